@@ -1,0 +1,2 @@
+//! The `marline` command.
+fn main() {}

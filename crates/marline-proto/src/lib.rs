@@ -1,0 +1,8 @@
+//! The QUIC protocol core without I/O: no sockets, no clock, no threads, no global randomness.
+//!
+//! Time comes in as an argument, datagrams come in and go out as bytes. The same core runs behind
+//! tokio, in the simulator's virtual time, and under the fuzzer.
+
+mod time;
+
+pub use time::Instant;

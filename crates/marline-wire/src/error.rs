@@ -1,0 +1,136 @@
+//! Error codes of the transport (RFC 9000, section 20).
+
+use std::fmt;
+
+/// A transport error code as it stands in CONNECTION_CLOSE (RFC 9000, section 20.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ErrorCode(pub u64);
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
+        impl ErrorCode {
+            $($(#[$doc])* pub const $name: Self = Self($value);)*
+
+            /// The name in the RFC, if the code has one.
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($value => Some(stringify!($name)),)*
+                    0x100..=0x1ff => Some("CRYPTO_ERROR"),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Closed without an error.
+    NO_ERROR = 0x0;
+    /// The implementation failed.
+    INTERNAL_ERROR = 0x1;
+    /// The server refuses the connection.
+    CONNECTION_REFUSED = 0x2;
+    /// More data than was allowed.
+    FLOW_CONTROL_ERROR = 0x3;
+    /// More streams than were allowed.
+    STREAM_LIMIT_ERROR = 0x4;
+    /// A frame for a stream in a state that does not permit it.
+    STREAM_STATE_ERROR = 0x5;
+    /// The final size changed or was passed.
+    FINAL_SIZE_ERROR = 0x6;
+    /// A badly formed frame.
+    FRAME_ENCODING_ERROR = 0x7;
+    /// Bad transport parameters.
+    TRANSPORT_PARAMETER_ERROR = 0x8;
+    /// More connection IDs than were allowed.
+    CONNECTION_ID_LIMIT_ERROR = 0x9;
+    /// Another violation of the protocol.
+    PROTOCOL_VIOLATION = 0xa;
+    /// The client's Initial carried an invalid token.
+    INVALID_TOKEN = 0xb;
+    /// The application closed, said where its own code may not be shown.
+    APPLICATION_ERROR = 0xc;
+    /// More CRYPTO data than can be buffered.
+    CRYPTO_BUFFER_EXCEEDED = 0xd;
+    /// A key update broke the rules.
+    KEY_UPDATE_ERROR = 0xe;
+    /// The AEAD's limit is reached.
+    AEAD_LIMIT_REACHED = 0xf;
+    /// No path can be used.
+    NO_VIABLE_PATH = 0x10;
+}
+
+impl ErrorCode {
+    /// The code that carries TLS alert `alert` (RFC 9001, section 4.8).
+    pub const fn crypto(alert: u8) -> Self {
+        Self(0x100 | alert as u64)
+    }
+
+    /// The TLS alert that the code carries.
+    pub const fn tls_alert(self) -> Option<u8> {
+        if self.0 >> 8 == 1 {
+            Some(self.0 as u8)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.name(), self.tls_alert()) {
+            (_, Some(alert)) => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
+            (Some(name), None) => f.write_str(name),
+            (None, None) => write!(f, "error {:#x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why the connection must close: what the peer did wrong, to be said in CONNECTION_CLOSE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportError {
+    /// The code on the wire.
+    pub code: ErrorCode,
+    /// Type of the frame that caused it, 0 if unknown.
+    pub frame_type: u64,
+    /// For people.
+    pub reason: std::borrow::Cow<'static, str>,
+}
+
+impl TransportError {
+    /// An error of kind `code`, explained by `reason`.
+    pub fn new(code: ErrorCode, reason: impl Into<std::borrow::Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            frame_type: 0,
+            reason: reason.into(),
+        }
+    }
+
+    /// Names the frame type that caused it, unless one is named already.
+    #[must_use]
+    pub fn in_frame(mut self, frame_type: u64) -> Self {
+        if self.frame_type == 0 {
+            self.frame_type = frame_type;
+        }
+        self
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)?;
+        if self.frame_type != 0 {
+            write!(f, " (in a frame of type {:#x})", self.frame_type)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TransportError {}

@@ -1,0 +1,155 @@
+//! Names of connections and streams.
+
+use std::fmt;
+
+/// The longest connection ID of QUIC version 1, in bytes (RFC 9000, section 17.2).
+pub const MAX_CONNECTION_ID_LEN: usize = 20;
+
+/// A connection ID: 0 to 20 opaque bytes that route packets to a connection (RFC 9000, section 5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ConnectionId {
+    len: u8,
+    bytes: [u8; MAX_CONNECTION_ID_LEN],
+}
+
+impl ConnectionId {
+    /// The ID of no bytes.
+    pub const EMPTY: Self = Self {
+        len: 0,
+        bytes: [0; MAX_CONNECTION_ID_LEN],
+    };
+
+    /// Copies `bytes`; `None` if they are more than 20.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut id = Self {
+            len: bytes.len() as u8,
+            ..Self::EMPTY
+        };
+        id.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(id)
+    }
+}
+
+impl std::ops::Deref for ConnectionId {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnectionId({self})")
+    }
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// The end that sent the first packet.
+    Client = 0,
+    /// The end that answered it.
+    Server = 1,
+}
+
+impl Side {
+    /// The other end.
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// Whether this is the client.
+    pub const fn is_client(self) -> bool {
+        matches!(self, Self::Client)
+    }
+
+    /// Whether this is the server.
+    pub const fn is_server(self) -> bool {
+        matches!(self, Self::Server)
+    }
+}
+
+/// Whether both ends of a stream may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dir {
+    /// Both ends send.
+    Bi = 0,
+    /// Only the initiator sends.
+    Uni = 1,
+}
+
+impl Dir {
+    /// Both directions, in wire order.
+    pub const ALL: [Self; 2] = [Self::Bi, Self::Uni];
+}
+
+/// A stream ID: initiator, direction and a counter (RFC 9000, section 2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId(u64);
+
+impl StreamId {
+    /// The `index`-th stream that `initiator` opens in direction `dir`, counted from 0.
+    pub const fn new(initiator: Side, dir: Dir, index: u64) -> Self {
+        Self(index << 2 | (dir as u64) << 1 | initiator as u64)
+    }
+
+    /// Who opened it.
+    pub const fn initiator(self) -> Side {
+        if self.0 & 1 == 0 {
+            Side::Client
+        } else {
+            Side::Server
+        }
+    }
+
+    /// Whether both ends may send.
+    pub const fn dir(self) -> Dir {
+        if self.0 & 2 == 0 { Dir::Bi } else { Dir::Uni }
+    }
+
+    /// Its place among the streams of the same initiator and direction, from 0.
+    pub const fn index(self) -> u64 {
+        self.0 >> 2
+    }
+}
+
+impl From<StreamId> for u64 {
+    fn from(id: StreamId) -> Self {
+        id.0
+    }
+}
+
+impl From<u64> for StreamId {
+    fn from(id: u64) -> Self {
+        Self(id)
+    }
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "StreamId({} {:?} {:?} {})",
+            self.0,
+            self.initiator(),
+            self.dir(),
+            self.index()
+        )
+    }
+}

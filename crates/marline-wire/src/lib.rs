@@ -1,0 +1,13 @@
+//! Bytes to values and back for QUIC version 1: no state, no clock, no keys.
+//!
+//! Decoding borrows from the datagram and never panics, whatever the bytes; encoding appends to a
+//! `Vec<u8>` that the caller reuses. One kind of header or frame a file.
+
+pub mod error;
+pub mod id;
+pub mod reader;
+pub mod varint;
+
+pub use error::{ErrorCode, TransportError};
+pub use id::{ConnectionId, Dir, Side, StreamId};
+pub use reader::{Reader, Truncated};

@@ -1,0 +1,104 @@
+//! A cursor over bytes that a peer sent.
+
+use crate::varint;
+
+/// The bytes ended before the value did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truncated;
+
+impl std::fmt::Display for Truncated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the bytes end in the middle of a value")
+    }
+}
+
+impl std::error::Error for Truncated {}
+
+/// Reads values from the front of a slice; what it returns borrows from that slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the first byte.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Whether all bytes are read.
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// How many bytes are left.
+    pub const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes the next `n` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer are left.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8], Truncated> {
+        let (head, tail) = self.bytes.split_at_checked(n).ok_or(Truncated)?;
+        self.bytes = tail;
+        Ok(head)
+    }
+
+    /// Takes all that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Takes `N` bytes as an array.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer are left.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
+        let (head, tail) = self.bytes.split_first_chunk().ok_or(Truncated)?;
+        self.bytes = tail;
+        Ok(*head)
+    }
+
+    /// Takes one byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if none is left.
+    pub fn u8(&mut self) -> Result<u8, Truncated> {
+        let (&first, tail) = self.bytes.split_first().ok_or(Truncated)?;
+        self.bytes = tail;
+        Ok(first)
+    }
+
+    /// Takes a big-endian 32-bit integer.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if fewer than four bytes are left.
+    pub fn u32(&mut self) -> Result<u32, Truncated> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
+    /// Takes a variable-length integer (RFC 9000, section 16).
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if the bytes end first.
+    pub fn varint(&mut self) -> Result<u64, Truncated> {
+        varint::decode(self)
+    }
+
+    /// Takes a variable-length integer and that many bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`] if the bytes end first.
+    pub fn prefixed(&mut self) -> Result<&'a [u8], Truncated> {
+        let len = self.varint()?;
+        self.take(usize::try_from(len).map_err(|_| Truncated)?)
+    }
+}
