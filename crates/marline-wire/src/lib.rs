@@ -4,10 +4,16 @@
 //! `Vec<u8>` that the caller reuses. One kind of header or frame a file.
 
 pub mod error;
+pub mod frame;
 pub mod id;
+pub mod packet;
+pub mod params;
 pub mod reader;
 pub mod varint;
 
 pub use error::{ErrorCode, TransportError};
+pub use frame::{Frame, FrameError, Frames};
 pub use id::{ConnectionId, Dir, Side, StreamId};
+pub use packet::{HeaderError, Packet, ProtectedHeader};
+pub use params::TransportParameters;
 pub use reader::{Reader, Truncated};

@@ -1,0 +1,77 @@
+//! NEW_CONNECTION_ID and RETIRE_CONNECTION_ID (RFC 9000, sections 19.15 and 19.16).
+//!
+//! ```text
+//! NEW_CONNECTION_ID Frame {              RETIRE_CONNECTION_ID Frame {
+//!   Type (i) = 0x18,                       Type (i) = 0x19,
+//!   Sequence Number (i),                   Sequence Number (i),
+//!   Retire Prior To (i),                 }
+//!   Length (8),
+//!   Connection ID (8..160),
+//!   Stateless Reset Token (128),
+//! }
+//! ```
+
+use super::{FrameErrorKind, fields::varint_frame};
+use crate::{ConnectionId, Reader, varint};
+
+/// Another ID by which the peer may reach the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewConnectionId {
+    /// The number that the sender gave it.
+    pub sequence: u64,
+    /// IDs with smaller numbers are to be retired; at most `sequence`.
+    pub retire_prior_to: u64,
+    /// The ID, of 1 to 20 bytes.
+    pub id: ConnectionId,
+    /// What a datagram that resets the connection ends in, if it was sent to this ID.
+    pub reset_token: [u8; 16],
+}
+
+impl NewConnectionId {
+    /// The frame type.
+    pub const TYPE: u64 = 0x18;
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
+        let sequence = reader.varint()?;
+        let retire_prior_to = reader.varint()?;
+        if retire_prior_to > sequence {
+            return Err(FrameErrorKind::Invalid("retires the ID that it issues"));
+        }
+        let len = reader.u8()?;
+        let id = ConnectionId::new(reader.take(len.into())?)
+            .filter(|id| !id.is_empty())
+            .ok_or(FrameErrorKind::Invalid(
+                "a connection ID not of 1 to 20 bytes",
+            ))?;
+        Ok(Self {
+            sequence,
+            retire_prior_to,
+            id,
+            reset_token: reader.array()?,
+        })
+    }
+
+    /// Appends the frame.
+    pub fn encode(&self, buf: &mut Vec<u8>) {
+        varint::encode(Self::TYPE, buf);
+        varint::encode(self.sequence, buf);
+        varint::encode(self.retire_prior_to, buf);
+        buf.push(self.id.len() as u8);
+        buf.extend_from_slice(&self.id);
+        buf.extend_from_slice(&self.reset_token);
+    }
+
+    /// Length of the frame in bytes.
+    pub fn size(&self) -> usize {
+        let numbers = varint::size(self.sequence) + varint::size(self.retire_prior_to);
+        1 + numbers + 1 + self.id.len() + self.reset_token.len()
+    }
+}
+
+varint_frame! {
+    /// The sender will not use one of the peer's IDs again.
+    RetireConnectionId = 0x19 {
+        /// The number of the ID.
+        sequence: u64,
+    }
+}

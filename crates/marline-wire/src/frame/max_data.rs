@@ -1,0 +1,26 @@
+//! MAX_DATA and DATA_BLOCKED (RFC 9000, sections 19.9 and 19.12).
+//!
+//! ```text
+//! MAX_DATA Frame {            DATA_BLOCKED Frame {
+//!   Type (i) = 0x10,            Type (i) = 0x14,
+//!   Maximum Data (i),           Maximum Data (i),
+//! }                           }
+//! ```
+
+use super::fields::varint_frame;
+
+varint_frame! {
+    /// How much the peer may send on all streams together.
+    MaxData = 0x10 {
+        /// Bytes since the connection began.
+        maximum: u64,
+    }
+}
+
+varint_frame! {
+    /// The sender has data, but the connection's limit stops it.
+    DataBlocked = 0x14 {
+        /// The limit it stands at, in bytes.
+        limit: u64,
+    }
+}

@@ -1,0 +1,32 @@
+//! MAX_STREAM_DATA and STREAM_DATA_BLOCKED (RFC 9000, sections 19.10 and 19.13).
+//!
+//! ```text
+//! MAX_STREAM_DATA Frame {        STREAM_DATA_BLOCKED Frame {
+//!   Type (i) = 0x11,               Type (i) = 0x15,
+//!   Stream ID (i),                 Stream ID (i),
+//!   Maximum Stream Data (i),       Maximum Stream Data (i),
+//! }                              }
+//! ```
+
+use super::fields::varint_frame;
+use crate::StreamId;
+
+varint_frame! {
+    /// How much the peer may send on one stream.
+    MaxStreamData = 0x11 {
+        /// The stream.
+        id: StreamId,
+        /// Bytes since the stream began.
+        maximum: u64,
+    }
+}
+
+varint_frame! {
+    /// The sender has data, but the stream's limit stops it.
+    StreamDataBlocked = 0x15 {
+        /// The stream.
+        id: StreamId,
+        /// The limit it stands at, in bytes.
+        limit: u64,
+    }
+}

@@ -1,0 +1,35 @@
+//! RESET_STREAM and STOP_SENDING (RFC 9000, sections 19.4 and 19.5).
+//!
+//! ```text
+//! RESET_STREAM Frame {                      STOP_SENDING Frame {
+//!   Type (i) = 0x04,                          Type (i) = 0x05,
+//!   Stream ID (i),                            Stream ID (i),
+//!   Application Protocol Error Code (i),      Application Protocol Error Code (i),
+//!   Final Size (i),                         }
+//! }
+//! ```
+
+use super::fields::varint_frame;
+use crate::StreamId;
+
+varint_frame! {
+    /// The sender gives up the sending part of a stream.
+    ResetStream = 0x04 {
+        /// The stream.
+        id: StreamId,
+        /// Why, in the application's codes.
+        error_code: u64,
+        /// How many bytes the stream sent in all, which both ends count for flow control.
+        final_size: u64,
+    }
+}
+
+varint_frame! {
+    /// The sender reads no more from a stream and asks that it be reset.
+    StopSending = 0x05 {
+        /// The stream.
+        id: StreamId,
+        /// Why, in the application's codes.
+        error_code: u64,
+    }
+}

@@ -1,0 +1,79 @@
+//! Packet numbers: 62 bits, of which the last one to four bytes travel
+//! (RFC 9000, section 17.1 and appendices A.2 and A.3).
+
+use crate::varint;
+
+/// The part of a packet number that is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TruncatedNumber {
+    value: u32,
+    len: u8,
+}
+
+impl TruncatedNumber {
+    /// The least significant bytes as an integer.
+    #[inline]
+    pub const fn value(self) -> u32 {
+        self.value
+    }
+
+    /// How many bytes are sent: 1 to 4.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub const fn len(self) -> usize {
+        self.len as usize
+    }
+
+    /// Appends the bytes, big-endian.
+    #[inline]
+    pub fn encode(self, buf: &mut Vec<u8>) {
+        buf.extend_from_slice(&self.value.to_be_bytes()[4 - self.len()..]);
+    }
+
+    /// What the two lowest bits of the first byte say of the length.
+    pub(super) const fn len_bits(self) -> u8 {
+        self.len - 1
+    }
+}
+
+/// Shortens packet number `full` as far as a peer can undo it that is known to have received
+/// `largest_acked` (RFC 9000, appendix A.2).
+///
+/// A sender with more than 2^31 packets unacknowledged gets four bytes, which are then ambiguous.
+#[inline]
+pub fn truncate(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
+    let unacked = match largest_acked {
+        Some(largest) => full.saturating_sub(largest),
+        None => full.saturating_add(1),
+    };
+    let len = match unacked {
+        0..=0x80 => 1,
+        0x81..=0x8000 => 2,
+        0x8001..=0x80_0000 => 3,
+        _ => 4,
+    };
+    TruncatedNumber {
+        value: full as u32 & (u32::MAX >> (32 - 8 * u32::from(len))),
+        len,
+    }
+}
+
+/// The packet number closest to the one expected next that ends in the `len` bytes of `truncated`
+/// (RFC 9000, appendix A.3).
+///
+/// `len` is taken as 1 to 4, and `truncated` as no longer than that.
+#[inline]
+pub fn expand(largest_received: Option<u64>, truncated: u32, len: usize) -> u64 {
+    let window = 1u64 << (8 * len.clamp(1, 4));
+    let half = window / 2;
+    let mask = window - 1;
+    let expected = largest_received.map_or(0, |largest| largest.saturating_add(1));
+    let candidate = expected & !mask | u64::from(truncated) & mask;
+    if candidate.saturating_add(half) <= expected && candidate <= varint::MAX - window {
+        candidate + window
+    } else if candidate > expected.saturating_add(half) && candidate >= window {
+        candidate - window
+    } else {
+        candidate
+    }
+}

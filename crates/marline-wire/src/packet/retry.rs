@@ -1,0 +1,95 @@
+//! Retry packets (RFC 9000, section 17.2.5; RFC 9001, section 5.8).
+//!
+//! ```text
+//! Retry Packet {
+//!   Header Form (1) = 1,
+//!   Fixed Bit (1) = 1,
+//!   Long Packet Type (2) = 3,
+//!   Unused (4),
+//!   Version (32),
+//!   DCID Len (8), DCID (0..160),
+//!   SCID Len (8), SCID (0..160),
+//!   Retry Token (..),
+//!   Retry Integrity Tag (128),
+//! }
+//! ```
+
+use super::{
+    HeaderError, VERSION_1,
+    header::{RETRY, form_bits},
+};
+use crate::ConnectionId;
+
+/// Bytes of the integrity tag.
+const TAG_LEN: usize = 16;
+
+/// A server's demand that the client come back with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry<'a> {
+    /// Destination connection ID: the client's source ID.
+    pub dcid: ConnectionId,
+    /// Source connection ID: where the client sends its next Initial.
+    pub scid: ConnectionId,
+    /// What the next Initial must carry; never empty.
+    pub token: &'a [u8],
+    /// The AEAD tag over the [pseudo-packet](pseudo_packet).
+    pub integrity_tag: [u8; TAG_LEN],
+    /// The packet up to the tag.
+    pub without_tag: &'a [u8],
+}
+
+impl<'a> Retry<'a> {
+    /// `left` is how many of the packet's bytes follow the connection IDs.
+    pub(super) fn decode(
+        dcid: ConnectionId,
+        scid: ConnectionId,
+        packet: &'a [u8],
+        left: usize,
+    ) -> Result<Self, HeaderError> {
+        let (without_tag, tag) = packet
+            .split_last_chunk::<TAG_LEN>()
+            .ok_or(HeaderError::Truncated)?;
+        let token = without_tag
+            .get(packet.len() - left..)
+            .ok_or(HeaderError::Truncated)?;
+        if token.is_empty() {
+            return Err(HeaderError::EmptyRetryToken);
+        }
+        Ok(Self {
+            dcid,
+            scid,
+            token,
+            integrity_tag: *tag,
+            without_tag,
+        })
+    }
+
+    /// Appends all of a packet but its integrity tag, which the caller appends.
+    ///
+    /// The lower four bits of `random` fill bits that mean nothing.
+    pub fn encode_without_tag(
+        dcid: ConnectionId,
+        scid: ConnectionId,
+        token: &[u8],
+        random: u8,
+        buf: &mut Vec<u8>,
+    ) {
+        buf.push(form_bits(true, false) | RETRY << 4 | random & 0x0f);
+        buf.extend_from_slice(&VERSION_1.to_be_bytes());
+        for id in [dcid, scid] {
+            buf.push(id.len() as u8);
+            buf.extend_from_slice(&id);
+        }
+        buf.extend_from_slice(token);
+    }
+}
+
+/// What the integrity tag authenticates: the ID the client first sent to, then the packet without
+/// its tag (RFC 9001, section 5.8).
+pub fn pseudo_packet(original_dcid: ConnectionId, retry_without_tag: &[u8]) -> Vec<u8> {
+    let mut pseudo = Vec::with_capacity(1 + original_dcid.len() + retry_without_tag.len());
+    pseudo.push(original_dcid.len() as u8);
+    pseudo.extend_from_slice(&original_dcid);
+    pseudo.extend_from_slice(retry_without_tag);
+    pseudo
+}

@@ -1,0 +1,151 @@
+//! The types that transport parameters have, as bytes.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+
+use crate::{ConnectionId, Reader, varint};
+
+/// The value of a parameter: what stands after its ID and length.
+pub(super) trait Value: Sized {
+    /// Length in bytes.
+    fn size(&self) -> usize;
+    /// Appends the bytes.
+    fn write(&self, buf: &mut Vec<u8>);
+    /// Reads from bytes that end where the value must end; `None` if they are no such value.
+    fn read(reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+impl Value for u64 {
+    fn size(&self) -> usize {
+        varint::size(*self)
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        varint::encode(*self, buf);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.varint().ok()
+    }
+}
+
+/// Present and empty, or absent.
+impl Value for bool {
+    fn size(&self) -> usize {
+        0
+    }
+
+    fn write(&self, _: &mut Vec<u8>) {}
+
+    fn read(_: &mut Reader<'_>) -> Option<Self> {
+        Some(true)
+    }
+}
+
+impl Value for ConnectionId {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        buf.extend_from_slice(self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Self::new(reader.rest())
+    }
+}
+
+impl<const N: usize> Value for [u8; N] {
+    fn size(&self) -> usize {
+        N
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        buf.extend_from_slice(self);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.array().ok()
+    }
+}
+
+/// Absent when `None`; then neither ID nor length is written.
+impl<T: Value> Value for Option<T> {
+    fn size(&self) -> usize {
+        self.as_ref().map_or(0, T::size)
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        if let Some(value) = self {
+            value.write(buf);
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        T::read(reader).map(Some)
+    }
+}
+
+/// Where a server wants its clients to move after the handshake (RFC 9000, section 18.2).
+///
+/// ```text
+/// Preferred Address {
+///   IPv4 Address (32), IPv4 Port (16),
+///   IPv6 Address (128), IPv6 Port (16),
+///   Connection ID Length (8), Connection ID (..),
+///   Stateless Reset Token (128),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreferredAddress {
+    /// Its IPv4 address; absent is all zeros on the wire.
+    pub ipv4: Option<SocketAddrV4>,
+    /// Its IPv6 address; absent is all zeros on the wire. Flow and scope are not sent.
+    pub ipv6: Option<SocketAddrV6>,
+    /// The ID to use there, of 1 to 20 bytes; its sequence number is 1.
+    pub connection_id: ConnectionId,
+    /// Resets the connection without state, for this ID.
+    pub stateless_reset_token: [u8; 16],
+}
+
+impl Value for PreferredAddress {
+    fn size(&self) -> usize {
+        (4 + 2) + (16 + 2) + 1 + self.connection_id.len() + 16
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        let (ip, port) = self.ipv4.map_or((Ipv4Addr::UNSPECIFIED, 0), |address| {
+            (*address.ip(), address.port())
+        });
+        buf.extend_from_slice(&ip.octets());
+        buf.extend_from_slice(&port.to_be_bytes());
+        let (ip, port) = self.ipv6.map_or((Ipv6Addr::UNSPECIFIED, 0), |address| {
+            (*address.ip(), address.port())
+        });
+        buf.extend_from_slice(&ip.octets());
+        buf.extend_from_slice(&port.to_be_bytes());
+        buf.push(self.connection_id.len() as u8);
+        buf.extend_from_slice(&self.connection_id);
+        buf.extend_from_slice(&self.stateless_reset_token);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let ip = Ipv4Addr::from(reader.array::<4>().ok()?);
+        let port = u16::from_be_bytes(reader.array().ok()?);
+        let ipv4 = (!ip.is_unspecified() || port != 0).then(|| SocketAddrV4::new(ip, port));
+        let ip = Ipv6Addr::from(reader.array::<16>().ok()?);
+        let port = u16::from_be_bytes(reader.array().ok()?);
+        let ipv6 = (!ip.is_unspecified() || port != 0).then(|| SocketAddrV6::new(ip, port, 0, 0));
+        let len = reader.u8().ok()?;
+        let connection_id = ConnectionId::new(reader.take(len.into()).ok()?)?;
+        if connection_id.is_empty() {
+            return None;
+        }
+        Some(Self {
+            ipv4,
+            ipv6,
+            connection_id,
+            stateless_reset_token: reader.array().ok()?,
+        })
+    }
+}
