@@ -225,3 +225,6 @@ impl Iterator for AckRanges<'_> {
 }
 
 impl std::iter::FusedIterator for AckRanges<'_> {}
+
+#[cfg(test)]
+mod tests;

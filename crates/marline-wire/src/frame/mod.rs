@@ -349,3 +349,6 @@ impl From<FrameError> for TransportError {
         Self::new(code, kind.reason()).in_frame(frame_type)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,3 +17,6 @@ pub use header::{
 pub use number::{TruncatedNumber, expand, truncate};
 pub use retry::Retry;
 pub use version::VersionNegotiation;
+
+#[cfg(test)]
+mod tests;

@@ -187,3 +187,6 @@ impl TransportParameters {
         Ok(params)
     }
 }
+
+#[cfg(test)]
+mod tests;

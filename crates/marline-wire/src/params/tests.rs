@@ -1,0 +1,257 @@
+use super::*;
+use proptest::{option::of, prelude::*};
+use std::net::{SocketAddrV4, SocketAddrV6};
+
+fn encoded(params: &TransportParameters) -> Vec<u8> {
+    let mut buf = Vec::new();
+    params.encode(&mut buf);
+    buf
+}
+
+fn parameter(id: u64, value: &[u8]) -> Vec<u8> {
+    let mut buf = Vec::new();
+    varint::encode(id, &mut buf);
+    varint::encode(value.len() as u64, &mut buf);
+    buf.extend_from_slice(value);
+    buf
+}
+
+fn int(id: u64, value: u64) -> Vec<u8> {
+    let mut buf = Vec::new();
+    varint::encode(value, &mut buf);
+    parameter(id, &buf)
+}
+
+fn connection_id(len: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = ConnectionId> {
+    proptest::collection::vec(any::<u8>(), len).prop_map(|bytes| ConnectionId::new(&bytes).unwrap())
+}
+
+fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
+    let v4 = (any::<[u8; 4]>(), 1..=u16::MAX);
+    let v6 = (any::<[u8; 16]>(), 1..=u16::MAX);
+    (of(v4), of(v6), connection_id(1..=20), any::<[u8; 16]>()).prop_map(
+        |(v4, v6, connection_id, stateless_reset_token)| PreferredAddress {
+            ipv4: v4.map(|(ip, port)| SocketAddrV4::new(ip.into(), port)),
+            ipv6: v6.map(|(ip, port)| SocketAddrV6::new(ip.into(), port, 0, 0)),
+            connection_id,
+            stateless_reset_token,
+        },
+    )
+}
+
+prop_compose! {
+    /// What either side may send.
+    fn common()(
+        max_idle_timeout in 0..=varint::MAX,
+        max_udp_payload_size in 1200..=varint::MAX,
+        data in proptest::array::uniform4(0..=varint::MAX),
+        streams in proptest::array::uniform2(0..=MAX_STREAMS),
+        ack_delay_exponent in 0..=20u64,
+        max_ack_delay in 0..1u64 << 14,
+        min_ack_delay in of(0..=1000u64),
+        flags: (bool, bool),
+        active_connection_id_limit in 2..=varint::MAX,
+        source in of(connection_id(0..=20)),
+        max_datagram_frame_size in of(0..=varint::MAX),
+    ) -> TransportParameters {
+        TransportParameters {
+            max_idle_timeout,
+            max_udp_payload_size,
+            initial_max_data: data[0],
+            initial_max_stream_data_bidi_local: data[1],
+            initial_max_stream_data_bidi_remote: data[2],
+            initial_max_stream_data_uni: data[3],
+            initial_max_streams_bidi: streams[0],
+            initial_max_streams_uni: streams[1],
+            ack_delay_exponent,
+            max_ack_delay,
+            disable_active_migration: flags.0,
+            active_connection_id_limit,
+            initial_source_connection_id: source,
+            max_datagram_frame_size,
+            grease_quic_bit: flags.1,
+            min_ack_delay: min_ack_delay.map(|delay| delay * max_ack_delay),
+            ..TransportParameters::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn of_server()(
+        common in common(),
+        original in of(connection_id(0..=20)),
+        token: Option<[u8; 16]>,
+        preferred_address in of(preferred_address()),
+        retry in of(connection_id(0..=20)),
+    ) -> TransportParameters {
+        TransportParameters {
+            original_destination_connection_id: original,
+            stateless_reset_token: token,
+            preferred_address,
+            retry_source_connection_id: retry,
+            ..common
+        }
+    }
+}
+
+#[test]
+fn no_bytes_are_the_defaults() {
+    let default = TransportParameters::default();
+    assert!(encoded(&default).is_empty());
+    assert_eq!(TransportParameters::decode(Side::Client, &[]), Ok(default));
+}
+
+#[test]
+fn bytes_by_hand() {
+    let params = TransportParameters {
+        max_idle_timeout: 30_000,
+        disable_active_migration: true,
+        initial_source_connection_id: Some(ConnectionId::EMPTY),
+        min_ack_delay: Some(1000),
+        ..TransportParameters::default()
+    };
+    let bytes = [
+        0x01, 4, 0x80, 0, 0x75, 0x30, // max_idle_timeout
+        0x0c, 0, // disable_active_migration
+        0x0f, 0, // initial_source_connection_id
+        0xc0, 0, 0, 0, 0xff, 0x04, 0xde, 0x1b, 2, 0x43, 0xe8, // min_ack_delay
+    ];
+    assert_eq!(encoded(&params), bytes);
+    let decoded = TransportParameters::decode(Side::Client, &bytes);
+    assert_eq!(decoded, Ok(params));
+}
+
+#[test]
+fn forbidden_values_are_errors() {
+    let mut address = vec![0; 4 + 2 + 16 + 2];
+    address.push(0);
+    address.extend([7; 16]);
+    for bytes in [
+        int(0x03, 1199),
+        int(0x08, MAX_STREAMS + 1),
+        int(0x09, MAX_STREAMS + 1),
+        int(0x0a, 21),
+        int(0x0b, 1 << 14),
+        int(0x0e, 1),
+        int(0xff04_de1b, 25_001),
+        parameter(0x00, &[0; 21]),
+        parameter(0x02, &[0; 15]),
+        parameter(0x02, &[0; 17]),
+        parameter(0x04, &[]),
+        parameter(0x04, &[0, 0]),
+        parameter(0x04, &[0x40]),
+        parameter(0x0c, &[0]),
+        parameter(0x0d, &address),
+        parameter(0x2ab2, &[1]),
+        [int(0x04, 7), int(0x04, 7)].concat(),
+    ] {
+        let error = TransportParameters::decode(Side::Server, &bytes).unwrap_err();
+        assert_eq!(
+            error.code,
+            ErrorCode::TRANSPORT_PARAMETER_ERROR,
+            "{bytes:x?}"
+        );
+    }
+}
+
+#[test]
+fn limits_are_allowed_themselves() {
+    let bytes = [
+        int(0x03, 1200),
+        int(0x08, MAX_STREAMS),
+        int(0x0a, 20),
+        int(0x0b, (1 << 14) - 1),
+        int(0x0e, 2),
+        int(0xff04_de1b, 16_383_000),
+    ];
+    assert!(TransportParameters::decode(Side::Client, &bytes.concat()).is_ok());
+}
+
+#[test]
+fn clients_may_not_speak_as_servers() {
+    let id = ConnectionId::new(&[1]);
+    let default = TransportParameters::default;
+    for params in [
+        TransportParameters {
+            original_destination_connection_id: id,
+            ..default()
+        },
+        TransportParameters {
+            stateless_reset_token: Some([1; 16]),
+            ..default()
+        },
+        TransportParameters {
+            retry_source_connection_id: id,
+            ..default()
+        },
+        TransportParameters {
+            preferred_address: Some(PreferredAddress {
+                ipv4: None,
+                ipv6: None,
+                connection_id: ConnectionId::new(&[1]).unwrap(),
+                stateless_reset_token: [1; 16],
+            }),
+            ..default()
+        },
+    ] {
+        let bytes = encoded(&params);
+        assert!(TransportParameters::decode(Side::Client, &bytes).is_err());
+        assert_eq!(
+            TransportParameters::decode(Side::Server, &bytes),
+            Ok(params)
+        );
+    }
+}
+
+#[test]
+fn grease_is_sent_and_ignored() {
+    let params = TransportParameters {
+        grease: Some((31 * 5 + 27, vec![1, 2, 3])),
+        ..TransportParameters::default()
+    };
+    let bytes = encoded(&params);
+    assert_eq!(bytes, [0x40, 0xb6, 3, 1, 2, 3]);
+    let twice = bytes.repeat(2);
+    let default = TransportParameters::default();
+    assert_eq!(
+        TransportParameters::decode(Side::Client, &twice),
+        Ok(default)
+    );
+}
+
+proptest! {
+    #[test]
+    fn round_trip(of_client in common(), of_server in of_server()) {
+        for (side, params) in [(Side::Client, of_client), (Side::Server, of_server)] {
+            let bytes = encoded(&params);
+            prop_assert_eq!(TransportParameters::decode(side, &bytes), Ok(params));
+        }
+    }
+
+    #[test]
+    fn parameters_end_only_between_parameters(params in of_server()) {
+        let bytes = encoded(&params);
+        let mut ends = vec![0];
+        let mut reader = Reader::new(&bytes);
+        while !reader.is_empty() {
+            reader.varint().unwrap();
+            reader.prefixed().unwrap();
+            ends.push(bytes.len() - reader.len());
+        }
+        for len in (0..bytes.len()).filter(|len| !ends.contains(len)) {
+            prop_assert!(TransportParameters::decode(Side::Server, &bytes[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for side in [Side::Client, Side::Server] {
+            if let Ok(params) = TransportParameters::decode(side, &bytes) {
+                prop_assert_eq!(
+                    TransportParameters::decode(side, &encoded(&params)),
+                    Ok(params)
+                );
+            }
+        }
+    }
+}
