@@ -1,0 +1,33 @@
+//! Every limit of the core and why it stands there: what a peer can make us hold or do ends here.
+
+/// Smallest datagram every QUIC path must carry, in bytes of UDP payload (RFC 9000, section 14).
+pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
+
+/// Bytes sent for each byte received from an unvalidated address (RFC 9000, section 8).
+pub(crate) const AMPLIFICATION_FACTOR: u64 = 3;
+
+/// Our `active_connection_id_limit`: one ID in use, some for paths being probed, some to spare.
+pub(crate) const REMOTE_CIDS: usize = 8;
+
+/// RETIRE_CONNECTION_ID frames awaiting acknowledgment; at least twice the limit above
+/// (RFC 9000, section 5.1.2), doubled again because a rotation on a lossy link retires in bursts.
+pub(crate) const RETIRED_CIDS: usize = 4 * REMOTE_CIDS;
+
+/// IDs we let the peer hold, whatever it allows: each costs an entry in the endpoint's routing table.
+pub(crate) const LOCAL_CIDS: usize = 8;
+
+/// PATH_CHALLENGEs of one validation whose answer still counts: one per probe timeout, and one more
+/// when the address is valid but the datagram size is not yet.
+pub(crate) const PATH_CHALLENGES: usize = 4;
+
+/// PATH_RESPONSEs waiting on one path: a peer needs one at a time, a flood gets the latest answered.
+pub(crate) const PATH_RESPONSES: usize = 4;
+
+/// Packets marked ECT(0) before the peer has confirmed any (RFC 9000, section 13.4.2).
+pub(crate) const ECN_TESTING_PACKETS: u64 = 10;
+
+/// Times a datagram size is probed before it counts as too large (RFC 8899, section 5.1.2).
+pub(crate) const MTU_PROBES: u8 = 3;
+
+/// Rounds in which every large packet was lost before the path counts as a black hole.
+pub(crate) const MTU_BLACK_HOLE_ROUNDS: u8 = 3;

@@ -1,0 +1,3 @@
+//! Paths: where packets go, and what is known about the way.
+
+pub(crate) mod amplification;
