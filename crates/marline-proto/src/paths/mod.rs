@@ -1,3 +1,4 @@
 //! Paths: where packets go, and what is known about the way.
 
 pub(crate) mod amplification;
+pub(crate) mod mtu;
