@@ -13,8 +13,9 @@ pub(crate) const REMOTE_CIDS: usize = 8;
 /// (RFC 9000, section 5.1.2), doubled again because a rotation on a lossy link retires in bursts.
 pub(crate) const RETIRED_CIDS: usize = 4 * REMOTE_CIDS;
 
-/// IDs we let the peer hold, whatever it allows: each costs an entry in the endpoint's routing table.
-pub(crate) const LOCAL_CIDS: usize = 8;
+/// IDs we let the peer hold, whatever it allows: one in use, one to move to, two for probes. Each
+/// costs an entry in the endpoint's routing table.
+pub(crate) const LOCAL_CIDS: usize = 4;
 
 /// PATH_CHALLENGEs of one validation whose answer still counts: one per probe timeout, and one more
 /// when the address is valid but the datagram size is not yet.

@@ -1,4 +1,5 @@
 //! Paths: where packets go, and what is known about the way.
 
 pub(crate) mod amplification;
+pub(crate) mod ecn;
 pub(crate) mod mtu;

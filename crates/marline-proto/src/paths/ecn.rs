@@ -1,0 +1,206 @@
+//! Whether a path delivers ECN marks and the peer reports them (RFC 9000, section 13.4.2).
+//!
+//! ```text
+//!            10 packets or 3 PTO              counts fit
+//! Testing ───────────────────────▶ Unknown ──────────────▶ Capable
+//!    │  counts fit: Capable          │ all marked lost        │
+//!    │                               │ or counts do not fit   │ counts do not fit
+//!    └───────────────────────────────┴───────────▶ Failed ◀───┘
+//! ```
+//!
+//! The peer counts per packet number space ([`EcnLedger`]); the verdict is per path
+//! ([`EcnValidation`]). Only ECT(0) is used.
+
+use std::time::Duration;
+
+use marline_wire::frame::EcnCounts;
+
+use crate::limits::ECN_TESTING_PACKETS;
+use crate::time::Instant;
+
+/// What is known about ECN on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnState {
+    /// The first packets carry marks.
+    Testing,
+    /// Enough are sent; no marks until one of them is confirmed.
+    Unknown,
+    /// Marks are delivered and reported: every packet carries one.
+    Capable,
+    /// Not to be used on this path.
+    Failed,
+}
+
+/// Why ECN counts were not believed (RFC 9000, section 13.4.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EcnFailure {
+    /// Marked packets were acknowledged without counts: marks erased, or never looked at.
+    NotReported,
+    /// A count is smaller than it was before.
+    Decreased,
+    /// Fewer marks were counted than marked packets acknowledged.
+    Erased,
+    /// Marks were counted that were never sent.
+    NeverSent,
+}
+
+/// ECN accounts of one packet number space, whatever paths its packets took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnLedger {
+    /// Packets sent with ECT(0).
+    sent: u64,
+    /// What the peer reported last.
+    reported: EcnCounts,
+}
+
+impl EcnLedger {
+    /// Nothing sent, nothing reported.
+    pub(crate) const fn new() -> Self {
+        Self {
+            sent: 0,
+            reported: EcnCounts {
+                ect0: 0,
+                ect1: 0,
+                ce: 0,
+            },
+        }
+    }
+
+    /// Settles an ACK frame that newly acknowledges `acked` marked packets; returns how many marks
+    /// became CE since the last one.
+    fn settle(&mut self, acked: u64, counts: Option<EcnCounts>) -> Result<u64, EcnFailure> {
+        let Some(counts) = counts else {
+            return if acked == 0 {
+                Ok(0)
+            } else {
+                Err(EcnFailure::NotReported)
+            };
+        };
+        let before = std::mem::replace(&mut self.reported, counts);
+        let (Some(ect0), Some(_), Some(ce)) = (
+            counts.ect0.checked_sub(before.ect0),
+            counts.ect1.checked_sub(before.ect1),
+            counts.ce.checked_sub(before.ce),
+        ) else {
+            return Err(EcnFailure::Decreased);
+        };
+        if counts.ect1 != 0 || counts.ect0.saturating_add(counts.ce) > self.sent {
+            Err(EcnFailure::NeverSent)
+        } else if ect0.saturating_add(ce) < acked {
+            Err(EcnFailure::Erased)
+        } else {
+            Ok(ce)
+        }
+    }
+}
+
+/// ECN on one 4-tuple.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnValidation {
+    state: EcnState,
+    /// Marked packets sent, and lost, until the state is settled.
+    sent: u64,
+    lost: u64,
+    /// When testing ends, set by the first marked packet.
+    deadline: Option<Instant>,
+}
+
+impl EcnValidation {
+    /// Begins to test, or never uses ECN if `enabled` is false (the socket cannot set marks).
+    pub(crate) const fn new(enabled: bool) -> Self {
+        Self {
+            state: if enabled {
+                EcnState::Testing
+            } else {
+                EcnState::Failed
+            },
+            sent: 0,
+            lost: 0,
+            deadline: None,
+        }
+    }
+
+    /// What is known now.
+    pub(crate) const fn state(&self) -> EcnState {
+        self.state
+    }
+
+    /// Whether the next datagram is to carry ECT(0).
+    #[inline]
+    pub(crate) fn marks(&mut self, now: Instant) -> bool {
+        if self.state == EcnState::Testing && self.deadline.is_some_and(|end| now >= end) {
+            self.end_testing();
+        }
+        matches!(self.state, EcnState::Testing | EcnState::Capable)
+    }
+
+    /// A packet was sent in a datagram with ECT(0); coalesced packets count one each. `pto` is the
+    /// probe timeout of the path.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, ledger: &mut EcnLedger, now: Instant, pto: Duration) {
+        ledger.sent += 1;
+        if self.state == EcnState::Testing {
+            self.sent += 1;
+            self.deadline.get_or_insert_with(|| now + 3 * pto);
+            if self.sent >= ECN_TESTING_PACKETS {
+                self.end_testing();
+            }
+        }
+    }
+
+    /// An ACK frame newly acknowledged `acked` packets that were sent with ECT(0) and carried
+    /// `counts`. Returns how many packets were newly marked CE.
+    ///
+    /// To be called only if the frame raised the largest acknowledged packet number of its space:
+    /// counts of a reordered frame are old.
+    ///
+    /// # Errors
+    ///
+    /// [`EcnFailure`] at the moment validation fails; afterwards nothing is marked or reported.
+    #[inline]
+    pub(crate) fn on_ack(
+        &mut self,
+        ledger: &mut EcnLedger,
+        acked: u64,
+        counts: Option<EcnCounts>,
+    ) -> Result<u64, EcnFailure> {
+        let settled = ledger.settle(acked, counts);
+        if self.state == EcnState::Failed {
+            return Ok(0);
+        }
+        match settled {
+            Ok(ce) => {
+                if acked != 0 {
+                    self.state = EcnState::Capable;
+                }
+                Ok(ce)
+            }
+            Err(failure) => {
+                self.state = EcnState::Failed;
+                Err(failure)
+            }
+        }
+    }
+
+    /// A packet sent with ECT(0) was declared lost. If none of those sent for the test gets through,
+    /// the marks are blamed.
+    pub(crate) fn on_lost(&mut self) {
+        if matches!(self.state, EcnState::Testing | EcnState::Unknown) {
+            self.lost += 1;
+            if self.state == EcnState::Unknown {
+                self.end_testing();
+            }
+        }
+    }
+
+    fn end_testing(&mut self) {
+        self.state = if self.lost < self.sent {
+            EcnState::Unknown
+        } else {
+            EcnState::Failed
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

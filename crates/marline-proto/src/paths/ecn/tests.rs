@@ -1,0 +1,166 @@
+use super::*;
+use proptest::prelude::*;
+
+const PTO: Duration = Duration::from_millis(100);
+const START: Instant = Instant::EPOCH;
+
+fn counts(ect0: u64, ect1: u64, ce: u64) -> Option<EcnCounts> {
+    Some(EcnCounts { ect0, ect1, ce })
+}
+
+/// A path and a space, with `sent` marked packets under way.
+fn after(sent: u64) -> (EcnValidation, EcnLedger) {
+    let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
+    for _ in 0..sent {
+        assert!(path.marks(START));
+        path.on_sent(&mut ledger, START, PTO);
+    }
+    (path, ledger)
+}
+
+#[test]
+fn counts_that_fit_make_it_capable() {
+    let (mut path, mut ledger) = after(5);
+    assert_eq!(path.on_ack(&mut ledger, 3, counts(3, 0, 0)), Ok(0));
+    assert_eq!(path.state(), EcnState::Capable);
+    assert_eq!(path.on_ack(&mut ledger, 2, counts(4, 0, 1)), Ok(1));
+    for _ in 0..100 {
+        path.on_sent(&mut ledger, START, PTO);
+        assert!(path.marks(START + PTO * 100));
+    }
+}
+
+#[test]
+fn marking_pauses_after_ten_packets() {
+    let (mut path, mut ledger) = after(ECN_TESTING_PACKETS);
+    assert_eq!(path.state(), EcnState::Unknown);
+    assert!(!path.marks(START));
+    assert_eq!(path.on_ack(&mut ledger, 1, counts(1, 0, 0)), Ok(0));
+    assert!(path.marks(START));
+}
+
+#[test]
+fn marking_pauses_after_three_probe_timeouts() {
+    let (mut path, _) = after(2);
+    assert!(path.marks(START + PTO * 2));
+    assert!(!path.marks(START + PTO * 3));
+    assert_eq!(path.state(), EcnState::Unknown);
+}
+
+#[test]
+fn losing_every_marked_packet_fails() {
+    let (mut path, _) = after(ECN_TESTING_PACKETS);
+    for _ in 1..ECN_TESTING_PACKETS {
+        path.on_lost();
+        assert_eq!(path.state(), EcnState::Unknown);
+    }
+    path.on_lost();
+    assert_eq!(path.state(), EcnState::Failed);
+}
+
+#[test]
+fn losses_during_the_test_count_when_it_ends() {
+    let (mut path, _) = after(2);
+    path.on_lost();
+    path.on_lost();
+    assert!(path.marks(START), "the test still runs");
+    assert!(!path.marks(START + PTO * 3));
+    assert_eq!(path.state(), EcnState::Failed);
+}
+
+#[test]
+fn each_kind_of_mangling_is_named() {
+    for (acked, reported, failure) in [
+        (1, None, EcnFailure::NotReported),
+        (3, counts(2, 0, 0), EcnFailure::Erased),
+        (3, counts(0, 0, 0), EcnFailure::Erased),
+        (2, counts(0, 2, 0), EcnFailure::NeverSent),
+        (2, counts(6, 0, 0), EcnFailure::NeverSent),
+        (2, counts(4, 0, 2), EcnFailure::NeverSent),
+        (2, counts(u64::MAX, 0, u64::MAX), EcnFailure::NeverSent),
+    ] {
+        let (mut path, mut ledger) = after(5);
+        assert_eq!(path.on_ack(&mut ledger, acked, reported), Err(failure));
+        assert_eq!(path.state(), EcnState::Failed);
+        assert!(!path.marks(START));
+        assert_eq!(
+            path.on_ack(&mut ledger, acked, reported),
+            Ok(0),
+            "said once"
+        );
+    }
+    let (mut path, mut ledger) = after(5);
+    assert_eq!(path.on_ack(&mut ledger, 3, counts(2, 0, 1)), Ok(1));
+    assert_eq!(
+        path.on_ack(&mut ledger, 1, counts(4, 0, 0)),
+        Err(EcnFailure::Decreased)
+    );
+}
+
+#[test]
+fn acks_of_unmarked_packets_prove_nothing() {
+    let (mut path, mut ledger) = after(5);
+    assert_eq!(path.on_ack(&mut ledger, 0, None), Ok(0));
+    assert_eq!(path.on_ack(&mut ledger, 0, counts(0, 0, 0)), Ok(0));
+    assert_eq!(path.state(), EcnState::Testing);
+}
+
+#[test]
+fn a_new_path_continues_the_counts_of_its_space() {
+    let (mut old, mut ledger) = after(5);
+    assert_eq!(old.on_ack(&mut ledger, 5, counts(4, 0, 1)), Ok(1));
+    let mut new = EcnValidation::new(true);
+    new.on_sent(&mut ledger, START, PTO);
+    assert_eq!(new.on_ack(&mut ledger, 1, counts(4, 0, 2)), Ok(1));
+    assert_eq!(new.state(), EcnState::Capable);
+}
+
+#[test]
+fn switched_off_it_never_marks() {
+    let mut path = EcnValidation::new(false);
+    assert!(!path.marks(START));
+    assert_eq!(path.on_ack(&mut EcnLedger::new(), 0, None), Ok(0));
+    assert_eq!(path.state(), EcnState::Failed);
+}
+
+proptest! {
+    /// An honest path and peer, with losses of packets and of ACKs, never fail validation, and the
+    /// CE marks add up.
+    #[test]
+    fn an_honest_path_passes(packets in prop::collection::vec(0..5u8, 1..200)) {
+        let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
+        let (mut peer, mut newly_acked, mut seen, mut delivered) = ((0, 0), 0, 0, false);
+        for fate in packets {
+            let marked = path.marks(START);
+            if marked {
+                path.on_sent(&mut ledger, START, PTO);
+            }
+            match fate {
+                0 => if marked { path.on_lost() },
+                1 => if marked { peer.1 += 1; newly_acked += 1; },
+                _ => if marked { peer.0 += 1; newly_acked += 1; },
+            }
+            if fate > 2 {
+                delivered |= newly_acked > 0;
+                seen += path
+                    .on_ack(&mut ledger, newly_acked, counts(peer.0, 0, peer.1))
+                    .expect("counts are honest");
+                newly_acked = 0;
+                prop_assert_eq!(seen, peer.1);
+                prop_assert!(!delivered || path.state() == EcnState::Capable);
+            }
+        }
+    }
+
+    /// Whatever a peer reports, nothing panics, and failure is final.
+    #[test]
+    fn failure_is_final(acks in prop::collection::vec((0..4u64, any::<Option<(u64, u64, u64)>>()), 0..50)) {
+        let (mut path, mut ledger) = after(4);
+        let mut failed = false;
+        for (acked, reported) in acks {
+            let reported = reported.and_then(|(ect0, ect1, ce)| counts(ect0, ect1, ce));
+            failed |= path.on_ack(&mut ledger, acked, reported).is_err();
+            prop_assert_eq!(path.state() == EcnState::Failed, failed);
+        }
+    }
+}
