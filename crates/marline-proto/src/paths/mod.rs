@@ -3,3 +3,4 @@
 pub(crate) mod amplification;
 pub(crate) mod ecn;
 pub(crate) mod mtu;
+pub(crate) mod validation;

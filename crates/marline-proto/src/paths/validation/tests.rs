@@ -1,0 +1,142 @@
+use super::*;
+use marline_wire::frame::{Frame, Frames};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+const PTO: Duration = Duration::from_millis(100);
+const START: Instant = Instant::EPOCH;
+
+fn rng() -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(1)
+}
+
+/// Writes one challenge and returns the answer to it.
+fn challenge(path: &mut Validation, now: Instant, rng: &mut impl Rng) -> Option<PathResponse> {
+    let mut buf = Vec::new();
+    path.write_frames(now, rng, &mut buf, 1200).then(|| {
+        let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
+        else {
+            panic!("not a PATH_CHALLENGE: {buf:?}");
+        };
+        PathResponse { data }
+    })
+}
+
+#[test]
+fn an_answer_proves_the_path() {
+    let mut path = Validation::new(START, PTO);
+    assert!(path.is_due(START));
+    let answer = challenge(&mut path, START, &mut rng()).unwrap();
+    path.on_sent(1200);
+    assert!(!path.is_due(START));
+    assert_eq!(
+        path.on_response(START, &PathResponse { data: [9; 8] }),
+        None
+    );
+    assert_eq!(path.on_response(START, &answer), Some(Proof::Path));
+}
+
+#[test]
+fn a_small_datagram_proves_the_address_only() {
+    let mut path = Validation::new(START, PTO);
+    let mut rng = rng();
+    let answer = challenge(&mut path, START, &mut rng).unwrap();
+    path.on_sent(1199);
+    let later = START + PTO;
+    assert_eq!(path.on_response(later, &answer), Some(Proof::Address));
+    assert_eq!(path.on_response(later, &answer), None, "counted once");
+    let answer = challenge(&mut path, later, &mut rng).unwrap();
+    path.on_sent(1200);
+    assert!(
+        !path.is_expired(START + PTO * PATIENCE),
+        "patience starts anew"
+    );
+    assert_eq!(path.on_response(later, &answer), Some(Proof::Path));
+}
+
+#[test]
+fn challenges_repeat_and_differ_until_patience_ends() {
+    let mut path = Validation::new(START, PTO);
+    let mut rng = rng();
+    let mut answers = Vec::new();
+    let mut now = START;
+    while !path.is_expired(now) {
+        answers.extend(challenge(&mut path, now, &mut rng));
+        path.on_sent(1200);
+        assert!(path.next_timeout() > now);
+        now = path.next_timeout();
+    }
+    assert_eq!(now, START + PTO * PATIENCE);
+    assert_eq!(answers.len(), PATIENCE as usize);
+    assert_ne!(answers[0], answers[1]);
+    assert_eq!(challenge(&mut path, now, &mut rng), None);
+    for answer in answers {
+        assert_eq!(
+            path.on_response(now, &answer),
+            Some(Proof::Path),
+            "any of them counts"
+        );
+    }
+}
+
+#[test]
+fn a_challenge_waits_for_room() {
+    let mut path = Validation::new(START, PTO);
+    let mut buf = vec![0; 100];
+    assert!(!path.write_frames(START, &mut rng(), &mut buf, 108));
+    path.on_sent(1200);
+    assert!(path.is_due(START));
+    assert!(path.write_frames(START, &mut rng(), &mut buf, 109));
+    assert_eq!(buf.len(), 109);
+}
+
+#[test]
+fn a_flood_gets_its_latest_answered() {
+    let mut responses = Responses::default();
+    assert!(!responses.is_due());
+    for n in 0..100 {
+        responses.on_challenge(&PathChallenge { data: [n; 8] });
+    }
+    let mut buf = Vec::new();
+    assert!(responses.write_frames(&mut buf, 1200));
+    assert!(!responses.is_due());
+    let answered: Vec<u8> = Frames::new(&buf)
+        .map(|frame| match frame {
+            Ok(Frame::PathResponse(PathResponse { data })) => data[0],
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(answered, [96, 97, 98, 99]);
+}
+
+proptest! {
+    /// Every challenge but the flooded ones is answered once, in order, whatever room packets have.
+    #[test]
+    fn each_challenge_is_answered_once(steps in prop::collection::vec((any::<bool>(), 0..40usize), 0..100)) {
+        let mut responses = Responses::default();
+        let (mut asked, mut answered) = (Vec::new(), Vec::new());
+        for (n, (asks, room)) in (0u64..).zip(steps) {
+            if asks {
+                responses.on_challenge(&PathChallenge { data: n.to_be_bytes() });
+                asked.push(n);
+                if asked.len() > PATH_RESPONSES {
+                    asked.remove(0);
+                }
+            } else {
+                let mut buf = Vec::new();
+                let wrote = responses.write_frames(&mut buf, room);
+                prop_assert_eq!(wrote, !buf.is_empty());
+                prop_assert!(buf.len() <= room);
+                for frame in Frames::new(&buf) {
+                    let Ok(Frame::PathResponse(PathResponse { data })) = frame else {
+                        panic!("{frame:?}");
+                    };
+                    answered.push(u64::from_be_bytes(data));
+                    prop_assert_eq!(Some(asked.remove(0)), answered.last().copied());
+                }
+            }
+            prop_assert_eq!(responses.is_due(), !asked.is_empty());
+        }
+    }
+}
