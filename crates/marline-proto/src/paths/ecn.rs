@@ -141,7 +141,8 @@ impl EcnValidation {
         ledger.sent += 1;
         if self.state == EcnState::Testing {
             self.sent += 1;
-            self.deadline.get_or_insert_with(|| now + 3 * pto);
+            self.deadline
+                .get_or_insert_with(|| now + pto.saturating_mul(3));
             if self.sent >= ECN_TESTING_PACKETS {
                 self.end_testing();
             }

@@ -52,7 +52,7 @@ impl Validation {
             challenges: [None; PATH_CHALLENGES],
             written: 0,
             next: now,
-            deadline: now + pto * PATIENCE,
+            deadline: now + pto.saturating_mul(PATIENCE),
             pto,
         }
     }
@@ -116,7 +116,7 @@ impl Validation {
             return Some(Proof::Path);
         }
         self.next = now;
-        self.deadline = now + self.pto * PATIENCE;
+        self.deadline = now + self.pto.saturating_mul(PATIENCE);
         Some(Proof::Address)
     }
 }
