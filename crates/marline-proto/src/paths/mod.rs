@@ -2,5 +2,6 @@
 
 pub(crate) mod amplification;
 pub(crate) mod ecn;
+pub(crate) mod local_cids;
 pub(crate) mod mtu;
 pub(crate) mod validation;

@@ -1,0 +1,225 @@
+//! The connection IDs by which the peer reaches us (RFC 9000, section 5.1.1).
+
+use std::collections::VecDeque;
+
+use marline_wire::frame::{NewConnectionId, RetireConnectionId};
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
+
+use crate::limits::LOCAL_CIDS;
+
+/// How far the peer knows an ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// Its NEW_CONNECTION_ID is yet to be sent for the first time.
+    New,
+    InFlight,
+    Lost,
+    /// Acknowledged, or told during the handshake.
+    Known,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    sequence: u64,
+    id: ConnectionId,
+    reset_token: [u8; 16],
+    delivery: Delivery,
+}
+
+/// IDs we issued and the peer has not retired: packets sent to any of them are ours.
+///
+/// Generating IDs and routing them is the caller's: [`Self::want_more`] says how many the peer could
+/// use, [`Self::issue`] takes them.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalCids {
+    /// In order of sequence numbers.
+    issued: VecDeque<Issued>,
+    next_sequence: u64,
+    retire_prior_to: u64,
+    /// How many the peer may hold.
+    limit: usize,
+    /// We chose to have IDs of no bytes, and so only the one.
+    zero_length: bool,
+}
+
+impl LocalCids {
+    /// Begins with the ID of the handshake, sequence number 0.
+    pub(crate) fn new(first: ConnectionId) -> Self {
+        let mut cids = Self {
+            issued: VecDeque::new(),
+            next_sequence: 0,
+            retire_prior_to: 0,
+            limit: 1,
+            zero_length: first.is_empty(),
+        };
+        cids.push(first, [0; 16], Delivery::Known);
+        cids
+    }
+
+    /// Heeds the peer's `active_connection_id_limit`, as far as ours allows.
+    pub(crate) fn set_limit(&mut self, active_connection_id_limit: u64) {
+        self.limit = usize::try_from(active_connection_id_limit)
+            .map_or(LOCAL_CIDS, |limit| limit.clamp(1, LOCAL_CIDS));
+    }
+
+    /// How many more IDs the peer could hold.
+    pub(crate) fn want_more(&self) -> usize {
+        if self.zero_length {
+            return 0;
+        }
+        let held = self.iter_from(self.retire_prior_to).count();
+        self.limit.saturating_sub(held)
+    }
+
+    /// Takes a new ID, to be told in NEW_CONNECTION_ID; returns its sequence number.
+    ///
+    /// `reset_token` is what a stateless reset for the ID ends in.
+    pub(crate) fn issue(&mut self, id: ConnectionId, reset_token: [u8; 16]) -> u64 {
+        debug_assert!(self.want_more() > 0, "the peer could not hold it");
+        self.push(id, reset_token, Delivery::New)
+    }
+
+    /// Takes the ID that the `preferred_address` transport parameter tells; its sequence number is 1
+    /// (RFC 9000, section 5.1.1), so nothing may be issued before.
+    pub(crate) fn issue_preferred(&mut self, id: ConnectionId, reset_token: [u8; 16]) {
+        let sequence = self.push(id, reset_token, Delivery::Known);
+        debug_assert_eq!(sequence, 1);
+    }
+
+    /// Asks the peer to retire all IDs before `sequence`; new ones are then wanted in their place,
+    /// and carry the request.
+    ///
+    /// Returns false, and does nothing, while the peer has not finished the request before
+    /// (RFC 9000, section 5.1.2).
+    pub(crate) fn retire_prior_to(&mut self, sequence: u64) -> bool {
+        let pending = self
+            .issued
+            .front()
+            .is_some_and(|first| first.sequence < self.retire_prior_to);
+        if self.zero_length || pending || sequence <= self.retire_prior_to {
+            return false;
+        }
+        self.retire_prior_to = sequence.min(self.next_sequence);
+        true
+    }
+
+    /// The peer retires an ID, in a packet sent to `destination`. Returns the ID if it was active: it
+    /// routes to us no more.
+    ///
+    /// # Errors
+    ///
+    /// `PROTOCOL_VIOLATION` if the number was never sent, or names the packet's own ID, or we use
+    /// no IDs at all (RFC 9000, section 19.16).
+    pub(crate) fn on_retire(
+        &mut self,
+        frame: &RetireConnectionId,
+        destination: &ConnectionId,
+    ) -> Result<Option<ConnectionId>, TransportError> {
+        let violation = |reason| {
+            Err(TransportError::new(ErrorCode::PROTOCOL_VIOLATION, reason)
+                .in_frame(RetireConnectionId::TYPE))
+        };
+        if self.zero_length {
+            return violation("retires a connection ID of no bytes");
+        }
+        if frame.sequence >= self.next_sequence {
+            return violation("retires a connection ID that was never issued");
+        }
+        let Some(position) = self.position(frame.sequence) else {
+            return Ok(None);
+        };
+        let issued = self.issued[position];
+        if issued.delivery == Delivery::New {
+            return violation("retires a connection ID that was never sent");
+        }
+        if issued.id == *destination {
+            return violation("retires the connection ID that its packet was sent to");
+        }
+        self.issued.remove(position);
+        Ok(Some(issued.id))
+    }
+
+    /// Whether `write_frames` has something to write.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.issued.iter().any(Issued::is_due)
+    }
+
+    /// Appends the NEW_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes, and
+    /// gives `tokens` the sequence number of each.
+    pub(crate) fn write_frames(
+        &mut self,
+        buf: &mut Vec<u8>,
+        limit: usize,
+        tokens: &mut impl FnMut(u64),
+    ) {
+        for issued in self.issued.iter_mut().filter(|issued| issued.is_due()) {
+            let frame = NewConnectionId {
+                sequence: issued.sequence,
+                retire_prior_to: self.retire_prior_to.min(issued.sequence),
+                id: issued.id,
+                reset_token: issued.reset_token,
+            };
+            if buf.len() + frame.size() > limit {
+                break;
+            }
+            frame.encode(buf);
+            issued.delivery = Delivery::InFlight;
+            tokens(issued.sequence);
+        }
+    }
+
+    /// The frame that told `sequence` was acknowledged.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        if let Some(position) = self.position(sequence) {
+            self.issued[position].delivery = Delivery::Known;
+        }
+    }
+
+    /// The frame that told `sequence` was lost.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        if let Some(position) = self.position(sequence)
+            && self.issued[position].delivery == Delivery::InFlight
+        {
+            self.issued[position].delivery = Delivery::Lost;
+        }
+    }
+
+    /// The IDs that route to us.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.iter_from(0)
+    }
+
+    fn iter_from(&self, sequence: u64) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.issued
+            .iter()
+            .filter(move |issued| issued.sequence >= sequence)
+            .map(|issued| issued.id)
+    }
+
+    fn push(&mut self, id: ConnectionId, reset_token: [u8; 16], delivery: Delivery) -> u64 {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.issued.push_back(Issued {
+            sequence,
+            id,
+            reset_token,
+            delivery,
+        });
+        sequence
+    }
+
+    fn position(&self, sequence: u64) -> Option<usize> {
+        self.issued
+            .binary_search_by_key(&sequence, |issued| issued.sequence)
+            .ok()
+    }
+}
+
+impl Issued {
+    const fn is_due(&self) -> bool {
+        matches!(self.delivery, Delivery::New | Delivery::Lost)
+    }
+}
+
+#[cfg(test)]
+mod tests;
