@@ -4,4 +4,5 @@ pub(crate) mod amplification;
 pub(crate) mod ecn;
 pub(crate) mod local_cids;
 pub(crate) mod mtu;
+pub(crate) mod remote_cids;
 pub(crate) mod validation;

@@ -1,0 +1,346 @@
+//! The connection IDs by which we reach the peer (RFC 9000, section 5.1.2).
+
+use std::collections::VecDeque;
+
+use marline_wire::frame::{NewConnectionId, RetireConnectionId};
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
+
+use crate::limits::{REMOTE_CIDS, RETIRED_CIDS};
+
+/// A change in the stateless reset tokens that end this connection. Only tokens of IDs in use
+/// count (RFC 9000, section 10.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenChange {
+    /// A datagram that ends in the token resets the connection.
+    Add([u8; 16]),
+    /// No longer.
+    Remove([u8; 16]),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    sequence: u64,
+    id: ConnectionId,
+    reset_token: Option<[u8; 16]>,
+    /// Whether a path sends, or sent, to it.
+    used: bool,
+}
+
+/// A RETIRE_CONNECTION_ID that the peer has not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Retired {
+    sequence: u64,
+    in_flight: bool,
+}
+
+/// IDs the peer issued and we have not retired. One is active: the main path's. A path being probed
+/// takes another with [`Self::next_unused`].
+///
+/// After any call that may take or retire IDs, drain [`Self::poll_token_change`], and let paths
+/// whose ID is no longer [held](Self::holds) take another.
+#[derive(Clone, Debug)]
+pub(crate) struct RemoteCids {
+    active: Remote,
+    others: Vec<Remote>,
+    retire_prior_to: u64,
+    seen: Seen,
+    retired: Vec<Retired>,
+    changes: VecDeque<TokenChange>,
+}
+
+impl RemoteCids {
+    /// Begins with the ID of the handshake, sequence number 0: chosen by the client for its first
+    /// Initial, by the peer otherwise.
+    pub(crate) fn new(first: ConnectionId) -> Self {
+        let mut seen = Seen::default();
+        seen.insert(0);
+        Self {
+            active: Remote {
+                sequence: 0,
+                id: first,
+                reset_token: None,
+                used: true,
+            },
+            others: Vec::new(),
+            retire_prior_to: 0,
+            seen,
+            retired: Vec::new(),
+            changes: VecDeque::new(),
+        }
+    }
+
+    /// The ID for packets on the main path.
+    #[inline]
+    pub(crate) const fn active(&self) -> &ConnectionId {
+        &self.active.id
+    }
+
+    /// Sequence number of [`Self::active`].
+    pub(crate) const fn active_sequence(&self) -> u64 {
+        self.active.sequence
+    }
+
+    /// The stateless reset token that goes with [`Self::active`], if it is known.
+    pub(crate) const fn active_reset_token(&self) -> Option<[u8; 16]> {
+        self.active.reset_token
+    }
+
+    /// Whether ID `sequence` may still be used.
+    pub(crate) fn holds(&self, sequence: u64) -> bool {
+        self.held().any(|remote| remote.sequence == sequence)
+    }
+
+    /// Replaces the ID of the handshake by the Source Connection ID of a Retry or of the server's
+    /// first Initial (RFC 9000, section 7.2).
+    pub(crate) fn replace_first(&mut self, id: ConnectionId) {
+        debug_assert_eq!(self.active.sequence, 0);
+        self.active.id = id;
+    }
+
+    /// Takes the server's `stateless_reset_token`, which goes with the ID of the handshake.
+    pub(crate) fn set_first_token(&mut self, token: [u8; 16]) {
+        debug_assert_eq!(self.active.sequence, 0);
+        self.active.reset_token = Some(token);
+        self.changes.push_back(TokenChange::Add(token));
+    }
+
+    /// Takes the ID of the server's `preferred_address`, sequence number 1.
+    pub(crate) fn set_preferred(&mut self, id: ConnectionId, reset_token: [u8; 16]) {
+        if self.seen.insert(1) {
+            self.others.push(Remote::unused(1, id, reset_token));
+        }
+    }
+
+    /// The peer issued an ID, and perhaps asks to retire others. The active ID may change.
+    ///
+    /// # Errors
+    ///
+    /// `PROTOCOL_VIOLATION` if the peer uses no IDs, or the frame contradicts an earlier one;
+    /// `CONNECTION_ID_LIMIT_ERROR` if it is more than we allow, or if more retirements are
+    /// unacknowledged than we track (RFC 9000, sections 5.1.1, 5.1.2 and 19.15).
+    pub(crate) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+    ) -> Result<(), TransportError> {
+        let error =
+            |code, reason| Err(TransportError::new(code, reason).in_frame(NewConnectionId::TYPE));
+        if self.active.id.is_empty() {
+            return error(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "a connection ID beside one of no bytes",
+            );
+        }
+        if self.held().any(|remote| remote.contradicts(frame)) {
+            return error(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "a connection ID issued twice, differently",
+            );
+        }
+        if !self.holds(frame.sequence) {
+            self.admit(frame);
+        }
+        self.retire_prior_to = self.retire_prior_to.max(frame.retire_prior_to);
+        self.retire_as_asked();
+        if self.held().count() > REMOTE_CIDS {
+            return error(
+                ErrorCode::CONNECTION_ID_LIMIT_ERROR,
+                "more connection IDs than allowed",
+            );
+        }
+        if self.retired.len() > RETIRED_CIDS {
+            return error(
+                ErrorCode::CONNECTION_ID_LIMIT_ERROR,
+                "too many connection IDs to retire at once",
+            );
+        }
+        Ok(())
+    }
+
+    /// Takes an ID that no path has used, for a new path: its sequence number and the ID. `None`
+    /// until the peer issues more.
+    pub(crate) fn next_unused(&mut self) -> Option<(u64, ConnectionId)> {
+        let next = self
+            .others
+            .iter_mut()
+            .filter(|remote| !remote.used)
+            .min_by_key(|remote| remote.sequence)?;
+        next.used = true;
+        self.changes.extend(next.reset_token.map(TokenChange::Add));
+        Some((next.sequence, next.id))
+    }
+
+    /// Makes ID `sequence`, taken before, the active one: the connection moved to its path. The old
+    /// one stays until [`Self::retire`], unless the peer asked to retire it.
+    pub(crate) fn activate(&mut self, sequence: u64) {
+        if let Some(next) = self
+            .others
+            .iter_mut()
+            .find(|remote| remote.sequence == sequence && remote.used)
+        {
+            std::mem::swap(&mut self.active, next);
+            self.retire_as_asked();
+        }
+    }
+
+    /// Retires ID `sequence`, which no path uses any more. The active ID stays.
+    pub(crate) fn retire(&mut self, sequence: u64) {
+        self.retire_where(|remote| remote.sequence == sequence);
+    }
+
+    /// The next change in reset tokens, oldest first.
+    pub(crate) fn poll_token_change(&mut self) -> Option<TokenChange> {
+        self.changes.pop_front()
+    }
+
+    /// Whether `write_frames` has something to write.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.retired.iter().any(|retired| !retired.in_flight)
+    }
+
+    /// Appends the RETIRE_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes,
+    /// and gives `tokens` the sequence number of each.
+    pub(crate) fn write_frames(
+        &mut self,
+        buf: &mut Vec<u8>,
+        limit: usize,
+        tokens: &mut impl FnMut(u64),
+    ) {
+        for retired in self.retired.iter_mut().filter(|retired| !retired.in_flight) {
+            let frame = RetireConnectionId {
+                sequence: retired.sequence,
+            };
+            if buf.len() + frame.size() > limit {
+                break;
+            }
+            frame.encode(buf);
+            retired.in_flight = true;
+            tokens(retired.sequence);
+        }
+    }
+
+    /// The frame that retired `sequence` was acknowledged.
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        self.retired.retain(|retired| retired.sequence != sequence);
+    }
+
+    /// The frame that retired `sequence` was lost.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        for retired in &mut self.retired {
+            if retired.sequence == sequence {
+                retired.in_flight = false;
+            }
+        }
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Remote> {
+        std::iter::once(&self.active).chain(&self.others)
+    }
+
+    /// Holds an ID that is not held: a new one, or one that was retired.
+    fn admit(&mut self, frame: &NewConnectionId) {
+        let sequence = frame.sequence;
+        if self.seen.insert(sequence) {
+            self.others
+                .push(Remote::unused(sequence, frame.id, frame.reset_token));
+        } else if sequence < self.seen.base
+            && self
+                .retired
+                .iter()
+                .all(|retired| retired.sequence != sequence)
+        {
+            // Too old to know whether it was ever retired: once more does no harm.
+            self.retired.push(Retired {
+                sequence,
+                in_flight: false,
+            });
+        }
+    }
+
+    /// Heeds the largest Retire Prior To. If it covers every ID we have, the active one serves until
+    /// the peer issues another: frames arrive out of order.
+    fn retire_as_asked(&mut self) {
+        let bound = self.retire_prior_to;
+        if self.active.sequence < bound {
+            let successor = self
+                .others
+                .iter_mut()
+                .filter(|remote| remote.sequence >= bound && !remote.used)
+                .min_by_key(|remote| remote.sequence);
+            if let Some(successor) = successor {
+                successor.used = true;
+                self.changes
+                    .extend(successor.reset_token.map(TokenChange::Add));
+                std::mem::swap(&mut self.active, successor);
+            }
+        }
+        self.retire_where(|remote| remote.sequence < bound);
+    }
+
+    /// Retires the IDs that match, the active one excepted.
+    fn retire_where(&mut self, matches: impl Fn(&Remote) -> bool) {
+        let gone = self.others.extract_if(.., |remote| matches(remote));
+        for remote in gone {
+            self.retired.push(Retired {
+                sequence: remote.sequence,
+                in_flight: false,
+            });
+            if remote.used {
+                self.changes
+                    .extend(remote.reset_token.map(TokenChange::Remove));
+            }
+        }
+    }
+}
+
+impl Remote {
+    const fn unused(sequence: u64, id: ConnectionId, reset_token: [u8; 16]) -> Self {
+        Self {
+            sequence,
+            id,
+            reset_token: Some(reset_token),
+            used: false,
+        }
+    }
+
+    /// Whether `frame` gives this number or this ID another meaning.
+    fn contradicts(&self, frame: &NewConnectionId) -> bool {
+        let same_sequence = self.sequence == frame.sequence;
+        let same_id = self.id == frame.id;
+        let same_token = self
+            .reset_token
+            .is_none_or(|token| token == frame.reset_token);
+        same_sequence != same_id || (same_id && !same_token)
+    }
+}
+
+/// Which sequence numbers arrived already: exact for the latest 128, all before count as seen.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Bit `n` stands for `base + n`.
+    bits: u128,
+    base: u64,
+}
+
+impl Seen {
+    /// Notes `sequence`; returns whether it is new.
+    fn insert(&mut self, sequence: u64) -> bool {
+        let Some(offset) = sequence.checked_sub(self.base) else {
+            return false;
+        };
+        let shift = offset.saturating_sub(127);
+        if shift > 0 {
+            let shifted = u32::try_from(shift)
+                .ok()
+                .and_then(|by| self.bits.checked_shr(by));
+            self.bits = shifted.unwrap_or(0);
+            self.base += shift;
+        }
+        let bit = 1 << (offset - shift);
+        let new = self.bits & bit == 0;
+        self.bits |= bit;
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests;
