@@ -3,6 +3,11 @@
 //! Time comes in as an argument, datagrams come in and go out as bytes. The same core runs behind
 //! tokio, in the simulator's virtual time, and under the fuzzer.
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the connection calls these rooms")
+)]
+mod buffers;
 mod limits;
 #[cfg_attr(
     not(test),

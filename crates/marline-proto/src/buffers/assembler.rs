@@ -1,0 +1,209 @@
+//! Received bytes, put back in order.
+
+mod page;
+#[cfg(test)]
+mod tests;
+
+use bytes::{Bytes, BytesMut};
+use page::{PAGE_SIZE, Page};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Size of the smallest chunk for in-order bytes: streams of a few bytes are common.
+const FIRST_CHUNK: usize = 256;
+/// Chunks double up to this size, in bytes: few allocations, yet a slow reader pins little.
+const LARGEST_CHUNK: usize = 32 * 1024;
+/// Runs shorter than this, in bytes, are copied out of their page: an entry of the queue would cost
+/// more than the copy.
+const COPY_BELOW: usize = 512;
+
+/// Puts the bytes of a stream in order.
+///
+/// Bytes that continue the stream go to the end of a growing chunk, from which reads are cut
+/// without copying. Bytes beyond a gap go to their place in fixed pages; a page joins the readable
+/// bytes as it is when the gap closes. So memory never exceeds the span from the first unread byte
+/// to the highest received one plus an eighth and a few pages, however the peer cuts and
+/// orders its frames, and the work for a frame is linear in its length.
+///
+/// The span is the caller's to limit (by flow control): the assembler takes any offset.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    /// Readable pieces, oldest first; `tail` follows the last.
+    ready: VecDeque<Bytes>,
+    /// The readable bytes that came last, and room for more.
+    tail: BytesMut,
+    /// Size of the chunk `tail` was cut from.
+    chunk: usize,
+    /// Bytes beyond the first gap, by page number (offset / page size).
+    pages: BTreeMap<u64, Page>,
+    /// Bytes filled in `pages`.
+    beyond_gap: usize,
+    /// Offset of the next byte to be read.
+    read: u64,
+    /// Offset of the first byte not received.
+    received: u64,
+    /// One more than the highest offset received.
+    end: u64,
+}
+
+impl Assembler {
+    /// Holds nothing, allocates nothing.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in the bytes that stand at `offset`; what is known already is skipped.
+    pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) {
+        let end = offset + data.len() as u64;
+        self.end = self.end.max(end);
+        if end <= self.received {
+            return;
+        }
+        if offset > self.received {
+            return self.insert_beyond_gap(offset, data);
+        }
+        self.append(&data[(self.received - offset) as usize..]);
+        if !self.pages.is_empty() {
+            self.close_gap();
+        }
+    }
+
+    /// Takes up to `max` bytes in order; `None` if the next one is missing or `max` is 0.
+    pub(crate) fn read(&mut self, max: usize) -> Option<Bytes> {
+        let bytes = if let Some(front) = self.ready.front_mut() {
+            if front.len() > max {
+                front.split_to(max)
+            } else {
+                self.ready.pop_front()?
+            }
+        } else {
+            let len = self.tail.len().min(max);
+            if len == 0 {
+                return None;
+            }
+            self.tail.split_to(len).freeze()
+        };
+        self.read += bytes.len() as u64;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Bytes read so far: the offset of the next byte to be read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    /// Bytes held, readable or not.
+    pub(crate) fn buffered(&self) -> usize {
+        (self.received - self.read) as usize + self.beyond_gap
+    }
+
+    /// Offset of the first byte not received.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// One more than the highest offset received.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether [`Assembler::read`] would return something.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.received > self.read
+    }
+
+    /// Drops all content: nobody will read it. Offsets stay.
+    pub(crate) fn discard(&mut self) {
+        *self = Self {
+            read: self.end,
+            received: self.end,
+            end: self.end,
+            ..Self::default()
+        };
+    }
+
+    /// Adds bytes that continue the readable ones.
+    fn append(&mut self, mut data: &[u8]) {
+        self.received += data.len() as u64;
+        while !data.is_empty() {
+            let room = self.tail.capacity() - self.tail.len();
+            if room == 0 {
+                self.grow(data.len());
+                continue;
+            }
+            let (now, later) = data.split_at(room.min(data.len()));
+            self.tail.extend_from_slice(now);
+            data = later;
+        }
+    }
+
+    /// Makes room in the tail: in the same chunk if all of it is read and released, else a new one.
+    fn grow(&mut self, wanted: usize) {
+        if self.tail.is_empty() && self.chunk > 0 && self.tail.try_reclaim(self.chunk) {
+            return;
+        }
+        self.finish_tail();
+        self.chunk = (self.chunk * 2)
+            .clamp(FIRST_CHUNK, LARGEST_CHUNK)
+            .max(wanted.min(LARGEST_CHUNK));
+        self.tail = BytesMut::with_capacity(self.chunk);
+    }
+
+    /// Queues what the tail holds; the tail keeps its spare room.
+    fn finish_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.ready.push_back(self.tail.split().freeze());
+        }
+    }
+
+    fn insert_beyond_gap(&mut self, mut offset: u64, mut data: &[u8]) {
+        while !data.is_empty() {
+            let number = offset / PAGE_SIZE as u64;
+            let from = (offset % PAGE_SIZE as u64) as usize;
+            let (now, later) = data.split_at(data.len().min(PAGE_SIZE - from));
+            let page = self.pages.entry(number).or_default();
+            self.beyond_gap += page.fill(from, now);
+            offset += now.len() as u64;
+            data = later;
+        }
+    }
+
+    /// Moves what follows the readable bytes without a gap from the pages to them.
+    fn close_gap(&mut self) {
+        while let Some(mut entry) = self.pages.first_entry() {
+            let page_start = entry.key() * PAGE_SIZE as u64;
+            let from = self.received.saturating_sub(page_start);
+            if from < PAGE_SIZE as u64 {
+                if self.received < page_start {
+                    return;
+                }
+                let page = entry.get_mut();
+                self.beyond_gap -= page.skip_to(from as usize);
+                let run = page.run_len();
+                if run == 0 {
+                    if page.filled() == 0 {
+                        entry.remove();
+                    }
+                    return;
+                }
+                let bytes = page.split_run(run);
+                let page_done = page.is_used_up();
+                self.beyond_gap -= run;
+                if page_done {
+                    entry.remove();
+                }
+                self.append_run(bytes);
+            } else {
+                self.beyond_gap -= entry.remove().filled();
+            }
+        }
+    }
+
+    fn append_run(&mut self, bytes: Bytes) {
+        if bytes.len() < COPY_BELOW {
+            return self.append(&bytes);
+        }
+        self.received += bytes.len() as u64;
+        self.finish_tail();
+        self.ready.push_back(bytes);
+    }
+}

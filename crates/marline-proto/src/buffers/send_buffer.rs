@@ -1,0 +1,261 @@
+//! What was written and may have to be sent again.
+
+use super::RangeSet;
+use bytes::{Bytes, BytesMut};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// Size of the first chunk that small writes are gathered in, in bytes.
+const FIRST_CHUNK: usize = 256;
+/// Chunks double up to this size, in bytes: few allocations, and little held back by one lost packet.
+const LARGEST_CHUNK: usize = 16 * 1024;
+/// Below this many bytes, copying costs less than the bookkeeping of a chunk.
+const COPY_BELOW: usize = 128;
+
+/// Bytes the application wrote, kept until they are acknowledged.
+///
+/// Offsets count from the first byte ever written. Every byte is unsent, in flight, lost (due
+/// again) or acknowledged; what precedes the first byte not acknowledged is freed.
+#[derive(Debug, Default)]
+pub(crate) struct SendBuffer {
+    /// Finished chunks, oldest first; `tail` follows the last.
+    chunks: VecDeque<Chunk>,
+    /// Collects small writes; ends at `end`.
+    tail: BytesMut,
+    /// All below are acknowledged.
+    base: u64,
+    /// All from here to `end` were never sent.
+    unsent: u64,
+    /// How many bytes were written in all.
+    end: u64,
+    /// Acknowledged above `base`.
+    acked: RangeSet,
+    /// To be sent again.
+    lost: RangeSet,
+    /// Where the last read ended: reads are mostly sequential.
+    last_read: Cell<usize>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    offset: u64,
+    bytes: Bytes,
+}
+
+impl Chunk {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+impl SendBuffer {
+    /// Holds nothing, allocates nothing.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends `bytes` without copying (unless they are few).
+    pub(crate) fn write(&mut self, bytes: Bytes) {
+        if bytes.len() < COPY_BELOW {
+            return self.write_slice(&bytes);
+        }
+        self.finish_tail();
+        let offset = self.end;
+        self.end += bytes.len() as u64;
+        self.chunks.push_back(Chunk { offset, bytes });
+    }
+
+    /// Appends a copy of `data`; many small writes share a chunk.
+    pub(crate) fn write_slice(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            let room = self.tail.capacity() - self.tail.len();
+            if room == 0 {
+                self.grow(data.len());
+                continue;
+            }
+            let (now, later) = data.split_at(room.min(data.len()));
+            self.tail.extend_from_slice(now);
+            self.end += now.len() as u64;
+            data = later;
+        }
+    }
+
+    /// Replaces a full tail.
+    fn grow(&mut self, wanted: usize) {
+        let held = usize::try_from(self.unacked()).unwrap_or(LARGEST_CHUNK);
+        self.finish_tail();
+        let size = wanted.max(held).clamp(FIRST_CHUNK, LARGEST_CHUNK);
+        self.tail = BytesMut::with_capacity(size);
+    }
+
+    /// Makes a chunk of what the tail holds; the tail keeps its spare room.
+    fn finish_tail(&mut self) {
+        if !self.tail.is_empty() {
+            let offset = self.tail_offset();
+            let bytes = self.tail.split().freeze();
+            self.chunks.push_back(Chunk { offset, bytes });
+        }
+    }
+
+    fn tail_offset(&self) -> u64 {
+        self.end - self.tail.len() as u64
+    }
+
+    /// Bytes written so far: the offset of the next byte to be written.
+    pub(crate) fn offset_end(&self) -> u64 {
+        self.end
+    }
+
+    /// Offset of the first byte that was never sent.
+    pub(crate) fn offset_unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// Bytes that were never sent.
+    pub(crate) fn len_unsent(&self) -> u64 {
+        self.end - self.unsent
+    }
+
+    /// Bytes from the first one not acknowledged to the end: what is held, for back-pressure.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.end - self.base
+    }
+
+    /// Whether every byte written is acknowledged.
+    pub(crate) fn is_fully_acked(&self) -> bool {
+        self.base == self.end
+    }
+
+    /// Whether something is to be sent again.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Takes up to `max` bytes to put in flight: lost ones first, then unsent ones.
+    ///
+    /// `None` if there are none or `max` is 0.
+    pub(crate) fn take(&mut self, max: usize) -> Option<Range<u64>> {
+        self.take_lost(max).or_else(|| self.take_unsent(max))
+    }
+
+    /// Takes up to `max` lost bytes, lowest first.
+    pub(crate) fn take_lost(&mut self, max: usize) -> Option<Range<u64>> {
+        let first = self.lost.iter().next()?;
+        let range = first.start..first.end.min(first.start.saturating_add(max as u64));
+        self.lost.remove(range.clone());
+        (!range.is_empty()).then_some(range)
+    }
+
+    /// Takes up to `max` bytes that were never sent.
+    pub(crate) fn take_unsent(&mut self, max: usize) -> Option<Range<u64>> {
+        let range = self.unsent..self.end.min(self.unsent.saturating_add(max as u64));
+        self.unsent = range.end;
+        (!range.is_empty()).then_some(range)
+    }
+
+    /// The part of `range` that is still held: its front may be acknowledged and freed meanwhile.
+    pub(crate) fn held(&self, range: Range<u64>) -> Range<u64> {
+        let end = range.end.min(self.end).max(self.base);
+        range.start.clamp(self.base, end)..end
+    }
+
+    /// Appends the bytes of `range` to `buf`, as far as they are [held](Self::held).
+    ///
+    /// O(1) when `range` follows the one read before, else O(log chunks). Allocates only if `buf`
+    /// lacks room.
+    pub(crate) fn read_into(&self, range: Range<u64>, buf: &mut Vec<u8>) {
+        let Range { mut start, end } = self.held(range);
+        let mut index = self.find(start);
+        while start < end {
+            let Some(chunk) = self.chunks.get(index) else {
+                let tail_offset = self.tail_offset();
+                let from = (start - tail_offset) as usize;
+                buf.extend_from_slice(&self.tail[from..(end - tail_offset) as usize]);
+                break;
+            };
+            let stop = end.min(chunk.end());
+            let from = (start - chunk.offset) as usize;
+            buf.extend_from_slice(&chunk.bytes[from..(stop - chunk.offset) as usize]);
+            start = stop;
+            if stop == chunk.end() {
+                index += 1;
+            }
+        }
+        self.last_read.set(index);
+    }
+
+    /// Index of the chunk that holds `offset`; the number of chunks if the tail does.
+    fn find(&self, offset: u64) -> usize {
+        let hint = self.last_read.get().min(self.chunks.len());
+        let begins = hint == 0 || self.chunks[hint - 1].end() <= offset;
+        let ends = self.chunks.get(hint).is_none_or(|c| offset < c.end());
+        if begins && ends {
+            return hint;
+        }
+        self.chunks.partition_point(|chunk| chunk.end() <= offset)
+    }
+
+    /// The peer has `range`; frees what nobody needs anymore.
+    pub(crate) fn on_acked(&mut self, range: Range<u64>) {
+        if !self.lost.is_empty() {
+            self.lost.remove(range.clone());
+        }
+        if range.start > self.base {
+            self.acked.insert(range);
+            return;
+        }
+        self.base = self.base.max(range.end.min(self.end));
+        while let Some(next) = self.acked.min().filter(|&start| start <= self.base) {
+            let end = self.acked.pop_min().map_or(next, |range| range.end);
+            self.base = self.base.max(end);
+        }
+        self.unsent = self.unsent.max(self.base);
+        self.free();
+    }
+
+    fn free(&mut self) {
+        while self.chunks.front().is_some_and(|c| c.end() <= self.base) {
+            self.chunks.pop_front();
+            self.last_read.set(self.last_read.get().saturating_sub(1));
+        }
+        if self.is_fully_acked() {
+            if self.tail.capacity() > FIRST_CHUNK {
+                self.tail = BytesMut::new();
+            }
+            self.tail.clear();
+        }
+    }
+
+    /// `range` did not arrive: what is not acknowledged meanwhile is due again.
+    pub(crate) fn on_lost(&mut self, range: Range<u64>) {
+        let Range { start, end } = self.held(range);
+        let range = start..end.min(self.unsent);
+        if self.acked.is_empty() {
+            self.lost.insert(range);
+            return;
+        }
+        for gap in self.acked.gaps(range) {
+            self.lost.insert(gap);
+        }
+    }
+
+    /// Nothing that was sent counts: all that is held is unsent again (0-RTT rejected, Retry).
+    pub(crate) fn retransmit_all(&mut self) {
+        self.unsent = self.base;
+        self.lost.clear();
+    }
+
+    /// Drops all content: nothing will be sent anymore. Offsets stay.
+    pub(crate) fn discard(&mut self) {
+        *self = Self {
+            base: self.end,
+            unsent: self.end,
+            end: self.end,
+            ..Self::default()
+        };
+    }
+}
