@@ -14,6 +14,12 @@ mod limits;
     expect(dead_code, reason = "the connection calls these rooms")
 )]
 mod paths;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the connection calls these rooms")
+)]
+mod streams;
 mod time;
 
+pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

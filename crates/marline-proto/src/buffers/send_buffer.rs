@@ -135,6 +135,11 @@ impl SendBuffer {
         !self.lost.is_empty()
     }
 
+    /// Bytes to be sent again.
+    pub(crate) fn lost_bytes(&self) -> u64 {
+        self.lost.iter().map(|range| range.end - range.start).sum()
+    }
+
     /// Takes up to `max` bytes to put in flight: lost ones first, then unsent ones.
     ///
     /// `None` if there are none or `max` is 0.

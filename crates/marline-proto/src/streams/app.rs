@@ -1,0 +1,192 @@
+//! What the application asks of its streams (RFC 9000, section 2.4).
+
+use super::control::Owed;
+use super::send::SendPart;
+use super::{ClosedStream, FinishError, ReadError, Streams, WriteError, wait_for_memory};
+use crate::time::Instant;
+use bytes::Bytes;
+use marline_wire::{Dir, StreamId};
+
+impl Streams {
+    /// Opens a stream; `None` at the peer's limit, then
+    /// [`StreamEvent::Available`](super::StreamEvent::Available) says when to try again.
+    pub(crate) fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        let Some(id) = self.ids.open(dir) else {
+            self.control.streams_blocked[dir as usize] |= self.ids.blocked(dir).is_some();
+            return None;
+        };
+        self.create(id);
+        Some(id)
+    }
+
+    /// The next stream that the peer opened.
+    pub(crate) fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        self.ids.accept(dir)
+    }
+
+    /// Takes a copy of the first bytes of `data`; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteError`] says.
+    pub(crate) fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        self.write_with(id, data.len(), |send, len| send.write_slice(&data[..len]))
+    }
+
+    /// Takes the first bytes of `data` without copying and cuts them off; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteError`] says.
+    pub(crate) fn write_chunk(
+        &mut self,
+        id: StreamId,
+        data: &mut Bytes,
+    ) -> Result<usize, WriteError> {
+        self.write_with(id, data.len(), |send, len| send.write(data.split_to(len)))
+    }
+
+    /// Has `write` put in as many of `wanted` bytes as memory and the peer's limit for the stream
+    /// permit.
+    ///
+    /// Bytes beyond that limit stay with the application: kept here, they could use up the shared
+    /// memory while a stream that the peer waits for finds none.
+    fn write_with(
+        &mut self,
+        id: StreamId,
+        wanted: usize,
+        write: impl FnOnce(&mut SendPart, usize),
+    ) -> Result<usize, WriteError> {
+        let stream = self.table.get_mut(&id).ok_or(WriteError::Closed)?;
+        let send = stream.send.as_mut().ok_or(WriteError::Closed)?;
+        let credit = send.credit()?;
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let room = self.buffer.room().min(credit);
+        let len = wanted.min(usize::try_from(room).unwrap_or(usize::MAX));
+        if len == 0 {
+            send.write_blocked = true;
+            if self.buffer.room() == 0 {
+                wait_for_memory(&mut self.waiting_writers, id, send);
+            }
+        } else {
+            let before = send.held();
+            write(send, len);
+            self.buffer.update(before, send.held());
+        }
+        self.check_ready(id);
+        if len == 0 {
+            return Err(WriteError::Blocked);
+        }
+        Ok(len)
+    }
+
+    /// Says that no more will be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`FinishError`] says.
+    pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
+        let stream = self.table.get_mut(&id).ok_or(FinishError::Closed)?;
+        let send = stream.send.as_mut().ok_or(FinishError::Closed)?;
+        send.finish().map_err(|error| match error {
+            WriteError::Stopped(code) => FinishError::Stopped(code),
+            WriteError::Blocked | WriteError::Closed => FinishError::Closed,
+        })?;
+        self.check_ready(id);
+        Ok(())
+    }
+
+    /// Gives up sending; what the peer has not received is lost to it.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedStream`] if the stream does not send, or no longer.
+    pub(crate) fn reset(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
+        let stream = self.table.get_mut(&id).ok_or(ClosedStream)?;
+        let send = stream.send.as_mut().ok_or(ClosedStream)?;
+        let before = send.held();
+        if !send.reset(error_code) {
+            return Err(ClosedStream);
+        }
+        self.buffer.update(before, 0);
+        self.control.owe(id, stream, Owed::ResetStream);
+        self.check_ready(id);
+        self.wake_writers();
+        Ok(())
+    }
+
+    /// Reads no more; what arrives is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ClosedStream`] if the stream does not receive, or no longer.
+    pub(crate) fn stop(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
+        let stream = self.table.get_mut(&id).ok_or(ClosedStream)?;
+        let recv = stream.recv.as_mut().ok_or(ClosedStream)?;
+        if recv.stopped().is_some() {
+            return Err(ClosedStream);
+        }
+        let ask = recv.stop(error_code);
+        let credit = recv.take_credit();
+        self.control.settle(stream, Owed::MaxStreamData);
+        if ask {
+            self.control.owe(id, stream, Owed::StopSending);
+        }
+        self.give_back(credit);
+        self.reap(id);
+        Ok(())
+    }
+
+    /// Takes up to `max` bytes in order, without copying; `None` at the end of the stream, once.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadError`] says.
+    pub(crate) fn read(
+        &mut self,
+        id: StreamId,
+        max: usize,
+        now: Instant,
+    ) -> Result<Option<Bytes>, ReadError> {
+        let stream = self.table.get_mut(&id).ok_or(ReadError::Closed)?;
+        let recv = stream.recv.as_mut().ok_or(ReadError::Closed)?;
+        let result = recv.read(max);
+        if !matches!(result, Ok(Some(_))) {
+            if recv.is_terminal() {
+                self.reap(id);
+            }
+            return result;
+        }
+        let credit = recv.take_credit();
+        recv.window.start(now);
+        if recv.window.consume(credit)
+            && recv.wants_credit()
+            && !stream.debt.has(Owed::MaxStreamData)
+        {
+            recv.window.tune(now, self.rtt);
+            self.window.grow_to(recv.window.size() * 3 / 2);
+            self.control.owe(id, stream, Owed::MaxStreamData);
+        }
+        self.window.start(now);
+        if self.window.consume(credit) && !self.control.max_data {
+            self.window.tune(now, self.rtt);
+            self.control.max_data = true;
+        }
+        result
+    }
+
+    /// Bytes that are to be sent on the stream, for the first time or again.
+    pub(crate) fn pending_bytes(&self, id: StreamId) -> u64 {
+        let send = self.table.get(&id).and_then(|s| s.send.as_ref());
+        send.map_or(0, SendPart::pending)
+    }
+
+    /// Returns credit for bytes that nobody will read.
+    pub(super) fn give_back(&mut self, bytes: u64) {
+        if bytes > 0 && self.window.consume(bytes) {
+            self.control.max_data = true;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Flow control by limits (RFC 9000, section 4).
+
+use crate::time::Instant;
+use marline_wire::varint;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// What the peer may send, on a stream or on all together.
+///
+/// The limit is announced anew when half of the window is used up; if that took less than two round
+/// trips, the peer may be waiting for credit, and the window doubles up to its ceiling.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceiveWindow {
+    /// Bytes the peer may have on the way or unread.
+    size: u64,
+    ceiling: u64,
+    /// Bytes read or dropped so far.
+    consumed: u64,
+    /// The largest limit the peer was told.
+    announced: u64,
+    /// When the use of the present window began.
+    since: Option<Instant>,
+}
+
+impl ReceiveWindow {
+    /// A window of `size` bytes, which the peer knows from the transport parameters, that may grow to
+    /// `ceiling` bytes.
+    pub(super) const fn new(size: u64, ceiling: u64) -> Self {
+        Self {
+            size,
+            ceiling,
+            consumed: 0,
+            announced: size,
+            since: None,
+        }
+    }
+
+    /// The limit that the peer must keep, in bytes since the beginning.
+    pub(super) const fn announced(&self) -> u64 {
+        self.announced
+    }
+
+    /// The present size, in bytes.
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// `bytes` more are read or dropped. Returns whether to announce a new limit.
+    pub(super) fn consume(&mut self, bytes: u64) -> bool {
+        self.consumed += bytes;
+        self.limit() - self.announced >= (self.size / 2).max(1)
+    }
+
+    /// Grows the window if it was used up fast; call when a new limit is about to be announced.
+    pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
+        if self.since.is_some_and(|since| now - since < rtt * 2) {
+            self.size = self.size.saturating_mul(2).min(self.ceiling).max(self.size);
+        }
+        self.since = Some(now);
+    }
+
+    /// Notes when the use of the window began, if it has not yet.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Grows the window to `size` bytes as far as the ceiling permits.
+    pub(super) fn grow_to(&mut self, size: u64) {
+        self.size = self.size.max(size.min(self.ceiling));
+    }
+
+    /// The limit that could be announced now.
+    pub(super) fn limit(&self) -> u64 {
+        self.consumed
+            .saturating_add(self.size)
+            .min(varint::MAX)
+            .max(self.announced)
+    }
+
+    /// Raises the announced limit as far as it goes, and returns it.
+    pub(super) fn announce(&mut self) -> u64 {
+        self.announced = self.limit();
+        self.announced
+    }
+}
+
+/// What the peer permits on all streams together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SendCredit {
+    /// Bytes permitted since the beginning.
+    pub(super) max_data: u64,
+    /// Bytes sent for the first time so far.
+    pub(super) sent: u64,
+    /// The limit last named in DATA_BLOCKED.
+    pub(super) blocked_at: Option<u64>,
+}
+
+impl SendCredit {
+    /// New bytes that may be sent.
+    pub(super) const fn left(&self) -> u64 {
+        self.max_data - self.sent
+    }
+
+    /// Raises the limit; returns whether it had stopped anything.
+    pub(super) fn raise(&mut self, max_data: u64) -> bool {
+        let was_stopped = self.left() == 0 && max_data > self.max_data;
+        self.max_data = self.max_data.max(max_data);
+        was_stopped
+    }
+}
+
+/// Memory for what the application wrote, shared by all streams.
+#[derive(Debug)]
+pub(super) struct WriteBuffer {
+    /// Bytes kept until acknowledged.
+    held: u64,
+    /// Writes stop at this many bytes held.
+    limit: u64,
+}
+
+impl WriteBuffer {
+    pub(super) const fn new(limit: u64) -> Self {
+        Self { held: 0, limit }
+    }
+
+    /// Bytes kept until acknowledged.
+    pub(super) const fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Bytes that may be written.
+    pub(super) const fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.held)
+    }
+
+    /// Whether writers that found no room should try again: not for a few bytes at a time.
+    pub(super) const fn has_worthwhile_room(&self) -> bool {
+        self.room() > self.limit / 8
+    }
+
+    /// A stream that held `before` bytes now holds `after`.
+    pub(super) const fn update(&mut self, before: u64, after: u64) {
+        self.held = self.held - before + after;
+    }
+}

@@ -1,0 +1,203 @@
+//! Which streams exist: counters and limits by direction (RFC 9000, sections 2.1 and 4.6).
+
+use marline_wire::frame::MAX_STREAMS;
+use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError};
+use std::ops::Range;
+
+/// Streams of one direction that this end opens.
+#[derive(Clone, Copy, Debug, Default)]
+struct Local {
+    /// How many are open or were.
+    opened: u64,
+    /// How many the peer permits.
+    max: u64,
+    /// The application wanted one more than `max`.
+    wanted: bool,
+    /// The limit last named in STREAMS_BLOCKED.
+    blocked_at: Option<u64>,
+}
+
+/// Streams of one direction that the peer opens.
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    /// How many are open or were.
+    opened: u64,
+    /// How many of them the application has accepted.
+    accepted: u64,
+    /// How many are closed.
+    closed: u64,
+    /// How many may be open at once.
+    concurrent: u64,
+    /// The largest limit the peer was told.
+    announced: u64,
+}
+
+impl Remote {
+    const fn new(concurrent: u64) -> Self {
+        Self {
+            opened: 0,
+            accepted: 0,
+            closed: 0,
+            concurrent,
+            announced: concurrent,
+        }
+    }
+
+    fn limit(&self) -> u64 {
+        (self.closed + self.concurrent).min(MAX_STREAMS)
+    }
+}
+
+/// The counters of all four kinds of streams.
+///
+/// A stream below its counter that is not in the table is closed: nothing is kept of it.
+#[derive(Debug)]
+pub(super) struct StreamIds {
+    side: Side,
+    local: [Local; 2],
+    remote: [Remote; 2],
+}
+
+impl StreamIds {
+    pub(super) const fn new(side: Side, max_remote: [u64; 2]) -> Self {
+        let none = Local {
+            opened: 0,
+            max: 0,
+            wanted: false,
+            blocked_at: None,
+        };
+        Self {
+            side,
+            local: [none; 2],
+            remote: [Remote::new(max_remote[0]), Remote::new(max_remote[1])],
+        }
+    }
+
+    pub(super) fn is_local(&self, id: StreamId) -> bool {
+        id.initiator() == self.side
+    }
+
+    /// Whether this end may send on the stream: not if it opened it in 0-RTT under a limit that
+    /// no longer holds.
+    pub(super) fn is_permitted(&self, id: StreamId) -> bool {
+        !self.is_local(id) || id.index() < self.local[id.dir() as usize].max
+    }
+
+    /// Opens the next stream, if the peer's limit permits.
+    pub(super) fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        let local = &mut self.local[dir as usize];
+        if local.opened >= local.max {
+            local.wanted = true;
+            return None;
+        }
+        let id = StreamId::new(self.side, dir, local.opened);
+        local.opened += 1;
+        Some(id)
+    }
+
+    /// The limit that STREAMS_BLOCKED should name, if the application waits and it was not named.
+    pub(super) fn blocked(&mut self, dir: Dir) -> Option<u64> {
+        let local = &mut self.local[dir as usize];
+        let news = local.wanted && local.blocked_at != Some(local.max);
+        local.blocked_at = Some(local.max);
+        news.then_some(local.max)
+    }
+
+    /// Whether the application still waits at `limit`.
+    pub(super) fn is_blocked_at(&self, dir: Dir, limit: u64) -> bool {
+        let local = &self.local[dir as usize];
+        local.wanted && local.max == limit
+    }
+
+    /// The peer permits `max` streams. Returns whether the application waited for that.
+    pub(super) fn on_max_streams(&mut self, dir: Dir, max: u64) -> bool {
+        let local = &mut self.local[dir as usize];
+        local.max = local.max.max(max);
+        local.wanted && local.opened < local.max && std::mem::take(&mut local.wanted)
+    }
+
+    /// How many streams the peer permits.
+    pub(super) fn max_local(&self, dir: Dir) -> u64 {
+        self.local[dir as usize].max
+    }
+
+    /// How many streams this end has opened.
+    pub(super) fn opened(&self, dir: Dir) -> u64 {
+        self.local[dir as usize].opened
+    }
+
+    /// The peer's limits of 0-RTT do not hold.
+    pub(super) fn forget_limits(&mut self) {
+        for local in &mut self.local {
+            local.max = 0;
+            local.blocked_at = None;
+        }
+    }
+
+    /// The next stream that the peer opened and the application has not seen.
+    pub(super) fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        let remote = &mut self.remote[dir as usize];
+        let index = remote.accepted;
+        (index < remote.opened).then(|| {
+            remote.accepted += 1;
+            StreamId::new(self.side.peer(), dir, index)
+        })
+    }
+
+    /// Checks the stream that a frame of the peer names. Returns the indices of the streams
+    /// that come into being with it.
+    ///
+    /// # Errors
+    ///
+    /// STREAM_STATE_ERROR for a local stream that is not open yet, STREAM_LIMIT_ERROR beyond the
+    /// limit.
+    pub(super) fn on_frame_for(&mut self, id: StreamId) -> Result<Range<u64>, TransportError> {
+        let dir = id.dir() as usize;
+        if self.is_local(id) {
+            if id.index() < self.local[dir].opened {
+                return Ok(0..0);
+            }
+            return Err(TransportError::new(
+                ErrorCode::STREAM_STATE_ERROR,
+                "a frame for a stream that is not open yet",
+            ));
+        }
+        let remote = &mut self.remote[dir];
+        if id.index() >= remote.announced {
+            return Err(TransportError::new(
+                ErrorCode::STREAM_LIMIT_ERROR,
+                "more streams than the limit",
+            ));
+        }
+        let new = remote.opened..(id.index() + 1).max(remote.opened);
+        remote.opened = new.end;
+        Ok(new)
+    }
+
+    /// A stream is closed. Returns whether to announce a new limit to the peer.
+    pub(super) fn on_closed(&mut self, id: StreamId) -> bool {
+        if self.is_local(id) {
+            return false;
+        }
+        let remote = &mut self.remote[id.dir() as usize];
+        remote.closed += 1;
+        remote.limit() - remote.announced >= (remote.concurrent / 8).max(1)
+    }
+
+    /// Raises the announced limit as far as it goes, and returns it.
+    pub(super) fn announce(&mut self, dir: Dir) -> u64 {
+        let remote = &mut self.remote[dir as usize];
+        remote.announced = remote.announced.max(remote.limit());
+        remote.announced
+    }
+
+    /// The limit that could be announced now.
+    pub(super) fn remote_limit(&self, dir: Dir) -> u64 {
+        self.remote[dir as usize].limit()
+    }
+
+    /// The largest limit the peer was told.
+    pub(super) fn announced(&self, dir: Dir) -> u64 {
+        self.remote[dir as usize].announced
+    }
+}

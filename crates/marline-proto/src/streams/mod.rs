@@ -1,0 +1,381 @@
+//! The streams of a connection (RFC 9000, sections 2 to 4).
+//!
+//! `send` and `recv` hold the state diagrams of one stream's two parts; `ids` counts streams, `flow`
+//! bytes. On top of them, [`Streams`] has three groups of methods: what the application asks
+//! (`app`), what the peer's frames do (`receive`), and what is sent (`transmit`).
+
+mod app;
+mod control;
+mod error;
+mod flow;
+mod ids;
+mod ready;
+mod receive;
+mod recv;
+mod send;
+mod token;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ClosedStream, FinishError, ReadError, WriteError};
+pub(crate) use token::{Segment, StreamToken};
+
+use control::{ControlQueue, Owed, StreamDebt};
+use flow::{ReceiveWindow, SendCredit, WriteBuffer};
+use ids::StreamIds;
+use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError, TransportParameters};
+use ready::{Readiness, ReadyQueue};
+use recv::RecvPart;
+use rustc_hash::FxHashMap;
+use send::SendPart;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How many streams, and how much data on them, this end takes in and keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamsConfig {
+    /// Which end this is.
+    pub(crate) side: Side,
+    /// Bytes the peer may send on all streams before it hears of more: `initial_max_data`.
+    pub(crate) receive_window: u64,
+    /// Bytes the peer may send on each stream before it hears of more:
+    /// `initial_max_stream_data_*`.
+    pub(crate) stream_receive_window: u64,
+    /// The connection's window grows to this many bytes at most.
+    pub(crate) max_receive_window: u64,
+    /// A stream's window grows to this many bytes at most.
+    pub(crate) max_stream_receive_window: u64,
+    /// Bidirectional streams the peer may have open at once.
+    pub(crate) max_remote_bidi: u64,
+    /// Unidirectional streams the peer may have open at once.
+    pub(crate) max_remote_uni: u64,
+    /// Bytes written and not acknowledged, on all streams, at which writes block.
+    pub(crate) send_buffer_limit: u64,
+}
+
+/// What the peer permits at first, from its transport parameters (RFC 9000, section 18.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PeerLimits {
+    /// Bytes on all streams.
+    pub(crate) max_data: u64,
+    /// Bytes on each bidirectional stream that the peer opens.
+    pub(crate) max_stream_data_bidi_local: u64,
+    /// Bytes on each bidirectional stream that this end opens.
+    pub(crate) max_stream_data_bidi_remote: u64,
+    /// Bytes on each unidirectional stream.
+    pub(crate) max_stream_data_uni: u64,
+    /// Bidirectional streams that this end may open.
+    pub(crate) max_streams_bidi: u64,
+    /// Unidirectional streams that this end may open.
+    pub(crate) max_streams_uni: u64,
+}
+
+impl From<&TransportParameters> for PeerLimits {
+    fn from(params: &TransportParameters) -> Self {
+        Self {
+            max_data: params.initial_max_data,
+            max_stream_data_bidi_local: params.initial_max_stream_data_bidi_local,
+            max_stream_data_bidi_remote: params.initial_max_stream_data_bidi_remote,
+            max_stream_data_uni: params.initial_max_stream_data_uni,
+            max_streams_bidi: params.initial_max_streams_bidi,
+            max_streams_uni: params.initial_max_streams_uni,
+        }
+    }
+}
+
+impl PeerLimits {
+    /// Whether no limit is below that of `other`.
+    fn permits_all_of(&self, other: &Self) -> bool {
+        self.max_data >= other.max_data
+            && self.max_stream_data_bidi_local >= other.max_stream_data_bidi_local
+            && self.max_stream_data_bidi_remote >= other.max_stream_data_bidi_remote
+            && self.max_stream_data_uni >= other.max_stream_data_uni
+            && self.max_streams_bidi >= other.max_streams_bidi
+            && self.max_streams_uni >= other.max_streams_uni
+    }
+}
+
+/// What the application should hear about streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEvent {
+    /// The peer opened one or more streams of this direction.
+    Opened(Dir),
+    /// There is something to read: data, the end or a reset. Said again after a read that blocked.
+    Readable(StreamId),
+    /// There is room to write again, after a write that blocked.
+    Writable(StreamId),
+    /// All that was written on a finished stream is acknowledged.
+    Finished(StreamId),
+    /// The peer reads no more; what was written and not sent is dropped.
+    Stopped {
+        /// The stream.
+        id: StreamId,
+        /// Why, in the application's codes.
+        error_code: u64,
+    },
+    /// A stream of this direction can be opened again, after an attempt that failed.
+    Available(Dir),
+}
+
+/// Counters over the connection's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamsStats {
+    /// Streams that exist now.
+    pub(crate) open: usize,
+    /// Bytes put in flight for the first time.
+    pub(crate) bytes_sent: u64,
+    /// Bytes put in flight again.
+    pub(crate) bytes_retransmitted: u64,
+    /// Bytes the peer used of its credit, gaps included.
+    pub(crate) bytes_received: u64,
+    /// Bytes written and not acknowledged.
+    pub(crate) bytes_held: u64,
+}
+
+/// One stream: the parts it has and what is noted of it.
+#[derive(Debug)]
+struct Stream {
+    /// Absent if only the peer sends, and once sending is over.
+    send: Option<SendPart>,
+    /// Absent if only this end sends, and once receiving is over.
+    recv: Option<RecvPart>,
+    debt: StreamDebt,
+    readiness: Readiness,
+}
+
+impl Stream {
+    fn is_ready(&self, permitted: bool, credit: u64) -> bool {
+        permitted && self.send.as_ref().is_some_and(|send| send.is_ready(credit))
+    }
+}
+
+/// All streams of a connection.
+///
+/// Call [`poll_event`](Self::poll_event) and [`poll_ready_change`](Self::poll_ready_change) until
+/// `None` after other methods: the first feeds the application, the second the stream scheduler.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    config: StreamsConfig,
+    ids: StreamIds,
+    table: FxHashMap<StreamId, Box<Stream>>,
+    peer: PeerLimits,
+    credit: SendCredit,
+    window: ReceiveWindow,
+    received: u64,
+    retransmitted: u64,
+    buffer: WriteBuffer,
+    /// Streams whose writes wait for room in `buffer`.
+    waiting_writers: VecDeque<StreamId>,
+    control: ControlQueue,
+    ready: ReadyQueue,
+    events: VecDeque<StreamEvent>,
+    rtt: Duration,
+}
+
+impl Streams {
+    /// No streams yet, and no limits of the peer: nothing can be opened.
+    pub(crate) fn new(config: StreamsConfig) -> Self {
+        Self {
+            ids: StreamIds::new(config.side, [config.max_remote_bidi, config.max_remote_uni]),
+            table: FxHashMap::default(),
+            peer: PeerLimits::default(),
+            credit: SendCredit::default(),
+            window: ReceiveWindow::new(config.receive_window, config.max_receive_window),
+            received: 0,
+            retransmitted: 0,
+            buffer: WriteBuffer::new(config.send_buffer_limit),
+            waiting_writers: VecDeque::new(),
+            control: ControlQueue::default(),
+            ready: ReadyQueue::default(),
+            events: VecDeque::new(),
+            rtt: Duration::ZERO,
+            config,
+        }
+    }
+
+    /// Takes over what the peer permits: what a client remembers for 0-RTT, then what the handshake
+    /// says.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION if a limit is below one given before (RFC 9000, section 7.4.1); after
+    /// [`on_zero_rtt_rejected`](Self::on_zero_rtt_rejected) any limit will do.
+    pub(crate) fn set_peer_limits(&mut self, limits: &PeerLimits) -> Result<(), TransportError> {
+        if !limits.permits_all_of(&self.peer) {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "a limit is below the one remembered for 0-RTT",
+            ));
+        }
+        self.peer = *limits;
+        for (&id, stream) in &mut self.table {
+            let maximum = initial_credit(limits, self.config.side, id);
+            if let Some(send) = &mut stream.send {
+                send.on_max_stream_data(maximum);
+                wait_for_memory(&mut self.waiting_writers, id, send);
+            }
+        }
+        self.credit.raise(limits.max_data);
+        self.ready.all = true;
+        self.permit_streams(Dir::Bi, limits.max_streams_bidi);
+        self.permit_streams(Dir::Uni, limits.max_streams_uni);
+        self.wake_writers();
+        Ok(())
+    }
+
+    /// The peer permits `max` streams.
+    fn permit_streams(&mut self, dir: Dir, max: u64) {
+        let permitted_before = self.ids.max_local(dir);
+        if self.ids.on_max_streams(dir, max) {
+            self.events.push_back(StreamEvent::Available(dir));
+        }
+        // Only rejected 0-RTT leaves streams that are open and were not permitted.
+        for index in permitted_before..self.ids.opened(dir).min(max) {
+            let id = StreamId::new(self.config.side, dir, index);
+            let Some(stream) = self.table.get_mut(&id) else {
+                continue;
+            };
+            self.ready.all = true;
+            if stream.send.as_ref().is_some_and(SendPart::is_reset) {
+                self.control.owe(id, stream, Owed::ResetStream);
+            }
+            if stream.recv.as_ref().is_some_and(|r| r.stopped().is_some()) {
+                self.control.owe(id, stream, Owed::StopSending);
+            }
+        }
+    }
+
+    /// The server did not take the 0-RTT data: all that was sent is due again from the beginning.
+    ///
+    /// No limit holds until [`set_peer_limits`](Self::set_peer_limits) gives those of the handshake.
+    pub(crate) fn on_zero_rtt_rejected(&mut self) {
+        self.peer = PeerLimits::default();
+        self.credit = SendCredit::default();
+        self.ids.forget_limits();
+        for stream in self.table.values_mut() {
+            self.control.forget(stream);
+            if let Some(send) = &mut stream.send {
+                send.on_zero_rtt_rejected();
+            }
+        }
+        self.control.data_blocked = false;
+        self.control.streams_blocked = [false; 2];
+        self.ready.all = true;
+    }
+
+    /// The smoothed round-trip time, by which receive windows are tuned.
+    pub(crate) fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// What the application should hear next.
+    pub(crate) fn poll_event(&mut self) -> Option<StreamEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether no stream exists.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// The counters as they stand.
+    pub(crate) fn stats(&self) -> StreamsStats {
+        StreamsStats {
+            open: self.table.len(),
+            bytes_sent: self.credit.sent,
+            bytes_retransmitted: self.retransmitted,
+            bytes_received: self.received,
+            bytes_held: self.buffer.held(),
+        }
+    }
+
+    /// Adds the stream to the table with the parts its kind has.
+    fn create(&mut self, id: StreamId) {
+        let local = self.ids.is_local(id);
+        let send = (local || id.dir() == Dir::Bi)
+            .then(|| SendPart::new(initial_credit(&self.peer, self.config.side, id)));
+        let recv = (!local || id.dir() == Dir::Bi).then(|| {
+            RecvPart::new(ReceiveWindow::new(
+                self.config.stream_receive_window,
+                self.config.max_stream_receive_window,
+            ))
+        });
+        let stream = Stream {
+            send,
+            recv,
+            debt: StreamDebt::default(),
+            readiness: Readiness::default(),
+        };
+        self.table.insert(id, Box::new(stream));
+    }
+
+    /// Drops the parts that are over, and the stream with the last of them.
+    fn reap(&mut self, id: StreamId) {
+        let Some(stream) = self.table.get_mut(&id) else {
+            return;
+        };
+        if stream.send.as_ref().is_some_and(SendPart::is_terminal) {
+            stream.send = None;
+            self.control.settle(stream, Owed::ResetStream);
+            self.control.settle(stream, Owed::StreamDataBlocked);
+        }
+        if stream.recv.as_ref().is_some_and(RecvPart::is_terminal) {
+            stream.recv = None;
+            self.control.settle(stream, Owed::StopSending);
+            self.control.settle(stream, Owed::MaxStreamData);
+        }
+        if stream.send.is_none() && stream.recv.is_none() {
+            self.ready.forget(id, stream);
+            self.control.forget(stream);
+            self.table.remove(&id);
+            if self.ids.on_closed(id) {
+                self.control.max_streams[id.dir() as usize] = true;
+            }
+        }
+    }
+
+    /// Looks again whether the stream has something to send.
+    fn check_ready(&mut self, id: StreamId) {
+        if let Some(stream) = self.table.get_mut(&id) {
+            let permitted = self.ids.is_permitted(id);
+            let (credit, control) = (&mut self.credit, &mut self.control);
+            self.ready.check(id, stream, permitted, credit, control);
+        }
+    }
+
+    /// Tells writers that wait for memory to try again, once there is some.
+    fn wake_writers(&mut self) {
+        if self.waiting_writers.is_empty() || !self.buffer.has_worthwhile_room() {
+            return;
+        }
+        for id in self.waiting_writers.drain(..) {
+            let Some(send) = self.table.get_mut(&id).and_then(|s| s.send.as_mut()) else {
+                continue;
+            };
+            send.waits_for_memory = false;
+            if send.write_blocked && send.credit().is_ok_and(|credit| credit > 0) {
+                send.write_blocked = false;
+                self.events.push_back(StreamEvent::Writable(id));
+            }
+        }
+    }
+}
+
+/// Has a stream whose last write found no room wait for memory, once.
+fn wait_for_memory(waiting: &mut VecDeque<StreamId>, id: StreamId, send: &mut SendPart) {
+    if send.write_blocked && !send.waits_for_memory {
+        send.waits_for_memory = true;
+        waiting.push_back(id);
+    }
+}
+
+/// Bytes that the peer permits on stream `id` from the beginning.
+fn initial_credit(limits: &PeerLimits, side: Side, id: StreamId) -> u64 {
+    match id.dir() {
+        Dir::Uni => limits.max_stream_data_uni,
+        Dir::Bi if id.initiator() == side => limits.max_stream_data_bidi_remote,
+        Dir::Bi => limits.max_stream_data_bidi_local,
+    }
+}

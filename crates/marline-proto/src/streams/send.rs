@@ -1,0 +1,307 @@
+//! The sending part of a stream (RFC 9000, section 3.1).
+//!
+//! ```text
+//!        o
+//!        | open, or the peer opens a bidirectional stream
+//!        v
+//!    +-------+
+//!    | Ready |------ RESET_STREAM ---.
+//!    +-------+                       |
+//!        | first STREAM              |
+//!        v                           |
+//!    +-------+                       |
+//!    | Send  |------ RESET_STREAM -->|
+//!    +-------+                       |
+//!        | STREAM + FIN              |
+//!        v                           v
+//!    +-------+                   +-------+
+//!    | Data  |-- RESET_STREAM -->| Reset |
+//!    | Sent  |                   | Sent  |
+//!    +-------+                   +-------+
+//!        | all acknowledged          | acknowledged
+//!        v                           v
+//!    +-------+                   +-------+
+//!    | Data  |                   | Reset |
+//!    | Recvd |                   | Recvd |
+//!    +-------+                   +-------+
+//! ```
+
+use super::error::WriteError;
+use crate::buffers::SendBuffer;
+use bytes::Bytes;
+use std::ops::Range;
+
+/// States of a sending part; the last two are terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SendState {
+    Ready,
+    Send,
+    DataSent,
+    /// RESET_STREAM is due or in flight.
+    ResetSent {
+        error_code: u64,
+        final_size: u64,
+    },
+    DataRecvd,
+    ResetRecvd,
+}
+
+/// The end of the stream as the sender sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    /// The application may write more.
+    Unknown,
+    /// To be sent, for the first time or again.
+    Due,
+    InFlight,
+    Acked,
+}
+
+/// What of a stream is sent by this end.
+#[derive(Debug)]
+pub(super) struct SendPart {
+    state: SendState,
+    buffer: SendBuffer,
+    fin: Fin,
+    /// Bytes of the stream that the peer permits.
+    max_data: u64,
+    /// The code of the peer's STOP_SENDING.
+    stopped: Option<u64>,
+    /// A write found no room; the application waits to hear of some.
+    pub(super) write_blocked: bool,
+    /// It stands among the streams that wait for memory.
+    pub(super) waits_for_memory: bool,
+    /// The limit last named in STREAM_DATA_BLOCKED.
+    pub(super) blocked_at: Option<u64>,
+}
+
+impl SendPart {
+    pub(super) fn new(max_data: u64) -> Self {
+        Self {
+            state: SendState::Ready,
+            buffer: SendBuffer::new(),
+            fin: Fin::Unknown,
+            max_data,
+            stopped: None,
+            write_blocked: false,
+            waits_for_memory: false,
+            blocked_at: None,
+        }
+    }
+
+    pub(super) fn state(&self) -> SendState {
+        self.state
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self.state, SendState::DataRecvd | SendState::ResetRecvd)
+    }
+
+    pub(super) fn is_reset(&self) -> bool {
+        matches!(self.state, SendState::ResetSent { .. })
+    }
+
+    fn is_sending(&self) -> bool {
+        matches!(
+            self.state,
+            SendState::Ready | SendState::Send | SendState::DataSent
+        )
+    }
+
+    /// Bytes kept until acknowledged.
+    pub(super) fn held(&self) -> u64 {
+        self.buffer.unacked()
+    }
+
+    /// Bytes that may still be written within the peer's limit.
+    ///
+    /// # Errors
+    ///
+    /// Why none may be written ever again.
+    pub(super) fn credit(&self) -> Result<u64, WriteError> {
+        match (self.stopped, self.fin, self.is_sending()) {
+            (Some(error_code), _, _) => Err(WriteError::Stopped(error_code)),
+            (None, Fin::Unknown, true) => {
+                Ok(self.max_data.saturating_sub(self.buffer.offset_end()))
+            }
+            _ => Err(WriteError::Closed),
+        }
+    }
+
+    /// Appends a copy of `data`.
+    pub(super) fn write_slice(&mut self, data: &[u8]) {
+        self.buffer.write_slice(data);
+    }
+
+    /// Appends `data` itself.
+    pub(super) fn write(&mut self, data: Bytes) {
+        self.buffer.write(data);
+    }
+
+    /// No more will be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`SendPart::credit`].
+    pub(super) fn finish(&mut self) -> Result<(), WriteError> {
+        self.credit()?;
+        self.fin = Fin::Due;
+        Ok(())
+    }
+
+    /// Gives up sending. Returns whether RESET_STREAM becomes due.
+    pub(super) fn reset(&mut self, error_code: u64) -> bool {
+        if !self.is_sending() {
+            return false;
+        }
+        let final_size = self.buffer.offset_unsent();
+        self.buffer.discard();
+        self.state = SendState::ResetSent {
+            error_code,
+            final_size,
+        };
+        true
+    }
+
+    /// The peer reads no more: answers with a reset. Returns whether that is news.
+    pub(super) fn on_stop_sending(&mut self, error_code: u64) -> bool {
+        let news = self.reset(error_code);
+        if news {
+            self.stopped = Some(error_code);
+        }
+        news
+    }
+
+    /// The peer permits `maximum` bytes; returns whether that is more than before.
+    pub(super) fn on_max_stream_data(&mut self, maximum: u64) -> bool {
+        let raised = maximum > self.max_data;
+        self.max_data = self.max_data.max(maximum);
+        raised
+    }
+
+    /// Bytes to be sent: never sent, or lost.
+    pub(super) fn pending(&self) -> u64 {
+        self.buffer.len_unsent() + self.buffer.lost_bytes()
+    }
+
+    /// Whether there are bytes that were never sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.buffer.len_unsent() > 0
+    }
+
+    /// Whether [`SendPart::take`] would find something, given that the connection permits
+    /// `connection_credit` new bytes.
+    pub(super) fn is_ready(&self, connection_credit: u64) -> bool {
+        let within_limits = connection_credit > 0 && self.buffer.offset_unsent() < self.max_data;
+        self.is_sending()
+            && (self.buffer.has_lost()
+                || (self.has_unsent() && within_limits)
+                || (self.fin == Fin::Due && !self.has_unsent()))
+    }
+
+    /// The limit at which the stream stands if that alone keeps the application from sending.
+    pub(super) fn blocked(&self) -> Option<u64> {
+        let at_limit = self.buffer.offset_unsent() >= self.max_data;
+        let wants_more = self.write_blocked || self.has_unsent();
+        (at_limit && wants_more && self.is_sending()).then_some(self.max_data)
+    }
+
+    /// Takes up to `max` bytes to put in flight, at most `connection_credit` of them new.
+    ///
+    /// Returns their place, whether the stream ends there, and how many are new.
+    pub(super) fn take(
+        &mut self,
+        max: usize,
+        connection_credit: u64,
+    ) -> Option<(Range<u64>, bool, u64)> {
+        if !self.is_sending() {
+            return None;
+        }
+        let (range, new) = if let Some(range) = self.buffer.take_lost(max) {
+            (range, 0)
+        } else {
+            let stream_credit = self.max_data.saturating_sub(self.buffer.offset_unsent());
+            let credit = stream_credit.min(connection_credit);
+            let max = max.min(usize::try_from(credit).unwrap_or(usize::MAX));
+            match self.buffer.take_unsent(max) {
+                Some(range) => (range.clone(), range.end - range.start),
+                None if self.fin == Fin::Due && !self.has_unsent() => {
+                    let end = self.buffer.offset_end();
+                    (end..end, 0)
+                }
+                None => return None,
+            }
+        };
+        let fin = self.fin != Fin::Unknown && range.end == self.buffer.offset_end();
+        if fin && self.fin == Fin::Due {
+            self.fin = Fin::InFlight;
+        }
+        if self.state == SendState::Ready {
+            self.state = SendState::Send;
+        }
+        if self.state == SendState::Send && fin {
+            self.state = SendState::DataSent;
+        }
+        Some((range, fin, new))
+    }
+
+    /// What of `range` is still worth sending; its front may be acknowledged meanwhile.
+    pub(super) fn held_part(&self, range: Range<u64>) -> Option<Range<u64>> {
+        self.is_sending().then(|| self.buffer.held(range))
+    }
+
+    /// Appends the bytes of `range` to `buf`.
+    pub(super) fn read_into(&self, range: Range<u64>, buf: &mut Vec<u8>) {
+        self.buffer.read_into(range, buf);
+    }
+
+    /// The peer has `range`, and the end of the stream if `fin`.
+    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) {
+        if !self.is_sending() {
+            return;
+        }
+        self.buffer.on_acked(range);
+        if fin {
+            self.fin = Fin::Acked;
+        }
+        if self.fin == Fin::Acked && self.buffer.is_fully_acked() {
+            self.state = SendState::DataRecvd;
+        }
+    }
+
+    /// `range` did not arrive, nor the end of the stream if `fin`.
+    pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
+        if !self.is_sending() {
+            return;
+        }
+        self.buffer.on_lost(range);
+        if fin && self.fin == Fin::InFlight {
+            self.fin = Fin::Due;
+        }
+    }
+
+    /// The peer has RESET_STREAM.
+    pub(super) fn on_reset_acked(&mut self) {
+        if matches!(self.state, SendState::ResetSent { .. }) {
+            self.state = SendState::ResetRecvd;
+        }
+    }
+
+    /// Nothing that was sent counts, nor any limit.
+    pub(super) fn on_zero_rtt_rejected(&mut self) {
+        self.max_data = 0;
+        self.blocked_at = None;
+        match &mut self.state {
+            SendState::ResetSent { final_size, .. } => {
+                *final_size = 0;
+                return;
+            }
+            SendState::Send | SendState::DataSent => self.state = SendState::Send,
+            SendState::Ready | SendState::DataRecvd | SendState::ResetRecvd => {}
+        }
+        self.buffer.retransmit_all();
+        if self.fin != Fin::Unknown {
+            self.fin = Fin::Due;
+        }
+    }
+}
