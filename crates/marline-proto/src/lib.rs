@@ -8,6 +8,17 @@
     expect(dead_code, reason = "the connection calls these rooms")
 )]
 mod buffers;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the connection calls these rooms")
+)]
+mod crypto;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the connection calls these rooms")
+)]
+mod handshake;
+mod level;
 mod limits;
 #[cfg_attr(
     not(test),
@@ -19,7 +30,13 @@ mod paths;
     expect(dead_code, reason = "the connection calls these rooms")
 )]
 mod streams;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod time;
 
+pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
+pub use handshake::{
+    Cipher, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
+};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

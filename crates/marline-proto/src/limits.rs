@@ -32,3 +32,16 @@ pub(crate) const MTU_PROBES: u8 = 3;
 
 /// Rounds in which every large packet was lost before the path counts as a black hole.
 pub(crate) const MTU_BLACK_HOLE_ROUNDS: u8 = 3;
+
+/// Bytes of CRYPTO data buffered out of order in each space; RFC 9000, section 7.5 asks for at
+/// least 4096. A flight with a long certificate chain fits.
+pub(crate) const CRYPTO_BUFFER: u64 = 64 * 1024;
+
+/// Used tokens in one generation of the replay filter: 16 bytes each, so at most 4 MiB a server.
+pub(crate) const REPLAY_GENERATION: usize = 1 << 16;
+
+/// Seconds a Retry token holds: a client answers within a round trip or a few.
+pub(crate) const RETRY_TOKEN_LIFETIME: u64 = 15;
+
+/// Seconds a NEW_TOKEN token holds: two weeks, so that a returning visitor still profits.
+pub(crate) const NEW_TOKEN_LIFETIME: u64 = 14 * 24 * 60 * 60;

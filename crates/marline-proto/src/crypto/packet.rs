@@ -1,0 +1,183 @@
+//! Sealing and opening one packet in place (RFC 9001, sections 5.3 to 5.5).
+//!
+//! Every packet of a connection passes here once: no allocation, no copy. On a path other than 0
+//! the path's ID joins the nonce, as the multipath extension asks; 0 means the first path or no
+//! multipath at all, which is the nonce of RFC 9001.
+
+use marline_wire::packet::bits;
+use marline_wire::{ErrorCode, TransportError};
+
+use super::{DirectionalKeys, HeaderProtectionKey, PacketKey};
+
+/// What an AEAD adds to a packet, in bytes.
+pub(crate) const TAG_LEN: usize = 16;
+
+/// What header protection samples, in bytes (RFC 9001, section 5.4.2).
+const SAMPLE_LEN: usize = 16;
+
+/// The sample starts where the payload would, were the packet number as long as it can be.
+const SAMPLE_DISTANCE: usize = 4;
+
+/// Why a packet could not be opened. It is dropped; only the last kind ends the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OpenError {
+    /// Too short to hold a sample, a packet number and a tag.
+    TooShort,
+    /// Not sealed with this key, or altered on the way.
+    Unauthentic,
+    /// The peer broke the rules, or a limit is reached.
+    Fatal(TransportError),
+}
+
+/// What header protection hid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unprotected {
+    /// The first byte as it was sealed.
+    pub(crate) first_byte: u8,
+    /// The packet number as it stands in the packet.
+    pub(crate) truncated: u32,
+    /// Its length in bytes, 1 to 4.
+    pub(crate) number_len: usize,
+}
+
+impl Unprotected {
+    /// Checks the reserved bits, once the packet is opened: before, anybody may have set them.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION if they are not zero (RFC 9000, sections 17.2 and 17.3.1).
+    pub(crate) fn check_reserved_bits(self) -> Result<(), TransportError> {
+        let reserved = if self.first_byte & bits::LONG_FORM == 0 {
+            bits::RESERVED_SHORT
+        } else {
+            bits::RESERVED_LONG
+        };
+        if self.first_byte & reserved == 0 {
+            Ok(())
+        } else {
+            Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "a reserved bit of the header is set",
+            ))
+        }
+    }
+}
+
+/// Removes header protection from `packet`, whose packet number begins at `number_offset`.
+///
+/// # Errors
+///
+/// [`OpenError::TooShort`] if the packet holds no sample.
+#[inline]
+pub(crate) fn unprotect(
+    header_key: &dyn HeaderProtectionKey,
+    packet: &mut [u8],
+    number_offset: usize,
+) -> Result<Unprotected, OpenError> {
+    if number_offset == 0 || packet.len() < number_offset + SAMPLE_DISTANCE + SAMPLE_LEN {
+        return Err(OpenError::TooShort);
+    }
+    let (header, sampled) = packet.split_at_mut(number_offset + SAMPLE_DISTANCE);
+    let (start, number) = header.split_at_mut(number_offset);
+    header_key
+        .decrypt_in_place(&sampled[..SAMPLE_LEN], &mut start[0], number)
+        .map_err(|_| OpenError::TooShort)?;
+    let number_len = usize::from(start[0] & bits::NUMBER_LEN) + 1;
+    let truncated = number[..number_len]
+        .iter()
+        .fold(0, |value, &byte| value << 8 | u32::from(byte));
+    Ok(Unprotected {
+        first_byte: start[0],
+        truncated,
+        number_len,
+    })
+}
+
+/// Opens `packet` number `number` of path `path_id` in place; its payload begins at
+/// `payload_offset`. Returns the payload.
+///
+/// # Errors
+///
+/// [`OpenError::TooShort`] or [`OpenError::Unauthentic`]; the payload's bytes are then undefined.
+#[inline]
+pub(crate) fn open<'a>(
+    key: &dyn PacketKey,
+    path_id: u32,
+    number: u64,
+    packet: &'a mut [u8],
+    payload_offset: usize,
+) -> Result<&'a [u8], OpenError> {
+    if packet.len() < payload_offset + TAG_LEN {
+        return Err(OpenError::TooShort);
+    }
+    let (header, payload) = packet.split_at_mut(payload_offset);
+    if path_id == 0 {
+        key.decrypt_in_place(number, header, payload)
+    } else {
+        key.decrypt_in_place_for_path(path_id, number, header, payload)
+    }
+    .map_err(|_| OpenError::Unauthentic)
+}
+
+/// The packet to seal: where it lies in a buffer that may hold others, and its full number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealing {
+    /// Path whose number space `number` belongs to; 0 without multipath.
+    pub(crate) path_id: u32,
+    /// Full packet number.
+    pub(crate) number: u64,
+    /// Where the packet's first byte lies in the buffer.
+    pub(crate) packet_start: usize,
+    /// Where its packet number begins in the buffer.
+    pub(crate) number_offset: usize,
+    /// Where its payload begins in the buffer.
+    pub(crate) payload_offset: usize,
+}
+
+/// Seals the packet that ends `buf`: encrypts the payload, appends the tag, protects the header.
+///
+/// # Panics
+///
+/// If the payload is so short that there is nothing to sample: packet number and payload together
+/// must be at least 4 bytes long, the caller pads.
+#[inline]
+pub(crate) fn seal(keys: &DirectionalKeys, packet: Sealing, buf: &mut Vec<u8>) {
+    seal_with(&*keys.packet, &*keys.header, packet, buf);
+}
+
+/// As [`seal`], for keys that are not updated together.
+#[inline]
+pub(super) fn seal_with(
+    packet_key: &dyn PacketKey,
+    header_key: &dyn HeaderProtectionKey,
+    packet: Sealing,
+    buf: &mut Vec<u8>,
+) {
+    let (header, payload) =
+        buf[packet.packet_start..].split_at_mut(packet.payload_offset - packet.packet_start);
+    let tag = if packet.path_id == 0 {
+        packet_key.encrypt_in_place(packet.number, header, payload)
+    } else {
+        packet_key.encrypt_in_place_for_path(packet.path_id, packet.number, header, payload)
+    }
+    .expect("a datagram is far below the limit of every AEAD");
+    buf.extend_from_slice(tag.as_ref());
+
+    let sample_offset = packet.number_offset + SAMPLE_DISTANCE;
+    debug_assert!(
+        buf.len() >= sample_offset + SAMPLE_LEN,
+        "too short to sample: the caller pads"
+    );
+    let (header, sampled) = buf.split_at_mut(sample_offset);
+    let (start, number) = header.split_at_mut(packet.number_offset);
+    header_key
+        .encrypt_in_place(
+            &sampled[..SAMPLE_LEN],
+            &mut start[packet.packet_start],
+            &mut number[..packet.payload_offset - packet.number_offset],
+        )
+        .expect("the sample and the packet number have the right lengths");
+}
+
+#[cfg(test)]
+mod tests;

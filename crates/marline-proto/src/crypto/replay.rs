@@ -1,0 +1,69 @@
+//! Which one-time tokens were used already, in bounded memory.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use crate::limits::REPLAY_GENERATION;
+
+/// Remembers used tokens so that each counts once (RFC 9000, section 8.1.4).
+///
+/// Two generations of at most [`REPLAY_GENERATION`] tokens each. What falls out of the older one
+/// is not forgotten but summed up: no token issued up to then is taken any more. So memory is
+/// bounded and yet no token works twice; a client whose token is refused only loses a round trip.
+#[derive(Debug, Default)]
+pub(crate) struct ReplayFilter {
+    /// Token ID to issue time, in seconds since the Unix epoch.
+    recent: FxHashMap<u64, u64>,
+    older: FxHashMap<u64, u64>,
+    /// First issue time that is still taken, in seconds since the Unix epoch.
+    accepted_from: u64,
+}
+
+impl ReplayFilter {
+    /// Whether the token `id`, issued at `issued`, is used for the first time; it is used now.
+    pub(crate) fn first_use(&mut self, id: u64, issued: u64) -> bool {
+        if issued < self.accepted_from || self.older.contains_key(&id) {
+            return false;
+        }
+        let Entry::Vacant(entry) = self.recent.entry(id) else {
+            return false;
+        };
+        entry.insert(issued);
+        if self.recent.len() >= REPLAY_GENERATION {
+            let dropped = std::mem::replace(&mut self.older, std::mem::take(&mut self.recent));
+            let latest = dropped.values().copied().max();
+            self.accepted_from = latest.map_or(self.accepted_from, |latest| {
+                self.accepted_from.max(latest.saturating_add(1))
+            });
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_counts_once() {
+        let mut filter = ReplayFilter::default();
+        assert!(filter.first_use(1, 100));
+        assert!(!filter.first_use(1, 100));
+        assert!(filter.first_use(2, 100));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nothing_works_twice() {
+        let mut filter = ReplayFilter::default();
+        let count = 5 * REPLAY_GENERATION as u64;
+        for id in 0..count {
+            assert!(filter.first_use(id, id));
+            assert!(filter.recent.len() + filter.older.len() <= 2 * REPLAY_GENERATION);
+        }
+        for id in 0..count {
+            assert!(!filter.first_use(id, id), "token {id} worked twice");
+        }
+        assert!(filter.first_use(count, count));
+    }
+}

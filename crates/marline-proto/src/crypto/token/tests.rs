@@ -1,0 +1,125 @@
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+
+use super::*;
+
+const NOW: u64 = 1_800_000_000;
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn id(bytes: &[u8]) -> ConnectionId {
+    ConnectionId::new(bytes).unwrap()
+}
+
+fn key() -> (TokenKey, Pcg64) {
+    let mut rng = Pcg64::seed_from_u64(1);
+    (TokenKey::random(&mut rng), rng)
+}
+
+#[test]
+fn retry_tokens_bind_address_and_ids_for_seconds() {
+    let (key, mut rng) = key();
+    let client = address("[2001:db8::1]:4433");
+    let (original, retry) = (id(&[1; 8]), id(&[2; 20]));
+    let token = key.retry(client, &original, &retry, NOW, &mut rng);
+    let valid = Token::Retry {
+        original_dcid: original,
+        retry_scid: retry,
+    };
+    for later in [0, RETRY_TOKEN_LIFETIME] {
+        assert_eq!(key.open(&token, client, &retry, NOW + later), Ok(valid));
+    }
+    for (client, dcid, now, fault) in [
+        (
+            client,
+            retry,
+            NOW + RETRY_TOKEN_LIFETIME + 1,
+            TokenFault::Expired,
+        ),
+        (client, retry, NOW - 1, TokenFault::Expired),
+        (
+            address("[2001:db8::1]:4434"),
+            retry,
+            NOW,
+            TokenFault::Address,
+        ),
+        (
+            address("[2001:db8::2]:4433"),
+            retry,
+            NOW,
+            TokenFault::Address,
+        ),
+        (client, original, NOW, TokenFault::ConnectionId),
+    ] {
+        assert_eq!(
+            key.open(&token, client, &dcid, now),
+            Err(TokenError::Retry(fault))
+        );
+    }
+}
+
+#[test]
+fn new_tokens_bind_the_ip_for_days() {
+    let (key, mut rng) = key();
+    let client = address("192.0.2.1:1000");
+    let token = key.new_token(client.ip(), NOW, &mut rng);
+    let other = key.new_token(client.ip(), NOW, &mut rng);
+    let open = |token: &[u8], client, now| key.open(token, client, &ConnectionId::EMPTY, now);
+
+    let returned = open(
+        &token,
+        address("[::ffff:192.0.2.1]:2000"),
+        NOW + NEW_TOKEN_LIFETIME,
+    );
+    assert!(matches!(returned, Ok(Token::NewToken { issued: NOW, .. })));
+    assert_ne!(
+        returned,
+        open(&other, client, NOW),
+        "each has an ID of its own"
+    );
+    assert_eq!(
+        open(&token, client, NOW + NEW_TOKEN_LIFETIME + 1),
+        Err(TokenError::NewToken(TokenFault::Expired))
+    );
+    assert_eq!(
+        open(&token, address("192.0.2.2:1000"), NOW),
+        Err(TokenError::NewToken(TokenFault::Address))
+    );
+}
+
+#[test]
+fn another_key_does_not_open() {
+    let (key, mut rng) = key();
+    let client = address("192.0.2.1:1000");
+    let token = key.new_token(client.ip(), NOW, &mut rng);
+    let other = TokenKey::new(&[7; 32]);
+    assert_eq!(
+        other.open(&token, client, &ConnectionId::EMPTY, NOW),
+        Err(TokenError::Unknown)
+    );
+}
+
+proptest! {
+    #[test]
+    fn altered_tokens_are_unknown(at: proptest::sample::Index, bit in 0..8u8, cut: proptest::sample::Index) {
+        let (key, mut rng) = key();
+        let client = address("192.0.2.1:1000");
+        let token = key.retry(client, &id(&[1; 20]), &id(&[2; 20]), NOW, &mut rng);
+        let mut altered = token.clone();
+        altered[at.index(token.len())] ^= 1u8 << bit;
+        let cut = &token[..cut.index(token.len())];
+        for token in [&altered[..], cut] {
+            prop_assert_eq!(key.open(token, client, &id(&[2; 20]), NOW), Err(TokenError::Unknown));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_unknown(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let (key, _) = key();
+        let opened = key.open(&bytes, address("192.0.2.1:1"), &ConnectionId::EMPTY, NOW);
+        prop_assert_eq!(opened, Err(TokenError::Unknown));
+    }
+}

@@ -1,0 +1,131 @@
+//! What TLS must be set to before QUIC may use it (RFC 9001, sections 4.2 and 4.6.1).
+
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
+use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
+
+/// An AEAD that may protect packets (RFC 9001, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cipher {
+    /// `TLS_AES_128_GCM_SHA256`: the fastest where the processor knows AES.
+    Aes128Gcm,
+    /// `TLS_AES_256_GCM_SHA384`.
+    Aes256Gcm,
+    /// `TLS_CHACHA20_POLY1305_SHA256`: the fastest where it does not.
+    ChaCha20Poly1305,
+}
+
+impl Cipher {
+    /// All, the preferred first.
+    pub const ALL: [Self; 3] = [Self::Aes128Gcm, Self::Aes256Gcm, Self::ChaCha20Poly1305];
+
+    fn suite(self) -> SupportedCipherSuite {
+        match self {
+            Self::Aes128Gcm => cipher_suite::TLS13_AES_128_GCM_SHA256,
+            Self::Aes256Gcm => cipher_suite::TLS13_AES_256_GCM_SHA384,
+            Self::ChaCha20Poly1305 => cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        }
+    }
+}
+
+/// The cryptography to build TLS configurations with: AWS-LC, ciphers in the order of
+/// [`Cipher::ALL`], or `only` one of them.
+pub fn crypto_provider(only: Option<Cipher>) -> CryptoProvider {
+    let ciphers = Cipher::ALL
+        .into_iter()
+        .filter(|cipher| only.is_none_or(|only| only == *cipher));
+    CryptoProvider {
+        cipher_suites: ciphers.map(Cipher::suite).collect(),
+        ..aws_lc_rs::default_provider()
+    }
+}
+
+/// Why a TLS configuration does not fit QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsConfigError {
+    /// No TLS 1.3 cipher suite is enabled.
+    #[error("QUIC needs TLS 1.3 with a cipher suite that has QUIC keys; enable one")]
+    NoTls13,
+    /// A server must allow all early data or none (RFC 9001, section 4.6.1).
+    #[error("max_early_data_size is {0}; QUIC needs 0, or 4294967295 for 0-RTT")]
+    MaxEarlyDataSize(u32),
+}
+
+/// A client's TLS configuration, checked to fit QUIC; cheap to clone.
+///
+/// Sessions to resume are kept where the `rustls` configuration says (`resumption`), together with
+/// the server's transport parameters.
+#[derive(Clone, Debug)]
+pub struct TlsClientConfig(Arc<ClientConfig>);
+
+impl TlsClientConfig {
+    /// Checks `config`; 0-RTT is attempted if `enable_early_data` is set there.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsConfigError::NoTls13`].
+    pub fn new(config: Arc<ClientConfig>) -> Result<Self, TlsConfigError> {
+        check_suites(config.crypto_provider())?;
+        Ok(Self(config))
+    }
+
+    pub(super) fn rustls(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// A server's TLS configuration, checked to fit QUIC; cheap to clone.
+///
+/// A server that accepts 0-RTT must not lower its transport parameters while clients hold its
+/// session tickets (RFC 9000, section 7.4.1): to lower them, take a new `rustls` configuration, whose
+/// session storage is empty.
+#[derive(Clone, Debug)]
+pub struct TlsServerConfig {
+    rustls: Arc<ServerConfig>,
+    keep_exporter: bool,
+}
+
+impl TlsServerConfig {
+    /// Checks `config`; 0-RTT is accepted if `max_early_data_size` is 2^32 - 1 there.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn new(config: Arc<ServerConfig>) -> Result<Self, TlsConfigError> {
+        check_suites(config.crypto_provider())?;
+        if !matches!(config.max_early_data_size, 0 | u32::MAX) {
+            return Err(TlsConfigError::MaxEarlyDataSize(config.max_early_data_size));
+        }
+        Ok(Self {
+            rustls: config,
+            keep_exporter: false,
+        })
+    }
+
+    /// Whether connections keep their TLS state, tens of KiB each, so that the application can
+    /// export keying material (RFC 8446, section 7.5). By default they drop it after the handshake.
+    #[must_use]
+    pub fn keep_exporter(mut self, keep: bool) -> Self {
+        self.keep_exporter = keep;
+        self
+    }
+
+    pub(super) fn keeps_exporter(&self) -> bool {
+        self.keep_exporter
+    }
+
+    pub(super) fn rustls(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.rustls)
+    }
+}
+
+fn check_suites(provider: &CryptoProvider) -> Result<(), TlsConfigError> {
+    let has_quic = |suite: &SupportedCipherSuite| suite.tls13().is_some_and(|s| s.quic.is_some());
+    if provider.cipher_suites.iter().any(has_quic) {
+        Ok(())
+    } else {
+        Err(TlsConfigError::NoTls13)
+    }
+}
