@@ -36,7 +36,7 @@ mod time;
 
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
 pub use handshake::{
-    Cipher, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
+    Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

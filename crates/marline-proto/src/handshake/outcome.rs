@@ -1,0 +1,33 @@
+//! What remains of TLS once it is dropped.
+
+use rustls::HandshakeKind;
+use rustls::pki_types::CertificateDer;
+use rustls::quic::Connection;
+
+/// What a finished handshake agreed on.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) alpn: Option<Box<[u8]>>,
+    pub(super) server_name: Option<Box<str>>,
+    pub(super) certificates: Option<Box<[CertificateDer<'static>]>>,
+    pub(super) kind: Option<HandshakeKind>,
+}
+
+impl Outcome {
+    pub(super) fn of(tls: &Connection) -> Self {
+        Self {
+            alpn: tls.alpn_protocol().map(Into::into),
+            server_name: server_name(tls).map(Into::into),
+            certificates: tls.peer_certificates().map(Into::into),
+            kind: tls.handshake_kind(),
+        }
+    }
+}
+
+/// The name that the client asked for; known to the server only.
+pub(super) fn server_name(tls: &Connection) -> Option<&str> {
+    match tls {
+        Connection::Client(_) => None,
+        Connection::Server(tls) => tls.server_name(),
+    }
+}

@@ -1,0 +1,102 @@
+//! The CRYPTO data of one packet number space, both directions.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use marline_wire::frame::Crypto;
+use marline_wire::{ErrorCode, TransportError};
+
+use crate::buffers::{Assembler, SendBuffer};
+use crate::level::SpaceId;
+use crate::limits::CRYPTO_BUFFER;
+
+/// CRYPTO data that travels in a packet: the packet's fate settles the data's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CryptoToken {
+    /// Space of the packet.
+    pub(crate) space: SpaceId,
+    /// Offsets of the data.
+    pub(crate) range: Range<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct CryptoStream {
+    pub(super) outgoing: SendBuffer,
+    incoming: Assembler,
+}
+
+impl CryptoStream {
+    pub(super) fn new() -> Self {
+        Self {
+            outgoing: SendBuffer::new(),
+            incoming: Assembler::new(),
+        }
+    }
+
+    /// Takes in a frame. `is_over` says that TLS expects no more data here.
+    pub(super) fn on_crypto(
+        &mut self,
+        frame: &Crypto<'_>,
+        is_over: bool,
+    ) -> Result<(), TransportError> {
+        let end = frame.offset.saturating_add(frame.data.len() as u64);
+        if is_over && end > self.incoming.end() {
+            return Err(data_after_the_end());
+        }
+        if end.saturating_sub(self.incoming.bytes_read()) > CRYPTO_BUFFER {
+            return Err(TransportError::new(
+                ErrorCode::CRYPTO_BUFFER_EXCEEDED,
+                "too much CRYPTO data before a gap",
+            ));
+        }
+        self.incoming.insert(frame.offset, frame.data);
+        Ok(())
+    }
+
+    /// The next bytes in order.
+    pub(super) fn read(&mut self) -> Option<Bytes> {
+        self.incoming.read(usize::MAX)
+    }
+
+    /// Checks that TLS read all that came, now that it goes on in the next space.
+    pub(super) fn check_all_read(&self) -> Result<(), TransportError> {
+        if self.incoming.end() == self.incoming.bytes_read() {
+            Ok(())
+        } else {
+            Err(data_after_the_end())
+        }
+    }
+
+    pub(super) fn has_outgoing(&self) -> bool {
+        self.outgoing.has_lost() || self.outgoing.len_unsent() > 0
+    }
+
+    /// Appends CRYPTO frames while `buf` is shorter than `limit` and data is due.
+    pub(super) fn write_frames(
+        &mut self,
+        space: SpaceId,
+        buf: &mut Vec<u8>,
+        limit: usize,
+        tokens: &mut impl FnMut(CryptoToken),
+    ) {
+        loop {
+            let room = limit.saturating_sub(buf.len());
+            // No offset of this buffer takes more bytes than its last.
+            let header = Crypto::header_size(self.outgoing.offset_end(), room);
+            let Some(range) = self.outgoing.take(room.saturating_sub(header)) else {
+                return;
+            };
+            Crypto::encode_header(range.start, (range.end - range.start) as usize, buf);
+            self.outgoing.read_into(range.clone(), buf);
+            tokens(CryptoToken { space, range });
+        }
+    }
+}
+
+/// RFC 9001, section 4.1.3.
+fn data_after_the_end() -> TransportError {
+    TransportError::new(
+        ErrorCode::PROTOCOL_VIOLATION,
+        "CRYPTO data in a space whose keys were succeeded already",
+    )
+}
