@@ -10,12 +10,12 @@
 mod buffers;
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "the connection calls these rooms")
+    expect(dead_code, unused_imports, reason = "the connection calls these rooms")
 )]
 mod crypto;
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "the connection calls these rooms")
+    expect(dead_code, unused_imports, reason = "the connection calls these rooms")
 )]
 mod handshake;
 mod level;

@@ -43,7 +43,8 @@ impl ReplayFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::REPLAY_GENERATION;
+    use crate::crypto::ReplayFilter;
 
     #[test]
     fn a_token_counts_once() {

@@ -310,14 +310,15 @@ impl Handshake {
         let completes = self.outcome.is_none() && !tls.is_handshaking();
         // Before, what a client sees are the parameters it remembered.
         let may_report = self.side.is_server() || completes;
-        if may_report && !self.parameters_known {
-            if let Some(bytes) = tls.quic_transport_parameters() {
-                let params = TransportParameters::decode(self.side.peer(), bytes)?;
-                self.parameters_known = true;
-                self.steps
-                    .push_back(HandshakeStep::PeerParameters(Box::new(params)));
-                self.settle_early_data();
-            }
+        if may_report
+            && !self.parameters_known
+            && let Some(bytes) = tls.quic_transport_parameters()
+        {
+            let params = TransportParameters::decode(self.side.peer(), bytes)?;
+            self.parameters_known = true;
+            self.steps
+                .push_back(HandshakeStep::PeerParameters(Box::new(params)));
+            self.settle_early_data();
         }
         self.write_tls();
         if self.writes >= SpaceId::Handshake {

@@ -1,6 +1,8 @@
 use marline_wire::packet::{Packet, parse, retry::pseudo_packet};
 
-use super::*;
+use marline_wire::ConnectionId;
+
+use crate::crypto::{retry_tag, verify_retry_tag};
 use crate::testing::hex;
 
 #[test]

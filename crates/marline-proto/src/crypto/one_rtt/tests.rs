@@ -5,6 +5,7 @@ use marline_wire::packet::{ShortHeader, expand, truncate};
 use rustls::quic::{self, ClientConnection, ServerConnection, Version};
 
 use super::*;
+use crate::crypto::{Incoming, KeyChange, OneRttKeys, Opened, UpdateRefused};
 use crate::handshake::Cipher;
 use crate::testing::TestIdentity;
 
@@ -60,7 +61,7 @@ impl End {
         let mut packet = packet.to_vec();
         let found = self.keys.unprotect(&mut packet, 1)?;
         let number = expand(self.largest_received, found.truncated, found.number_len);
-        let opened = self.keys.open(
+        let opened: Opened<'_> = self.keys.open(
             Incoming {
                 path_id,
                 number,

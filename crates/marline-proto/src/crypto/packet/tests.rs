@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
-use super::*;
-use crate::crypto::initial_keys;
+use crate::crypto::{
+    DirectionalKeys, OpenError, Sealing, TAG_LEN, Unprotected, initial_keys, open, seal, unprotect,
+};
 use crate::testing::hex;
 
 fn array<const N: usize>(text: &str) -> [u8; N] {

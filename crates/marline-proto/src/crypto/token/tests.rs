@@ -3,6 +3,7 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::*;
+use crate::crypto::{Token, TokenError, TokenFault};
 
 const NOW: u64 = 1_800_000_000;
 

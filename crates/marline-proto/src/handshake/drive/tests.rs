@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::crypto::{Sealing, open, seal, unprotect};
-use crate::handshake::{Cipher, TlsConfigError};
+use crate::handshake::{Cipher, CryptoToken, Handshake, HandshakeStep, TlsConfigError};
 use crate::limits::CRYPTO_BUFFER;
 use crate::testing::TestIdentity;
 
