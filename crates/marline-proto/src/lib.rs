@@ -3,11 +3,13 @@
 //! Time comes in as an argument, datagrams come in and go out as bytes. The same core runs behind
 //! tokio, in the simulator's virtual time, and under the fuzzer.
 
+pub mod ack;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the connection calls these rooms")
 )]
 mod buffers;
+pub mod congestion;
 #[cfg_attr(
     not(test),
     expect(dead_code, unused_imports, reason = "the connection calls these rooms")
@@ -25,6 +27,9 @@ mod limits;
     expect(dead_code, reason = "the connection calls these rooms")
 )]
 mod paths;
+pub mod recovery;
+pub mod samples;
+pub mod scheduling;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the connection calls these rooms")

@@ -1,0 +1,102 @@
+//! Which controller a path gets.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::slow_start::{HybridSlowStart, SlowStartExit};
+use super::{Controller, MINIMUM_WINDOW_PACKETS, NewReno};
+
+/// What a new controller needs to know.
+#[derive(Debug)]
+pub struct ControllerConfig {
+    /// The first window, in bytes.
+    pub initial_window: u64,
+    /// Size of a full datagram, in bytes.
+    pub max_datagram_size: u64,
+    /// When slow start ends before a loss ends it.
+    pub slow_start_exit: Box<dyn SlowStartExit>,
+    /// What is left of the window after a loss, above 0 and below 1; `None` is the algorithm's own
+    /// (NewReno 0.5, CUBIC 0.7). BBR does not use it.
+    pub backoff: Option<f64>,
+}
+
+impl ControllerConfig {
+    /// The defaults of RFC 9002 for datagrams of `max_datagram_size` bytes, with hybrid slow start.
+    pub fn new(max_datagram_size: u64) -> Self {
+        Self {
+            initial_window: super::initial_window::rfc9002(max_datagram_size),
+            max_datagram_size,
+            slow_start_exit: Box::new(HybridSlowStart::default()),
+            backoff: None,
+        }
+    }
+
+    /// The smallest window, in bytes.
+    pub fn minimum_window(&self) -> u64 {
+        MINIMUM_WINDOW_PACKETS * self.max_datagram_size
+    }
+}
+
+/// Makes the controllers of new paths.
+pub trait ControllerFactory: Send + Sync + fmt::Debug {
+    /// A controller for a path that has just come up.
+    fn build(&self, config: ControllerConfig) -> Box<dyn Controller>;
+}
+
+/// The congestion control algorithms that come with this crate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// RFC 9002, appendix B.
+    NewReno,
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// BBR version 1.
+    Bbr,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 3] = [Self::NewReno, Self::Cubic, Self::Bbr];
+
+    /// The name that [`FromStr`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "newreno",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+        }
+    }
+}
+
+impl ControllerFactory for Algorithm {
+    fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
+        match self {
+            Self::NewReno => Box::new(NewReno::new(config)),
+            Self::Cubic => Box::new(NewReno::new(config)),
+            Self::Bbr => Box::new(NewReno::new(config)),
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == name)
+            .ok_or_else(|| UnknownAlgorithm(name.to_owned()))
+    }
+}
+
+/// No congestion control algorithm has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown congestion control `{0}`: use newreno, cubic or bbr")]
+pub struct UnknownAlgorithm(pub String);

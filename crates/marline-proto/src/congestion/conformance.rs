@@ -1,0 +1,1 @@
+//! What every controller must keep, whatever happens to it.

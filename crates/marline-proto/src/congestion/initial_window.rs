@@ -1,0 +1,55 @@
+//! How much a new path may send before anything is acknowledged.
+
+use std::fmt::Debug;
+use std::net::SocketAddr;
+
+/// What is known of a connection or path when its first window is chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionKind<'a> {
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The server's name, if the handshake told it.
+    pub server_name: Option<&'a str>,
+    /// Whether the TLS session was resumed.
+    pub resumed: bool,
+    /// Size of a full datagram, in bytes.
+    pub max_datagram_size: u64,
+}
+
+/// Chooses first windows.
+pub trait InitialWindow: Send + Sync + Debug {
+    /// The first window of the connection or path that `kind` describes, in bytes.
+    fn window(&self, kind: &ConnectionKind<'_>) -> u64;
+}
+
+/// The window RFC 9002, section 7.2 recommends: 10 datagrams, at most the larger of 14720 bytes and
+/// two datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rfc9002Window;
+
+impl InitialWindow for Rfc9002Window {
+    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
+        rfc9002(kind.max_datagram_size)
+    }
+}
+
+/// A window of so many full datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedWindow {
+    /// Datagrams; at least the 2 of the minimum window count.
+    pub packets: u64,
+}
+
+impl InitialWindow for FixedWindow {
+    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
+        self.packets
+            .max(super::MINIMUM_WINDOW_PACKETS)
+            .saturating_mul(kind.max_datagram_size)
+            .min(super::MAXIMUM_WINDOW)
+    }
+}
+
+/// The recommended window for datagrams of `max_datagram_size` bytes.
+pub(super) fn rfc9002(max_datagram_size: u64) -> u64 {
+    (10 * max_datagram_size).min((2 * max_datagram_size).max(14_720))
+}

@@ -1,0 +1,116 @@
+//! Hybrid slow start: leave when the round-trip time rises (Ha and Rhee, 2011), as gQUIC has it.
+
+use std::time::Duration;
+
+use super::{Decision, SlowStartExit, SlowStartSample};
+use crate::samples::scaled;
+
+/// The settings of [`HybridSlowStart`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HybridConfig {
+    /// Rise of the round-trip time that ends slow start, as a part of the smallest one.
+    pub factor: f64,
+    /// The rise is at least this.
+    pub min_rise: Duration,
+    /// The rise is at most this; `None` is unbounded.
+    pub max_rise: Option<Duration>,
+    /// Samples that a round needs before it is judged.
+    pub min_samples: u32,
+    /// Windows of fewer full datagrams than this stay in slow start.
+    pub low_window: u64,
+}
+
+impl Default for HybridConfig {
+    fn default() -> Self {
+        Self {
+            factor: 0.125,
+            min_rise: Duration::from_millis(4),
+            max_rise: Some(Duration::from_millis(16)),
+            min_samples: 8,
+            low_window: 16,
+        }
+    }
+}
+
+/// What a round says so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Smallest round-trip time of the path.
+    pub session_min: Duration,
+    /// Smallest round-trip time of this round.
+    pub round_min: Duration,
+    /// Samples in this round.
+    pub samples: u32,
+    /// The window, in full datagrams.
+    pub window_packets: u64,
+}
+
+impl HybridConfig {
+    /// The rise that ends slow start; `None` while the round cannot be judged.
+    pub fn threshold(&self, round: &Round) -> Option<Duration> {
+        if round.samples < self.min_samples || round.window_packets < self.low_window {
+            return None;
+        }
+        let rise = scaled(round.session_min, self.factor).max(self.min_rise);
+        Some(self.max_rise.map_or(rise, |max| rise.min(max)))
+    }
+
+    /// Whether the round ends slow start.
+    pub fn exits(&self, round: &Round) -> bool {
+        self.threshold(round)
+            .is_some_and(|rise| round.round_min > round.session_min + rise)
+    }
+}
+
+/// Ends slow start when a round's smallest round-trip time exceeds the path's by a threshold.
+#[derive(Debug, Default)]
+pub struct HybridSlowStart {
+    config: HybridConfig,
+    round_min: Option<Duration>,
+    samples: u32,
+}
+
+impl HybridSlowStart {
+    /// With settings other than the default.
+    pub fn new(config: HybridConfig) -> Self {
+        Self {
+            config,
+            ..Self::default()
+        }
+    }
+}
+
+impl SlowStartExit for HybridSlowStart {
+    fn on_round_start(&mut self) {
+        self.round_min = None;
+        self.samples = 0;
+    }
+
+    fn on_ack(&mut self, sample: &SlowStartSample) -> Decision {
+        let Some(rtt) = sample.rtt else {
+            return Decision::Stay;
+        };
+        let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
+        self.round_min = Some(round_min);
+        self.samples = self.samples.saturating_add(1);
+        let exits = self.config.exits(&Round {
+            session_min: sample.min_rtt,
+            round_min,
+            samples: self.samples,
+            window_packets: sample.window / sample.max_datagram_size.max(1),
+        });
+        if exits {
+            Decision::Exit
+        } else {
+            Decision::Stay
+        }
+    }
+
+    fn reset(&mut self) {
+        self.on_round_start();
+    }
+
+    fn name(&self) -> &'static str {
+        "hybrid"
+    }
+}

@@ -1,0 +1,50 @@
+//! When slow start ends before a loss ends it.
+
+mod driver;
+mod hybrid;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+pub(super) use driver::SlowStart;
+pub use hybrid::{HybridConfig, HybridSlowStart, Round};
+
+/// What one acknowledgment in slow start showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowStartSample {
+    /// The newest round-trip time, acknowledgment delay not subtracted; `None` if this ACK gave
+    /// none.
+    pub rtt: Option<Duration>,
+    /// Smallest round-trip time of the path so far, this sample included.
+    pub min_rtt: Duration,
+    /// The window, in bytes.
+    pub window: u64,
+    /// Size of a full datagram, in bytes.
+    pub max_datagram_size: u64,
+}
+
+/// What slow start does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Grow by what was acknowledged.
+    Stay,
+    /// Grow by a fraction of what was acknowledged: one part in this many (at least 1).
+    Slow(u64),
+    /// End slow start at the present window.
+    Exit,
+}
+
+/// Ends slow start when the round-trip time says that a queue builds.
+pub trait SlowStartExit: Send + Debug {
+    /// A round begins: packets sent from now on belong to it.
+    fn on_round_start(&mut self);
+
+    /// Packets were acknowledged in slow start.
+    fn on_ack(&mut self, sample: &SlowStartSample) -> Decision;
+
+    /// Slow start begins anew.
+    fn reset(&mut self);
+
+    /// A short, lower-case name for logs and command lines.
+    fn name(&self) -> &'static str;
+}

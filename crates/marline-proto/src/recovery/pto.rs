@@ -1,0 +1,33 @@
+//! Probe timeouts and persistent congestion (RFC 9002, sections 6.2 and 7.6).
+
+use std::time::Duration;
+
+use super::GRANULARITY;
+use crate::samples::RttView;
+
+/// How many probe timeouts without an acknowledgment are persistent congestion (RFC 9002,
+/// section 7.6.1).
+pub const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
+
+/// Doublings after which the timeout stops growing: 2^16 of the shortest are more than a minute.
+const MAX_BACKOFF: u32 = 16;
+
+/// The probe timeout without backoff; `max_ack_delay` is the peer's, and zero for Initial and
+/// Handshake packets.
+pub fn period(rtt: &RttView, max_ack_delay: Duration) -> Duration {
+    rtt.smoothed + (rtt.variance * 4).max(GRANULARITY) + max_ack_delay
+}
+
+/// A `period` after `count` timeouts in a row.
+pub fn backoff(period: Duration, count: u32) -> Duration {
+    period.saturating_mul(1 << count.min(MAX_BACKOFF))
+}
+
+/// How long nothing may be acknowledged, between two lost ack-eliciting packets, before congestion
+/// is persistent.
+pub fn persistent_congestion(rtt: &RttView, max_ack_delay: Duration) -> Duration {
+    period(rtt, max_ack_delay).saturating_mul(PERSISTENT_CONGESTION_THRESHOLD)
+}
+
+#[cfg(test)]
+mod tests;

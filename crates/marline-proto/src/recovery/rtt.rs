@@ -1,0 +1,115 @@
+//! Round-trip times (RFC 9002, section 5).
+
+use std::time::Duration;
+
+use super::pto;
+use crate::samples::RttView;
+
+/// Assumed before the first sample (RFC 9002, section 6.2.2).
+pub(super) const INITIAL_RTT: Duration = Duration::from_millis(333);
+
+/// Estimates the round-trip time of one path.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    view: RttView,
+    sampled: bool,
+}
+
+impl RttEstimator {
+    /// An estimator that assumes `initial` until the first sample.
+    pub const fn new(initial: Duration) -> Self {
+        Self {
+            view: RttView {
+                latest: initial,
+                smoothed: initial,
+                min: initial,
+                variance: Duration::from_nanos(initial.as_nanos() as u64 / 2),
+            },
+            sampled: false,
+        }
+    }
+
+    /// Takes a sample: `latest` since the largest newly acknowledged packet was sent, `ack_delay`
+    /// as the peer tells it (zero for Initial packets).
+    ///
+    /// `max_ack_delay` is the peer's promise, which bounds `ack_delay` once the handshake is
+    /// confirmed (RFC 9002, section 5.3).
+    pub fn update(
+        &mut self,
+        latest: Duration,
+        ack_delay: Duration,
+        handshake_confirmed: bool,
+        max_ack_delay: Duration,
+    ) {
+        let view = &mut self.view;
+        view.latest = latest;
+        if !self.sampled {
+            self.sampled = true;
+            view.min = latest;
+            view.smoothed = latest;
+            view.variance = latest / 2;
+            return;
+        }
+        view.min = view.min.min(latest);
+        let delay = if handshake_confirmed {
+            ack_delay.min(max_ack_delay)
+        } else {
+            ack_delay
+        };
+        let adjusted = match latest.checked_sub(delay) {
+            Some(adjusted) if adjusted >= view.min => adjusted,
+            _ => latest,
+        };
+        view.variance = (view.variance * 3 + view.smoothed.abs_diff(adjusted)) / 4;
+        view.smoothed = (view.smoothed * 7 + adjusted) / 8;
+    }
+
+    /// Forgets the smallest sample: persistent congestion makes it doubtful (RFC 9002, section 5.2).
+    pub fn reset_min(&mut self) {
+        self.view.min = self.view.latest;
+    }
+
+    /// Whether there was a sample.
+    pub const fn has_sample(&self) -> bool {
+        self.sampled
+    }
+
+    /// The newest sample.
+    pub const fn latest(&self) -> Duration {
+        self.view.latest
+    }
+
+    /// The smallest sample.
+    pub const fn min(&self) -> Duration {
+        self.view.min
+    }
+
+    /// The smoothed round-trip time.
+    pub const fn smoothed(&self) -> Duration {
+        self.view.smoothed
+    }
+
+    /// The mean deviation.
+    pub const fn variance(&self) -> Duration {
+        self.view.variance
+    }
+
+    /// The probe timeout without the peer's acknowledgment delay and without backoff.
+    pub fn pto_base(&self) -> Duration {
+        pto::period(&self.view, Duration::ZERO)
+    }
+
+    /// All of it, as policies see it.
+    pub const fn view(&self) -> RttView {
+        self.view
+    }
+}
+
+impl Default for RttEstimator {
+    fn default() -> Self {
+        Self::new(INITIAL_RTT)
+    }
+}
+
+#[cfg(test)]
+mod tests;

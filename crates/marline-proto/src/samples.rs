@@ -1,0 +1,117 @@
+//! What recovery measures and congestion control reads: plain numbers, no behavior.
+//!
+//! Bytes are UDP payload bytes of packets that count as in flight (RFC 9002, section 2).
+
+use std::time::Duration;
+
+use crate::Instant;
+
+/// Round-trip times of one path (RFC 9002, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttView {
+    /// The newest sample, acknowledgment delay not subtracted.
+    pub latest: Duration,
+    /// Exponentially weighted average of adjusted samples.
+    pub smoothed: Duration,
+    /// Smallest sample so far.
+    pub min: Duration,
+    /// Mean deviation of the samples.
+    pub variance: Duration,
+}
+
+/// One measurement of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered during `interval`.
+    pub delivered: u64,
+    /// The longer of the time it took to send them and the time it took to acknowledge them; never
+    /// zero.
+    pub interval: Duration,
+    /// Bytes that had been delivered when the newest acknowledged packet was sent.
+    pub prior_delivered: u64,
+    /// Bytes delivered since the connection began.
+    pub delivered_total: u64,
+    /// Whether the application left the path idle for part of the interval.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The rate in bytes per second.
+    pub fn bytes_per_second(&self) -> u64 {
+        let nanos = self.interval.as_nanos().max(1);
+        u64::try_from(u128::from(self.delivered) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
+    }
+}
+
+/// A packet left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentSample {
+    /// Its number.
+    pub packet_number: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Bytes in flight, this packet included.
+    pub bytes_in_flight: u64,
+    /// Whether nothing but a lack of data keeps the window from being used up.
+    pub app_limited: bool,
+}
+
+/// An ACK frame acknowledged packets for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckSample {
+    /// Bytes it acknowledged that were in flight.
+    pub bytes: u64,
+    /// Bytes in flight afterwards.
+    pub bytes_in_flight: u64,
+    /// Bytes in flight before.
+    pub prior_in_flight: u64,
+    /// Largest packet number it acknowledged for the first time.
+    pub largest_acked: u64,
+    /// Largest packet number sent so far.
+    pub largest_sent: u64,
+    /// When packet `largest_acked` was sent.
+    pub largest_acked_sent_at: Instant,
+    /// The round-trip times after this ACK.
+    pub rtt: RttView,
+    /// Whether this ACK gave a new round-trip sample.
+    pub rtt_updated: bool,
+    /// The delivery rate, if one could be measured.
+    pub rate: Option<RateSample>,
+    /// Whether the window was not used up when the ACK arrived.
+    pub app_limited: bool,
+}
+
+/// Packets were declared lost, all at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossSample {
+    /// Bytes lost.
+    pub bytes: u64,
+    /// Packets lost.
+    pub packets: u64,
+    /// Largest packet number among the lost.
+    pub largest_lost: u64,
+    /// When the newest of the lost packets was sent.
+    pub latest_sent_at: Instant,
+    /// Largest packet number sent so far.
+    pub largest_sent: u64,
+    /// Bytes in flight afterwards.
+    pub bytes_in_flight: u64,
+    /// Whether the losses establish persistent congestion (RFC 9002, section 7.6).
+    pub persistent: bool,
+}
+
+/// The peer reported packets marked Congestion Experienced (RFC 9002, section 7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeSample {
+    /// When the largest packet of the reporting ACK frame was sent.
+    pub sent_at: Instant,
+    /// How many marks are new.
+    pub new_ce: u64,
+    /// Largest packet number sent so far.
+    pub largest_sent: u64,
+}
+
+/// `factor` times `duration`, rounded to a nanosecond; nothing for a negative factor.
+pub(crate) fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::from_nanos((duration.as_nanos() as f64 * factor).round() as u64)
+}

@@ -1,0 +1,3 @@
+//! Who sends next.
+
+pub mod stream;
