@@ -1,7 +1,15 @@
 //! When to acknowledge (RFC 9000, section 13.2).
 
+mod as_asked;
+mod decimation;
+mod every_n;
+
 use std::fmt::Debug;
 use std::time::Duration;
+
+pub use as_asked::AsAsked;
+pub use decimation::Decimation;
+pub use every_n::EveryN;
 
 use crate::Instant;
 
@@ -67,7 +75,7 @@ pub trait AckPolicy: Send + Debug {
     /// An ACK frame left, for whatever reason.
     fn on_ack_sent(&mut self) {}
 
-    /// The peer asks for another frequency; most policies do not comply.
+    /// The peer asks for another frequency; only [`AsAsked`] complies.
     fn on_frequency(&mut self, _requested: &Requested) {}
 
     /// The longest it lets a packet wait.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Controller, MINIMUM_WINDOW_PACKETS, NewReno};
+use super::{Controller, Cubic, MINIMUM_WINDOW_PACKETS, NewReno};
 
 /// What a new controller needs to know.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl ControllerFactory for Algorithm {
     fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
         match self {
             Self::NewReno => Box::new(NewReno::new(config)),
-            Self::Cubic => Box::new(NewReno::new(config)),
+            Self::Cubic => Box::new(Cubic::new(config)),
             Self::Bbr => Box::new(NewReno::new(config)),
         }
     }

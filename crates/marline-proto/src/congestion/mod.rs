@@ -6,6 +6,7 @@
 
 mod algorithm;
 pub mod conformance;
+mod cubic;
 mod initial_window;
 mod new_reno;
 mod pacer;
@@ -16,6 +17,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgorithm};
+pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
 pub use new_reno::NewReno;
 pub use pacer::Pacer;

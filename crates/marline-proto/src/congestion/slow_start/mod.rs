@@ -2,12 +2,16 @@
 
 mod driver;
 mod hybrid;
+mod hystart_pp;
+mod none;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 pub(super) use driver::SlowStart;
 pub use hybrid::{HybridConfig, HybridSlowStart, Round};
+pub use hystart_pp::HyStartPp;
+pub use none::NoExit;
 
 /// What one acknowledgment in slow start showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,13 @@
 //! Which packets are lost (RFC 9002, section 6.1).
 
+mod adaptive;
+mod fixed;
+
 use std::fmt::Debug;
 use std::time::Duration;
+
+pub use adaptive::{Adaptive, AdaptiveLimits};
+pub use fixed::{Fixed, Thresholds};
 
 use crate::Instant;
 use crate::samples::RttView;

@@ -1,16 +1,22 @@
 //! Which stream gets the next packet's opportunity.
 
+mod fifo;
 mod priority;
+mod rfc9218;
+mod ring;
 
 use std::fmt::Debug;
 
 use marline_wire::StreamId;
 
+pub use fifo::Fifo;
 pub use priority::{InvalidPriority, Priority};
+pub use rfc9218::Rfc9218;
 
 /// Chooses among the streams that have something to send.
 ///
-/// Every call costs at most a logarithm of the number of active streams.
+/// Calls come once or more per packet: they search no list of streams, and do not allocate once as
+/// many streams have been active before.
 pub trait StreamScheduler: Send + Debug {
     /// `id` has something to send. Nothing happens if it is active already, but its priority is
     /// updated.

@@ -55,7 +55,129 @@ pub struct InvalidPriority;
 impl FromStr for Priority {
     type Err = InvalidPriority;
 
-    fn from_str(_field: &str) -> Result<Self, Self::Err> {
-        Err(InvalidPriority)
+    /// Reads the Priority field (RFC 9218, section 4): a dictionary of Structured Fields. Unknown
+    /// members, and values of another type or range, count as absent.
+    fn from_str(field: &str) -> Result<Self, Self::Err> {
+        let mut priority = Self::default();
+        let mut rest = Cursor(field.trim_matches(' '));
+        if rest.0.is_empty() {
+            return Ok(priority);
+        }
+        loop {
+            let key = rest.key()?;
+            let value = if rest.eat(b'=') { rest.value()? } else { "?1" };
+            rest.parameters()?;
+            match (key, value) {
+                ("u", value) => priority.urgency = urgency(value),
+                ("i", "?1") => priority.incremental = true,
+                ("i", _) => priority.incremental = false,
+                _ => {}
+            }
+            rest.skip_whitespace();
+            if rest.0.is_empty() {
+                return Ok(priority);
+            }
+            if !rest.eat(b',') {
+                return Err(InvalidPriority);
+            }
+            rest.skip_whitespace();
+        }
     }
 }
+
+/// An urgency, or the default where `value` is none.
+fn urgency(value: &str) -> u8 {
+    value
+        .parse()
+        .ok()
+        .filter(|urgency| *urgency <= Priority::MAX_URGENCY)
+        .unwrap_or(Priority::default().urgency)
+}
+
+/// What is left to read of a Structured Field (RFC 9651, section 4.2).
+struct Cursor<'a>(&'a str);
+
+impl<'a> Cursor<'a> {
+    fn eat(&mut self, byte: u8) -> bool {
+        let eaten = self.0.as_bytes().first() == Some(&byte);
+        if eaten {
+            self.0 = &self.0[1..];
+        }
+        eaten
+    }
+
+    fn skip_whitespace(&mut self) {
+        self.0 = self.0.trim_start_matches([' ', '\t']);
+    }
+
+    /// Takes the longest start of which `is_part` holds; an error if there is none.
+    fn take(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'a str, InvalidPriority> {
+        let end = self.0.find(|c| !is_part(c)).unwrap_or(self.0.len());
+        if end == 0 {
+            return Err(InvalidPriority);
+        }
+        let (taken, rest) = self.0.split_at(end);
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn key(&mut self) -> Result<&'a str, InvalidPriority> {
+        if !self
+            .0
+            .starts_with(|c: char| c.is_ascii_lowercase() || c == '*')
+        {
+            return Err(InvalidPriority);
+        }
+        self.take(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.*".contains(c))
+    }
+
+    /// An item or an inner list, without its parameters.
+    fn value(&mut self) -> Result<&'a str, InvalidPriority> {
+        let start = self.0;
+        if self.eat(b'(') {
+            loop {
+                self.skip_whitespace();
+                if self.eat(b')') {
+                    break;
+                }
+                self.item()?;
+                self.parameters()?;
+            }
+        } else {
+            self.item()?;
+        }
+        Ok(&start[..start.len() - self.0.len()])
+    }
+
+    fn item(&mut self) -> Result<(), InvalidPriority> {
+        if !self.eat(b'"') {
+            self.take(|c| c.is_ascii_graphic() && !",;()\"".contains(c))?;
+            return Ok(());
+        }
+        let mut escaped = false;
+        let end = self
+            .0
+            .find(|c| {
+                let closes = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                closes
+            })
+            .ok_or(InvalidPriority)?;
+        self.0 = &self.0[end + 1..];
+        Ok(())
+    }
+
+    fn parameters(&mut self) -> Result<(), InvalidPriority> {
+        while self.eat(b';') {
+            self.skip_whitespace();
+            self.key()?;
+            if self.eat(b'=') {
+                self.item()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

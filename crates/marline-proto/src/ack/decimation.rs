@@ -1,0 +1,78 @@
+//! Few acknowledgments, for links where they compete with data (Wi-Fi).
+
+use std::time::Duration;
+
+use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, EveryN, ReceivedView};
+use crate::samples::scaled;
+
+/// One cumulative acknowledgment for many packets, once a connection has had time to grow.
+///
+/// Packets out of order and marked packets are acknowledged at once all the same, because the
+/// sender's loss detection and congestion control wait for them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decimation {
+    /// Packets that make an acknowledgment due.
+    pub packets: u64,
+    /// The longest a packet waits.
+    pub max_delay: Duration,
+    /// Packets to receive before acknowledgments are thinned; every second one is acknowledged
+    /// until then.
+    pub start_after: u64,
+    /// A packet waits no longer than this part of the smallest round-trip time; 0 for no such
+    /// bound.
+    pub rtt_fraction: f64,
+}
+
+impl Default for Decimation {
+    /// Ten packets, 25 ms or a quarter of a round trip, after 100 packets.
+    fn default() -> Self {
+        Self {
+            start_after: 100,
+            rtt_fraction: 0.25,
+            ..Self::PLAIN
+        }
+    }
+}
+
+impl Decimation {
+    /// Ten packets or 25 ms, from the first packet on.
+    pub const PLAIN: Self = Self {
+        packets: 10,
+        max_delay: DEFAULT_MAX_ACK_DELAY,
+        start_after: 0,
+        rtt_fraction: 0.0,
+    };
+
+    /// The frequency that holds for `packet`.
+    fn frequency(&self, packet: &ReceivedView) -> EveryN {
+        if packet.total_received < self.start_after {
+            return EveryN {
+                max_delay: self.max_delay,
+                ..EveryN::default()
+            };
+        }
+        let fraction = scaled(packet.min_rtt, self.rtt_fraction);
+        EveryN {
+            packets: self.packets,
+            max_delay: if fraction.is_zero() {
+                self.max_delay
+            } else {
+                self.max_delay.min(fraction)
+            },
+        }
+    }
+}
+
+impl AckPolicy for Decimation {
+    fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision {
+        self.frequency(packet).on_packet(packet)
+    }
+
+    fn max_ack_delay(&self) -> Duration {
+        self.max_delay
+    }
+
+    fn name(&self) -> &'static str {
+        "decimation"
+    }
+}

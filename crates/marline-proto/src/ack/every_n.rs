@@ -1,0 +1,56 @@
+//! Every so many packets (RFC 9000, sections 13.2.1 and 13.2.2).
+
+use std::time::Duration;
+
+use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, ReceivedView};
+
+/// Acknowledges every `packets`-th packet, what arrives out of order and what is marked at once, and
+/// anything else within `max_delay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EveryN {
+    /// Packets that make an acknowledgment due.
+    pub packets: u64,
+    /// The longest a packet waits.
+    pub max_delay: Duration,
+}
+
+impl Default for EveryN {
+    /// Every second packet or 25 ms.
+    fn default() -> Self {
+        Self {
+            packets: 2,
+            max_delay: DEFAULT_MAX_ACK_DELAY,
+        }
+    }
+}
+
+impl EveryN {
+    /// The decision, with order and marks left out.
+    pub fn count(&self, packet: &ReceivedView) -> AckDecision {
+        let due_at = packet.oldest_unacked_at + self.max_delay;
+        if packet.unacked == 0 {
+            AckDecision::NotNeeded
+        } else if packet.unacked >= self.packets || due_at <= packet.now {
+            AckDecision::Now
+        } else {
+            AckDecision::By(due_at)
+        }
+    }
+}
+
+impl AckPolicy for EveryN {
+    fn on_packet(&mut self, packet: &ReceivedView) -> AckDecision {
+        if packet.unacked > 0 && (packet.out_of_order || packet.ce) {
+            return AckDecision::Now;
+        }
+        self.count(packet)
+    }
+
+    fn max_ack_delay(&self) -> Duration {
+        self.max_delay
+    }
+
+    fn name(&self) -> &'static str {
+        "every-n"
+    }
+}

@@ -1,0 +1,110 @@
+//! Thresholds that learn how much the path reorders.
+
+use std::time::Duration;
+
+use super::{LossDetector, Spurious, Thresholds};
+use crate::samples::RttView;
+
+/// Moments of loss without a spurious one, after which the thresholds shrink (as the reordering
+/// window of RFC 8985, section 6.2, step 4 persists).
+const PERSISTENCE: u32 = 16;
+
+/// Learned patience exceeds what was observed by this much, so that the same delay does not pass
+/// for a loss again.
+const MARGIN: f64 = 1.0 / 16.0;
+
+/// How far [`Adaptive`] goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdaptiveLimits {
+    /// Largest packet threshold.
+    pub packets: u64,
+    /// Largest part of a round trip to wait beyond it.
+    pub patience: f64,
+}
+
+impl Default for AdaptiveLimits {
+    fn default() -> Self {
+        Self {
+            packets: 1000,
+            patience: 1.0,
+        }
+    }
+}
+
+/// Starts as RFC 9002 and grows when packets it declared lost arrive after all.
+///
+/// Wireless links retransmit on their own, and links of several strands deliver out of order. A
+/// packet threshold of 3 then takes reordering for loss: the window shrinks without congestion, and
+/// data travels twice. Every spurious loss raises the threshold it crossed to what would have
+/// waited long enough, within limits; sixteen moments of real loss in a row halve what was learned,
+/// so that a path that has become orderly is repaired fast again. However large the packet
+/// threshold, the time threshold bounds the wait to two round trips.
+#[derive(Clone, Copy, Debug)]
+pub struct Adaptive {
+    limits: AdaptiveLimits,
+    packets: u64,
+    patience: f64,
+    losses: u32,
+}
+
+impl Adaptive {
+    const BASE: Thresholds = Thresholds::RFC9002;
+    const BASE_PACKETS: u64 = 3;
+
+    /// With limits other than the default; they never go below RFC 9002.
+    pub fn new(limits: AdaptiveLimits) -> Self {
+        Self {
+            limits: AdaptiveLimits {
+                packets: limits.packets.max(Self::BASE_PACKETS),
+                patience: limits.patience.max(Self::BASE.patience),
+            },
+            packets: Self::BASE_PACKETS,
+            patience: Self::BASE.patience,
+            losses: 0,
+        }
+    }
+}
+
+impl Default for Adaptive {
+    fn default() -> Self {
+        Self::new(AdaptiveLimits::default())
+    }
+}
+
+impl LossDetector for Adaptive {
+    fn time_threshold(&self, rtt: &RttView) -> Duration {
+        Thresholds {
+            patience: self.patience,
+            ..Self::BASE
+        }
+        .time(rtt)
+    }
+
+    fn packet_threshold(&self) -> Option<u64> {
+        Some(self.packets)
+    }
+
+    fn on_loss(&mut self) {
+        self.losses += 1;
+        if self.losses >= PERSISTENCE {
+            self.losses = 0;
+            self.packets = Self::BASE_PACKETS + (self.packets - Self::BASE_PACKETS) / 2;
+            self.patience = Self::BASE.patience + (self.patience - Self::BASE.patience) / 2.0;
+        }
+    }
+
+    fn on_spurious_loss(&mut self, spurious: &Spurious, rtt: &RttView) {
+        self.losses = 0;
+        let packets = spurious.packets_after.saturating_add(1);
+        self.packets = packets.min(self.limits.packets).max(self.packets);
+        let round_trip = rtt.latest.max(rtt.smoothed).as_secs_f64();
+        if round_trip > 0.0 {
+            let patience = spurious.elapsed.as_secs_f64() / round_trip - 1.0 + MARGIN;
+            self.patience = patience.min(self.limits.patience).max(self.patience);
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "adaptive"
+    }
+}

@@ -1,0 +1,40 @@
+//! First come, first served.
+
+use marline_wire::StreamId;
+use rustc_hash::FxHashMap;
+
+use super::ring::Ring;
+use super::{Priority, StreamScheduler};
+
+/// Serves the stream that has been active longest until it has nothing more to send; priorities do
+/// not count.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    ring: Ring,
+    seats: FxHashMap<StreamId, usize>,
+}
+
+impl StreamScheduler for Fifo {
+    fn activate(&mut self, id: StreamId, _priority: Priority) {
+        let ring = &mut self.ring;
+        self.seats.entry(id).or_insert_with(|| ring.push(id));
+    }
+
+    fn deactivate(&mut self, id: StreamId) {
+        if let Some(seat) = self.seats.remove(&id) {
+            self.ring.remove(seat);
+        }
+    }
+
+    fn set_priority(&mut self, _id: StreamId, _priority: Priority) {}
+
+    fn pick(&mut self) -> Option<StreamId> {
+        self.ring.head()
+    }
+
+    fn on_sent(&mut self, _id: StreamId, _bytes: u64) {}
+
+    fn name(&self) -> &'static str {
+        "fifo"
+    }
+}

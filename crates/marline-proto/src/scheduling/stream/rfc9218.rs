@@ -1,0 +1,138 @@
+//! Extensible priorities (RFC 9218, section 10).
+
+use std::collections::VecDeque;
+
+use marline_wire::StreamId;
+use rustc_hash::FxHashMap;
+
+use super::ring::Ring;
+use super::{Priority, StreamScheduler};
+
+const LEVELS: usize = Priority::MAX_URGENCY as usize + 1;
+
+/// Serves the most urgent streams first.
+///
+/// Among streams of one urgency, those that are not incremental go one after the other by ID, and
+/// incremental ones take turns. Where a level has both kinds, they alternate, so that neither
+/// starves.
+#[derive(Debug, Default)]
+pub struct Rfc9218 {
+    levels: [Level; LEVELS],
+    /// Bit `n` is set while level `n` has streams.
+    occupied: u8,
+    active: FxHashMap<StreamId, Active>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    priority: Priority,
+    /// Its seat, if it is incremental.
+    seat: usize,
+}
+
+/// Streams of one urgency.
+#[derive(Debug, Default)]
+struct Level {
+    /// By ID. New streams join at the back and finished ones leave at the front, so that little
+    /// moves.
+    sequential: VecDeque<StreamId>,
+    incremental: Ring,
+    /// Whether the incremental ones are next.
+    alternate: bool,
+}
+
+impl Level {
+    fn is_empty(&self) -> bool {
+        self.sequential.is_empty() && self.incremental.is_empty()
+    }
+
+    fn insert(&mut self, id: StreamId, incremental: bool) -> usize {
+        if incremental {
+            return self.incremental.push(id);
+        }
+        if let Err(place) = self.sequential.binary_search(&id) {
+            self.sequential.insert(place, id);
+        }
+        0
+    }
+
+    fn remove(&mut self, id: StreamId, active: Active) {
+        if active.priority.incremental {
+            self.incremental.remove(active.seat);
+        } else if let Ok(place) = self.sequential.binary_search(&id) {
+            self.sequential.remove(place);
+        }
+    }
+
+    fn pick(&self) -> Option<StreamId> {
+        let sequential = self.sequential.front().copied();
+        let incremental = self.incremental.head();
+        if self.alternate {
+            incremental.or(sequential)
+        } else {
+            sequential.or(incremental)
+        }
+    }
+
+    fn on_sent(&mut self, id: StreamId, incremental: bool) {
+        self.alternate = !incremental;
+        if self.incremental.head() == Some(id) {
+            self.incremental.rotate();
+        }
+    }
+}
+
+impl StreamScheduler for Rfc9218 {
+    fn activate(&mut self, id: StreamId, priority: Priority) {
+        if self.active.contains_key(&id) {
+            self.set_priority(id, priority);
+            return;
+        }
+        let urgency = priority.urgency.min(Priority::MAX_URGENCY);
+        let priority = Priority::new(urgency, priority.incremental);
+        let seat = self.levels[usize::from(urgency)].insert(id, priority.incremental);
+        self.occupied |= 1 << urgency;
+        self.active.insert(id, Active { priority, seat });
+    }
+
+    fn deactivate(&mut self, id: StreamId) {
+        let Some(active) = self.active.remove(&id) else {
+            return;
+        };
+        let urgency = active.priority.urgency;
+        let level = &mut self.levels[usize::from(urgency)];
+        level.remove(id, active);
+        if level.is_empty() {
+            self.occupied &= !(1 << urgency);
+        }
+    }
+
+    fn set_priority(&mut self, id: StreamId, priority: Priority) {
+        let changes = self
+            .active
+            .get(&id)
+            .is_some_and(|active| active.priority != priority);
+        if changes {
+            self.deactivate(id);
+            self.activate(id, priority);
+        }
+    }
+
+    fn pick(&mut self) -> Option<StreamId> {
+        let most_urgent = self.occupied.trailing_zeros() as usize;
+        self.levels.get(most_urgent)?.pick()
+    }
+
+    fn on_sent(&mut self, id: StreamId, _bytes: u64) {
+        if let Some(Active { priority, .. }) = self.active.get(&id) {
+            self.levels[usize::from(priority.urgency)].on_sent(id, priority.incremental);
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "rfc9218"
+    }
+}
+
+#[cfg(test)]
+mod tests;

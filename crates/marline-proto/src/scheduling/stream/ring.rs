@@ -1,0 +1,73 @@
+//! A circular list of streams with removal from anywhere.
+
+use marline_wire::StreamId;
+use slab::Slab;
+
+/// Streams in turn. Every operation takes constant time; a ring that has been as large before does
+/// not allocate.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    seats: Slab<Seat>,
+    head: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Seat {
+    id: StreamId,
+    prev: usize,
+    next: usize,
+}
+
+impl Ring {
+    /// Whose turn it is.
+    pub(super) fn head(&self) -> Option<StreamId> {
+        self.head.map(|seat| self.seats[seat].id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_none()
+    }
+
+    /// Seats `id` last; returns its seat.
+    pub(super) fn push(&mut self, id: StreamId) -> usize {
+        let entry = self.seats.vacant_entry();
+        let seat = entry.key();
+        let Some(head) = self.head else {
+            entry.insert(Seat {
+                id,
+                prev: seat,
+                next: seat,
+            });
+            self.head = Some(seat);
+            return seat;
+        };
+        entry.insert(Seat {
+            id,
+            prev: seat,
+            next: head,
+        });
+        let last = std::mem::replace(&mut self.seats[head].prev, seat);
+        self.seats[seat].prev = last;
+        self.seats[last].next = seat;
+        seat
+    }
+
+    /// Clears `seat`, which [`push`](Self::push) returned; if it was the head, the next one is.
+    pub(super) fn remove(&mut self, seat: usize) {
+        let Seat { prev, next, .. } = self.seats.remove(seat);
+        if next == seat {
+            self.head = None;
+            return;
+        }
+        self.seats[prev].next = next;
+        self.seats[next].prev = prev;
+        if self.head == Some(seat) {
+            self.head = Some(next);
+        }
+    }
+
+    /// The head's turn is over.
+    pub(super) fn rotate(&mut self) {
+        self.head = self.head.map(|seat| self.seats[seat].next);
+    }
+}
