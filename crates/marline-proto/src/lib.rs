@@ -22,6 +22,7 @@ mod crypto;
 mod handshake;
 mod level;
 mod limits;
+pub mod observe;
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "the connection calls these rooms")

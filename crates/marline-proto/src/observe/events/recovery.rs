@@ -1,0 +1,152 @@
+//! Loss detection and congestion control.
+
+use std::time::Duration;
+
+use super::{PacketKind, PathId, Space};
+
+/// What declared a packet lost (RFC 9002, section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossTrigger {
+    /// Enough later packets were acknowledged.
+    ReorderingThreshold,
+    /// Enough time passed after a later packet was acknowledged.
+    TimeThreshold,
+    /// The probe timeout fired.
+    PtoExpired,
+}
+
+/// A packet was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketLost {
+    /// The path it took.
+    pub path: PathId,
+    /// Its kind.
+    pub kind: PacketKind,
+    /// Its number.
+    pub number: u64,
+    /// Bytes of the whole packet.
+    pub size: usize,
+    /// Whether it probed for a larger datagram size, which tells nothing about congestion.
+    pub is_mtu_probe: bool,
+    /// Why it counts as lost.
+    pub trigger: LossTrigger,
+}
+
+/// A packet declared lost was acknowledged after all.
+#[derive(Clone, Copy, Debug)]
+pub struct SpuriousLoss {
+    /// The path it took.
+    pub path: PathId,
+    /// Its kind.
+    pub kind: PacketKind,
+    /// Its number.
+    pub number: u64,
+    /// How many packets sent after it were acknowledged before it.
+    pub reordering: u64,
+    /// Time from sending it to its acknowledgement.
+    pub elapsed: Duration,
+}
+
+/// What loss detection and congestion control start from (RFC 9002, appendices A.2 and B.2).
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveryParametersSet {
+    /// The path.
+    pub path: PathId,
+    /// Packets of reordering that are tolerated, if packets are counted.
+    pub reordering_threshold: Option<u64>,
+    /// Multiplier of the RTT after which an overtaken packet is lost.
+    pub time_threshold: f64,
+    /// The shortest timer.
+    pub timer_granularity: Duration,
+    /// RTT before the first sample.
+    pub initial_rtt: Duration,
+    /// Bytes of a full datagram.
+    pub max_datagram_size: u64,
+    /// First window, in bytes.
+    pub initial_congestion_window: u64,
+    /// Smallest window, in bytes.
+    pub minimum_congestion_window: u64,
+    /// The controller's name.
+    pub controller: &'static str,
+}
+
+/// RTT and window of a path as they stand now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetricsUpdated {
+    /// The path.
+    pub path: PathId,
+    /// Smallest RTT seen; `None` before the first sample.
+    pub min_rtt: Option<Duration>,
+    /// Smoothed RTT.
+    pub smoothed_rtt: Duration,
+    /// The last sample; `None` before the first.
+    pub latest_rtt: Option<Duration>,
+    /// Variation of the RTT.
+    pub rtt_variance: Duration,
+    /// Probe timeouts in a row.
+    pub pto_count: u32,
+    /// Congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub bytes_in_flight: u64,
+    /// Packets sent and neither acknowledged nor lost.
+    pub packets_in_flight: u64,
+    /// Slow-start threshold, in bytes; `None` while there is none.
+    pub ssthresh: Option<u64>,
+    /// Pacing rate, in bytes per second; `None` without pacing.
+    pub pacing_rate: Option<u64>,
+}
+
+/// The controller entered another phase.
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionStateUpdated {
+    /// The path.
+    pub path: PathId,
+    /// The phase before in snake case; `None` for the first.
+    pub old: Option<&'static str>,
+    /// The phase now in snake case.
+    pub new: &'static str,
+    /// Why, in snake case.
+    pub trigger: Option<&'static str>,
+}
+
+/// A timer of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// An acknowledgement is due.
+    Ack,
+    /// Probe timeout.
+    Pto,
+    /// Time-threshold loss detection.
+    LossTimeout,
+    /// A path did not answer its challenge.
+    PathValidation,
+    /// The handshake takes too long.
+    Handshake,
+    /// Nothing was heard for too long.
+    Idle,
+}
+
+/// What happened to a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerChange {
+    /// It will fire after this time.
+    Set(Duration),
+    /// It fired.
+    Expired,
+    /// It will not fire.
+    Cancelled,
+}
+
+/// A timer was set, fired or cancelled.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerUpdated {
+    /// The path it belongs to, if one.
+    pub path: Option<PathId>,
+    /// Which timer.
+    pub timer: Timer,
+    /// The space it belongs to, if one.
+    pub space: Option<Space>,
+    /// What happened to it.
+    pub change: TimerChange,
+}

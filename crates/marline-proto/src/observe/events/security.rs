@@ -1,0 +1,53 @@
+//! Keys come and go. The keys themselves are never shown.
+
+use marline_wire::Side;
+
+/// What keys protect (RFC 9001, section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 0-RTT packets.
+    ZeroRtt,
+    /// 1-RTT packets.
+    OneRtt,
+}
+
+/// What made keys change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyTrigger {
+    /// The handshake.
+    Tls,
+    /// The peer began a key update (RFC 9001, section 6).
+    RemoteUpdate,
+    /// This end began one.
+    LocalUpdate,
+}
+
+/// Keys became available.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyUpdated {
+    /// Whose packets they protect.
+    pub sender: Side,
+    /// Which packets.
+    pub kind: KeyKind,
+    /// How many updates came before; for 1-RTT keys.
+    pub key_phase: Option<u64>,
+    /// What made them.
+    pub trigger: KeyTrigger,
+}
+
+/// Keys were forgotten.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyDiscarded {
+    /// Whose packets they protected.
+    pub sender: Side,
+    /// Which packets.
+    pub kind: KeyKind,
+    /// How many updates came before; for 1-RTT keys.
+    pub key_phase: Option<u64>,
+    /// What ended them.
+    pub trigger: KeyTrigger,
+}

@@ -1,0 +1,354 @@
+//! The `data` of each event.
+
+use std::net::SocketAddr;
+
+use marline_wire::ConnectionId;
+use marline_wire::params::TransportParameters;
+
+use super::{State, frames, names};
+use crate::observe::Event;
+use crate::observe::events::*;
+use crate::observe::json::Json;
+
+pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
+    match event {
+        Event::ConnectionStarted(event) => {
+            endpoint(data, "local", event.local, Some(&event.local_cid));
+            endpoint(data, "remote", Some(event.remote), Some(&event.remote_cid));
+        }
+        Event::ConnectionStateUpdated(event) => {
+            data.opt_str("old", event.old.map(names::connection_state));
+            data.str("new", names::connection_state(event.new));
+        }
+        Event::ConnectionClosed(event) => connection_closed(data, event),
+        Event::ConnectionIdUpdated(event) => {
+            data.str("initiator", names::initiator(event.initiator));
+            if let Some(id) = &event.old {
+                data.hex("old", id);
+            }
+            if let Some(id) = &event.new {
+                data.hex("new", id);
+            }
+        }
+        Event::VersionInformation(event) => {
+            versions(data, "server_versions", event.server);
+            versions(data, "client_versions", event.client);
+            if let Some(version) = event.chosen {
+                data.hex("chosen_version", &version.to_be_bytes());
+            }
+        }
+        Event::AlpnInformation(event) => {
+            alpns(data, "server_alpns", event.server);
+            alpns(data, "client_alpns", event.client);
+            if let Some(chosen) = event.chosen {
+                data.object("chosen_alpn", |json| alpn(json, chosen));
+            }
+        }
+        Event::ParametersSet(event) => {
+            data.str("initiator", names::initiator(event.initiator));
+            data.opt_str("tls_cipher", event.tls_cipher);
+            let ids = event.parameters;
+            for (key, id) in [
+                (
+                    "original_destination_connection_id",
+                    &ids.original_destination_connection_id,
+                ),
+                (
+                    "initial_source_connection_id",
+                    &ids.initial_source_connection_id,
+                ),
+                (
+                    "retry_source_connection_id",
+                    &ids.retry_source_connection_id,
+                ),
+            ] {
+                if let Some(id) = id {
+                    data.hex(key, id);
+                }
+            }
+            data.u64("ack_delay_exponent", ids.ack_delay_exponent);
+            data.u64("max_ack_delay", ids.max_ack_delay);
+            data.opt_u64("min_ack_delay", ids.min_ack_delay);
+            remembered_parameters(data, event.parameters);
+        }
+        Event::ParametersRestored(parameters) => remembered_parameters(data, parameters),
+        Event::PacketSent(event) => {
+            header(data, event.kind, event.number);
+            packet_body(
+                data,
+                event.kind,
+                event.payload,
+                state.local_ack_delay_exponent,
+            );
+            raw(data, event.size);
+            data.u64("datagram_id", event.datagram.into());
+            ecn(data, event.ecn);
+            if event.is_mtu_probe {
+                data.bool("is_mtu_probe_packet", true);
+            }
+            data.opt_str("trigger", event.trigger.map(names::send_trigger));
+        }
+        Event::PacketReceived(event) => {
+            header(data, event.kind, event.number);
+            packet_body(
+                data,
+                event.kind,
+                event.payload,
+                state.remote_ack_delay_exponent,
+            );
+            raw(data, event.size);
+            data.u64("datagram_id", event.datagram.into());
+            ecn(data, event.ecn);
+        }
+        Event::PacketDropped(event) => {
+            header(data, event.kind, None);
+            raw(data, event.size);
+            data.str("trigger", names::drop_trigger(event.trigger));
+        }
+        Event::PacketsAcked(event) => {
+            data.str("packet_number_space", names::space(event.space));
+            data.array("packet_numbers", |list| {
+                for &number in event.numbers {
+                    list.number(number);
+                }
+            });
+        }
+        Event::PacketLost(event) => {
+            header(data, event.kind, Some(event.number));
+            raw(data, event.size);
+            if event.is_mtu_probe {
+                data.bool("is_mtu_probe_packet", true);
+            }
+            data.str("trigger", names::loss_trigger(event.trigger));
+        }
+        Event::SpuriousLoss(event) => {
+            header(data, event.kind, Some(event.number));
+            data.u64("reordering", event.reordering);
+            data.ms("elapsed", event.elapsed);
+        }
+        Event::RecoveryParametersSet(event) => recovery_parameters(data, event),
+        Event::MetricsUpdated(event) => metrics(data, event, state.last_metrics(event.path)),
+        Event::CongestionStateUpdated(event) => {
+            data.opt_str("old", event.old);
+            data.str("new", event.new);
+            data.opt_str("trigger", event.trigger);
+        }
+        Event::TimerUpdated(event) => {
+            data.str("timer_type", names::timer(event.timer));
+            data.opt_str("packet_number_space", event.space.map(names::space));
+            match event.change {
+                TimerChange::Set(after) => {
+                    data.str("event_type", "set");
+                    data.ms("delta", after);
+                }
+                TimerChange::Expired => data.str("event_type", "expired"),
+                TimerChange::Cancelled => data.str("event_type", "cancelled"),
+            }
+        }
+        Event::KeyUpdated(event) => {
+            data.str("key_type", names::key_type(event.sender, event.kind));
+            data.opt_u64("key_phase", event.key_phase);
+            data.str("trigger", names::key_trigger(event.trigger));
+        }
+        Event::KeyDiscarded(event) => {
+            data.str("key_type", names::key_type(event.sender, event.kind));
+            data.opt_u64("key_phase", event.key_phase);
+            data.str("trigger", names::key_trigger(event.trigger));
+        }
+        Event::PathAssigned(event) => {
+            names::path(data, "tuple_id", event.path);
+            if event.remote.is_some() {
+                endpoint(data, "tuple_remote", event.remote, None);
+            }
+            if event.local.is_some() {
+                endpoint(data, "tuple_local", event.local, None);
+            }
+        }
+        Event::MtuUpdated(event) => {
+            data.u64("old", event.old.into());
+            data.u64("new", event.new.into());
+            data.bool("done", event.done);
+        }
+        Event::EcnStateUpdated(event) => {
+            data.opt_str("old", event.old.map(names::ecn_state));
+            data.str("new", names::ecn_state(event.new));
+        }
+        Event::MigrationStateUpdated(event) => {
+            data.opt_str("old", event.old.map(names::migration_state));
+            data.str("new", names::migration_state(event.new));
+            names::path(data, "tuple_id", event.path);
+        }
+        Event::StreamStateUpdated(event) => {
+            data.u64("stream_id", event.id.into());
+            data.str("stream_type", names::stream_type(event.id.dir()));
+            data.opt_str("old", event.old.map(names::stream_state));
+            data.str("new", names::stream_state(event.new));
+            data.str("stream_side", names::stream_half(event.half));
+            data.opt_str("trigger", event.trigger.map(names::initiator));
+        }
+        Event::AckFrequencyUpdated(event) => {
+            data.str("initiator", names::initiator(event.initiator));
+            data.u64("ack_eliciting_threshold", event.ack_eliciting_threshold);
+            data.ms("requested_max_ack_delay", event.requested_max_ack_delay);
+            data.u64("reordering_threshold", event.reordering_threshold);
+        }
+        Event::Marline(event) => {
+            for &(key, value) in event.fields {
+                match value {
+                    Value::U64(value) => data.u64(key, value),
+                    Value::F64(value) => data.f64(key, value),
+                    Value::Bool(value) => data.bool(key, value),
+                    Value::Str(value) => data.str(key, value),
+                    Value::Duration(value) => data.ms(key, value),
+                }
+            }
+        }
+    }
+}
+
+fn header(data: &mut Json<'_>, kind: PacketKind, number: Option<u64>) {
+    data.object("header", |header| {
+        header.str("packet_type", names::packet_type(kind));
+        header.opt_u64("packet_number", number);
+    });
+}
+
+/// Writes the frames, where the kind of packet has some. Delays in ACK frames of the handshake
+/// ignore the exponent (RFC 9000, section 18.2).
+fn packet_body(data: &mut Json<'_>, kind: PacketKind, payload: &[u8], exponent: u64) {
+    let exponent = match kind.space() {
+        None => return,
+        Some(Space::ApplicationData) => exponent,
+        Some(Space::Initial | Space::Handshake) => 3,
+    };
+    frames::write(data, payload, exponent);
+}
+
+fn raw(data: &mut Json<'_>, size: usize) {
+    data.object("raw", |raw| raw.len("length", size));
+}
+
+fn ecn(data: &mut Json<'_>, ecn: Ecn) {
+    if ecn != Ecn::NotEct {
+        data.str("ecn", names::ecn(ecn));
+    }
+}
+
+fn endpoint(
+    data: &mut Json<'_>,
+    key: &str,
+    address: Option<SocketAddr>,
+    id: Option<&ConnectionId>,
+) {
+    data.object(key, |info| {
+        if let Some(address) = address {
+            let ip = address.ip().to_string();
+            let (ip_key, port_key) = if address.is_ipv4() {
+                ("ip_v4", "port_v4")
+            } else {
+                ("ip_v6", "port_v6")
+            };
+            info.str(ip_key, &ip);
+            info.u64(port_key, address.port().into());
+        }
+        if let Some(id) = id {
+            info.array("connection_ids", |list| list.hex_string(id));
+        }
+    });
+}
+
+fn connection_closed(data: &mut Json<'_>, event: &ConnectionClosed<'_>) {
+    data.str("initiator", names::initiator(event.initiator));
+    match event.error {
+        ClosedWith::Nothing => {}
+        ClosedWith::Transport(code) => frames::transport_error(data, "connection_error", code),
+        ClosedWith::Application(code) => {
+            data.str("application_error", "unknown");
+            data.u64("error_code", code);
+        }
+    }
+    data.str("reason", event.reason);
+    data.str("trigger", names::close_trigger(event.trigger));
+}
+
+fn versions(data: &mut Json<'_>, key: &str, versions: &[u32]) {
+    if !versions.is_empty() {
+        data.array(key, |list| {
+            for version in versions {
+                list.hex_string(&version.to_be_bytes());
+            }
+        });
+    }
+}
+
+fn alpns(data: &mut Json<'_>, key: &str, protocols: &[&[u8]]) {
+    if !protocols.is_empty() {
+        data.array(key, |list| {
+            for protocol in protocols {
+                list.item(|json| alpn(json, protocol));
+            }
+        });
+    }
+}
+
+fn alpn(json: &mut Json<'_>, protocol: &[u8]) {
+    match std::str::from_utf8(protocol) {
+        Ok(text) => json.str("string_value", text),
+        Err(_) => json.hex("byte_value", protocol),
+    }
+}
+
+/// Writes the parameters that 0-RTT may remember (RFC 9000, section 7.4.1).
+fn remembered_parameters(data: &mut Json<'_>, parameters: &TransportParameters) {
+    let p = parameters;
+    data.bool("disable_active_migration", p.disable_active_migration);
+    data.u64("max_idle_timeout", p.max_idle_timeout);
+    data.u64("max_udp_payload_size", p.max_udp_payload_size);
+    data.u64("active_connection_id_limit", p.active_connection_id_limit);
+    data.u64("initial_max_data", p.initial_max_data);
+    data.u64(
+        "initial_max_stream_data_bidi_local",
+        p.initial_max_stream_data_bidi_local,
+    );
+    data.u64(
+        "initial_max_stream_data_bidi_remote",
+        p.initial_max_stream_data_bidi_remote,
+    );
+    data.u64("initial_max_stream_data_uni", p.initial_max_stream_data_uni);
+    data.u64("initial_max_streams_bidi", p.initial_max_streams_bidi);
+    data.u64("initial_max_streams_uni", p.initial_max_streams_uni);
+    data.opt_u64("max_datagram_frame_size", p.max_datagram_frame_size);
+    data.bool("grease_quic_bit", p.grease_quic_bit);
+}
+
+fn recovery_parameters(data: &mut Json<'_>, event: &RecoveryParametersSet) {
+    data.opt_u64("reordering_threshold", event.reordering_threshold);
+    data.f64("time_threshold", event.time_threshold);
+    data.ms("timer_granularity", event.timer_granularity);
+    data.ms("initial_rtt", event.initial_rtt);
+    data.u64("max_datagram_size", event.max_datagram_size);
+    data.u64("initial_congestion_window", event.initial_congestion_window);
+    data.u64("minimum_congestion_window", event.minimum_congestion_window);
+    data.str("congestion_controller", event.controller);
+}
+
+/// Writes what changed since `last`.
+fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdated>) {
+    macro_rules! changed {
+        ($($field:ident),*; $value:ident => $write:expr) => {
+            $(if last.is_none_or(|last| last.$field != now.$field) {
+                let $value = now.$field;
+                $write(stringify!($field), $value);
+            })*
+        };
+    }
+    changed!(min_rtt, latest_rtt; v => |key, v| data.opt_ms(key, v));
+    changed!(smoothed_rtt, rtt_variance; v => |key, v| data.ms(key, v));
+    changed!(pto_count; v => |key, v: u32| data.u64(key, v.into()));
+    changed!(congestion_window, bytes_in_flight, packets_in_flight; v => |key, v| data.u64(key, v));
+    changed!(ssthresh; v => |key, v| data.opt_u64(key, v));
+    // qlog counts bits, everything here counts bytes.
+    changed!(pacing_rate; v => |key, v: Option<u64>| {
+        data.opt_u64(key, v.map(|rate| rate.saturating_mul(8)))
+    });
+}

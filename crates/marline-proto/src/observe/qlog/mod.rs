@@ -1,0 +1,157 @@
+//! Writes a connection's events as qlog: JSON text sequences (RFC 7464) of the schema of
+//! draft-ietf-quic-qlog-main-schema-14 with the events of draft-ietf-quic-qlog-quic-events-13.
+//!
+//! Records are put together by hand in one buffer. The `tuple` of an event is the number of its
+//! path. Payload bytes, keys, tokens and reset tokens never reach the log.
+
+mod data;
+mod frames;
+mod header;
+mod names;
+
+pub use header::{Header, VantagePoint};
+
+use std::io;
+
+use marline_wire::params::TransportParameters;
+
+use super::events::{Initiator, MetricsUpdated, PathId};
+use super::json::Json;
+use super::{Event, Observer};
+use crate::Instant;
+
+/// Bytes that gather before they are written out.
+const BATCH: usize = 16 * 1024;
+
+/// How many paths the writer remembers metrics of, to write only what changed.
+const REMEMBERED_PATHS: usize = 16;
+
+/// An observer that writes qlog to `W`; needs no buffering below.
+///
+/// Writes out in batches, at [`flush`](Self::flush), and when dropped. After the first error of `W`
+/// nothing more is written, and the connection does not notice: see [`error`](Self::error).
+pub struct QlogWriter<W: io::Write + Send> {
+    out: W,
+    buf: Vec<u8>,
+    reference: Instant,
+    error: Option<io::Error>,
+    state: State,
+}
+
+/// What the log's reader would have to remember to understand an event.
+struct State {
+    metrics: Vec<MetricsUpdated>,
+    local_ack_delay_exponent: u64,
+    remote_ack_delay_exponent: u64,
+}
+
+impl<W: io::Write + Send> QlogWriter<W> {
+    /// Begins a log in `out`; times count from `header.reference`.
+    pub fn new(out: W, header: &Header<'_>) -> Self {
+        let mut buf = Vec::with_capacity(BATCH + 4096);
+        header.write(&mut buf);
+        let default = TransportParameters::default().ack_delay_exponent;
+        Self {
+            out,
+            buf,
+            reference: header.reference,
+            error: None,
+            state: State {
+                metrics: Vec::new(),
+                local_ack_delay_exponent: default,
+                remote_ack_delay_exponent: default,
+            },
+        }
+    }
+
+    /// Writes out what is gathered.
+    ///
+    /// An error ends the log: [`error`](Self::error) keeps it.
+    pub fn flush(&mut self) {
+        if self.error.is_none() {
+            let result = self.out.write_all(&self.buf);
+            self.error = result.and_then(|()| self.out.flush()).err();
+        }
+        self.buf.clear();
+    }
+
+    /// What ended the log early, if anything did.
+    pub const fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+}
+
+impl<W: io::Write + Send> Observer for QlogWriter<W> {
+    fn on_event(&mut self, now: Instant, event: &Event<'_>) {
+        if self.error.is_some() || !self.state.is_news(event) {
+            return;
+        }
+        self.buf.push(0x1e);
+        let state = &self.state;
+        Json(&mut self.buf).item(|record| {
+            record.ms("time", now - self.reference);
+            names::event(record, event);
+            if let Some(path) = event.path() {
+                names::path(record, "tuple", path);
+            }
+            record.object("data", |data| data::write(data, event, state));
+        });
+        self.buf.push(b'\n');
+        self.state.remember(event);
+        if self.buf.len() >= BATCH {
+            self.flush();
+        }
+    }
+}
+
+impl<W: io::Write + Send> Drop for QlogWriter<W> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl<W: io::Write + Send> std::fmt::Debug for QlogWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QlogWriter")
+            .field("buffered", &self.buf.len())
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl State {
+    fn last_metrics(&self, path: PathId) -> Option<&MetricsUpdated> {
+        self.metrics.iter().find(|last| last.path == path)
+    }
+
+    fn is_news(&self, event: &Event<'_>) -> bool {
+        match event {
+            Event::MetricsUpdated(metrics) => self.last_metrics(metrics.path) != Some(metrics),
+            _ => true,
+        }
+    }
+
+    fn remember(&mut self, event: &Event<'_>) {
+        match event {
+            Event::MetricsUpdated(metrics) => {
+                let known = self.metrics.iter().position(|m| m.path == metrics.path);
+                match known {
+                    Some(at) => self.metrics[at] = *metrics,
+                    None if self.metrics.len() < REMEMBERED_PATHS => self.metrics.push(*metrics),
+                    None => {}
+                }
+            }
+            Event::ParametersSet(event) => {
+                let exponent = match event.initiator {
+                    Initiator::Local => &mut self.local_ack_delay_exponent,
+                    Initiator::Remote => &mut self.remote_ack_delay_exponent,
+                };
+                *exponent = event.parameters.ack_delay_exponent;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,487 @@
+//! What is written reads back as what happened.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use marline_wire::frame::{Ack, EcnCounts, MaxData, Stream};
+use marline_wire::{ConnectionId, Dir, ErrorCode, Frame, Side, StreamId};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::observe::events::*;
+
+/// A sink that can be looked into while it is written to.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const REFERENCE: Instant = Instant::from_nanos(5_000_000_000);
+
+fn header() -> Header<'static> {
+    Header {
+        title: "a \"title\"\n",
+        vantage_point: VantagePoint {
+            name: "marline",
+            side: Side::Server,
+        },
+        original_destination_connection_id: ConnectionId::new(&[0xab, 0x01]).unwrap(),
+        reference: REFERENCE,
+        wall_clock: Some(Duration::from_millis(1_553_986_553_572)),
+    }
+}
+
+/// Logs `events` one millisecond and one nanosecond apart; returns the records.
+fn log(events: &[Event<'_>]) -> Vec<Json> {
+    let sink = Shared::default();
+    let mut writer = QlogWriter::new(sink.clone(), &header());
+    let mut now = REFERENCE;
+    for event in events {
+        now += Duration::from_nanos(1_000_001);
+        writer.on_event(now, event);
+    }
+    drop(writer);
+    let bytes = sink.0.lock().unwrap().clone();
+    assert_eq!(bytes[0], 0x1e);
+    bytes[1..]
+        .split(|&byte| byte == 0x1e)
+        .map(|record| {
+            assert_eq!(record.last(), Some(&b'\n'));
+            serde_json::from_slice(record).unwrap()
+        })
+        .collect()
+}
+
+fn packet<'a>(payload: &'a [u8]) -> PacketSent<'a> {
+    PacketSent {
+        path: 3,
+        kind: PacketKind::OneRtt,
+        number: Some(17),
+        size: 1200,
+        payload,
+        ecn: Ecn::Ect0,
+        datagram: 9,
+        is_mtu_probe: false,
+        trigger: Some(SendTrigger::PtoProbe),
+    }
+}
+
+#[test]
+fn the_header_says_what_the_file_is() {
+    let records = log(&[]);
+    assert_eq!(
+        records,
+        [json!({
+            "file_schema": "urn:ietf:params:qlog:file:sequential",
+            "serialization_format": "application/qlog+json-seq",
+            "title": "a \"title\"\n",
+            "trace": {
+                "common_fields": {
+                    "group_id": "ab01",
+                    "time_format": "relative_to_epoch",
+                    "reference_time": {
+                        "clock_type": "monotonic",
+                        "epoch": "unknown",
+                        "wall_clock_time": "2019-03-30T22:55:53.572Z",
+                    },
+                },
+                "vantage_point": { "name": "marline", "type": "server" },
+                "event_schemas": [
+                    "urn:ietf:params:qlog:events:quic-13",
+                    "https://github.com/marline/marline/112026/qlog/marline",
+                ],
+            },
+        })]
+    );
+}
+
+#[test]
+fn a_packet_shows_its_frames() {
+    let mut payload = Vec::new();
+    Ack::encode(
+        [7..=9, 4..=4].into_iter(),
+        125,
+        Some(EcnCounts {
+            ect0: 4,
+            ect1: 0,
+            ce: 1,
+        }),
+        &mut payload,
+    );
+    Frame::MaxData(MaxData { maximum: 1 << 60 }).encode(&mut payload);
+    Frame::Stream(Stream {
+        id: StreamId::new(Side::Client, Dir::Bi, 1),
+        offset: 1000,
+        fin: true,
+        data: b"secret",
+    })
+    .encode(&mut payload);
+    payload.extend([0; 5]);
+    let records = log(&[Event::PacketSent(packet(&payload))]);
+    assert_eq!(
+        records[1],
+        json!({
+            "time": 1.000001,
+            "name": "quic:packet_sent",
+            "tuple": "3",
+            "data": {
+                "header": { "packet_type": "1RTT", "packet_number": 17 },
+                "frames": [
+                    {
+                        "frame_type": "ack",
+                        "ack_delay": 1,
+                        "acked_ranges": [[7, 9], [4]],
+                        "ect1": 0, "ect0": 4, "ce": 1,
+                    },
+                    { "frame_type": "max_data", "maximum": 1_u64 << 60 },
+                    {
+                        "frame_type": "stream",
+                        "stream_id": 4,
+                        "offset": 1000,
+                        "fin": true,
+                        "raw": { "length": 6 },
+                    },
+                    { "frame_type": "padding", "raw": { "payload_length": 5 } },
+                ],
+                "raw": { "length": 1200 },
+                "datagram_id": 9,
+                "ecn": "ECT(0)",
+                "trigger": "pto_probe",
+            },
+        })
+    );
+}
+
+#[test]
+fn ack_delays_scale_by_the_exponent_of_their_sender() {
+    let mut payload = Vec::new();
+    Ack::encode([0..=0].into_iter(), 10, None, &mut payload);
+    let parameters = TransportParameters {
+        ack_delay_exponent: 10,
+        ..TransportParameters::default()
+    };
+    let set = Event::ParametersSet(ParametersSet {
+        initiator: Initiator::Local,
+        tls_cipher: None,
+        parameters: &parameters,
+    });
+    let mut initial = packet(&payload);
+    initial.kind = PacketKind::Initial;
+    let records = log(&[
+        set,
+        Event::PacketSent(packet(&payload)),
+        Event::PacketSent(initial),
+    ]);
+    let delay = |record: &Json| record["data"]["frames"][0]["ack_delay"].clone();
+    assert_eq!(delay(&records[2]), json!(10.24));
+    assert_eq!(delay(&records[3]), json!(0.08));
+}
+
+#[test]
+fn metrics_show_what_changed_on_their_path() {
+    let ms = Duration::from_millis;
+    let first = MetricsUpdated {
+        path: 0,
+        min_rtt: Some(ms(20)),
+        smoothed_rtt: ms(20),
+        latest_rtt: Some(ms(20)),
+        rtt_variance: ms(10),
+        congestion_window: 12_000,
+        bytes_in_flight: 1200,
+        packets_in_flight: 1,
+        pacing_rate: Some(1_000_000),
+        ..MetricsUpdated::default()
+    };
+    let other_path = MetricsUpdated { path: 1, ..first };
+    let second = MetricsUpdated {
+        congestion_window: 13_200,
+        latest_rtt: Some(Duration::from_nanos(21_500_700)),
+        ..first
+    };
+    let records = log(&[
+        Event::MetricsUpdated(first),
+        Event::MetricsUpdated(first),
+        Event::MetricsUpdated(other_path),
+        Event::MetricsUpdated(second),
+    ]);
+    assert_eq!(records.len(), 4);
+    assert_eq!(
+        records[1]["data"],
+        json!({
+            "min_rtt": 20, "latest_rtt": 20, "smoothed_rtt": 20, "rtt_variance": 10,
+            "pto_count": 0, "congestion_window": 12_000, "bytes_in_flight": 1200,
+            "packets_in_flight": 1, "pacing_rate": 8_000_000,
+        })
+    );
+    assert_eq!(records[2]["tuple"], "1");
+    assert_eq!(records[2]["data"], records[1]["data"]);
+    assert_eq!(
+        records[3]["data"],
+        json!({ "latest_rtt": 21.5007, "congestion_window": 13_200 })
+    );
+}
+
+#[test]
+fn text_of_peers_stays_inside_its_string() {
+    let reason = "\"},\u{1e}\n\\ \u{0}\u{7f} é";
+    let records = log(&[Event::ConnectionClosed(ConnectionClosed {
+        initiator: Initiator::Remote,
+        error: ClosedWith::Transport(ErrorCode::crypto(0x28)),
+        reason,
+        trigger: CloseTrigger::Error,
+    })]);
+    assert_eq!(
+        records[1]["data"],
+        json!({
+            "initiator": "remote",
+            "connection_error": "crypto_error_0x128",
+            "reason": reason,
+            "trigger": "error",
+        })
+    );
+}
+
+#[test]
+fn every_event_is_a_record_of_its_own() {
+    let parameters = TransportParameters {
+        initial_source_connection_id: Some(ConnectionId::EMPTY),
+        stateless_reset_token: Some([7; 16]),
+        ..TransportParameters::default()
+    };
+    let address = "[::1]:443".parse().unwrap();
+    let events = [
+        Event::ConnectionStarted(ConnectionStarted {
+            local: None,
+            remote: address,
+            local_cid: ConnectionId::EMPTY,
+            remote_cid: ConnectionId::new(&[1, 2]).unwrap(),
+        }),
+        Event::ConnectionStateUpdated(ConnectionStateUpdated {
+            old: None,
+            new: ConnectionState::Attempted,
+        }),
+        Event::ConnectionIdUpdated(ConnectionIdUpdated {
+            path: Some(1),
+            initiator: Initiator::Local,
+            old: None,
+            new: Some(ConnectionId::new(&[5]).unwrap()),
+        }),
+        Event::VersionInformation(VersionInformation {
+            client: &[1],
+            chosen: Some(1),
+            ..VersionInformation::default()
+        }),
+        Event::AlpnInformation(AlpnInformation {
+            client: &[b"h3", b"\xff"],
+            chosen: Some(b"h3"),
+            ..AlpnInformation::default()
+        }),
+        Event::ParametersSet(ParametersSet {
+            initiator: Initiator::Remote,
+            tls_cipher: Some("AES_128_GCM_SHA256"),
+            parameters: &parameters,
+        }),
+        Event::ParametersRestored(&parameters),
+        Event::PacketReceived(PacketReceived {
+            path: 0,
+            kind: PacketKind::Retry,
+            number: None,
+            size: 99,
+            payload: b"no frames here",
+            ecn: Ecn::NotEct,
+            datagram: 0,
+        }),
+        Event::PacketDropped(PacketDropped {
+            path: None,
+            kind: PacketKind::Unknown,
+            size: 20,
+            trigger: DropTrigger::KeyUnavailable,
+        }),
+        Event::PacketsAcked(PacketsAcked {
+            path: 0,
+            space: Space::Handshake,
+            numbers: &[1, 2, u64::MAX],
+        }),
+        Event::PacketLost(PacketLost {
+            path: 0,
+            kind: PacketKind::OneRtt,
+            number: 4,
+            size: 1200,
+            is_mtu_probe: true,
+            trigger: LossTrigger::TimeThreshold,
+        }),
+        Event::SpuriousLoss(SpuriousLoss {
+            path: 0,
+            kind: PacketKind::OneRtt,
+            number: 4,
+            reordering: 6,
+            elapsed: Duration::from_millis(31),
+        }),
+        Event::RecoveryParametersSet(RecoveryParametersSet {
+            path: 0,
+            reordering_threshold: Some(3),
+            time_threshold: 1.125,
+            timer_granularity: Duration::from_millis(1),
+            initial_rtt: Duration::from_millis(333),
+            max_datagram_size: 1200,
+            initial_congestion_window: 12_000,
+            minimum_congestion_window: 2400,
+            controller: "cubic",
+        }),
+        Event::CongestionStateUpdated(CongestionStateUpdated {
+            path: 0,
+            old: Some("slow_start"),
+            new: "recovery",
+            trigger: None,
+        }),
+        Event::TimerUpdated(TimerUpdated {
+            path: Some(0),
+            timer: Timer::Pto,
+            space: Some(Space::ApplicationData),
+            change: TimerChange::Set(Duration::from_micros(1500)),
+        }),
+        Event::KeyUpdated(KeyUpdated {
+            sender: Side::Client,
+            kind: KeyKind::OneRtt,
+            key_phase: Some(0),
+            trigger: KeyTrigger::Tls,
+        }),
+        Event::KeyDiscarded(KeyDiscarded {
+            sender: Side::Server,
+            kind: KeyKind::Initial,
+            key_phase: None,
+            trigger: KeyTrigger::Tls,
+        }),
+        Event::PathAssigned(PathAssigned {
+            path: 2,
+            local: None,
+            remote: Some(address),
+        }),
+        Event::MtuUpdated(MtuUpdated {
+            path: 0,
+            old: 1200,
+            new: 1452,
+            done: true,
+        }),
+        Event::EcnStateUpdated(EcnStateUpdated {
+            path: 0,
+            old: Some(EcnState::Testing),
+            new: EcnState::Capable,
+        }),
+        Event::MigrationStateUpdated(MigrationStateUpdated {
+            path: 0,
+            old: None,
+            new: MigrationState::ProbingStarted,
+        }),
+        Event::StreamStateUpdated(StreamStateUpdated {
+            id: StreamId::new(Side::Server, Dir::Uni, 0),
+            half: StreamHalf::Sending,
+            old: None,
+            new: StreamState::Ready,
+            trigger: Some(Initiator::Local),
+        }),
+        Event::AckFrequencyUpdated(AckFrequencyUpdated {
+            initiator: Initiator::Remote,
+            ack_eliciting_threshold: 10,
+            requested_max_ack_delay: Duration::from_millis(25),
+            reordering_threshold: 1,
+        }),
+        Event::Marline(MarlineEvent {
+            path: Some(1),
+            name: "bundle_joined",
+            fields: &[
+                ("members", Value::U64(4)),
+                ("share", Value::F64(0.25)),
+                ("nothing", Value::F64(f64::NAN)),
+                ("lead", Value::Bool(true)),
+                ("peer", Value::Str("a\"b")),
+                ("age", Value::Duration(Duration::from_micros(250))),
+            ],
+        }),
+    ];
+    let records = log(&events);
+    assert_eq!(records.len(), 1 + events.len());
+    for (record, event) in records[1..].iter().zip(&events) {
+        assert!(record["time"].is_number() && record["data"].is_object());
+        let name = record["name"].as_str().unwrap();
+        assert!(name.starts_with("quic:") || name.starts_with("marline:"));
+        let tuple = event.path().map(|path| json!(path.to_string()));
+        assert_eq!(record.get("tuple"), tuple.as_ref());
+    }
+    let text = serde_json::to_string(&records).unwrap();
+    assert!(!text.contains("070707"), "a reset token was logged");
+    assert_eq!(
+        records.last().unwrap()["data"],
+        json!({
+            "members": 4, "share": 0.25, "nothing": null, "lead": true,
+            "peer": "a\"b", "age": 0.25,
+        })
+    );
+}
+
+/// Takes `left` bytes, then fails.
+struct Full {
+    left: usize,
+}
+
+impl io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self
+            .left
+            .checked_sub(bytes.len())
+            .ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_log_and_nothing_else() {
+    let mut writer = QlogWriter::new(Full { left: BATCH * 2 }, &header());
+    for _ in 0..10_000 {
+        writer.on_event(REFERENCE, &Event::PacketSent(packet(&[1; 20])));
+        assert!(writer.buf.capacity() < 4 * BATCH);
+    }
+    assert_eq!(
+        writer.error().map(io::Error::kind),
+        Some(io::ErrorKind::StorageFull)
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_payload_makes_a_valid_record(payload in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let records = log(&[Event::PacketSent(packet(&payload))]);
+        prop_assert!(records[1]["data"]["frames"].is_array());
+    }
+
+    #[test]
+    fn any_time_reads_back(nanos in 0..1_u64 << 50) {
+        let mut buf = Vec::new();
+        crate::observe::json::Json(&mut buf).item(|j| j.ms("t", Duration::from_nanos(nanos)));
+        let value: Json = serde_json::from_slice(&buf).unwrap();
+        prop_assert_eq!((value["t"].as_f64().unwrap() * 1e6).round() as u64, nanos);
+    }
+
+    #[test]
+    fn any_text_reads_back(text in "\\PC*|[\\x00-\\x7f]*") {
+        let mut buf = Vec::new();
+        crate::observe::json::Json(&mut buf).item(|json| json.str(&text, &text));
+        let value: Json = serde_json::from_slice(&buf).unwrap();
+        prop_assert_eq!(&value[&text], &text);
+    }
+}

@@ -1,0 +1,199 @@
+//! Statistics of a connection: plain numbers, copied out at any time.
+
+use std::time::Duration;
+
+use marline_wire::Frame;
+
+use super::events::{EcnState, PathId};
+
+/// Datagrams that went one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UdpStats {
+    /// How many.
+    pub datagrams: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+}
+
+impl UdpStats {
+    /// Counts one datagram of `bytes`.
+    #[inline]
+    pub fn count(&mut self, bytes: usize) {
+        self.datagrams += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// What a connection has done so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConnectionStats {
+    /// Datagrams sent on all paths.
+    pub udp_sent: UdpStats,
+    /// Datagrams received on all paths.
+    pub udp_received: UdpStats,
+    /// Frames sent.
+    pub frames_sent: FrameCounts,
+    /// Frames received.
+    pub frames_received: FrameCounts,
+    /// Packets that could not be used.
+    pub packets_dropped: u64,
+    /// From the first packet until the handshake was complete; `None` before.
+    pub handshake: Option<Duration>,
+    /// Each path, in order of their numbers.
+    pub paths: Vec<PathStats>,
+}
+
+impl ConnectionStats {
+    /// Packets declared lost on all paths.
+    pub fn packets_lost(&self) -> u64 {
+        self.paths.iter().map(|path| path.packets_lost).sum()
+    }
+
+    /// Packets declared lost that arrived after all, on all paths.
+    pub fn packets_lost_spuriously(&self) -> u64 {
+        self.paths
+            .iter()
+            .map(|path| path.packets_lost_spuriously)
+            .sum()
+    }
+}
+
+/// What a path has done so far, and how it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathStats {
+    /// Which path.
+    pub id: PathId,
+    /// Address here, if known.
+    pub local: Option<std::net::SocketAddr>,
+    /// Address of the peer.
+    pub remote: std::net::SocketAddr,
+    /// Datagrams sent.
+    pub udp_sent: UdpStats,
+    /// Datagrams received.
+    pub udp_received: UdpStats,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Bytes of the packets declared lost.
+    pub bytes_lost: u64,
+    /// Packets declared lost that arrived after all.
+    pub packets_lost_spuriously: u64,
+    /// Probe timeouts that fired.
+    pub ptos: u64,
+    /// Times the controller reduced its window.
+    pub congestion_events: u64,
+    /// Smallest RTT seen; `None` before the first sample, as for the last.
+    pub min_rtt: Option<Duration>,
+    /// The last RTT sample.
+    pub latest_rtt: Option<Duration>,
+    /// Smoothed RTT.
+    pub smoothed_rtt: Duration,
+    /// Variation of the RTT.
+    pub rtt_variance: Duration,
+    /// Congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub bytes_in_flight: u64,
+    /// Pacing rate, in bytes per second; `None` without pacing.
+    pub pacing_rate: Option<u64>,
+    /// The controller's name.
+    pub controller: &'static str,
+    /// The controller's phase, in snake case.
+    pub phase: &'static str,
+    /// Where ECN validation stands.
+    pub ecn: EcnState,
+    /// Packets that the peer received marked Congestion Experienced.
+    pub ecn_ce: u64,
+    /// Bytes of UDP payload that the path carries.
+    pub mtu: u16,
+}
+
+macro_rules! frame_counts {
+    ($($(#[$doc:meta])* $field:ident: $pattern:pat,)*) => {
+        /// Frames by type.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct FrameCounts {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+
+        impl FrameCounts {
+            /// Counts one frame; PADDING does not count.
+            #[inline]
+            pub fn count(&mut self, frame: &Frame<'_>) {
+                match frame {
+                    Frame::Padding { .. } => {}
+                    $($pattern => self.$field += 1,)*
+                }
+            }
+
+            /// Name and number of each type, in the order of the RFC.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($field), self.$field)),*].into_iter()
+            }
+        }
+    };
+}
+
+frame_counts! {
+    /// PING.
+    ping: Frame::Ping,
+    /// ACK, with or without ECN counts.
+    ack: Frame::Ack(_),
+    /// RESET_STREAM.
+    reset_stream: Frame::ResetStream(_),
+    /// STOP_SENDING.
+    stop_sending: Frame::StopSending(_),
+    /// CRYPTO.
+    crypto: Frame::Crypto(_),
+    /// NEW_TOKEN.
+    new_token: Frame::NewToken(_),
+    /// STREAM.
+    stream: Frame::Stream(_),
+    /// MAX_DATA.
+    max_data: Frame::MaxData(_),
+    /// MAX_STREAM_DATA.
+    max_stream_data: Frame::MaxStreamData(_),
+    /// MAX_STREAMS, of both directions.
+    max_streams: Frame::MaxStreams(_),
+    /// DATA_BLOCKED.
+    data_blocked: Frame::DataBlocked(_),
+    /// STREAM_DATA_BLOCKED.
+    stream_data_blocked: Frame::StreamDataBlocked(_),
+    /// STREAMS_BLOCKED, of both directions.
+    streams_blocked: Frame::StreamsBlocked(_),
+    /// NEW_CONNECTION_ID.
+    new_connection_id: Frame::NewConnectionId(_),
+    /// RETIRE_CONNECTION_ID.
+    retire_connection_id: Frame::RetireConnectionId(_),
+    /// PATH_CHALLENGE.
+    path_challenge: Frame::PathChallenge(_),
+    /// PATH_RESPONSE.
+    path_response: Frame::PathResponse(_),
+    /// CONNECTION_CLOSE, of both kinds.
+    connection_close: Frame::ConnectionClose(_) | Frame::ApplicationClose(_),
+    /// HANDSHAKE_DONE.
+    handshake_done: Frame::HandshakeDone,
+    /// DATAGRAM.
+    datagram: Frame::Datagram(_),
+    /// ACK_FREQUENCY.
+    ack_frequency: Frame::AckFrequency(_),
+    /// IMMEDIATE_ACK.
+    immediate_ack: Frame::ImmediateAck,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_count_under_their_names() {
+        let mut counts = FrameCounts::default();
+        counts.count(&Frame::Ping);
+        counts.count(&Frame::Padding { len: 9 });
+        counts.count(&Frame::ImmediateAck);
+        counts.count(&Frame::ImmediateAck);
+        let counted: Vec<_> = counts.iter().filter(|&(_, n)| n > 0).collect();
+        assert_eq!(counted, [("ping", 1), ("immediate_ack", 2)]);
+    }
+}
