@@ -4,45 +4,45 @@
 //! tokio, in the simulator's virtual time, and under the fuzzer.
 
 pub mod ack;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the connection calls these rooms")
-)]
+mod address_tokens;
+mod announce;
 mod buffers;
+mod config;
 pub mod congestion;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the connection calls these rooms")
-)]
+mod connection;
 mod crypto;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the connection calls these rooms")
-)]
+mod datagrams;
+mod endpoint;
 mod handshake;
 mod level;
 mod limits;
 pub mod observe;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the connection calls these rooms")
-)]
 mod paths;
+mod priority;
 pub mod recovery;
 pub mod samples;
 pub mod scheduling;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the connection calls these rooms")
-)]
+mod spaces;
 mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;
+mod tuple;
 
+pub use address_tokens::AddressTokens;
+pub use config::{
+    AckFrequencyConfig, ClientConfig, ConnectionInfo, EndpointConfig, MakeObserver, MtuConfig,
+    RetryPolicy, ServerConfig, TransportConfig,
+};
+pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
+pub use datagrams::DatagramError;
+pub use endpoint::{ConnectionHandle, Endpoint, Route};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };
+pub use marline_wire::{ConnectionId, Dir, ErrorCode, Side, StreamId, TransportError};
+pub use priority::{InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;
+pub use tuple::{EcnCodepoint, FourTuple, Transmit};

@@ -45,3 +45,36 @@ pub(crate) const RETRY_TOKEN_LIFETIME: u64 = 15;
 
 /// Seconds a NEW_TOKEN token holds: two weeks, so that a returning visitor still profits.
 pub(crate) const NEW_TOKEN_LIFETIME: u64 = 14 * 24 * 60 * 60;
+/// Ranges of received packet numbers kept for each space. Each is a gap that the peer or the network
+/// made; 256 cover heavy reordering, cost 4 KiB and bound the size of ACK frames.
+pub(crate) const MAX_RECEIVED_RANGES: usize = 256;
+
+/// Entries that queues keep allocated when they run empty, so that idle connections stay small.
+pub(crate) const IDLE_QUEUE_CAPACITY: usize = 16;
+
+/// Packets kept that arrived before their keys: enough for the flight that overtakes a handshake
+/// message, too few to store data for a peer that never finishes.
+pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
+
+/// What a queued datagram costs beside its bytes, so that empty ones do not come for free.
+pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
+
+/// Servers whose address tokens a client keeps, and tokens of each: a browser's working set, in a few
+/// tens of KiB.
+pub(crate) const ADDRESS_TOKEN_SERVERS: usize = 256;
+pub(crate) const ADDRESS_TOKENS_PER_SERVER: usize = 2;
+
+/// The longest address token taken from a server, in bytes; it rides in every Initial packet, which
+/// has 1200.
+pub(crate) const MAX_ADDRESS_TOKEN: usize = 512;
+
+/// Bytes of a CONNECTION_CLOSE reason that are sent.
+pub(crate) const MAX_CLOSE_REASON: usize = 256;
+
+/// Length of the destination ID that a client invents for its first packet: more than the 8 bytes
+/// that RFC 9000, section 7.2 asks for are not needed, because it is as random as can be.
+pub(crate) const INITIAL_DESTINATION_LEN: usize = 8;
+
+/// Version negotiations and stateless resets sent in a second: plenty after a restart, too few to be
+/// worth provoking.
+pub(crate) const STATELESS_ANSWERS_PER_SECOND: u32 = 1000;

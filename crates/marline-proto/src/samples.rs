@@ -43,6 +43,16 @@ impl RateSample {
     }
 }
 
+/// What the estimator knew when a packet left; stored with the packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSnapshot {
+    pub(crate) delivered: u64,
+    pub(crate) delivered_at: Instant,
+    pub(crate) first_sent_at: Instant,
+    pub(crate) sent_at: Instant,
+    pub(crate) app_limited: bool,
+}
+
 /// A packet left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentSample {

@@ -140,6 +140,11 @@ impl SendBuffer {
         self.lost.iter().map(|range| range.end - range.start).sum()
     }
 
+    /// Where what [`Self::take`] gives next begins.
+    pub(crate) fn next_offset(&self) -> u64 {
+        self.lost.min().unwrap_or(self.unsent)
+    }
+
     /// Takes up to `max` bytes to put in flight: lost ones first, then unsent ones.
     ///
     /// `None` if there are none or `max` is 0.

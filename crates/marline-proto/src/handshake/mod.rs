@@ -7,11 +7,13 @@
 //! | what is known of the peer afterwards? | `outcome` |
 //! | what must TLS be set to? | `config` |
 
+mod binding;
 mod config;
 mod drive;
 mod outcome;
 mod stream;
 
+pub(crate) use binding::ExpectedIds;
 pub use config::{Cipher, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider};
 pub use drive::ConnectError;
 pub(crate) use drive::{Handshake, HandshakeStep};

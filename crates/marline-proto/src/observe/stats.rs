@@ -31,8 +31,6 @@ pub struct ConnectionStats {
     pub udp_sent: UdpStats,
     /// Datagrams received on all paths.
     pub udp_received: UdpStats,
-    /// Frames sent.
-    pub frames_sent: FrameCounts,
     /// Frames received.
     pub frames_received: FrameCounts,
     /// Packets that could not be used.

@@ -1,8 +1,26 @@
 //! Paths: where packets go, and what is known about the way.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which addresses, and what is known of each pair? | `tuple` |
+//! | does the peer receive there? | `validation` |
+//! | how much may be sent there before we know? | `amplification` |
+//! | how large may datagrams be? | `mtu` |
+//! | are ECN marks carried? | `ecn` |
+//! | which connection IDs are ours, which the peer's? | `local_cids`, `remote_cids` |
 
-pub(crate) mod amplification;
-pub(crate) mod ecn;
-pub(crate) mod local_cids;
-pub(crate) mod mtu;
-pub(crate) mod remote_cids;
-pub(crate) mod validation;
+mod amplification;
+mod ecn;
+mod local_cids;
+mod mtu;
+mod remote_cids;
+mod tuple;
+mod validation;
+
+pub(crate) use amplification::AmplificationLimit;
+pub(crate) use ecn::{EcnLedger, EcnState, EcnValidation};
+pub(crate) use local_cids::LocalCids;
+pub(crate) use mtu::MtuDiscovery;
+pub(crate) use remote_cids::{RemoteCids, TokenChange};
+pub(crate) use tuple::{Tuple, Tuples};
+pub(crate) use validation::{Proof, Responses, Validation};

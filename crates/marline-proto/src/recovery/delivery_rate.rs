@@ -3,17 +3,7 @@
 use std::time::Duration;
 
 use crate::Instant;
-use crate::samples::RateSample;
-
-/// What the estimator knew when a packet left; stored with the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateSnapshot {
-    delivered: u64,
-    delivered_at: Instant,
-    first_sent_at: Instant,
-    sent_at: Instant,
-    app_limited: bool,
-}
+use crate::samples::{RateSample, RateSnapshot};
 
 /// Measures the delivery rate of one path, one sample per ACK frame.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,7 +6,7 @@ pub mod loss;
 pub mod pto;
 mod rtt;
 
-pub use delivery_rate::{DeliveryRate, RateSnapshot};
+pub use delivery_rate::DeliveryRate;
 pub use loss::LossDetector;
 pub use rtt::RttEstimator;
 

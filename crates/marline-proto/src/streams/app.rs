@@ -3,6 +3,7 @@
 use super::control::Owed;
 use super::send::SendPart;
 use super::{ClosedStream, FinishError, ReadError, Streams, WriteError, wait_for_memory};
+use crate::priority::Priority;
 use crate::time::Instant;
 use bytes::Bytes;
 use marline_wire::{Dir, StreamId};
@@ -175,6 +176,14 @@ impl Streams {
             self.control.max_data = true;
         }
         result
+    }
+
+    /// Changes the priority of a stream; nothing happens if this end sends nothing on it.
+    pub(crate) fn set_priority(&mut self, id: StreamId, priority: Priority) {
+        let stream = self.table.get_mut(&id);
+        if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
+            send.priority = priority;
+        }
     }
 
     /// Bytes that are to be sent on the stream, for the first time or again.

@@ -28,6 +28,7 @@
 
 use super::error::WriteError;
 use crate::buffers::SendBuffer;
+use crate::priority::Priority;
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -67,6 +68,8 @@ pub(super) struct SendPart {
     max_data: u64,
     /// The code of the peer's STOP_SENDING.
     stopped: Option<u64>,
+    /// What the scheduler hears with it.
+    pub(super) priority: Priority,
     /// A write found no room; the application waits to hear of some.
     pub(super) write_blocked: bool,
     /// It stands among the streams that wait for memory.
@@ -83,6 +86,7 @@ impl SendPart {
             fin: Fin::Unknown,
             max_data,
             stopped: None,
+            priority: Priority::default(),
             write_blocked: false,
             waits_for_memory: false,
             blocked_at: None,
@@ -204,6 +208,11 @@ impl SendPart {
         let at_limit = self.buffer.offset_unsent() >= self.max_data;
         let wants_more = self.write_blocked || self.has_unsent();
         (at_limit && wants_more && self.is_sending()).then_some(self.max_data)
+    }
+
+    /// Where what [`take`](Self::take) gives next begins.
+    pub(super) fn next_offset(&self) -> u64 {
+        self.buffer.next_offset()
     }
 
     /// Takes up to `max` bytes to put in flight, at most `connection_credit` of them new.

@@ -1,17 +1,18 @@
 //! What the streams send.
 
 use super::control::Owed;
-use super::send::SendState;
+use super::send::{SendPart, SendState};
 use super::{Segment, StreamEvent, StreamToken, Streams};
+use crate::priority::Priority;
 use marline_wire::frame;
 use marline_wire::{Dir, StreamId};
 
 impl Streams {
-    /// A stream that began (`true`) or ceased (`false`) to have something to send.
+    /// A stream that began to have something to send, with its priority, or ceased to (`None`).
     ///
     /// A stream is ready if and only if [`take_segment`](Self::take_segment) would return a
     /// segment for any `max_payload` above 0. Streams that are gone are not ready.
-    pub(crate) fn poll_ready_change(&mut self) -> Option<(StreamId, bool)> {
+    pub(crate) fn poll_ready_change(&mut self) -> Option<(StreamId, Option<Priority>)> {
         if std::mem::take(&mut self.ready.all) {
             let mut ids: Vec<StreamId> = self.table.keys().copied().collect();
             ids.sort_unstable();
@@ -21,14 +22,21 @@ impl Streams {
         }
         while let Some(id) = self.ready.pop() {
             let Some(stream) = self.table.get_mut(&id) else {
-                return Some((id, false));
+                return Some((id, None));
             };
             let ready = stream.is_ready(self.ids.is_permitted(id), self.credit.left());
             if let Some(ready) = stream.readiness.tell(ready) {
-                return Some((id, ready));
+                let priority = stream.send.as_ref().map(|send| send.priority);
+                return Some((id, priority.filter(|_| ready)));
             }
         }
         None
+    }
+
+    /// Where the next segment of a stream begins: its frame's header is as long as that number.
+    pub(crate) fn next_offset(&self, id: StreamId) -> u64 {
+        let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
+        send.map_or(0, SendPart::next_offset)
     }
 
     /// Cuts the next piece of a stream, lost bytes before new ones, for a frame with up to

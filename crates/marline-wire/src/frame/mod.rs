@@ -18,6 +18,7 @@ mod max_stream_data;
 mod max_streams;
 mod new_token;
 mod path;
+mod permission;
 mod reset_stream;
 mod stream;
 

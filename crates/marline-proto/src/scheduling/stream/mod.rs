@@ -1,7 +1,6 @@
 //! Which stream gets the next packet's opportunity.
 
 mod fifo;
-mod priority;
 mod rfc9218;
 mod ring;
 
@@ -9,8 +8,8 @@ use std::fmt::Debug;
 
 use marline_wire::StreamId;
 
+pub use crate::priority::{InvalidPriority, Priority};
 pub use fifo::Fifo;
-pub use priority::{InvalidPriority, Priority};
 pub use rfc9218::Rfc9218;
 
 /// Chooses among the streams that have something to send.

@@ -1,0 +1,208 @@
+//! Things to be said once, and again until the peer has heard: HANDSHAKE_DONE, NEW_TOKEN,
+//! ACK_FREQUENCY.
+
+use std::time::Duration;
+
+use marline_wire::frame::{AckFrequency, HANDSHAKE_DONE, NewToken};
+use marline_wire::varint;
+
+/// Where an announcement stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Silent,
+    Due,
+    Sent,
+    Heard,
+}
+
+/// A frame without fields that must arrive.
+#[derive(Debug, Default)]
+pub(crate) struct HandshakeDone(State);
+
+impl HandshakeDone {
+    pub(crate) fn announce(&mut self) {
+        self.0 = State::Due;
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.0 == State::Due
+    }
+
+    /// Appends HANDSHAKE_DONE if it is due and fits; returns whether it did.
+    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> bool {
+        if !self.is_due() || buf.len() >= limit {
+            return false;
+        }
+        varint::encode(HANDSHAKE_DONE, buf);
+        self.0 = State::Sent;
+        true
+    }
+
+    pub(crate) fn on_acked(&mut self) {
+        self.0 = State::Heard;
+    }
+
+    pub(crate) fn on_lost(&mut self) {
+        if self.0 == State::Sent {
+            self.0 = State::Due;
+        }
+    }
+}
+
+/// An address token for the client's next connection (RFC 9000, section 8.1.3).
+#[derive(Debug, Default)]
+pub(crate) struct NewTokenFrame {
+    state: State,
+    token: Vec<u8>,
+}
+
+impl NewTokenFrame {
+    pub(crate) fn announce(&mut self, token: Vec<u8>) {
+        *self = Self {
+            state: State::Due,
+            token,
+        };
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.state == State::Due
+    }
+
+    /// Appends NEW_TOKEN if it is due and fits; returns whether it did.
+    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> bool {
+        let size = 1 + varint::size(self.token.len() as u64) + self.token.len();
+        if !self.is_due() || buf.len() + size > limit {
+            return false;
+        }
+        NewToken { token: &self.token }.encode(buf);
+        self.state = State::Sent;
+        true
+    }
+
+    pub(crate) fn on_acked(&mut self) {
+        *self = Self {
+            state: State::Heard,
+            token: Vec::new(),
+        };
+    }
+
+    pub(crate) fn on_lost(&mut self) {
+        if self.state == State::Sent {
+            self.state = State::Due;
+        }
+    }
+}
+
+/// What we ask of the peer's acknowledgments; the newest request counts.
+#[derive(Debug, Default)]
+pub(crate) struct AckFrequencyFrame {
+    state: State,
+    sequence: u64,
+    threshold: u64,
+    max_delay: Duration,
+    reordering_threshold: u64,
+}
+
+impl AckFrequencyFrame {
+    /// Asks anew.
+    pub(crate) fn announce(&mut self, threshold: u64, max_delay: Duration, reordering: u64) {
+        *self = Self {
+            sequence: if self.state == State::Silent {
+                0
+            } else {
+                self.sequence + 1
+            },
+            state: State::Due,
+            threshold,
+            max_delay,
+            reordering_threshold: reordering,
+        };
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.state == State::Due
+    }
+
+    /// How long the peer may hold back an ACK since it was asked; `None` before.
+    pub(crate) fn max_delay(&self) -> Option<Duration> {
+        (self.state != State::Silent).then_some(self.max_delay)
+    }
+
+    /// Appends ACK_FREQUENCY if it is due and fits; returns its sequence number if it did.
+    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
+        let frame = AckFrequency {
+            sequence: self.sequence,
+            ack_eliciting_threshold: self.threshold,
+            requested_max_ack_delay: self.max_delay.as_micros() as u64,
+            reordering_threshold: self.reordering_threshold,
+        };
+        if !self.is_due() || buf.len() + frame.size() > limit {
+            return None;
+        }
+        frame.encode(buf);
+        self.state = State::Sent;
+        Some(self.sequence)
+    }
+
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        if sequence == self.sequence {
+            self.state = State::Heard;
+        }
+    }
+
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        if sequence == self.sequence && self.state == State::Sent {
+            self.state = State::Due;
+        }
+    }
+}
+
+/// All announcements of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Announcements {
+    pub(crate) handshake_done: HandshakeDone,
+    pub(crate) new_token: NewTokenFrame,
+    pub(crate) ack_frequency: AckFrequencyFrame,
+}
+
+impl Announcements {
+    pub(crate) fn is_due(&self) -> bool {
+        self.handshake_done.is_due() || self.new_token.is_due() || self.ack_frequency.is_due()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_due_again_until_heard() {
+        let mut done = HandshakeDone::default();
+        let mut buf = Vec::new();
+        assert!(!done.write_frames(&mut buf, 10));
+        done.announce();
+        assert!(!done.write_frames(&mut buf, 0), "no room");
+        assert!(done.write_frames(&mut buf, 10));
+        assert!(!done.is_due());
+        done.on_lost();
+        assert!(done.is_due());
+        done.on_acked();
+        done.on_lost();
+        assert!(!done.is_due());
+    }
+
+    #[test]
+    fn only_the_newest_request_is_repeated() {
+        let mut frame = AckFrequencyFrame::default();
+        let mut buf = Vec::new();
+        frame.announce(2, Duration::from_millis(5), 1);
+        assert_eq!(frame.write_frames(&mut buf, 100), Some(0));
+        frame.announce(10, Duration::from_millis(25), 1);
+        assert_eq!(frame.write_frames(&mut buf, 100), Some(1));
+        frame.on_lost(0);
+        assert!(!frame.is_due());
+        frame.on_lost(1);
+        assert!(frame.is_due());
+    }
+}

@@ -1,0 +1,66 @@
+//! Settings of an endpoint.
+
+use std::sync::Arc;
+
+use aws_lc_rs::hmac;
+
+use crate::crypto::{ResetKey, TokenKey};
+
+/// Settings shared by all connections of an endpoint.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Length of the connection IDs we choose, in bytes: 4 to 20.
+    pub connection_id_len: usize,
+    /// Where stateless reset tokens come from. Keep it across restarts, and clients of a restarted
+    /// server learn at once that their connections are gone.
+    pub reset_key: Arc<ResetKey>,
+    /// What seals the tokens of Retry and NEW_TOKEN. Keep it across restarts, and returning clients
+    /// stay validated.
+    pub token_key: Arc<TokenKey>,
+    /// Whether packets with a cleared fixed bit are understood (RFC 9287).
+    pub grease_fixed_bit: bool,
+    /// The source of all randomness of this endpoint and its connections, but for keys.
+    pub rng_seed: [u8; 32],
+}
+
+impl EndpointConfig {
+    /// Settings whose keys derive from `seed`: 32 bytes that nobody can guess, or any 32 bytes where
+    /// runs shall repeat.
+    pub fn from_seed(seed: [u8; 32]) -> Self {
+        Self {
+            connection_id_len: 8,
+            reset_key: Arc::new(ResetKey::new(&derive(&seed, b"stateless reset"))),
+            token_key: Arc::new(TokenKey::new(&derive(&seed, b"address tokens"))),
+            grease_fixed_bit: true,
+            rng_seed: seed,
+        }
+    }
+}
+
+/// A key for `purpose`, from which the seed cannot be found.
+fn derive(seed: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
+    let mut key = [0; 32];
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, seed), purpose);
+    key.copy_from_slice(tag.as_ref());
+    key
+}
+
+/// When a server asks clients to prove their address before it keeps state (RFC 9000, section 8.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryPolicy {
+    /// Never.
+    Never,
+    /// Always.
+    Always,
+    /// While this many handshakes are under way, or more.
+    WhenBusy {
+        /// Handshakes under way.
+        handshakes: usize,
+    },
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self::WhenBusy { handshakes: 1000 }
+    }
+}

@@ -1,0 +1,274 @@
+//! What applications ask of a connection.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use marline_wire::{ConnectionId, Dir, Side, StreamId};
+use rustls::pki_types::CertificateDer;
+
+use super::Connection;
+use super::events::{ConnectionError, EndpointEvent, Event};
+use crate::crypto::TAG_LEN;
+use crate::datagrams::DatagramError;
+use crate::observe::events::{KeyKind, KeyTrigger};
+use crate::priority::Priority;
+use crate::streams::{ClosedStream, FinishError, ReadError, WriteError};
+use crate::time::Instant;
+
+impl Connection {
+    /// The next thing the application should know; `None` if it knows all.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.streams.poll_event() {
+            return Some(Event::Stream(event));
+        }
+        if self.datagrams.take_unblocked() {
+            return Some(Event::DatagramsUnblocked);
+        }
+        self.mailbox.application.pop_front()
+    }
+
+    /// The next thing the endpoint must know, for [`crate::Endpoint::on_connection_event`].
+    pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
+        self.mailbox.endpoint.pop_front()
+    }
+
+    /// Opens a stream; `None` while the peer allows no more.
+    /// [`Available`](crate::StreamEvent::Available) says when it does.
+    pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        self.lifecycle.is_open().then(|| self.streams.open(dir))?
+    }
+
+    /// The next stream that the peer opened.
+    pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        self.streams.accept(dir)
+    }
+
+    /// Writes a copy of `data`, or the front of it; returns how many bytes were taken.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Blocked`] if there is no room now, or why there never will be.
+    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        let written = self.streams.write(id, data);
+        self.refresh_ready();
+        written
+    }
+
+    /// Writes the front of `data` without copying and advances it; returns how many bytes were taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write`].
+    pub fn write_chunk(&mut self, id: StreamId, data: &mut Bytes) -> Result<usize, WriteError> {
+        let written = self.streams.write_chunk(id, data);
+        self.refresh_ready();
+        written
+    }
+
+    /// Nothing more will be written.
+    ///
+    /// # Errors
+    ///
+    /// If the stream is over already.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
+        let finished = self.streams.finish(id);
+        self.refresh_ready();
+        finished
+    }
+
+    /// Abandons sending; the peer sees `error_code`.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing to abandon.
+    pub fn reset(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
+        let reset = self.streams.reset(id, error_code);
+        self.refresh_ready();
+        reset
+    }
+
+    /// Asks the peer to stop sending; it sees `error_code`.
+    ///
+    /// # Errors
+    ///
+    /// If there is nothing to stop.
+    pub fn stop(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
+        self.streams.stop(id, error_code)
+    }
+
+    /// The next bytes of a stream, at most `max`, without copying; `None` at its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Blocked`] if there are none now, or why there never will be.
+    pub fn read(
+        &mut self,
+        now: Instant,
+        id: StreamId,
+        max: usize,
+    ) -> Result<Option<Bytes>, ReadError> {
+        self.streams.read(id, max, now)
+    }
+
+    /// What stream gets the next opportunity when several have something to send.
+    pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
+        self.streams.set_priority(id, priority);
+        self.scheduler.set_priority(id, priority);
+        self.ready = self.scheduler.pick();
+    }
+
+    /// Sends `data` in one packet, without repair if it gets lost (RFC 9221).
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be sent.
+    pub fn send_datagram(&mut self, data: Bytes) -> Result<(), DatagramError> {
+        let room = self.payload_room();
+        self.datagrams.send(data, room)
+    }
+
+    /// The next datagram that came.
+    pub fn recv_datagram(&mut self) -> Option<Bytes> {
+        self.datagrams.receive()
+    }
+
+    /// The longest datagram that can be sent now, in bytes; `None` if the peer takes none.
+    pub fn max_datagram_len(&self) -> Option<usize> {
+        self.datagrams.max_len(self.payload_room())
+    }
+
+    /// Bytes of frames that a 1-RTT packet holds at least.
+    fn payload_room(&self) -> usize {
+        let path = &self.paths[0];
+        let header = 1 + path.remote_cids.active().len() + 4;
+        usize::from(path.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
+    }
+
+    /// Begins a key update (RFC 9001, section 6); returns whether it could be begun now.
+    pub fn initiate_key_update(&mut self, now: Instant) -> bool {
+        let Some(keys) = &mut self.keys.one_rtt else {
+            return false;
+        };
+        let begun = keys.initiate_update().is_ok();
+        if begun {
+            self.ping_due = true;
+            self.tell_keys(now, KeyKind::OneRtt, KeyTrigger::LocalUpdate);
+        }
+        begun
+    }
+
+    /// Sends a PING, so that the peer answers.
+    pub fn ping(&mut self) {
+        self.ping_due = true;
+    }
+
+    /// Which end this is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Whether the handshake is not complete yet.
+    pub fn is_handshaking(&self) -> bool {
+        self.handshake.is_handshaking()
+    }
+
+    /// Whether nothing more can be sent or received by the application.
+    pub fn is_closed(&self) -> bool {
+        !self.lifecycle.is_open()
+    }
+
+    /// Whether nothing more will happen at all.
+    pub fn is_drained(&self) -> bool {
+        self.lifecycle.is_drained()
+    }
+
+    /// Why the connection is over, if it is.
+    pub fn error(&self) -> Option<&ConnectionError> {
+        self.lifecycle.error()
+    }
+
+    /// The peer's address.
+    pub fn remote_address(&self) -> SocketAddr {
+        self.paths[0].tuples.active.addresses.remote
+    }
+
+    /// Our address; unspecified while the socket does not tell it.
+    pub fn local_address(&self) -> SocketAddr {
+        self.paths[0].tuples.active.addresses.local
+    }
+
+    /// The smoothed round-trip time.
+    pub fn rtt(&self) -> Duration {
+        self.paths[0].recovery.rtt.smoothed()
+    }
+
+    /// The first destination connection ID of the client: the connection's name in logs.
+    pub fn original_destination(&self) -> ConnectionId {
+        self.original_destination
+    }
+
+    /// Our connection ID during the handshake.
+    pub(crate) fn handshake_cid(&self) -> ConnectionId {
+        self.handshake_cid
+    }
+
+    /// Whether any packet of the peer proved to be authentic.
+    pub(crate) fn has_opened_packet(&self) -> bool {
+        self.packet_opened
+    }
+
+    /// The application protocol, once agreed on.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.handshake.alpn()
+    }
+
+    /// The server's name, as far as the handshake tells it.
+    pub fn server_name(&self) -> Option<&str> {
+        match &self.client {
+            Some(client) => Some(&client.server_name),
+            None => self.handshake.server_name(),
+        }
+    }
+
+    /// The peer's certificates, its own first, once the handshake is complete.
+    pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.handshake.peer_certificates()
+    }
+
+    /// Whether an earlier session was resumed; known once the handshake is complete.
+    pub fn is_resumed(&self) -> bool {
+        matches!(self.handshake.kind(), Some(rustls::HandshakeKind::Resumed))
+    }
+
+    /// Whether 0-RTT data was taken by the server.
+    pub fn is_early_data_accepted(&self) -> bool {
+        self.handshake.is_early_data_accepted()
+    }
+
+    /// Client: whether 0-RTT data can be written now.
+    pub fn has_zero_rtt(&self) -> bool {
+        self.side.is_client() && self.keys.zero_rtt.is_some()
+    }
+
+    /// Server: whether what has been read so far may have been repeated by an attacker, because it
+    /// came before the handshake was complete (RFC 9001, section 9.2).
+    pub fn is_replayable(&self) -> bool {
+        self.side.is_server() && self.handshake.is_handshaking()
+    }
+
+    /// Fills `output` with key material that both ends derive (RFC 8446, section 7.5).
+    ///
+    /// # Errors
+    ///
+    /// If the handshake is not complete, or a server does not keep its exporter.
+    pub fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), rustls::Error> {
+        self.handshake
+            .export_keying_material(output, label, context)
+    }
+}

@@ -1,0 +1,185 @@
+//! The end of a connection (RFC 9000, section 10).
+
+use bytes::Bytes;
+use marline_wire::frame::{ApplicationClose, ConnectionClose};
+use marline_wire::{ErrorCode, TransportError};
+
+use super::Connection;
+use super::events::{ConnectionError, EndpointEvent, Event};
+use super::lifecycle::Close;
+use super::packet::{Envelope, MIN_ROOM};
+use crate::level::SpaceId;
+use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE};
+use crate::observe::events::PacketKind;
+use crate::time::Instant;
+use crate::tuple::Transmit;
+
+impl Connection {
+    /// Closes the connection; the peer's application sees `code` and `reason`.
+    ///
+    /// What was written and not delivered is lost. `code` is a variable-length integer, so less than
+    /// 2^62; of `reason` 256 bytes are sent.
+    pub fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
+        let reason = Bytes::copy_from_slice(&reason[..reason.len().min(MAX_CLOSE_REASON)]);
+        self.start_closing(
+            now,
+            Close::Application { code, reason },
+            ConnectionError::LocallyClosed,
+        );
+    }
+
+    /// The peer, or we, broke the protocol.
+    pub(super) fn fail(&mut self, now: Instant, error: TransportError) {
+        let cause = ConnectionError::Transport(error.clone());
+        self.start_closing(now, Close::Transport(error), cause);
+    }
+
+    fn start_closing(&mut self, now: Instant, close: Close, error: ConnectionError) {
+        if self.lifecycle.is_open() {
+            let until = now + self.pto() * 3;
+            self.tell_closed(now, &error);
+            self.lifecycle.move_to_closing(close, error.clone(), until);
+            self.on_end(error);
+        }
+    }
+
+    /// It is over without a word to the peer.
+    pub(super) fn die(&mut self, now: Instant, error: ConnectionError) {
+        if self.lifecycle.is_drained() {
+            return;
+        }
+        self.tell_closed(now, &error);
+        self.lifecycle.move_to_drained(error.clone());
+        self.on_end(error);
+        self.mailbox.endpoint.push_back(EndpointEvent::Drained);
+    }
+
+    pub(super) fn on_connection_close(
+        &mut self,
+        now: Instant,
+        frame: &ConnectionClose<'_>,
+    ) -> Result<(), TransportError> {
+        let reason = String::from_utf8_lossy(frame.reason).into_owned();
+        self.start_draining(
+            now,
+            ConnectionError::PeerTransport {
+                code: frame.error_code,
+                frame_type: frame.frame_type,
+                reason,
+            },
+        );
+        Ok(())
+    }
+
+    pub(super) fn on_application_close(
+        &mut self,
+        now: Instant,
+        frame: &ApplicationClose<'_>,
+    ) -> Result<(), TransportError> {
+        let reason = Bytes::copy_from_slice(frame.reason);
+        self.start_draining(
+            now,
+            ConnectionError::PeerApplication {
+                code: frame.error_code,
+                reason,
+            },
+        );
+        Ok(())
+    }
+
+    fn start_draining(&mut self, now: Instant, error: ConnectionError) {
+        let until = now + self.pto() * 3;
+        self.tell_closed(now, &error);
+        self.lifecycle.move_to_draining(error.clone(), until);
+        self.on_end(error);
+    }
+
+    fn on_end(&mut self, error: ConnectionError) {
+        self.mailbox
+            .endpoint
+            .push_back(EndpointEvent::HandshakeDone);
+        self.mailbox.application.push_back(Event::Closed(error));
+    }
+
+    /// CONNECTION_CLOSE under all keys that the peer may have (RFC 9000, section 10.2.3).
+    pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let close = self.lifecycle.take_due_close()?;
+        let start = buf.len();
+        let active = &self.paths[0].tuples.active;
+        let credit = usize::try_from(active.amplification.credit()).unwrap_or(usize::MAX);
+        let size = usize::from(MIN_DATAGRAM_SIZE).min(credit);
+        let envelope = Envelope {
+            end: start + size,
+            ecn: false,
+            tuple: active.generation,
+            dcid: *self.paths[0].remote_cids.active(),
+        };
+        let tuple = active.addresses;
+        for space in SpaceId::ALL {
+            let Some(kind) = self.sealing_kind(space) else {
+                continue;
+            };
+            if envelope.end - buf.len() < MIN_ROOM {
+                break;
+            }
+            let Ok(mut packet) = self.begin_packet(now, space, kind, &envelope, buf) else {
+                break;
+            };
+            let room = packet.limit.saturating_sub(buf.len());
+            write_close(&close, kind, room, buf);
+            let last = space == SpaceId::Data || self.sealing_kind(SpaceId::Data).is_none();
+            if last && self.side.is_client() && self.keys.initial.is_some() {
+                Self::pad_packet(&mut packet, envelope.end, buf);
+            }
+            packet.padded = false;
+            self.finish_packet(now, packet, &envelope, buf);
+        }
+        let size = buf.len() - start;
+        self.counters.datagrams_sent += 1;
+        self.counters.bytes_sent += size as u64;
+        self.paths[0]
+            .tuples
+            .active
+            .amplification
+            .on_sent(size as u64);
+        (size > 0).then_some(Transmit {
+            tuple,
+            ecn: None,
+            size,
+            segment_size: None,
+        })
+    }
+}
+
+/// An application's close is not shown before the handshake is done.
+fn write_close(close: &Close, kind: PacketKind, room: usize, buf: &mut Vec<u8>) {
+    const OVERHEAD: usize = 1 + 8 + 8 + 2;
+    let early = !matches!(kind, PacketKind::OneRtt | PacketKind::ZeroRtt);
+    let fit = |reason: &[u8]| {
+        reason
+            .len()
+            .min(MAX_CLOSE_REASON)
+            .min(room.saturating_sub(OVERHEAD))
+    };
+    match close {
+        Close::Application { .. } if early => ConnectionClose {
+            error_code: ErrorCode::APPLICATION_ERROR,
+            frame_type: 0,
+            reason: &[],
+        }
+        .encode(buf),
+        Close::Application { code, reason } => {
+            ApplicationClose {
+                error_code: *code,
+                reason: &reason[..fit(reason)],
+            }
+            .encode(buf);
+        }
+        Close::Transport(error) => ConnectionClose {
+            error_code: error.code,
+            frame_type: error.frame_type,
+            reason: &error.reason.as_bytes()[..fit(error.reason.as_bytes())],
+        }
+        .encode(buf),
+    }
+}

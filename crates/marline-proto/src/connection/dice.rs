@@ -1,0 +1,55 @@
+//! The connection's randomness.
+
+use marline_wire::ConnectionId;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// A seeded generator and the few draws a connection makes.
+#[derive(Debug)]
+pub(super) struct Dice {
+    rng: Pcg64Mcg,
+    /// The spin bit stays what it was drawn to be (RFC 9000, section 17.4).
+    spin: bool,
+}
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let spin = rng.random();
+        Self { rng, spin }
+    }
+
+    pub(super) fn coin(&mut self) -> bool {
+        self.rng.random()
+    }
+
+    pub(super) fn spin(&self) -> bool {
+        self.spin
+    }
+
+    /// The next packet number to leave out: ever rarer, because what has been shown once need not
+    /// be shown often.
+    pub(super) fn next_skip(&mut self, last: u64) -> u64 {
+        let base = last.clamp(64, 1 << 16);
+        last + base + self.rng.random_range(0..base)
+    }
+
+    pub(super) fn connection_id(&mut self, len: usize) -> ConnectionId {
+        let mut bytes = [0; marline_wire::id::MAX_CONNECTION_ID_LEN];
+        let len = len.min(bytes.len());
+        self.rng.fill_bytes(&mut bytes[..len]);
+        ConnectionId::new(&bytes[..len]).unwrap_or(ConnectionId::EMPTY)
+    }
+
+    /// A transport parameter that must be ignored (RFC 9000, section 18.1).
+    pub(super) fn reserved_parameter(&mut self) -> (u64, Vec<u8>) {
+        let id = 31 * self.rng.random_range(0..1 << 16) + 27;
+        let mut value = vec![0; self.rng.random_range(0..16)];
+        self.rng.fill_bytes(&mut value);
+        (id, value)
+    }
+
+    pub(super) fn rng(&mut self) -> &mut impl Rng {
+        &mut self.rng
+    }
+}

@@ -1,0 +1,53 @@
+//! One line for each frame, to the one room that owns it.
+
+use marline_wire::TransportError;
+use marline_wire::frame::Frame;
+
+use super::Connection;
+use super::receive::Opened;
+use crate::time::Instant;
+
+impl Connection {
+    /// # Errors
+    ///
+    /// What the frame violates; the connection closes with it.
+    pub(super) fn dispatch(
+        &mut self,
+        now: Instant,
+        packet: &Opened,
+        frame: &Frame<'_>,
+    ) -> Result<(), TransportError> {
+        frame.check_permitted(packet.kind)?;
+        self.frames_received.count(frame);
+        match frame {
+            Frame::Stream(frame) => self.streams.on_stream(frame),
+            Frame::Ack(frame) => self.on_ack(now, packet.space, frame, packet.generation),
+            Frame::Padding { .. } | Frame::Ping => Ok(()),
+            Frame::Crypto(frame) => self.handshake.on_crypto(packet.space, frame),
+            Frame::MaxData(frame) => self.streams.on_max_data(frame),
+            Frame::MaxStreamData(frame) => self.streams.on_max_stream_data(frame),
+            Frame::MaxStreams(frame) => self.streams.on_max_streams(frame),
+            Frame::ResetStream(frame) => self.streams.on_reset_stream(frame),
+            Frame::StopSending(frame) => self.streams.on_stop_sending(frame),
+            Frame::DataBlocked(frame) => self.streams.on_data_blocked(frame),
+            Frame::StreamDataBlocked(frame) => self.streams.on_stream_data_blocked(frame),
+            Frame::StreamsBlocked(frame) => self.streams.on_streams_blocked(frame),
+            Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|first| {
+                self.tell_datagram(first);
+            }),
+            Frame::NewConnectionId(frame) => self.paths[0].remote_cids.on_new_connection_id(frame),
+            Frame::RetireConnectionId(frame) => self.on_retire_connection_id(frame, packet),
+            Frame::PathChallenge(frame) => self.on_path_challenge(frame, packet),
+            Frame::PathResponse(frame) => self.on_path_response(now, frame),
+            Frame::HandshakeDone => self.on_handshake_done(now),
+            Frame::NewToken(frame) => self.on_new_token(frame),
+            Frame::AckFrequency(frame) => self.on_ack_frequency(now, frame),
+            Frame::ImmediateAck => {
+                self.paths[0].space.received.acknowledge_by(now);
+                Ok(())
+            }
+            Frame::ConnectionClose(frame) => self.on_connection_close(now, frame),
+            Frame::ApplicationClose(frame) => self.on_application_close(now, frame),
+        }
+    }
+}

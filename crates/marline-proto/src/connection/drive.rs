@@ -1,0 +1,318 @@
+//! The handshake moves on: keys appear and go, the peer's settings become known.
+
+use marline_wire::frame::{AckFrequency, NewToken};
+use marline_wire::packet::{ProtectedHeader, ProtectedKind, Retry, retry};
+use marline_wire::params::TransportParameters;
+use marline_wire::{ErrorCode, TransportError};
+
+use super::Connection;
+use super::events::{EndpointEvent, Event};
+use super::peer::Peer;
+use crate::ack::Requested;
+use crate::crypto::{self, OneRttKeys};
+use crate::handshake::{ExpectedIds, HandshakeStep};
+use crate::level::SpaceId;
+use crate::limits::MAX_ADDRESS_TOKEN;
+use crate::observe;
+use crate::observe::events::{ConnectionState, Initiator, KeyKind, KeyTrigger, ParametersSet};
+use crate::streams::PeerLimits;
+use crate::time::Instant;
+
+impl Connection {
+    /// Acts on what TLS did.
+    ///
+    /// # Errors
+    ///
+    /// What the peer's parameters violate.
+    pub(super) fn drive_handshake(&mut self, now: Instant) -> Result<(), TransportError> {
+        while let Some(step) = self.handshake.poll() {
+            match step {
+                HandshakeStep::HandshakeKeys(keys) => {
+                    self.keys.handshake = Some(keys);
+                    self.tell_keys(now, KeyKind::Handshake, KeyTrigger::Tls);
+                }
+                HandshakeStep::OneRttKeys(keys) => {
+                    let (keys, secrets) = *keys;
+                    self.keys.one_rtt = Some(Box::new(OneRttKeys::new(keys, secrets)));
+                    if self.side.is_client() {
+                        self.keys.zero_rtt = None;
+                    }
+                    self.tell_keys(now, KeyKind::OneRtt, KeyTrigger::Tls);
+                }
+                HandshakeStep::ZeroRttKeys { keys, remembered } => {
+                    self.keys.zero_rtt = Some(Box::new(keys));
+                    if let Some(params) = remembered {
+                        self.streams.set_peer_limits(&peer_limits(&params))?;
+                        self.datagrams
+                            .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
+                        self.tell(now, &observe::Event::ParametersRestored(&params));
+                        self.remembered = Some(params);
+                    }
+                    self.tell_keys(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
+                }
+                HandshakeStep::PeerParameters(params) => self.on_parameters(now, &params)?,
+                HandshakeStep::ZeroRttAccepted => {}
+                HandshakeStep::ZeroRttRejected => self.on_zero_rtt_rejected(),
+                HandshakeStep::Complete => self.on_handshake_complete(now),
+            }
+        }
+        Ok(())
+    }
+
+    fn on_parameters(
+        &mut self,
+        now: Instant,
+        params: &TransportParameters,
+    ) -> Result<(), TransportError> {
+        ExpectedIds {
+            side: self.side,
+            original_destination: self.original_destination,
+            initial_source: self.peer_handshake_cid.unwrap_or_default(),
+            retry_source: self.retry_source,
+        }
+        .check(params)?;
+        self.streams.set_peer_limits(&peer_limits(params))?;
+        self.datagrams
+            .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
+        self.peer = Peer::from(params);
+        self.peer.grease_fixed_bit &= self.config.grease;
+        self.idle.heed_peer(self.peer.max_idle_timeout);
+        let path = &mut self.paths[0];
+        path.local_cids.set_limit(params.active_connection_id_limit);
+        path.tuples
+            .active
+            .mtu
+            .set_peer_limit(params.max_udp_payload_size);
+        if let Some(token) = params.stateless_reset_token {
+            path.remote_cids.set_first_token(token);
+        }
+        if let Some(preferred) = &params.preferred_address {
+            path.remote_cids
+                .set_preferred(preferred.connection_id, preferred.stateless_reset_token);
+        }
+        let event = ParametersSet {
+            initiator: Initiator::Remote,
+            tls_cipher: None,
+            parameters: params,
+        };
+        self.tell(now, &observe::Event::ParametersSet(event));
+        Ok(())
+    }
+
+    /// What went out early is due again, under the server's real limits.
+    fn on_zero_rtt_rejected(&mut self) {
+        self.keys.zero_rtt = None;
+        self.remembered = None;
+        let path = &mut self.paths[0];
+        let recovery = &mut path.recovery;
+        path.space.sent.discard(|packet| {
+            if packet.in_flight {
+                recovery.in_flight -= u64::from(packet.size);
+            }
+        });
+        self.streams.on_zero_rtt_rejected();
+        self.mailbox.application.push_back(Event::ZeroRttRejected);
+    }
+
+    fn on_handshake_complete(&mut self, now: Instant) {
+        self.handshake_deadline = None;
+        self.handshake_took = Some(now - self.began);
+        self.mailbox.application.push_back(Event::Connected);
+        self.mailbox
+            .endpoint
+            .push_back(EndpointEvent::HandshakeDone);
+        self.tell_state(now, ConnectionState::HandshakeComplete);
+        self.request_ack_frequency();
+        if self.side.is_server() {
+            self.announcements.handshake_done.announce();
+            if let Some(token) = self.make_address_token() {
+                self.announcements.new_token.announce(token);
+            }
+            self.confirm(now);
+        }
+    }
+
+    /// The handshake is confirmed (RFC 9001, section 4.1.2).
+    fn confirm(&mut self, now: Instant) {
+        if self.confirmed {
+            return;
+        }
+        self.confirmed = true;
+        self.discard_keys(now, SpaceId::Initial);
+        self.discard_keys(now, SpaceId::Handshake);
+        self.keys.zero_rtt = self.keys.zero_rtt.take().filter(|_| self.side.is_server());
+        if let Some(keys) = &mut self.keys.one_rtt {
+            keys.on_handshake_confirmed();
+        }
+        self.mailbox
+            .application
+            .push_back(Event::HandshakeConfirmed);
+        self.tell_state(now, ConnectionState::HandshakeConfirmed);
+        self.try_preferred_address(now);
+    }
+
+    pub(super) fn on_handshake_done(&mut self, now: Instant) -> Result<(), TransportError> {
+        if self.side.is_server() {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "HANDSHAKE_DONE from a client",
+            ));
+        }
+        self.confirm(now);
+        Ok(())
+    }
+
+    /// Keys of a level are of no more use (RFC 9001, section 4.9).
+    pub(super) fn discard_keys(&mut self, now: Instant, space: SpaceId) {
+        let kind = match space {
+            SpaceId::Initial if self.keys.initial.take().is_some() => KeyKind::Initial,
+            SpaceId::Handshake if self.keys.handshake.take().is_some() => KeyKind::Handshake,
+            _ => return,
+        };
+        if space == SpaceId::Initial {
+            self.initial_token = Vec::new();
+        }
+        self.discard_space(space);
+        self.tell_keys_discarded(now, kind);
+    }
+
+    /// Whether a long header comes from whom it should: the server's first one tells its ID
+    /// (RFC 9000, section 7.2).
+    pub(super) fn accept_source(&mut self, header: &ProtectedHeader) -> bool {
+        if header.kind == ProtectedKind::Short {
+            return true;
+        }
+        match self.peer_handshake_cid {
+            Some(known) => known == header.scid,
+            None => {
+                self.peer_handshake_cid = Some(header.scid);
+                self.paths[0].remote_cids.replace_first(header.scid);
+                true
+            }
+        }
+    }
+
+    /// The server wants our address proven (RFC 9000, section 17.2.5.2).
+    pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
+        let current = *self.paths[0].remote_cids.active();
+        let usable = self.is_untouched_client()
+            && self.retry_source.is_none()
+            && packet.scid != current
+            && packet.dcid == self.handshake_cid
+            && packet.token.len() <= MAX_ADDRESS_TOKEN;
+        let pseudo = retry::pseudo_packet(self.original_destination, packet.without_tag);
+        if !usable || !crypto::verify_retry_tag(&pseudo, &packet.integrity_tag) {
+            return;
+        }
+        self.retry_source = Some(packet.scid);
+        self.initial_token = packet.token.to_vec();
+        self.paths[0].remote_cids.replace_first(packet.scid);
+        self.keys.initial = Some(Box::new(crypto::initial_keys(&packet.scid, self.side)));
+        self.handshake.on_retry();
+        // What was sent is neither acknowledged nor lost: it goes out again, 0-RTT data too.
+        self.resend_all(SpaceId::Initial);
+        self.resend_all(SpaceId::Data);
+        self.paths[0].recovery.pto_count = 0;
+    }
+
+    /// Whether this is a client that has heard nothing yet.
+    pub(super) fn is_untouched_client(&self) -> bool {
+        self.side.is_client() && !self.packet_opened
+    }
+
+    pub(super) fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
+        let Some(client) = &self.client else {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "NEW_TOKEN from a client",
+            ));
+        };
+        if frame.token.len() <= MAX_ADDRESS_TOKEN {
+            client.tokens.put(&client.server_name, frame.token);
+        }
+        Ok(())
+    }
+
+    fn make_address_token(&mut self) -> Option<Vec<u8>> {
+        let server = self
+            .server
+            .as_ref()
+            .filter(|server| server.config.address_tokens)?;
+        let ip = self.paths[0].tuples.active.addresses.remote.ip();
+        let now = server.unix_time_s + (self.handshake_took.unwrap_or_default()).as_secs();
+        Some(self.endpoint.token_key.new_token(ip, now, self.dice.rng()))
+    }
+
+    fn request_ack_frequency(&mut self) {
+        let Some(wish) = self.config.ack_frequency else {
+            return;
+        };
+        if let Some(shortest) = self.peer.min_ack_delay {
+            let max_delay = wish.max_delay.max(shortest);
+            let announcement = &mut self.announcements.ack_frequency;
+            announcement.announce(wish.threshold, max_delay, wish.reordering_threshold);
+            self.peer.max_ack_delay = self.peer.max_ack_delay.max(max_delay);
+        }
+    }
+
+    /// The peer wants to be acknowledged otherwise.
+    pub(super) fn on_ack_frequency(
+        &mut self,
+        now: Instant,
+        frame: &AckFrequency,
+    ) -> Result<(), TransportError> {
+        if self
+            .ack_frequency_seen
+            .is_some_and(|seen| frame.sequence <= seen)
+        {
+            return Ok(());
+        }
+        if frame.requested_max_ack_delay < super::MIN_ACK_DELAY.as_micros() as u64 {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "asks for ACKs sooner than min_ack_delay allows",
+            )
+            .in_frame(AckFrequency::TYPE));
+        }
+        self.ack_frequency_seen = Some(frame.sequence);
+        self.paths[0].ack_policy.on_frequency(&Requested {
+            threshold: frame.ack_eliciting_threshold,
+            max_delay: std::time::Duration::from_micros(frame.requested_max_ack_delay),
+            reordering_threshold: frame.reordering_threshold,
+        });
+        self.tell_ack_frequency(now, frame);
+        Ok(())
+    }
+
+    /// The IDs by which the peer may reach us, beside the one of the handshake.
+    pub(super) fn issue_connection_ids(&mut self) {
+        if self.keys.one_rtt.is_none() {
+            return;
+        }
+        for _ in 0..self.paths[0].local_cids.want_more() {
+            let id = self.dice.connection_id(self.handshake_cid.len());
+            let token = self.endpoint.reset_key.token(&id);
+            self.paths[0].local_cids.issue(id, token);
+            self.mailbox.endpoint.push_back(EndpointEvent::Issued(id));
+        }
+    }
+
+    /// Whether `token` is what a stateless reset from the peer would end in.
+    pub(super) fn is_reset_token(&self, token: &[u8; 16]) -> bool {
+        self.paths[0]
+            .remote_cids
+            .active_reset_token()
+            .is_some_and(|known| crypto::ResetKey::matches(&known, token))
+    }
+}
+
+fn peer_limits(params: &TransportParameters) -> PeerLimits {
+    PeerLimits {
+        max_data: params.initial_max_data,
+        max_stream_data_bidi_local: params.initial_max_stream_data_bidi_local,
+        max_stream_data_bidi_remote: params.initial_max_stream_data_bidi_remote,
+        max_stream_data_uni: params.initial_max_stream_data_uni,
+        max_streams_bidi: params.initial_max_streams_bidi,
+        max_streams_uni: params.initial_max_streams_uni,
+    }
+}

@@ -1,0 +1,62 @@
+//! The spaces of the handshake, while they last.
+
+use super::token::Token;
+use crate::level::SpaceId;
+use crate::spaces::Space;
+
+/// Initial and Handshake spaces; boxed, because most connections outlive them.
+#[derive(Debug, Default)]
+pub(super) struct EarlySpaces {
+    initial: Option<Box<Space<Token>>>,
+    handshake: Option<Box<Space<Token>>>,
+}
+
+impl EarlySpaces {
+    pub(super) fn new() -> Self {
+        Self {
+            initial: Some(Box::new(Space::new())),
+            handshake: Some(Box::new(Space::new())),
+        }
+    }
+
+    /// Whether both are discarded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.initial.is_none() && self.handshake.is_none()
+    }
+
+    pub(super) fn get(&self, id: SpaceId) -> Option<&Space<Token>> {
+        match id {
+            SpaceId::Initial => self.initial.as_deref(),
+            SpaceId::Handshake => self.handshake.as_deref(),
+            SpaceId::Data => None,
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, id: SpaceId) -> Option<&mut Space<Token>> {
+        match id {
+            SpaceId::Initial => self.initial.as_deref_mut(),
+            SpaceId::Handshake => self.handshake.as_deref_mut(),
+            SpaceId::Data => None,
+        }
+    }
+
+    pub(super) fn take(&mut self, id: SpaceId) -> Option<Box<Space<Token>>> {
+        match id {
+            SpaceId::Initial => self.initial.take(),
+            SpaceId::Handshake => self.handshake.take(),
+            SpaceId::Data => None,
+        }
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SpaceId, &mut Space<Token>)> {
+        let initial = self
+            .initial
+            .as_deref_mut()
+            .map(|space| (SpaceId::Initial, space));
+        let handshake = self
+            .handshake
+            .as_deref_mut()
+            .map(|space| (SpaceId::Handshake, space));
+        initial.into_iter().chain(handshake)
+    }
+}

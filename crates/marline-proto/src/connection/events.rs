@@ -1,0 +1,107 @@
+//! What a connection tells its application and its endpoint.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
+
+use crate::streams::StreamEvent;
+
+/// Something an application may want to act on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The handshake is complete; the application protocol is known.
+    Connected,
+    /// The server confirmed that nothing of the handshake need be repeated.
+    HandshakeConfirmed,
+    /// The server did not take the early data: what was written goes out again.
+    ZeroRttRejected,
+    /// Something about a stream.
+    Stream(StreamEvent),
+    /// Datagrams can be read, where there were none.
+    DatagramReceived,
+    /// Datagrams can be sent again.
+    DatagramsUnblocked,
+    /// The peer speaks from another address now, or we do.
+    PathChanged,
+    /// The connection is over; the last event.
+    Closed(ConnectionError),
+}
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// No version in common.
+    #[error("the server does not speak QUIC version 1")]
+    VersionMismatch,
+    /// The peer broke the protocol, or we failed; we closed.
+    #[error("the connection failed: {0}")]
+    Transport(TransportError),
+    /// The peer's transport closed.
+    #[error("the peer closed the connection: {code}{}", explain(.reason))]
+    PeerTransport {
+        /// Its error code.
+        code: ErrorCode,
+        /// Type of the frame that caused it; 0 if unknown.
+        frame_type: u64,
+        /// Its explanation, not trusted.
+        reason: String,
+    },
+    /// The peer's application closed.
+    #[error("the peer's application closed the connection: code {code}{}", explain_bytes(.reason))]
+    PeerApplication {
+        /// The application's code.
+        code: u64,
+        /// Its explanation, not trusted.
+        reason: Bytes,
+    },
+    /// Our application closed.
+    #[error("the connection was closed here")]
+    LocallyClosed,
+    /// No packet came for the idle timeout.
+    #[error("the connection timed out: the peer was silent for too long")]
+    IdleTimeout,
+    /// The handshake took too long.
+    #[error("the handshake timed out")]
+    HandshakeTimeout,
+    /// The peer has no memory of the connection.
+    #[error("the peer reset the connection: it has no state for it any more")]
+    Reset,
+}
+
+fn explain(reason: &str) -> String {
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", reason.escape_debug())
+    }
+}
+
+fn explain_bytes(reason: &Bytes) -> String {
+    explain(&String::from_utf8_lossy(reason))
+}
+
+/// What the endpoint must know to route datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndpointEvent {
+    /// Datagrams with this destination connection ID are ours.
+    Issued(ConnectionId),
+    /// Datagrams with this destination connection ID are ours no more.
+    Retired(ConnectionId),
+    /// A datagram from the peer that ends with these bytes resets the connection.
+    ResetTokenAdded([u8; 16]),
+    /// No longer.
+    ResetTokenRemoved([u8; 16]),
+    /// The handshake no longer occupies the server.
+    HandshakeDone,
+    /// The connection is drained: forget it.
+    Drained,
+}
+
+/// Events that wait to be polled.
+#[derive(Debug, Default)]
+pub(super) struct Mailbox {
+    pub(super) application: VecDeque<Event>,
+    pub(super) endpoint: VecDeque<EndpointEvent>,
+}

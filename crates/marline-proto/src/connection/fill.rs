@@ -1,0 +1,166 @@
+//! What a packet carries: every room that has something to say, in one visible order.
+
+use super::packet::OpenPacket;
+use super::token::Token;
+use super::transmit::Permit;
+use super::{ACK_DELAY_EXPONENT, Connection};
+use crate::level::SpaceId;
+use crate::observe::events::PacketKind;
+use crate::time::Instant;
+
+/// ACK-only packets after which one asks to be acknowledged, so that the peer's ACK of our ACKs lets
+/// old ranges go (RFC 9000, section 13.2.4).
+const ACKS_BEFORE_PING: u32 = 64;
+
+impl Connection {
+    /// Whether a packet of `space` would have something in it.
+    pub(super) fn has_output(&self, now: Instant, space: SpaceId, permit: Permit) -> bool {
+        match space {
+            SpaceId::Data => {
+                let path = &self.paths[0];
+                (self.keys.one_rtt.is_some() && path.space.received.is_ack_due(now))
+                    || permit == Permit::All && self.has_data_output()
+            }
+            early => self.early.get(early).is_some_and(|space| {
+                space.received.is_ack_due(now)
+                    || permit == Permit::All
+                        && (space.probes > 0 || self.handshake.has_crypto(early))
+            }),
+        }
+    }
+
+    pub(super) fn has_data_output(&self) -> bool {
+        let path = &self.paths[0];
+        path.space.probes > 0
+            || self.ready.is_some()
+            || !path.queue.is_empty()
+            || self.ping_due
+            || self.datagrams.is_due()
+            || self.streams.has_control_frames()
+            || self.announcements.is_due()
+            || path.local_cids.has_frames()
+            || path.remote_cids.has_frames()
+            || path.tuples.active.responses.is_due()
+            || self.handshake.has_crypto(SpaceId::Data)
+    }
+
+    /// Fills `packet` from the rooms.
+    pub(super) fn fill(
+        &mut self,
+        now: Instant,
+        packet: &mut OpenPacket,
+        permit: Permit,
+        buf: &mut Vec<u8>,
+    ) {
+        match packet.space {
+            SpaceId::Data => self.fill_data(now, packet, permit, buf),
+            early => self.fill_early(now, early, packet, permit, buf),
+        }
+    }
+
+    /// Initial and Handshake packets: ACK, CRYPTO, PING.
+    fn fill_early(
+        &mut self,
+        now: Instant,
+        id: SpaceId,
+        packet: &mut OpenPacket,
+        permit: Permit,
+        buf: &mut Vec<u8>,
+    ) {
+        let Some(space) = self.early.get_mut(id) else {
+            return;
+        };
+        if space.received.has_unacked() || space.probes > 0 {
+            let room = packet.limit.saturating_sub(buf.len());
+            if let Some(largest) = space.received.write_ack(now, 0, room, buf) {
+                space.sent.push_token(Token::Ack { largest });
+            }
+        }
+        if permit == Permit::AcksOnly {
+            return;
+        }
+        let before = buf.len();
+        self.handshake
+            .write_frames(id, buf, packet.limit, &mut |token| {
+                space.sent.push_token(Token::Crypto(token));
+            });
+        packet.ack_eliciting |= buf.len() > before;
+        if space.probes > 0 && !packet.ack_eliciting {
+            Self::write_ping(packet, buf);
+        }
+    }
+
+    /// 0-RTT and 1-RTT packets.
+    fn fill_data(
+        &mut self,
+        now: Instant,
+        packet: &mut OpenPacket,
+        permit: Permit,
+        buf: &mut Vec<u8>,
+    ) {
+        let limit = packet.limit;
+        let one_rtt = packet.kind == PacketKind::OneRtt;
+        let path = &mut self.paths[0];
+        if one_rtt && path.space.received.has_unacked() {
+            let room = limit.saturating_sub(buf.len());
+            if let Some(largest) = path
+                .space
+                .received
+                .write_ack(now, ACK_DELAY_EXPONENT, room, buf)
+            {
+                path.space.sent.push_token(Token::Ack { largest });
+                path.ack_policy.on_ack_sent();
+            }
+        }
+        if permit == Permit::AcksOnly {
+            if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight == 0 {
+                Self::write_ping(packet, buf);
+            }
+            return;
+        }
+        let before = buf.len();
+        let sent = &mut path.space.sent;
+        if one_rtt {
+            self.handshake
+                .write_frames(SpaceId::Data, buf, limit, &mut |token| {
+                    sent.push_token(Token::Crypto(token));
+                });
+            if self.announcements.is_due() {
+                if self.announcements.handshake_done.write_frames(buf, limit) {
+                    sent.push_token(Token::HandshakeDone);
+                }
+                if let Some(sequence) = self.announcements.ack_frequency.write_frames(buf, limit) {
+                    sent.push_token(Token::AckFrequency { sequence });
+                }
+                if self.announcements.new_token.write_frames(buf, limit) {
+                    sent.push_token(Token::NewToken);
+                }
+            }
+            if path.tuples.active.responses.is_due() {
+                packet.wants_full |= path.tuples.active.responses.write_frames(buf, limit);
+            }
+            path.local_cids.write_frames(buf, limit, &mut |sequence| {
+                sent.push_token(Token::NewConnectionId { sequence });
+            });
+            path.remote_cids.write_frames(buf, limit, &mut |sequence| {
+                sent.push_token(Token::RetireConnectionId { sequence });
+            });
+        }
+        self.streams.write_control_frames(buf, limit, &mut |token| {
+            sent.push_token(Token::Stream(token));
+        });
+        let fresh = buf.len() == packet.payload_offset;
+        self.datagrams.write_frames(buf, limit, fresh);
+        self.fill_streams(packet, buf);
+        packet.ack_eliciting |= buf.len() > before;
+        if !packet.ack_eliciting {
+            let acks_alone = self.paths[0].acks_alone >= ACKS_BEFORE_PING;
+            if self.ping_due || self.paths[0].space.probes > 0 || acks_alone {
+                Self::write_ping(packet, buf);
+            }
+        }
+        if packet.ack_eliciting {
+            self.ping_due = false;
+        }
+    }
+}

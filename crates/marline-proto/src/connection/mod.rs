@@ -1,0 +1,532 @@
+//! One connection: calls the rooms in order, and owns no rule of the protocol.
+//!
+//! | road | file |
+//! | --- | --- |
+//! | in: datagram, packets, frames, rooms | `receive`, `dispatch` |
+//! | out: what next, on which path, in which packet | `transmit`, `plan`, `fill`, `packet` |
+//! | back: acknowledged, lost, return tickets | `recover`, `token` |
+//! | time | `timers`, `idle` |
+//! | handshake and keys | `drive`, `keys`, `early`, `peer` |
+//! | addresses | `path`, `migrate` |
+//! | the end | `close`, `lifecycle` |
+//! | the application | `api`, `events`, `tell` |
+
+mod api;
+mod close;
+mod dice;
+mod dispatch;
+mod drive;
+mod early;
+mod events;
+mod fill;
+mod idle;
+mod keys;
+mod lifecycle;
+mod migrate;
+mod packet;
+mod path;
+mod peer;
+mod plan;
+mod receive;
+mod recover;
+mod tell;
+mod timers;
+mod token;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline_wire::params::{PreferredAddress, TransportParameters};
+use marline_wire::{ConnectionId, Side, StreamId};
+
+pub use events::{ConnectionError, EndpointEvent, Event};
+
+use crate::announce::Announcements;
+use crate::config::{ClientConfig, ConnectionInfo, EndpointConfig, ServerConfig, TransportConfig};
+use crate::congestion::ConnectionKind;
+use crate::crypto;
+use crate::datagrams::Datagrams;
+use crate::handshake::{ConnectError, Handshake};
+use crate::level::SpaceId;
+use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
+use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
+use crate::observe::stats::FrameCounts;
+use crate::observe::{self, Observer};
+use crate::paths::{AmplificationLimit, EcnLedger, LocalCids, RemoteCids, Tuple, Tuples};
+use crate::scheduling::stream::StreamScheduler;
+use crate::spaces::Space;
+use crate::streams::{Streams, StreamsConfig};
+use crate::time::Instant;
+use crate::tuple::FourTuple;
+
+use dice::Dice;
+use early::EarlySpaces;
+use events::Mailbox;
+use idle::Idle;
+use keys::KeyRing;
+use lifecycle::Lifecycle;
+use path::{Path, Recovery};
+use peer::Peer;
+use receive::Deferred;
+use tell::Counters;
+use token::Token;
+
+/// The shortest delay within which we can be asked to acknowledge.
+const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// Our `ack_delay_exponent`: delays are told in units of 8 microseconds.
+const ACK_DELAY_EXPONENT: u8 = 3;
+
+/// A QUIC connection without I/O.
+///
+/// Methods come in four kinds. *Getters* take `&self`. *Inputs* ([`handle_datagram`], [`handle_timeout`]
+/// and what the application asks) change state and never block. *Polls* give outputs one at a time
+/// until `None`: after any input, call [`poll_transmit`], then [`poll_event`] and
+/// [`poll_endpoint_event`] until each is empty, then ask [`poll_timeout`] when to come back. Every
+/// `now` must be at least as late as the one before.
+///
+/// [`handle_datagram`]: Self::handle_datagram
+/// [`handle_timeout`]: Self::handle_timeout
+/// [`poll_transmit`]: Self::poll_transmit
+/// [`poll_event`]: Self::poll_event
+/// [`poll_endpoint_event`]: Self::poll_endpoint_event
+/// [`poll_timeout`]: Self::poll_timeout
+pub struct Connection {
+    side: Side,
+    version: u32,
+    config: Arc<TransportConfig>,
+    endpoint: Arc<EndpointConfig>,
+    client: Option<Box<ClientSide>>,
+    server: Option<Box<ServerSide>>,
+    accept_cleared_fixed_bit: bool,
+
+    lifecycle: Lifecycle,
+    handshake: Handshake,
+    keys: KeyRing,
+    early: EarlySpaces,
+    /// By path ID. Without the multipath extension there is one.
+    paths: Vec<Path>,
+    streams: Streams,
+    scheduler: Box<dyn StreamScheduler>,
+    /// Who the scheduler would let send next.
+    ready: Option<StreamId>,
+    datagrams: Datagrams,
+    announcements: Announcements,
+    mailbox: Mailbox,
+    dice: Dice,
+    idle: Idle,
+    peer: Peer,
+    observer: Option<Box<dyn Observer>>,
+    counters: Counters,
+    frames_received: FrameCounts,
+
+    began: Instant,
+    handshake_deadline: Option<Instant>,
+    handshake_took: Option<Duration>,
+    /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
+    confirmed: bool,
+    original_destination: ConnectionId,
+    /// Our ID during the handshake.
+    handshake_cid: ConnectionId,
+    /// The peer's, once known.
+    peer_handshake_cid: Option<ConnectionId>,
+    retry_source: Option<ConnectionId>,
+    /// The token in our Initial packets.
+    initial_token: Vec<u8>,
+    /// The server's parameters, as remembered for 0-RTT.
+    remembered: Option<Box<TransportParameters>>,
+    deferred: Vec<Deferred>,
+    /// Whether any packet of the peer could be opened.
+    packet_opened: bool,
+    /// Whether the packet being handled has the largest number so far.
+    newest_packet: bool,
+    ping_due: bool,
+    /// The application data packet number to leave out.
+    skip_at: u64,
+    ack_frequency_seen: Option<u64>,
+    tuple_generation: u32,
+    told_state: Option<ConnectionState>,
+}
+
+/// What only clients have.
+struct ClientSide {
+    server_name: String,
+    tokens: Arc<crate::address_tokens::AddressTokens>,
+}
+
+/// What only servers have.
+struct ServerSide {
+    config: Arc<ServerConfig>,
+    /// Seconds since the Unix epoch when the connection began.
+    unix_time_s: u64,
+}
+
+/// What the endpoint found out about a client before it made the connection.
+pub(crate) struct Incoming {
+    pub(crate) tuple: FourTuple,
+    /// Destination of the client's very first Initial packet.
+    pub(crate) original_destination: ConnectionId,
+    /// Destination of this Initial packet, from which its keys derive.
+    pub(crate) destination: ConnectionId,
+    /// The client's ID.
+    pub(crate) source: ConnectionId,
+    /// Our source ID in the Retry packet, if there was one.
+    pub(crate) retry_source: Option<ConnectionId>,
+    /// Whether a token proved the client's address.
+    pub(crate) validated: bool,
+    pub(crate) local_cid: ConnectionId,
+    pub(crate) unix_time_s: u64,
+    pub(crate) seed: u64,
+}
+
+/// What both sides' constructors have found.
+struct Start {
+    side: Side,
+    version: u32,
+    transport: Arc<TransportConfig>,
+    endpoint: Arc<EndpointConfig>,
+    tuple: FourTuple,
+    validated: bool,
+    original_destination: ConnectionId,
+    key_source: ConnectionId,
+    local_cid: ConnectionId,
+    remote_cid: ConnectionId,
+    peer_handshake_cid: Option<ConnectionId>,
+    retry_source: Option<ConnectionId>,
+    params: TransportParameters,
+    handshake: Handshake,
+    dice: Dice,
+    observer: Option<Box<dyn Observer>>,
+}
+
+impl Connection {
+    pub(crate) fn connect(
+        now: Instant,
+        endpoint: Arc<EndpointConfig>,
+        config: &ClientConfig,
+        tuple: FourTuple,
+        server_name: &str,
+        seed: u64,
+    ) -> Result<Self, ConnectError> {
+        let mut dice = Dice::new(seed);
+        let local_cid = dice.connection_id(endpoint.connection_id_len);
+        let original_destination = dice.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
+        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        params.grease = config.transport.grease.then(|| dice.reserved_parameter());
+        let handshake = Handshake::client(&config.tls, server_name, &params)?;
+        let info = ConnectionInfo {
+            side: Side::Client,
+            original_destination,
+            remote: tuple.remote,
+        };
+        let mut connection = Self::new(
+            now,
+            Start {
+                side: Side::Client,
+                version: config.version,
+                transport: Arc::clone(&config.transport),
+                endpoint,
+                tuple,
+                validated: true,
+                original_destination,
+                key_source: original_destination,
+                local_cid,
+                remote_cid: original_destination,
+                peer_handshake_cid: None,
+                retry_source: None,
+                params,
+                handshake,
+                dice,
+                observer: config.observer.as_ref().and_then(|make| make(&info)),
+            },
+        );
+        connection.initial_token = config.tokens.take(server_name).unwrap_or_default();
+        connection.client = Some(Box::new(ClientSide {
+            server_name: server_name.to_owned(),
+            tokens: Arc::clone(&config.tokens),
+        }));
+        // What is remembered of the server can only be refused by ourselves, and was checked.
+        let _ = connection.drive_handshake(now);
+        connection.after_input(now);
+        Ok(connection)
+    }
+
+    pub(crate) fn accept_from(
+        now: Instant,
+        endpoint: Arc<EndpointConfig>,
+        config: &Arc<ServerConfig>,
+        incoming: Incoming,
+    ) -> Result<Self, rustls::Error> {
+        let mut dice = Dice::new(incoming.seed);
+        let local_cid = incoming.local_cid;
+        let preferred = config.preferred_address.map(|address| {
+            let id = dice.connection_id(local_cid.len());
+            (address, id, endpoint.reset_key.token(&id))
+        });
+        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        params.original_destination_connection_id = Some(incoming.original_destination);
+        params.retry_source_connection_id = incoming.retry_source;
+        params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
+        params.disable_active_migration = !config.migration;
+        params.grease = config.transport.grease.then(|| dice.reserved_parameter());
+        params.preferred_address = preferred.map(|(address, connection_id, reset_token)| {
+            let (ipv4, ipv6) = match address {
+                std::net::SocketAddr::V4(address) => (Some(address), None),
+                std::net::SocketAddr::V6(address) => (None, Some(address)),
+            };
+            PreferredAddress {
+                ipv4,
+                ipv6,
+                connection_id,
+                stateless_reset_token: reset_token,
+            }
+        });
+        let handshake = Handshake::server(&config.tls, &params)?;
+        let info = ConnectionInfo {
+            side: Side::Server,
+            original_destination: incoming.original_destination,
+            remote: incoming.tuple.remote,
+        };
+        let mut connection = Self::new(
+            now,
+            Start {
+                side: Side::Server,
+                version: marline_wire::packet::VERSION_1,
+                transport: Arc::clone(&config.transport),
+                endpoint,
+                tuple: incoming.tuple,
+                validated: incoming.validated,
+                original_destination: incoming.original_destination,
+                key_source: incoming.destination,
+                local_cid,
+                remote_cid: incoming.source,
+                peer_handshake_cid: Some(incoming.source),
+                retry_source: incoming.retry_source,
+                params,
+                handshake,
+                dice,
+                observer: config.observer.as_ref().and_then(|make| make(&info)),
+            },
+        );
+        if let Some((_, id, token)) = preferred {
+            connection.paths[0].local_cids.issue_preferred(id, token);
+            connection
+                .mailbox
+                .endpoint
+                .push_back(EndpointEvent::Issued(id));
+        }
+        connection.server = Some(Box::new(ServerSide {
+            config: Arc::clone(config),
+            unix_time_s: incoming.unix_time_s,
+        }));
+        Ok(connection)
+    }
+
+    fn new(now: Instant, start: Start) -> Self {
+        let Start {
+            transport: config,
+            mut dice,
+            ..
+        } = start;
+        let kind = ConnectionKind {
+            peer: start.tuple.remote,
+            server_name: None,
+            resumed: false,
+            max_datagram_size: MIN_DATAGRAM_SIZE.into(),
+        };
+        let mut tuple = Tuple::new(&config, 0, start.tuple);
+        if start.validated {
+            tuple.amplification = AmplificationLimit::validated();
+        }
+        let path = Path {
+            id: 0,
+            space: Space::new(),
+            recovery: Recovery::new(&config, &kind),
+            ack_policy: (config.ack_policy)(),
+            local_cids: LocalCids::new(start.local_cid),
+            remote_cids: RemoteCids::new(start.remote_cid),
+            active_local_cid: start.local_cid,
+            tuples: Tuples::new(tuple),
+            ledgers: [EcnLedger::new(); 3],
+            queue: std::collections::VecDeque::new(),
+            acks_alone: 0,
+        };
+        let skip_at = if config.skip_packet_numbers {
+            dice.next_skip(0)
+        } else {
+            u64::MAX
+        };
+        let mut connection = Self {
+            side: start.side,
+            version: start.version,
+            accept_cleared_fixed_bit: start.endpoint.grease_fixed_bit,
+            endpoint: start.endpoint,
+            client: None,
+            server: None,
+            lifecycle: Lifecycle::new(),
+            handshake: start.handshake,
+            keys: KeyRing {
+                initial: Some(Box::new(crypto::initial_keys(
+                    &start.key_source,
+                    start.side,
+                ))),
+                ..KeyRing::default()
+            },
+            early: EarlySpaces::new(),
+            paths: vec![path],
+            streams: Streams::new(StreamsConfig {
+                side: start.side,
+                receive_window: config.receive_window,
+                stream_receive_window: config.stream_receive_window,
+                max_receive_window: config.max_receive_window,
+                max_stream_receive_window: config.max_stream_receive_window,
+                max_remote_bidi: config.max_concurrent_bidi_streams,
+                max_remote_uni: config.max_concurrent_uni_streams,
+                send_buffer_limit: config.send_buffer,
+            }),
+            scheduler: (config.stream_scheduler)(),
+            ready: None,
+            datagrams: Datagrams::new(config.datagram_receive_buffer, config.datagram_send_buffer),
+            announcements: Announcements::default(),
+            mailbox: Mailbox::default(),
+            dice,
+            idle: Idle::new(config.max_idle_timeout, config.keep_alive),
+            peer: Peer::default(),
+            observer: start.observer,
+            counters: Counters::default(),
+            frames_received: FrameCounts::default(),
+            began: now,
+            handshake_deadline: Some(now + config.handshake_timeout),
+            handshake_took: None,
+            confirmed: false,
+            original_destination: start.original_destination,
+            handshake_cid: start.local_cid,
+            peer_handshake_cid: start.peer_handshake_cid,
+            retry_source: start.retry_source,
+            initial_token: Vec::new(),
+            remembered: None,
+            deferred: Vec::new(),
+            packet_opened: false,
+            newest_packet: false,
+            ping_due: false,
+            skip_at,
+            ack_frequency_seen: None,
+            tuple_generation: 0,
+            told_state: None,
+            config,
+        };
+        connection.tell_start(now, &start.params, start.remote_cid);
+        connection
+    }
+
+    fn tell_start(&mut self, now: Instant, params: &TransportParameters, remote_cid: ConnectionId) {
+        let addresses = self.paths[0].tuples.active.addresses;
+        self.tell(
+            now,
+            &observe::Event::ConnectionStarted(ConnectionStarted {
+                local: Some(addresses.local),
+                remote: addresses.remote,
+                local_cid: self.handshake_cid,
+                remote_cid,
+            }),
+        );
+        let initiator = Initiator::Local;
+        let event = ParametersSet {
+            initiator,
+            tls_cipher: None,
+            parameters: params,
+        };
+        self.tell(now, &observe::Event::ParametersSet(event));
+        self.tell_path(now);
+        self.tell_state(now, ConnectionState::Attempted);
+    }
+
+    /// Brings in order what any input may have changed.
+    fn after_input(&mut self, now: Instant) {
+        if !self.lifecycle.is_open() {
+            return;
+        }
+        self.issue_connection_ids();
+        self.tell_reset_tokens();
+        self.streams.set_rtt(self.paths[0].recovery.rtt.smoothed());
+        self.refresh_ready();
+        self.set_loss_timer(now);
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// Whether the peer need not wait for us to lift its amplification limit (RFC 9002, appendix A.6).
+    fn peer_completed_address_validation(&self) -> bool {
+        self.side.is_server()
+            || self.confirmed
+            || self
+                .early
+                .get(SpaceId::Handshake)
+                .is_some_and(|space| space.sent.largest_acked().is_some())
+    }
+
+    /// The probe timeout of the path, without backoff.
+    fn pto(&self) -> Duration {
+        self.paths[0].recovery.pto(self.peer.max_ack_delay)
+    }
+
+    /// The spaces that exist.
+    fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
+        let early = [SpaceId::Initial, SpaceId::Handshake]
+            .into_iter()
+            .filter_map(|id| Some((id, self.early.get(id)?)));
+        early.chain(self.paths.iter().map(|path| (SpaceId::Data, &path.space)))
+    }
+
+    fn spaces_mut(&mut self) -> impl Iterator<Item = (SpaceId, &mut Space<Token>)> {
+        let data = self
+            .paths
+            .iter_mut()
+            .map(|path| (SpaceId::Data, &mut path.space));
+        self.early.iter_mut().chain(data)
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("side", &self.side)
+            .field("id", &self.original_destination)
+            .field("lifecycle", &self.lifecycle)
+            .field("confirmed", &self.confirmed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What we tell the peer of ourselves, as far as both sides tell it.
+fn local_parameters(
+    config: &TransportConfig,
+    endpoint: &EndpointConfig,
+    source: ConnectionId,
+) -> TransportParameters {
+    TransportParameters {
+        max_idle_timeout: config
+            .max_idle_timeout
+            .map_or(0, |timeout| timeout.as_millis() as u64),
+        initial_max_data: config.receive_window,
+        initial_max_stream_data_bidi_local: config.stream_receive_window,
+        initial_max_stream_data_bidi_remote: config.stream_receive_window,
+        initial_max_stream_data_uni: config.stream_receive_window,
+        initial_max_streams_bidi: config.max_concurrent_bidi_streams,
+        initial_max_streams_uni: config.max_concurrent_uni_streams,
+        ack_delay_exponent: ACK_DELAY_EXPONENT.into(),
+        max_ack_delay: (config.ack_policy)().max_ack_delay().as_millis() as u64,
+        active_connection_id_limit: REMOTE_CIDS as u64,
+        initial_source_connection_id: Some(source),
+        max_datagram_frame_size: config.datagram_receive_buffer.map(|_| u64::from(u16::MAX)),
+        grease_quic_bit: endpoint.grease_fixed_bit,
+        min_ack_delay: Some(MIN_ACK_DELAY.as_micros() as u64),
+        ..TransportParameters::default()
+    }
+}

@@ -1,0 +1,125 @@
+//! The outer layer of a path: one path ID with its number space, recovery and send queue.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use marline_wire::ConnectionId;
+
+use crate::ack::AckPolicy;
+use crate::config::TransportConfig;
+use crate::congestion::{ConnectionKind, Controller, ControllerConfig, Pacer, Phase};
+use crate::paths::{EcnLedger, LocalCids, RemoteCids, Tuples};
+use crate::recovery::{DeliveryRate, LossDetector, RttEstimator};
+use crate::spaces::Space;
+use crate::streams::Segment;
+use crate::time::Instant;
+
+use super::token::Token;
+
+/// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) id: u32,
+    /// The application data space of this path.
+    pub(super) space: Space<Token>,
+    pub(super) recovery: Recovery,
+    pub(super) ack_policy: Box<dyn AckPolicy>,
+    pub(super) local_cids: LocalCids,
+    pub(super) remote_cids: RemoteCids,
+    /// The ID of ours that the peer used last.
+    pub(super) active_local_cid: ConnectionId,
+    pub(super) tuples: Tuples,
+    /// ECN accounts, by number space.
+    pub(super) ledgers: [EcnLedger; 3],
+    /// Segments assigned to this path and not yet in a packet: orders, not bytes.
+    pub(super) queue: VecDeque<Segment>,
+    /// ACK-only packets since the last ack-eliciting one.
+    pub(super) acks_alone: u32,
+}
+
+/// Loss recovery and congestion control of one path (RFC 9002).
+#[derive(Debug)]
+pub(super) struct Recovery {
+    pub(super) rtt: RttEstimator,
+    pub(super) controller: Box<dyn Controller>,
+    pub(super) detector: Box<dyn LossDetector>,
+    pub(super) pacer: Option<Pacer>,
+    pub(super) rate: DeliveryRate,
+    pub(super) in_flight: u64,
+    pub(super) pto_count: u32,
+    /// Whether data, not the window or the pacer, ran out when we last sent.
+    pub(super) app_limited: bool,
+    /// When nothing was in flight any more.
+    pub(super) idle_since: Option<Instant>,
+    /// When the loss detection timer fires.
+    pub(super) timer: Option<Instant>,
+    /// When the pacer lets the next packet go.
+    pub(super) paced_until: Option<Instant>,
+    /// When the first round-trip sample came: losses before say nothing about persistent congestion.
+    pub(super) first_sample_at: Option<Instant>,
+    pub(super) epoch: LossEpoch,
+    pub(super) lost_packets: u64,
+    pub(super) spurious_losses: u64,
+    pub(super) congestion_events: u64,
+    /// The phase last told to observers.
+    pub(super) told_phase: Option<Phase>,
+}
+
+/// The losses that made the controller reduce its window last, to notice when all were spurious.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossEpoch {
+    pub(super) began: Option<Instant>,
+    pub(super) newest_sent_at: Instant,
+    pub(super) unexplained: u64,
+}
+
+impl Recovery {
+    pub(super) fn new(config: &TransportConfig, kind: &ConnectionKind<'_>) -> Self {
+        let controller = config.controller.build(ControllerConfig {
+            initial_window: config.initial_window.window(kind),
+            max_datagram_size: kind.max_datagram_size,
+            slow_start_exit: (config.slow_start_exit)(),
+            backoff: config.backoff,
+        });
+        Self {
+            rtt: RttEstimator::new(config.initial_rtt),
+            controller,
+            detector: (config.loss_detector)(),
+            pacer: config.pacing.then(|| Pacer::new(kind.max_datagram_size)),
+            rate: DeliveryRate::default(),
+            in_flight: 0,
+            pto_count: 0,
+            app_limited: true,
+            idle_since: None,
+            timer: None,
+            paced_until: None,
+            first_sample_at: None,
+            epoch: LossEpoch::default(),
+            lost_packets: 0,
+            spurious_losses: 0,
+            congestion_events: 0,
+            told_phase: None,
+        }
+    }
+
+    /// Whether the window has room for `bytes` more (RFC 9002, section 7).
+    pub(super) fn has_window(&self, bytes: u64) -> bool {
+        self.in_flight + bytes <= self.controller.window()
+    }
+
+    /// The probe timeout without backoff, for a peer that holds back ACKs for `max_ack_delay`.
+    pub(super) fn pto(&self, max_ack_delay: Duration) -> Duration {
+        self.rtt.pto_base() + max_ack_delay
+    }
+}
+
+impl Path {
+    /// The window and everything learnt start anew (RFC 9000, section 9.4).
+    pub(super) fn reset_recovery(&mut self, config: &TransportConfig, kind: &ConnectionKind<'_>) {
+        let in_flight = self.recovery.in_flight;
+        self.recovery = Recovery {
+            in_flight,
+            ..Recovery::new(config, kind)
+        };
+    }
+}

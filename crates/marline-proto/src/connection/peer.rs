@@ -1,0 +1,47 @@
+//! What the peer's transport parameters say, as far as the connection itself heeds them.
+
+use std::time::Duration;
+
+use marline_wire::params::{PreferredAddress, TransportParameters};
+
+/// The peer's settings; defaults until they are known (RFC 9000, section 18.2).
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    pub(super) ack_delay_exponent: u32,
+    pub(super) max_ack_delay: Duration,
+    /// `None` is never.
+    pub(super) max_idle_timeout: Option<Duration>,
+    pub(super) grease_fixed_bit: bool,
+    pub(super) disable_active_migration: bool,
+    /// The shortest delay it can be asked to acknowledge within, if it can be asked.
+    pub(super) min_ack_delay: Option<Duration>,
+    pub(super) preferred_address: Option<PreferredAddress>,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self::from(&TransportParameters::default())
+    }
+}
+
+impl From<&TransportParameters> for Peer {
+    fn from(params: &TransportParameters) -> Self {
+        Self {
+            ack_delay_exponent: params.ack_delay_exponent as u32,
+            max_ack_delay: Duration::from_millis(params.max_ack_delay),
+            max_idle_timeout: (params.max_idle_timeout > 0)
+                .then(|| Duration::from_millis(params.max_idle_timeout)),
+            grease_fixed_bit: params.grease_quic_bit,
+            disable_active_migration: params.disable_active_migration,
+            min_ack_delay: params.min_ack_delay.map(Duration::from_micros),
+            preferred_address: params.preferred_address.clone(),
+        }
+    }
+}
+
+impl Peer {
+    /// The delay that an ACK frame states (RFC 9000, section 19.3).
+    pub(super) fn ack_delay(&self, on_wire: u64) -> Duration {
+        Duration::from_micros(on_wire.saturating_mul(1 << self.ack_delay_exponent.min(20)))
+    }
+}

@@ -1,0 +1,77 @@
+//! Which stream gets the next opportunity, and which path carries it.
+//!
+//! The decision is a value, a [`Segment`](crate::streams::Segment): an order on a path's queue, not
+//! bytes. Bytes are cut when the packet is built, so that a path that dies returns orders only. With
+//! one path the queue is never longer than the packet being built.
+
+use marline_wire::frame::Stream;
+use marline_wire::varint;
+
+use super::Connection;
+use super::packet::OpenPacket;
+use super::token::Token;
+
+/// The least room, in bytes, in which a STREAM frame is begun.
+const MIN_SEGMENT_ROOM: usize = 24;
+
+impl Connection {
+    /// Tells the scheduler which streams became ready or ran dry, and asks it who is next.
+    pub(super) fn refresh_ready(&mut self) {
+        while let Some((id, priority)) = self.streams.poll_ready_change() {
+            match priority {
+                Some(priority) => self.scheduler.activate(id, priority),
+                None => self.scheduler.deactivate(id),
+            }
+        }
+        self.ready = self.scheduler.pick();
+    }
+
+    /// Queues the next segment whose frame fits `room` bytes; `false` if no stream has one.
+    ///
+    /// `may_end_packet` says that a frame may fill the packet to its end, and then needs no length.
+    fn plan_segment(&mut self, room: usize, may_end_packet: bool) -> bool {
+        let Some(id) = self.ready else { return false };
+        let header = Stream::header_size(id, self.streams.next_offset(id), 0, false);
+        let length = if may_end_packet {
+            0
+        } else {
+            varint::size(room as u64)
+        };
+        let Some(data) = room.checked_sub(header + length) else {
+            return false;
+        };
+        let segment = self.streams.take_segment(id, data);
+        if let Some(segment) = segment {
+            self.scheduler.on_sent(id, segment.len as u64);
+            self.paths[0].queue.push_back(segment);
+        }
+        self.refresh_ready();
+        segment.is_some()
+    }
+
+    /// Fills what is left of the packet with STREAM frames.
+    pub(super) fn fill_streams(&mut self, packet: &OpenPacket, buf: &mut Vec<u8>) {
+        // A datagram that may yet be padded must not end in a frame without length.
+        let may_end_packet = self.early.is_empty() && !packet.wants_full;
+        loop {
+            let room = packet.limit.saturating_sub(buf.len());
+            if room < MIN_SEGMENT_ROOM {
+                return;
+            }
+            if self.paths[0].queue.is_empty() && !self.plan_segment(room, may_end_packet) {
+                return;
+            }
+            let Some(segment) = self.paths[0].queue.pop_front() else {
+                return;
+            };
+            let explicit = Stream::header_size(segment.id, segment.offset, segment.len, true);
+            let has_length = explicit + segment.len <= room;
+            if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
+                self.paths[0].space.sent.push_token(Token::Segment(written));
+            }
+            if !has_length {
+                return;
+            }
+        }
+    }
+}

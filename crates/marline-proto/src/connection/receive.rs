@@ -1,0 +1,434 @@
+//! The road in: datagram, packets, frames.
+
+use marline_wire::frame::Frames;
+use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind, bits};
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
+
+use super::Connection;
+use super::events::ConnectionError;
+use crate::ack::{AckDecision, ReceivedView};
+use crate::crypto::{self, KeyChange, OpenError, Unprotected};
+use crate::level::SpaceId;
+use crate::limits::MAX_UNDECRYPTABLE_PACKETS;
+use crate::observe::Event;
+use crate::observe::events::{DropTrigger, Ecn, PacketDropped, PacketKind, PacketReceived};
+use crate::time::Instant;
+use crate::tuple::{EcnCodepoint, FourTuple};
+
+/// How a packet came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) tuple: FourTuple,
+    pub(super) ecn: Option<EcnCodepoint>,
+    /// Length of the whole datagram, in bytes.
+    pub(super) datagram: usize,
+}
+
+/// A packet whose keys are not here yet.
+#[derive(Debug)]
+pub(super) struct Deferred {
+    arrival: Arrival,
+    packet: Box<[u8]>,
+}
+
+/// An opened packet, for those who handle its frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    pub(super) arrival: Arrival,
+    pub(super) space: SpaceId,
+    pub(super) kind: ProtectedKind,
+    pub(super) dcid: ConnectionId,
+    pub(super) number: u64,
+    /// Generation of the 1-RTT keys that opened it.
+    pub(super) generation: u64,
+}
+
+impl Connection {
+    /// Takes a datagram that the endpoint routed here; decrypts it in place.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        datagram: &mut [u8],
+    ) {
+        self.counters.datagrams_received += 1;
+        self.counters.bytes_received += datagram.len() as u64;
+        if !self.lifecycle.is_open() {
+            self.lifecycle.on_datagram();
+            return;
+        }
+        if !self.may_come_from(&tuple) {
+            return;
+        }
+        let arrival = Arrival {
+            tuple,
+            ecn,
+            datagram: datagram.len(),
+        };
+        if let Some(known) = self.paths[0].tuples.find(&tuple) {
+            known.amplification.on_received(datagram.len() as u64);
+        }
+        self.handle_packets(now, arrival, datagram);
+        self.retry_deferred(now);
+        self.after_input(now);
+    }
+
+    /// Splits a datagram into its packets (RFC 9000, section 12.2).
+    fn handle_packets(&mut self, now: Instant, arrival: Arrival, datagram: &mut [u8]) {
+        let cid_len = self.handshake_cid.len();
+        let mut rest = datagram;
+        let mut first: Option<ConnectionId> = None;
+        while !rest.is_empty() && self.lifecycle.is_open() {
+            let header = match packet::parse(rest, cid_len, self.accept_cleared_fixed_bit) {
+                Ok(Packet::Protected(header)) => header,
+                Ok(Packet::VersionNegotiation(offer)) => {
+                    let speaks_ours = offer.versions().any(|version| version == self.version);
+                    let for_us = offer.dcid == &*self.handshake_cid
+                        && offer.scid == &*self.original_destination;
+                    if for_us && !speaks_ours && self.is_untouched_client() {
+                        self.die(now, ConnectionError::VersionMismatch);
+                    }
+                    return;
+                }
+                Ok(Packet::Retry(retry)) => return self.on_retry(&retry),
+                Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
+                    self.tell_dropped(now, PacketKind::Unknown, rest.len(), DropTrigger::Invalid);
+                    return;
+                }
+            };
+            let (packet, tail) = rest.split_at_mut(header.len);
+            rest = tail;
+            if *first.get_or_insert(header.dcid) == header.dcid {
+                self.handle_packet(now, arrival, &header, packet);
+            }
+        }
+    }
+
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        header: &ProtectedHeader,
+        packet: &mut [u8],
+    ) {
+        let kind = packet_kind(header.kind);
+        if !self.may_open(header.kind) {
+            self.defer(now, arrival, header, packet);
+            return;
+        }
+        let reset_token = packet.last_chunk().copied();
+        let size = packet.len();
+        match self.unseal(header, packet) {
+            Ok((unprotected, number, payload, generation, change)) => {
+                let space = space_of(header.kind);
+                let opened = Opened {
+                    arrival,
+                    space,
+                    kind: header.kind,
+                    dcid: header.dcid,
+                    number,
+                    generation,
+                };
+                if self.is_duplicate(space, number) {
+                    self.tell_dropped(now, kind, size, DropTrigger::Duplicate);
+                    return;
+                }
+                if let Some(observer) = &mut self.observer {
+                    let event = PacketReceived {
+                        path: 0,
+                        kind,
+                        number: Some(number),
+                        size,
+                        payload,
+                        ecn: ecn_of(arrival.ecn),
+                        datagram: self.counters.datagrams_received as u32,
+                    };
+                    observer.on_event(now, &Event::PacketReceived(event));
+                }
+                let outcome = unprotected
+                    .check_reserved_bits()
+                    .and_then(|()| self.on_key_change(now, change))
+                    .and_then(|()| self.on_packet(now, &opened, header, payload));
+                if let Err(error) = outcome {
+                    self.fail(now, error);
+                }
+            }
+            Err(OpenError::Fatal(error)) => self.fail(now, error),
+            Err(OpenError::TooShort | OpenError::Unauthentic) => {
+                let is_reset = header.kind == ProtectedKind::Short
+                    && reset_token.is_some_and(|token| self.is_reset_token(&token));
+                if is_reset {
+                    self.die(now, ConnectionError::Reset);
+                } else {
+                    self.tell_dropped(now, kind, size, DropTrigger::DecryptionFailure);
+                }
+            }
+        }
+    }
+
+    /// Whether the keys for packets of this kind exist and may be used by now. A server leaves 1-RTT
+    /// packets alone until the handshake is complete (RFC 9001, section 5.7).
+    fn may_open(&self, kind: ProtectedKind) -> bool {
+        let too_early = kind == ProtectedKind::Short
+            && self.side.is_server()
+            && self.handshake.is_handshaking();
+        self.keys.has_opening(kind)
+            && !too_early
+            && (kind != ProtectedKind::ZeroRtt || self.side.is_server())
+    }
+
+    fn defer(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        header: &ProtectedHeader,
+        packet: &mut [u8],
+    ) {
+        let may_come = match header.kind {
+            ProtectedKind::Initial { .. } => false,
+            ProtectedKind::ZeroRtt => self.side.is_server() && self.handshake.is_handshaking(),
+            ProtectedKind::Handshake => self.keys.initial.is_some(),
+            ProtectedKind::Short => self.handshake.is_handshaking(),
+        };
+        if may_come && self.deferred.len() < MAX_UNDECRYPTABLE_PACKETS {
+            self.deferred.push(Deferred {
+                arrival,
+                packet: packet.into(),
+            });
+        } else {
+            let kind = packet_kind(header.kind);
+            self.tell_dropped(now, kind, packet.len(), DropTrigger::KeyUnavailable);
+        }
+    }
+
+    /// Packets that waited for keys which are here now.
+    fn retry_deferred(&mut self, now: Instant) {
+        let cid_len = self.handshake_cid.len();
+        let mut index = 0;
+        while index < self.deferred.len() {
+            let parsed = packet::parse(&self.deferred[index].packet, cid_len, true);
+            let Ok(Packet::Protected(header)) = parsed else {
+                self.deferred.remove(index);
+                continue;
+            };
+            if self.may_open(header.kind) {
+                let Deferred {
+                    arrival,
+                    mut packet,
+                } = self.deferred.remove(index);
+                self.handle_packet(now, arrival, &header, &mut packet);
+                index = 0;
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Removes protection in place.
+    #[expect(clippy::type_complexity, reason = "used once, taken apart at once")]
+    fn unseal<'a>(
+        &mut self,
+        header: &ProtectedHeader,
+        packet: &'a mut [u8],
+    ) -> Result<(Unprotected, u64, &'a [u8], u64, Option<KeyChange>), OpenError> {
+        let offset = header.number_offset;
+        let largest = match space_of(header.kind) {
+            SpaceId::Data => self.paths[0].space.received.largest(),
+            early => self
+                .early
+                .get(early)
+                .and_then(|space| space.received.largest()),
+        };
+        let number_of = |unprotected: &Unprotected| {
+            packet::expand(largest, unprotected.truncated, unprotected.number_len)
+        };
+        let early = match header.kind {
+            ProtectedKind::Short => {
+                let keys = self.keys.one_rtt.as_mut().ok_or(OpenError::Unauthentic)?;
+                let unprotected = keys.unprotect(packet, offset)?;
+                let number = number_of(&unprotected);
+                let payload_offset = offset + unprotected.number_len;
+                let incoming = crypto::Incoming {
+                    path_id: 0,
+                    number,
+                    largest_received: largest,
+                    first_byte: unprotected.first_byte,
+                    payload_offset,
+                };
+                let opened = keys.open(incoming, packet)?;
+                return Ok((
+                    unprotected,
+                    number,
+                    opened.payload,
+                    opened.generation,
+                    opened.change,
+                ));
+            }
+            ProtectedKind::Initial { .. } => self.keys.initial.as_ref().map(|keys| &keys.remote),
+            ProtectedKind::Handshake => self.keys.handshake.as_ref().map(|keys| &keys.remote),
+            ProtectedKind::ZeroRtt => self.keys.zero_rtt.as_deref(),
+        };
+        let keys = early.ok_or(OpenError::Unauthentic)?;
+        let unprotected = crypto::unprotect(&*keys.header, packet, offset)?;
+        let number = number_of(&unprotected);
+        let payload_offset = offset + unprotected.number_len;
+        let payload = crypto::open(&*keys.packet, 0, number, packet, payload_offset)?;
+        Ok((unprotected, number, payload, 0, None))
+    }
+
+    fn is_duplicate(&self, space: SpaceId, number: u64) -> bool {
+        match space {
+            SpaceId::Data => self.paths[0].space.received.is_duplicate(number),
+            early => self
+                .early
+                .get(early)
+                .is_none_or(|space| space.received.is_duplicate(number)),
+        }
+    }
+
+    /// An authentic packet that was not here before.
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        opened: &Opened,
+        header: &ProtectedHeader,
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        if !self.accept_source(header) {
+            return Ok(());
+        }
+        if payload.is_empty() {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "a packet without frames",
+            ));
+        }
+        self.counters.packets_received += 1;
+        self.packet_opened = true;
+        if opened.space == SpaceId::Handshake && self.side.is_server() {
+            self.paths[0].tuples.active.amplification.on_validated();
+            self.discard_keys(now, SpaceId::Initial);
+        }
+        let (mut ack_eliciting, mut probing) = (false, true);
+        for frame in Frames::new(payload) {
+            let frame = frame?;
+            ack_eliciting |= frame.is_ack_eliciting();
+            probing &= frame.is_probing();
+            self.dispatch(now, opened, &frame)?;
+            if !self.lifecycle.is_open() {
+                return Ok(());
+            }
+        }
+        self.note_received(now, opened, ack_eliciting);
+        if opened.space == SpaceId::Data && !probing {
+            self.follow_peer(now, opened);
+        }
+        self.idle.on_received(now, self.pto() * 3);
+        self.drive_handshake(now)
+    }
+
+    /// Records the packet and decides when to acknowledge it.
+    fn note_received(&mut self, now: Instant, opened: &Opened, ack_eliciting: bool) {
+        let Opened {
+            number, arrival, ..
+        } = *opened;
+        if opened.space != SpaceId::Data {
+            if let Some(space) = self.early.get_mut(opened.space) {
+                space
+                    .received
+                    .on_packet(now, number, ack_eliciting, arrival.ecn);
+                if ack_eliciting {
+                    space.received.acknowledge_by(now);
+                }
+            }
+            return;
+        }
+        let path = &mut self.paths[0];
+        let received = &mut path.space.received;
+        let is_newest = received.largest().is_none_or(|largest| number > largest);
+        self.newest_packet = is_newest;
+        let out_of_order = received.on_packet(now, number, ack_eliciting, arrival.ecn);
+        if !ack_eliciting {
+            return;
+        }
+        let view = ReceivedView {
+            now,
+            number,
+            largest: received.largest_eliciting().unwrap_or(number),
+            largest_acked: received.largest_reported(),
+            smallest_missing: received.smallest_missing(path.ack_policy.reordering_threshold()),
+            unacked: received.unacked(),
+            oldest_unacked_at: received.oldest_unacked_at().unwrap_or(now),
+            total_received: received.total(),
+            out_of_order,
+            ce: arrival.ecn == Some(EcnCodepoint::Ce),
+            min_rtt: path.recovery.rtt.min(),
+        };
+        match path.ack_policy.on_packet(&view) {
+            AckDecision::Now => received.acknowledge_by(now),
+            AckDecision::By(deadline) => received.acknowledge_by(deadline),
+            AckDecision::NotNeeded => {}
+        }
+    }
+
+    fn on_key_change(
+        &mut self,
+        now: Instant,
+        change: Option<KeyChange>,
+    ) -> Result<(), TransportError> {
+        let Some(change) = change else { return Ok(()) };
+        let expiry = now + self.pto() * 3;
+        if let Some(keys) = &mut self.keys.one_rtt {
+            keys.expire_previous_at(expiry);
+        }
+        self.tell_key_update(now, change);
+        Ok(())
+    }
+
+    fn tell_dropped(&mut self, now: Instant, kind: PacketKind, size: usize, trigger: DropTrigger) {
+        self.counters.packets_dropped += 1;
+        if let Some(observer) = &mut self.observer {
+            let event = PacketDropped {
+                path: Some(0),
+                kind,
+                size,
+                trigger,
+            };
+            observer.on_event(now, &Event::PacketDropped(event));
+        }
+    }
+}
+
+/// Whether the first byte of a datagram belongs to a long header.
+pub(crate) fn is_long(datagram: &[u8]) -> bool {
+    datagram
+        .first()
+        .is_some_and(|first| first & bits::LONG_FORM != 0)
+}
+
+fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
+    match codepoint {
+        None => Ecn::NotEct,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
+
+const fn space_of(kind: ProtectedKind) -> SpaceId {
+    match kind {
+        ProtectedKind::Initial { .. } => SpaceId::Initial,
+        ProtectedKind::Handshake => SpaceId::Handshake,
+        ProtectedKind::ZeroRtt | ProtectedKind::Short => SpaceId::Data,
+    }
+}
+
+const fn packet_kind(kind: ProtectedKind) -> PacketKind {
+    match kind {
+        ProtectedKind::Initial { .. } => PacketKind::Initial,
+        ProtectedKind::Handshake => PacketKind::Handshake,
+        ProtectedKind::ZeroRtt => PacketKind::ZeroRtt,
+        ProtectedKind::Short => PacketKind::OneRtt,
+    }
+}

@@ -1,0 +1,531 @@
+//! The road back: from an ACK frame, or the lack of one, to the rooms that wrote the frames
+//! (RFC 9002; appendix A has the same steps).
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use marline_wire::frame::Ack;
+use marline_wire::{ErrorCode, TransportError};
+
+use super::Connection;
+use super::path::Recovery;
+use super::token::{Rooms, Token};
+use crate::level::SpaceId;
+use crate::observe::events::{LossTrigger, PacketLost, SpuriousLoss};
+use crate::observe::{Event, Observer};
+use crate::paths::{EcnLedger, Tuples};
+use crate::recovery::loss::{Cause, PacketView, Spurious, Verdict};
+use crate::recovery::pto;
+use crate::samples::{AckSample, CeSample, LossSample};
+use crate::spaces::{Sent, SentPacket, Settled};
+use crate::time::Instant;
+
+/// What one ACK frame acknowledged for the first time.
+#[derive(Default)]
+struct Newly {
+    bytes: u64,
+    packets: u64,
+    ack_eliciting: bool,
+    ecn_marked: u64,
+    largest: Option<(u64, SentPacket)>,
+}
+
+/// One space and the path that carries it, borrowed apart.
+struct Road<'a> {
+    sent: &'a mut Sent<Token>,
+    loss_time: &'a mut Option<Instant>,
+    recovery: &'a mut Recovery,
+    tuples: &'a mut Tuples,
+    ledger: &'a mut EcnLedger,
+    rooms: Rooms<'a>,
+}
+
+impl Connection {
+    fn road(&mut self, id: SpaceId) -> Option<Road<'_>> {
+        let path = &mut self.paths[0];
+        let space = match id {
+            SpaceId::Data => &mut path.space,
+            early => self.early.get_mut(early)?,
+        };
+        Some(Road {
+            sent: &mut space.sent,
+            loss_time: &mut space.loss_time,
+            recovery: &mut path.recovery,
+            tuples: &mut path.tuples,
+            ledger: &mut path.ledgers[id as usize],
+            rooms: Rooms {
+                received: &mut space.received,
+                handshake: &mut self.handshake,
+                streams: &mut self.streams,
+                local_cids: &mut path.local_cids,
+                remote_cids: &mut path.remote_cids,
+                announcements: &mut self.announcements,
+            },
+        })
+    }
+
+    /// An ACK frame, in a packet that the 1-RTT keys of `generation` opened.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION if it names a packet that was never sent, KEY_UPDATE_ERROR if it shows
+    /// that the peer ignores a key update.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        id: SpaceId,
+        ack: &Ack<'_>,
+        generation: u64,
+    ) -> Result<(), TransportError> {
+        let confirmed = self.is_confirmed();
+        let max_ack_delay = self.peer.max_ack_delay;
+        let ack_delay = match id {
+            SpaceId::Data => self.peer.ack_delay(ack.delay),
+            SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
+        };
+        let mut observer = self.observer.take();
+        let Some(mut road) = self.road(id) else {
+            self.observer = observer;
+            return Ok(());
+        };
+
+        let before = road.sent.largest_acked();
+        let prior_in_flight = road.recovery.in_flight;
+        let mut newly = Newly::default();
+        let mut outcome = Ok(());
+        for range in ack.ranges() {
+            outcome = road.settle(now, id, range, before, &mut newly, &mut observer);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        let Some((largest, packet)) = newly.largest.filter(|_| outcome.is_ok()) else {
+            self.observer = observer;
+            return outcome;
+        };
+
+        let rtt_updated = largest == ack.largest && newly.ack_eliciting;
+        if rtt_updated {
+            let latest = now - packet.sent_at;
+            road.recovery
+                .rtt
+                .update(latest, ack_delay, confirmed, max_ack_delay);
+            road.recovery.first_sample_at.get_or_insert(now);
+        }
+        if before.is_none_or(|before| ack.largest > before) {
+            road.settle_ecn(now, &newly, ack, &packet);
+        }
+        road.detect_lost(now, id, max_ack_delay, &mut observer);
+
+        let rate = road.recovery.rate.finish(road.recovery.rtt.min());
+        let recovery = &mut *road.recovery;
+        let sample = AckSample {
+            bytes: newly.bytes,
+            bytes_in_flight: recovery.in_flight,
+            prior_in_flight,
+            largest_acked: largest,
+            largest_sent: road.sent.next_number() - 1,
+            largest_acked_sent_at: packet.sent_at,
+            rtt: recovery.rtt.view(),
+            rtt_updated,
+            rate,
+            app_limited: recovery.app_limited,
+        };
+        if newly.bytes > 0 {
+            recovery.controller.on_ack(now, &sample);
+        }
+        if recovery.in_flight == 0 {
+            recovery.idle_since.get_or_insert(now);
+        }
+        let horizon = now - pto::period(&sample.rtt, max_ack_delay).saturating_mul(3);
+        road.sent.forget_settled(horizon);
+
+        // A client whose address the server has not validated keeps its backoff (section 6.2.1).
+        if self.peer_completed_address_validation() {
+            self.paths[0].recovery.pto_count = 0;
+        }
+        self.observer = observer;
+        if id == SpaceId::Data
+            && let Some(keys) = &mut self.keys.one_rtt
+        {
+            keys.on_acked(0, largest, generation)?;
+        }
+        self.tell_metrics(now);
+        Ok(())
+    }
+
+    /// Declares lost what the detector says is lost.
+    pub(super) fn detect_lost(&mut self, now: Instant, id: SpaceId) {
+        let max_ack_delay = self.peer.max_ack_delay;
+        let mut observer = self.observer.take();
+        if let Some(mut road) = self.road(id) {
+            road.detect_lost(now, id, max_ack_delay, &mut observer);
+        }
+        self.observer = observer;
+        self.tell_metrics(now);
+    }
+
+    /// When the loss detection timer fires (RFC 9002, appendix A.8).
+    pub(super) fn set_loss_timer(&mut self, now: Instant) {
+        let earliest = self.spaces().filter_map(|(_, space)| space.loss_time).min();
+        let timer = earliest.or_else(|| self.pto_space(now).map(|(at, _)| at));
+        self.paths[0].recovery.timer = timer;
+    }
+
+    /// The space whose probe timeout ends first, and when.
+    fn pto_space(&self, now: Instant) -> Option<(Instant, SpaceId)> {
+        let path = &self.paths[0];
+        if path.tuples.active.amplification.credit() == 0 {
+            return None;
+        }
+        let eliciting = self
+            .spaces()
+            .any(|(_, space)| space.sent.has_ack_eliciting_in_flight());
+        let backoff = |period| pto::backoff(period, path.recovery.pto_count);
+        if !eliciting {
+            if self.peer_completed_address_validation() {
+                return None;
+            }
+            // The server may be blocked by its amplification limit (section 6.2.2.1).
+            let space = match self.keys.handshake {
+                Some(_) => SpaceId::Handshake,
+                None => SpaceId::Initial,
+            };
+            let since = path.recovery.idle_since.unwrap_or(now);
+            return Some((since + backoff(path.recovery.pto(Duration::ZERO)), space));
+        }
+        self.spaces()
+            .filter(|(_, space)| space.sent.has_ack_eliciting_in_flight())
+            .filter(|&(id, _)| id != SpaceId::Data || self.is_confirmed() || self.early.is_empty())
+            .filter_map(|(id, space)| {
+                let delay = match id {
+                    SpaceId::Data => self.peer.max_ack_delay,
+                    SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
+                };
+                Some((
+                    space.last_ack_eliciting? + backoff(path.recovery.pto(delay)),
+                    id,
+                ))
+            })
+            .min()
+    }
+
+    /// The loss detection timer fired (RFC 9002, appendix A.9).
+    pub(super) fn on_loss_timeout(&mut self, now: Instant) {
+        let due = self
+            .spaces()
+            .filter_map(|(id, space)| Some((space.loss_time?, id)))
+            .min();
+        if let Some((_, id)) = due {
+            self.detect_lost(now, id);
+        } else if let Some((_, id)) = self.pto_space(now) {
+            self.paths[0].recovery.pto_count += 1;
+            self.request_probes(id);
+        }
+        self.set_loss_timer(now);
+    }
+
+    /// Has two probes sent from `id`, which repeat what has waited longest (RFC 9002, section 6.2.4).
+    fn request_probes(&mut self, id: SpaceId) {
+        const PROBES: u8 = 2;
+        if let Some(mut road) = self.road(id) {
+            let Road { sent, rooms, .. } = &mut road;
+            sent.oldest_outstanding(|token| rooms.on_lost(token));
+        }
+        // A server may be waiting for handshake packets from the other early space too.
+        for (space_id, space) in self.spaces_mut() {
+            let wanted = space_id == id
+                || (space_id != SpaceId::Data && space.sent.has_ack_eliciting_in_flight());
+            if wanted {
+                space.probes = PROBES;
+            }
+        }
+    }
+
+    /// Has all that a space sent go out again, without blaming the network.
+    pub(super) fn resend_all(&mut self, id: SpaceId) {
+        let Some(mut road) = self.road(id) else {
+            return;
+        };
+        let Road {
+            sent,
+            recovery,
+            rooms,
+            ..
+        } = &mut road;
+        let visit = |_, packet: &SentPacket| {
+            if packet.in_flight {
+                recovery.in_flight -= u64::from(packet.size);
+            }
+        };
+        sent.lose_while(u64::MAX, |_, _| true, visit, |token| rooms.on_lost(token));
+        sent.discard(|_| {});
+    }
+
+    /// Forgets a space whose keys are discarded (RFC 9002, section 6.4).
+    pub(super) fn discard_space(&mut self, id: SpaceId) {
+        let Some(mut space) = self.early.take(id) else {
+            return;
+        };
+        let recovery = &mut self.paths[0].recovery;
+        space.sent.discard(|packet| {
+            if packet.in_flight {
+                recovery.in_flight -= u64::from(packet.size);
+            }
+        });
+        recovery.pto_count = 0;
+        self.handshake.discard(id);
+    }
+}
+
+impl Road<'_> {
+    /// Settles the packets of one range of an ACK frame.
+    fn settle(
+        &mut self,
+        now: Instant,
+        id: SpaceId,
+        range: std::ops::RangeInclusive<u64>,
+        largest_before: Option<u64>,
+        newly: &mut Newly,
+        observer: &mut Option<Box<dyn Observer>>,
+    ) -> Result<(), TransportError> {
+        let Road {
+            sent,
+            recovery,
+            tuples,
+            rooms,
+            ..
+        } = self;
+        let visit = |number: u64, packet: &SentPacket, settled: Settled| {
+            newly.packets += 1;
+            newly.ack_eliciting |= packet.ack_eliciting;
+            if newly.largest.is_none_or(|(largest, _)| number > largest) {
+                newly.largest = Some((number, *packet));
+            }
+            let size = u64::from(packet.size);
+            match settled {
+                Settled::Acked if packet.in_flight => {
+                    recovery.in_flight -= size;
+                    newly.bytes += size;
+                    recovery.rate.on_packet_acked(now, &packet.rate, size);
+                }
+                Settled::Acked => {}
+                Settled::AfterLoss => {
+                    let spurious = Spurious {
+                        packets_after: largest_before.unwrap_or(number).saturating_sub(number),
+                        elapsed: now - packet.sent_at,
+                    };
+                    recovery.on_spurious(now, packet, &spurious);
+                    if let Some(observer) = observer {
+                        let event = SpuriousLoss {
+                            path: 0,
+                            kind: id.packet_kind(),
+                            number,
+                            reordering: spurious.packets_after,
+                            elapsed: spurious.elapsed,
+                        };
+                        observer.on_event(now, &Event::SpuriousLoss(event));
+                    }
+                }
+            }
+            if packet.tuple == tuples.active.generation {
+                newly.ecn_marked += u64::from(packet.ecn);
+                let mtu = &mut tuples.active.mtu;
+                if packet.mtu_probe {
+                    if let Some(size) = mtu.on_probe_acked(number) {
+                        recovery.on_mtu(size);
+                    }
+                } else {
+                    mtu.on_acked(number, packet.size);
+                }
+            }
+        };
+        sent.on_acked(range, visit, |token| rooms.on_acked(token))
+            .map_err(|bad| {
+                let reason = format!("acknowledges packet {}, which was never sent", bad.0);
+                TransportError::new(ErrorCode::PROTOCOL_VIOLATION, reason).in_frame(Ack::TYPE)
+            })
+    }
+
+    fn settle_ecn(&mut self, now: Instant, newly: &Newly, ack: &Ack<'_>, packet: &SentPacket) {
+        let ecn = &mut self.tuples.active.ecn;
+        match ecn.on_ack(self.ledger, newly.ecn_marked, ack.ecn) {
+            Ok(new_ce) if new_ce > 0 => {
+                let sample = CeSample {
+                    sent_at: packet.sent_at,
+                    new_ce,
+                    largest_sent: self.sent.next_number() - 1,
+                };
+                self.recovery.controller.on_ce(now, &sample);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn detect_lost(
+        &mut self,
+        now: Instant,
+        id: SpaceId,
+        max_ack_delay: Duration,
+        observer: &mut Option<Box<dyn Observer>>,
+    ) {
+        *self.loss_time = None;
+        let Some(largest_acked) = self.sent.largest_acked() else {
+            return;
+        };
+        let largest_sent = self.sent.next_number() - 1;
+        let rtt = self.recovery.rtt.view();
+        let persistent_after = pto::persistent_congestion(&rtt, max_ack_delay);
+        let first_sample_at = self.recovery.first_sample_at;
+        let Road {
+            sent,
+            loss_time,
+            recovery,
+            tuples,
+            rooms,
+            ..
+        } = self;
+
+        let cause = Cell::new(Cause::Packet);
+        let detector = &recovery.detector;
+        let judge = |number: u64, packet: &SentPacket| {
+            let view = PacketView {
+                packets_after: largest_acked - number,
+                sent_at: packet.sent_at,
+            };
+            match detector.is_lost(&view, &rtt, now) {
+                Verdict::Lost(why) => {
+                    cause.set(why);
+                    true
+                }
+                Verdict::Until(deadline) => {
+                    **loss_time = Some(deadline);
+                    false
+                }
+                Verdict::Keep => false,
+            }
+        };
+
+        let mut lost: Option<LossSample> = None;
+        let mut run: Option<(u64, Instant)> = None;
+        let mut persistent = false;
+        let mut released = 0;
+        let mut black_hole = false;
+        let visit = |number: u64, packet: &SentPacket| {
+            if packet.in_flight {
+                released += u64::from(packet.size);
+            }
+            if let Some(observer) = observer {
+                let event = PacketLost {
+                    path: 0,
+                    kind: id.packet_kind(),
+                    number,
+                    size: packet.size.into(),
+                    is_mtu_probe: packet.mtu_probe,
+                    trigger: match cause.get() {
+                        Cause::Packet => LossTrigger::ReorderingThreshold,
+                        Cause::Time => LossTrigger::TimeThreshold,
+                    },
+                };
+                observer.on_event(now, &Event::PacketLost(event));
+            }
+            if packet.tuple != tuples.active.generation {
+                return;
+            }
+            if packet.mtu_probe {
+                tuples.active.mtu.on_probe_lost(number);
+                return;
+            }
+            if packet.ecn {
+                tuples.active.ecn.on_lost();
+            }
+            black_hole |= tuples.active.mtu.on_lost(number, packet.size, largest_sent);
+            if !packet.in_flight {
+                return;
+            }
+            // Packets without a gap between them, from one ack-eliciting packet to another.
+            let began = match run {
+                Some((previous, began)) if previous + 1 == number => began,
+                _ => packet.sent_at,
+            };
+            run = Some((number, began));
+            persistent |= packet.ack_eliciting
+                && packet.sent_at - began > persistent_after
+                && first_sample_at.is_some_and(|first| began > first);
+            let sample = lost.get_or_insert(LossSample {
+                bytes: 0,
+                packets: 0,
+                largest_lost: number,
+                latest_sent_at: packet.sent_at,
+                largest_sent,
+                bytes_in_flight: 0,
+                persistent: false,
+            });
+            sample.bytes += u64::from(packet.size);
+            sample.packets += 1;
+            sample.largest_lost = number;
+            sample.latest_sent_at = packet.sent_at;
+        };
+        sent.lose_while(largest_acked, judge, visit, |token| rooms.on_lost(token));
+
+        recovery.in_flight -= released;
+        if black_hole {
+            recovery.on_mtu(tuples.active.mtu.current());
+        }
+        if let Some(mut sample) = lost {
+            sample.bytes_in_flight = recovery.in_flight;
+            sample.persistent = persistent;
+            recovery.on_loss(now, &sample);
+        }
+    }
+}
+
+impl Recovery {
+    fn on_loss(&mut self, now: Instant, sample: &LossSample) {
+        let new_epoch = self
+            .epoch
+            .began
+            .is_none_or(|began| sample.latest_sent_at > began);
+        if new_epoch {
+            self.epoch = super::path::LossEpoch {
+                began: Some(now),
+                newest_sent_at: sample.latest_sent_at,
+                unexplained: sample.packets,
+            };
+        } else {
+            self.epoch.unexplained += sample.packets;
+        }
+        self.lost_packets += sample.packets;
+        self.congestion_events += u64::from(new_epoch);
+        self.detector.on_loss();
+        self.controller.on_loss(now, sample);
+        if sample.persistent {
+            self.rtt.reset_min();
+        }
+    }
+
+    /// A lost packet arrived after all; when all of an epoch have, the reduction was for nothing.
+    fn on_spurious(&mut self, now: Instant, packet: &SentPacket, spurious: &Spurious) {
+        self.spurious_losses += 1;
+        self.detector.on_spurious_loss(spurious, &self.rtt.view());
+        let of_epoch = self
+            .epoch
+            .began
+            .is_some_and(|began| packet.sent_at <= began);
+        if of_epoch && self.epoch.unexplained > 0 {
+            self.epoch.unexplained -= 1;
+            if self.epoch.unexplained == 0 {
+                self.controller
+                    .on_spurious_loss(now, self.epoch.newest_sent_at);
+            }
+        }
+    }
+
+    /// Datagrams have another size.
+    pub(super) fn on_mtu(&mut self, size: u16) {
+        self.controller.on_mtu(size.into());
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_mtu(size.into());
+        }
+    }
+}

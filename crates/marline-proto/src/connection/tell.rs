@@ -1,0 +1,290 @@
+//! What observers and statistics hear.
+
+use marline_wire::frame::AckFrequency;
+
+use super::Connection;
+use super::events::{ConnectionError, Event};
+use crate::congestion::Phase;
+use crate::crypto::KeyChange;
+use crate::level::SpaceId;
+use crate::observe::events::{
+    AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
+    ConnectionState, ConnectionStateUpdated, EcnState, Initiator, KeyDiscarded, KeyKind,
+    KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated, PacketKind,
+    PathAssigned,
+};
+use crate::observe::{self, ConnectionStats, PathStats, stats::UdpStats};
+use crate::paths;
+use crate::time::Instant;
+
+/// Counters of a connection that nobody but statistics reads.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) datagrams_sent: u64,
+    pub(super) bytes_sent: u64,
+    pub(super) datagrams_received: u64,
+    pub(super) bytes_received: u64,
+    pub(super) packets_sent: u64,
+    pub(super) packets_received: u64,
+    pub(super) packets_dropped: u64,
+    pub(super) ptos: u64,
+    pub(super) bytes_lost: u64,
+    pub(super) ecn_ce: u64,
+}
+
+impl SpaceId {
+    /// The kind of packet whose numbers the space counts, as observers see it.
+    pub(super) const fn packet_kind(self) -> PacketKind {
+        match self {
+            Self::Initial => PacketKind::Initial,
+            Self::Handshake => PacketKind::Handshake,
+            Self::Data => PacketKind::OneRtt,
+        }
+    }
+}
+
+const fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::SlowStart => "slow_start",
+        Phase::CongestionAvoidance => "congestion_avoidance",
+        Phase::Recovery => "recovery",
+        Phase::Startup => "startup",
+        Phase::Drain => "drain",
+        Phase::ProbeBw => "probe_bw",
+        Phase::ProbeRtt => "probe_rtt",
+        Phase::ApplicationLimited => "application_limited",
+    }
+}
+
+impl Connection {
+    pub(super) fn tell(&mut self, now: Instant, event: &observe::Event<'_>) {
+        if let Some(observer) = &mut self.observer {
+            observer.on_event(now, event);
+        }
+    }
+
+    pub(super) fn tell_datagram(&mut self, first: bool) {
+        if first {
+            self.mailbox.application.push_back(Event::DatagramReceived);
+        }
+    }
+
+    /// RTT, window and phase, where someone listens.
+    pub(super) fn tell_metrics(&mut self, now: Instant) {
+        let Some(observer) = &mut self.observer else {
+            return;
+        };
+        let recovery = &mut self.paths[0].recovery;
+        let rtt = recovery.rtt.view();
+        let sampled = recovery.rtt.has_sample();
+        let metrics = MetricsUpdated {
+            path: 0,
+            min_rtt: sampled.then_some(rtt.min),
+            smoothed_rtt: rtt.smoothed,
+            latest_rtt: sampled.then_some(rtt.latest),
+            rtt_variance: rtt.variance,
+            pto_count: recovery.pto_count,
+            congestion_window: recovery.controller.window(),
+            bytes_in_flight: recovery.in_flight,
+            packets_in_flight: 0,
+            ssthresh: recovery.controller.ssthresh(),
+            pacing_rate: recovery
+                .pacer
+                .is_some()
+                .then(|| recovery.controller.pacing_rate(&rtt)),
+        };
+        observer.on_event(now, &observe::Event::MetricsUpdated(metrics));
+        let phase = recovery.controller.phase();
+        if recovery.told_phase != Some(phase) {
+            let event = CongestionStateUpdated {
+                path: 0,
+                old: recovery.told_phase.map(phase_name),
+                new: phase_name(phase),
+                trigger: None,
+            };
+            recovery.told_phase = Some(phase);
+            observer.on_event(now, &observe::Event::CongestionStateUpdated(event));
+        }
+    }
+
+    pub(super) fn tell_keys(&mut self, now: Instant, kind: KeyKind, trigger: KeyTrigger) {
+        let phase = self.keys.one_rtt.as_ref().map(|keys| keys.generation());
+        let key_phase = phase.filter(|_| kind == KeyKind::OneRtt);
+        for sender in [self.side, self.side.peer()] {
+            let event = KeyUpdated {
+                sender,
+                kind,
+                key_phase,
+                trigger,
+            };
+            self.tell(now, &observe::Event::KeyUpdated(event));
+        }
+    }
+
+    pub(super) fn tell_key_update(&mut self, now: Instant, change: KeyChange) {
+        let trigger = match change {
+            KeyChange::UpdatedByPeer => KeyTrigger::RemoteUpdate,
+            KeyChange::Followed => KeyTrigger::LocalUpdate,
+        };
+        self.tell_keys(now, KeyKind::OneRtt, trigger);
+    }
+
+    pub(super) fn tell_keys_discarded(&mut self, now: Instant, kind: KeyKind) {
+        for sender in [self.side, self.side.peer()] {
+            let event = KeyDiscarded {
+                sender,
+                kind,
+                key_phase: None,
+                trigger: KeyTrigger::Tls,
+            };
+            self.tell(now, &observe::Event::KeyDiscarded(event));
+        }
+    }
+
+    pub(super) fn tell_state(&mut self, now: Instant, new: ConnectionState) {
+        let old = self.told_state.replace(new);
+        let event = ConnectionStateUpdated { old, new };
+        self.tell(now, &observe::Event::ConnectionStateUpdated(event));
+    }
+
+    pub(super) fn tell_closed(&mut self, now: Instant, error: &ConnectionError) {
+        if self.observer.is_none() {
+            return;
+        }
+        let reason = error.to_string();
+        let (initiator, error, trigger) = match error {
+            ConnectionError::VersionMismatch => (
+                Initiator::Local,
+                ClosedWith::Nothing,
+                CloseTrigger::VersionMismatch,
+            ),
+            ConnectionError::Transport(error) => (
+                Initiator::Local,
+                ClosedWith::Transport(error.code),
+                CloseTrigger::Error,
+            ),
+            ConnectionError::PeerTransport { code, .. } => (
+                Initiator::Remote,
+                ClosedWith::Transport(*code),
+                CloseTrigger::Error,
+            ),
+            ConnectionError::PeerApplication { code, .. } => (
+                Initiator::Remote,
+                ClosedWith::Application(*code),
+                CloseTrigger::Application,
+            ),
+            ConnectionError::LocallyClosed => (
+                Initiator::Local,
+                ClosedWith::Nothing,
+                CloseTrigger::Application,
+            ),
+            ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => (
+                Initiator::Local,
+                ClosedWith::Nothing,
+                CloseTrigger::IdleTimeout,
+            ),
+            ConnectionError::Reset => (
+                Initiator::Remote,
+                ClosedWith::Nothing,
+                CloseTrigger::StatelessReset,
+            ),
+        };
+        let event = ConnectionClosed {
+            initiator,
+            error,
+            reason: &reason,
+            trigger,
+        };
+        self.tell(now, &observe::Event::ConnectionClosed(event));
+    }
+
+    pub(super) fn tell_migration(&mut self, now: Instant, new: MigrationState) {
+        let event = MigrationStateUpdated {
+            path: 0,
+            old: None,
+            new,
+        };
+        self.tell(now, &observe::Event::MigrationStateUpdated(event));
+    }
+
+    pub(super) fn tell_path(&mut self, now: Instant) {
+        let addresses = self.paths[0].tuples.active.addresses;
+        let event = PathAssigned {
+            path: 0,
+            local: Some(addresses.local),
+            remote: Some(addresses.remote),
+        };
+        self.tell(now, &observe::Event::PathAssigned(event));
+    }
+
+    pub(super) fn tell_ack_frequency(&mut self, now: Instant, frame: &AckFrequency) {
+        let event = AckFrequencyUpdated {
+            initiator: Initiator::Remote,
+            ack_eliciting_threshold: frame.ack_eliciting_threshold,
+            requested_max_ack_delay: std::time::Duration::from_micros(
+                frame.requested_max_ack_delay,
+            ),
+            reordering_threshold: frame.reordering_threshold,
+        };
+        self.tell(now, &observe::Event::AckFrequencyUpdated(event));
+    }
+
+    /// What the connection has done so far, and how it stands.
+    pub fn stats(&self) -> ConnectionStats {
+        let counters = &self.counters;
+        let sent = UdpStats {
+            datagrams: counters.datagrams_sent,
+            bytes: counters.bytes_sent,
+        };
+        let received = UdpStats {
+            datagrams: counters.datagrams_received,
+            bytes: counters.bytes_received,
+        };
+        let path = &self.paths[0];
+        let recovery = &path.recovery;
+        let rtt = recovery.rtt.view();
+        let sampled = recovery.rtt.has_sample();
+        let active = &path.tuples.active;
+        let path_stats = PathStats {
+            id: path.id,
+            local: Some(active.addresses.local),
+            remote: active.addresses.remote,
+            udp_sent: sent,
+            udp_received: received,
+            packets_sent: counters.packets_sent,
+            packets_lost: recovery.lost_packets,
+            bytes_lost: counters.bytes_lost,
+            packets_lost_spuriously: recovery.spurious_losses,
+            ptos: counters.ptos,
+            congestion_events: recovery.congestion_events,
+            min_rtt: sampled.then_some(rtt.min),
+            latest_rtt: sampled.then_some(rtt.latest),
+            smoothed_rtt: rtt.smoothed,
+            rtt_variance: rtt.variance,
+            congestion_window: recovery.controller.window(),
+            bytes_in_flight: recovery.in_flight,
+            pacing_rate: recovery
+                .pacer
+                .is_some()
+                .then(|| recovery.controller.pacing_rate(&rtt)),
+            controller: recovery.controller.name(),
+            phase: phase_name(recovery.controller.phase()),
+            ecn: match active.ecn.state() {
+                paths::EcnState::Testing => EcnState::Testing,
+                paths::EcnState::Unknown => EcnState::Unknown,
+                paths::EcnState::Capable => EcnState::Capable,
+                paths::EcnState::Failed => EcnState::Failed,
+            },
+            ecn_ce: counters.ecn_ce,
+            mtu: active.mtu.current(),
+        };
+        ConnectionStats {
+            udp_sent: sent,
+            udp_received: received,
+            frames_received: self.frames_received,
+            packets_dropped: counters.packets_dropped,
+            handshake: self.handshake_took,
+            paths: vec![path_stats],
+        }
+    }
+}

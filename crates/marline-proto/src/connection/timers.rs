@@ -1,0 +1,64 @@
+//! Time passes: every room that waits is asked until when, and told when it is over.
+
+use super::Connection;
+use super::events::{ConnectionError, EndpointEvent};
+use crate::time::Instant;
+
+impl Connection {
+    /// When [`Self::handle_timeout`] is due next. It changes with every other call.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if !self.lifecycle.is_open() {
+            return self.lifecycle.next_timeout();
+        }
+        let path = &self.paths[0];
+        let acks = self
+            .spaces()
+            .filter_map(|(_, space)| space.received.deadline());
+        acks.chain(path.recovery.timer)
+            .chain(path.recovery.paced_until)
+            .chain(self.idle.next_timeout())
+            .chain(self.next_validation_timeout())
+            .chain(
+                self.keys
+                    .one_rtt
+                    .as_ref()
+                    .and_then(|keys| keys.next_timeout()),
+            )
+            .chain(self.handshake_deadline)
+            .min()
+    }
+
+    /// Does what is due at `now`; afterwards [`Self::poll_transmit`] may have something.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if !self.lifecycle.is_open() {
+            if self.lifecycle.on_timeout(now) {
+                self.mailbox.endpoint.push_back(EndpointEvent::Drained);
+            }
+            return;
+        }
+        if self.idle.is_over(now) {
+            return self.die(now, ConnectionError::IdleTimeout);
+        }
+        if self
+            .handshake_deadline
+            .is_some_and(|deadline| deadline <= now)
+        {
+            return self.die(now, ConnectionError::HandshakeTimeout);
+        }
+        if self.idle.take_ping(now) {
+            self.ping_due = true;
+        }
+        if self.paths[0]
+            .recovery
+            .timer
+            .is_some_and(|timer| timer <= now)
+        {
+            self.on_loss_timeout(now);
+        }
+        self.on_validation_timeout(now);
+        if let Some(keys) = &mut self.keys.one_rtt {
+            keys.on_timeout(now);
+        }
+        self.refresh_ready();
+    }
+}

@@ -1,0 +1,283 @@
+//! The road out: datagrams from what the rooms want to say.
+//!
+//! A call fills one batch for one 4-tuple. Order: closing, path probes, then the main road, whose
+//! packets [`super::fill`] fills from the rooms, and last a probe for larger datagrams.
+
+use marline_wire::TransportError;
+
+use super::Connection;
+use super::packet::{Envelope, MIN_ROOM, OpenPacket};
+use crate::crypto::TAG_LEN;
+use crate::level::SpaceId;
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::observe::events::PacketKind;
+use crate::time::Instant;
+use crate::tuple::{EcnCodepoint, FourTuple, Transmit};
+
+/// What may be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Permit {
+    /// Anything.
+    All,
+    /// Only what is not congestion controlled: ACK frames alone.
+    AcksOnly,
+}
+
+impl Connection {
+    /// Appends the next datagrams to `buf`, up to `max_datagrams` of one size for one destination.
+    ///
+    /// Call it after every other call that took `now`, until it returns `None`; clear `buf` in
+    /// between.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        max_datagrams: usize,
+        buf: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        if !self.lifecycle.is_open() {
+            return self.transmit_close(now, buf);
+        }
+        if let Some(transmit) = self.transmit_path_probe(now, buf) {
+            return Some(transmit);
+        }
+        let outcome = self
+            .transmit_batch(now, max_datagrams.max(1), buf)
+            .and_then(|batch| match batch {
+                None => self.transmit_mtu_probe(now, buf),
+                some => Ok(some),
+            });
+        self.set_loss_timer(now);
+        match outcome {
+            Ok(transmit) => transmit,
+            Err(error) => {
+                self.fail(now, error);
+                self.transmit_close(now, buf)
+            }
+        }
+    }
+
+    /// As many datagrams as window, pacer and content allow.
+    fn transmit_batch(
+        &mut self,
+        now: Instant,
+        max_datagrams: usize,
+        buf: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        let start = buf.len();
+        let mtu = self.datagram_size();
+        let ecn = self.config.ecn && self.paths[0].tuples.active.ecn.marks(now);
+        let mut segment_size = None;
+        for _ in 0..max_datagrams {
+            let credit = self.paths[0].tuples.active.amplification.credit();
+            let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
+            if size < MIN_ROOM {
+                break;
+            }
+            let permit = self.permit(now, mtu as u64);
+            let from = buf.len();
+            if !self.write_datagram(now, from + size, ecn, permit, buf)? {
+                self.note_idle_road(permit);
+                break;
+            }
+            let len = buf.len() - from;
+            self.on_datagram_sent(len);
+            segment_size.get_or_insert(len);
+            if len < mtu {
+                break;
+            }
+        }
+        let size = buf.len() - start;
+        Ok((size > 0).then(|| Transmit {
+            tuple: self.paths[0].tuples.active.addresses,
+            ecn: ecn.then_some(EcnCodepoint::Ect0),
+            size,
+            segment_size: segment_size.filter(|&segment| segment < size),
+        }))
+    }
+
+    /// How large datagrams are now. Probes are small: if only large datagrams get lost, they get
+    /// through and show it (RFC 8899, section 4.2).
+    fn datagram_size(&self) -> usize {
+        let size = match self.spaces().any(|(_, space)| space.probes > 0) {
+            true => MIN_DATAGRAM_SIZE,
+            false => self.paths[0].tuples.active.mtu.current(),
+        };
+        size.into()
+    }
+
+    /// What window and pacer allow for a datagram of `bytes` (RFC 9002, sections 7 and 7.7).
+    fn permit(&mut self, now: Instant, bytes: u64) -> Permit {
+        if self.spaces().any(|(_, space)| space.probes > 0) {
+            return Permit::All;
+        }
+        let recovery = &mut self.paths[0].recovery;
+        recovery.paced_until = None;
+        if !recovery.has_window(bytes) {
+            return Permit::AcksOnly;
+        }
+        if let Some(pacer) = &mut recovery.pacer {
+            let rate = recovery.controller.pacing_rate(&recovery.rtt.view());
+            recovery.paced_until = pacer.next_send(now, rate, bytes);
+        }
+        match recovery.paced_until {
+            Some(_) => Permit::AcksOnly,
+            None => Permit::All,
+        }
+    }
+
+    /// Nothing was left to say: does the application or the network hold the road up?
+    fn note_idle_road(&mut self, permit: Permit) {
+        let recovery = &mut self.paths[0].recovery;
+        recovery.app_limited = permit == Permit::All;
+        if recovery.app_limited {
+            recovery.rate.on_app_limited(recovery.in_flight);
+        } else if !self.has_data_output() {
+            self.paths[0].recovery.paced_until = None;
+        }
+    }
+
+    /// One datagram, of one packet or several (RFC 9000, section 12.2); returns whether there is one.
+    fn write_datagram(
+        &mut self,
+        now: Instant,
+        end: usize,
+        ecn: bool,
+        permit: Permit,
+        buf: &mut Vec<u8>,
+    ) -> Result<bool, TransportError> {
+        let start = buf.len();
+        let path = &self.paths[0];
+        let envelope = Envelope {
+            end,
+            ecn,
+            tuple: path.tuples.active.generation,
+            dcid: *path.remote_cids.active(),
+        };
+        let mut open: Option<OpenPacket> = None;
+        let mut must_pad = false;
+        for space in SpaceId::ALL {
+            let Some(kind) = self.sealing_kind(space) else {
+                continue;
+            };
+            if !self.has_output(now, space, permit) {
+                continue;
+            }
+            if end - buf.len() < MIN_ROOM + TAG_LEN {
+                break;
+            }
+            if let Some(done) = open.take() {
+                self.finish_packet(now, done, &envelope, buf);
+                if end - buf.len() < MIN_ROOM {
+                    break;
+                }
+            }
+            let mut packet = self.begin_packet(now, space, kind, &envelope, buf)?;
+            self.fill(now, &mut packet, permit, buf);
+            // An empty packet is kept only to pad what precedes it.
+            if packet.is_empty(buf) && !must_pad {
+                Self::abandon_packet(&packet, buf);
+                continue;
+            }
+            must_pad |=
+                kind == PacketKind::Initial && (self.side.is_client() || packet.ack_eliciting);
+            if packet.is_empty(buf) {
+                Self::pad_packet(&mut packet, start + usize::from(MIN_DATAGRAM_SIZE), buf);
+            }
+            open = Some(packet);
+        }
+        let Some(mut last) = open else {
+            return Ok(buf.len() > start);
+        };
+        if must_pad || last.wants_full {
+            let until = (start + usize::from(MIN_DATAGRAM_SIZE)).min(end);
+            Self::pad_packet(&mut last, until, buf);
+        }
+        self.finish_packet(now, last, &envelope, buf);
+        Ok(true)
+    }
+
+    fn on_datagram_sent(&mut self, len: usize) {
+        self.counters.datagrams_sent += 1;
+        self.counters.bytes_sent += len as u64;
+        self.paths[0]
+            .tuples
+            .active
+            .amplification
+            .on_sent(len as u64);
+    }
+
+    /// A datagram of one packet, to a 4-tuple that may not be the active one; `write` fills it and
+    /// says whether there is anything to send.
+    pub(super) fn transmit_alone(
+        &mut self,
+        now: Instant,
+        (addresses, envelope): (FourTuple, Envelope),
+        pad_to: usize,
+        buf: &mut Vec<u8>,
+        write: impl FnOnce(&mut Self, &mut OpenPacket, &mut Vec<u8>) -> bool,
+    ) -> Result<Option<Transmit>, TransportError> {
+        let Some(kind) = self.sealing_kind(SpaceId::Data) else {
+            return Ok(None);
+        };
+        let start = buf.len();
+        let mut packet = self.begin_packet(now, SpaceId::Data, kind, &envelope, buf)?;
+        if !write(self, &mut packet, buf) {
+            Self::abandon_packet(&packet, buf);
+            return Ok(None);
+        }
+        Self::pad_packet(&mut packet, (start + pad_to).min(envelope.end), buf);
+        self.finish_packet(now, packet, &envelope, buf);
+        let size = buf.len() - start;
+        self.counters.datagrams_sent += 1;
+        self.counters.bytes_sent += size as u64;
+        let ecn = envelope.ecn.then_some(EcnCodepoint::Ect0);
+        Ok(Some(Transmit {
+            tuple: addresses,
+            ecn,
+            size,
+            segment_size: None,
+        }))
+    }
+
+    /// A probe for larger datagrams (RFC 9000, section 14.4).
+    fn transmit_mtu_probe(
+        &mut self,
+        now: Instant,
+        buf: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
+        if !self.is_confirmed() {
+            return Ok(None);
+        }
+        let path = &mut self.paths[0];
+        let active = &mut path.tuples.active;
+        if !self.config.mtu.discover || !active.amplification.is_validated() {
+            return Ok(None);
+        }
+        let Some(size) = active.mtu.poll_probe(now).map(usize::from) else {
+            return Ok(None);
+        };
+        if !path.recovery.has_window(size as u64) {
+            return Ok(None);
+        }
+        let envelope = Envelope {
+            end: buf.len() + size,
+            ecn: false,
+            tuple: active.generation,
+            dcid: *path.remote_cids.active(),
+        };
+        let addresses = active.addresses;
+        let number = path.space.sent.next_number();
+        self.transmit_alone(
+            now,
+            (addresses, envelope),
+            size,
+            buf,
+            |this, packet, buf| {
+                packet.mtu_probe = true;
+                Self::write_ping(packet, buf);
+                this.paths[0].tuples.active.mtu.on_probe_sent(number);
+                true
+            },
+        )
+    }
+}

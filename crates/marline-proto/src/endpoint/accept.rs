@@ -1,0 +1,118 @@
+//! New clients: address validation, refusal, acceptance (RFC 9000, sections 5.2.2 and 8.1).
+
+use std::sync::Arc;
+
+use marline_wire::packet::ProtectedHeader;
+use marline_wire::{ConnectionId, ErrorCode};
+use rand::RngExt;
+
+use super::{Endpoint, Route};
+use crate::config::{RetryPolicy, ServerConfig};
+use crate::connection::{Connection, Incoming};
+use crate::crypto::{Token, TokenError};
+use crate::time::Instant;
+use crate::tuple::{EcnCodepoint, FourTuple};
+
+/// An Initial packet of nobody known.
+pub(super) struct Arrived {
+    pub(super) now: Instant,
+    pub(super) unix_time_s: u64,
+    pub(super) tuple: FourTuple,
+    pub(super) ecn: Option<EcnCodepoint>,
+    pub(super) header: ProtectedHeader,
+}
+
+/// What the token of an Initial packet proves.
+#[derive(Default)]
+struct Proof {
+    validated: bool,
+    /// First destination of the client, and our source ID in the Retry packet.
+    retried: Option<(ConnectionId, ConnectionId)>,
+}
+
+/// The token of a Retry does not hold: the attempt ends.
+struct InvalidToken;
+
+impl Endpoint {
+    pub(super) fn accept(
+        &mut self,
+        arrived: &Arrived,
+        datagram: &mut [u8],
+        reply: &mut Vec<u8>,
+    ) -> Route {
+        let Some(server) = self.server.clone() else {
+            return Route::Drop;
+        };
+        let header = &arrived.header;
+        let Ok(proof) = self.check_token(arrived, header.token(datagram)) else {
+            return self.refuse(header, ErrorCode::INVALID_TOKEN, reply);
+        };
+        // Without a Retry before it, the destination must be one that is hard to guess.
+        if proof.retried.is_none() && header.dcid.len() < 8 {
+            return Route::Drop;
+        }
+        if self.entries.len() >= server.max_connections {
+            return self.refuse(header, ErrorCode::CONNECTION_REFUSED, reply);
+        }
+        if !proof.validated && self.wants_retry(&server) {
+            return self.retry(arrived.unix_time_s, arrived.tuple, header, reply);
+        }
+        let local_cid = self.new_connection_id();
+        let incoming = Incoming {
+            tuple: arrived.tuple,
+            original_destination: proof.retried.map_or(header.dcid, |(original, _)| original),
+            destination: header.dcid,
+            source: header.scid,
+            retry_source: proof.retried.map(|(_, source)| source),
+            validated: proof.validated,
+            local_cid,
+            unix_time_s: arrived.unix_time_s,
+            seed: self.rng.random(),
+        };
+        let endpoint = Arc::clone(&self.config);
+        let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
+        let Ok(mut connection) = accepted else {
+            return self.refuse(header, ErrorCode::INTERNAL_ERROR, reply);
+        };
+        connection.handle_datagram(arrived.now, arrived.tuple, arrived.ecn, datagram);
+        if !connection.has_opened_packet() {
+            return Route::Drop;
+        }
+        let handle = self.insert(Some(header.dcid), local_cid, arrived.tuple.remote, true);
+        self.drain_events(handle, &mut connection);
+        Route::Accepted(handle, Box::new(connection))
+    }
+
+    fn wants_retry(&self, server: &ServerConfig) -> bool {
+        match server.retry {
+            RetryPolicy::Never => false,
+            RetryPolicy::Always => true,
+            RetryPolicy::WhenBusy { handshakes } => self.handshakes >= handshakes,
+        }
+    }
+
+    /// Reads the token of an Initial packet. One of NEW_TOKEN that is no good is as none (RFC 9000,
+    /// section 8.1.3).
+    fn check_token(&mut self, arrived: &Arrived, token: &[u8]) -> Result<Proof, InvalidToken> {
+        if token.is_empty() {
+            return Ok(Proof::default());
+        }
+        let dcid = &arrived.header.dcid;
+        let key = &self.config.token_key;
+        match key.open(token, arrived.tuple.remote, dcid, arrived.unix_time_s) {
+            Ok(Token::Retry {
+                original_dcid,
+                retry_scid,
+            }) => Ok(Proof {
+                validated: true,
+                retried: Some((original_dcid, retry_scid)),
+            }),
+            Ok(Token::NewToken { id, issued }) => Ok(Proof {
+                validated: self.replays.first_use(id, issued),
+                retried: None,
+            }),
+            Err(TokenError::Retry(_)) => Err(InvalidToken),
+            Err(_) => Ok(Proof::default()),
+        }
+    }
+}

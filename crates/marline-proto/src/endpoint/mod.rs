@@ -1,0 +1,214 @@
+//! An endpoint: which connection is a datagram for, and may a new one begin?
+//!
+//! | question | file |
+//! | --- | --- |
+//! | whose datagram is it? | `route` |
+//! | may a new client come in? | `accept` |
+//! | what is answered without a connection? | `stateless` |
+
+mod accept;
+mod route;
+mod stateless;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use marline_wire::ConnectionId;
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use slab::Slab;
+
+use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
+use crate::connection::{Connection, EndpointEvent};
+use crate::crypto::ReplayFilter;
+use crate::handshake::ConnectError;
+use crate::time::Instant;
+use crate::tuple::FourTuple;
+
+use route::Routes;
+use stateless::Budget;
+
+/// Names a connection within its endpoint. Numbers are used again after a connection is drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionHandle(pub usize);
+
+/// What to do with a datagram.
+#[derive(Debug)]
+pub enum Route {
+    /// Hand it to this connection: [`Connection::handle_datagram`].
+    Connection(ConnectionHandle),
+    /// A client has come; the new connection has taken the datagram already.
+    Accepted(ConnectionHandle, Box<Connection>),
+    /// Send the reply back where the datagram came from.
+    Reply,
+    /// Nothing.
+    Drop,
+}
+
+/// What an endpoint keeps of each connection.
+#[derive(Debug)]
+struct Entry {
+    /// The destination of a client's first packets, until the handshake is complete.
+    original_destination: Option<ConnectionId>,
+    ids: Vec<ConnectionId>,
+    reset_tokens: Vec<[u8; 16]>,
+    remote: SocketAddr,
+    handshaking: bool,
+}
+
+/// Routes datagrams to connections, and makes connections; it owns none.
+pub struct Endpoint {
+    config: Arc<EndpointConfig>,
+    server: Option<Arc<ServerConfig>>,
+    entries: Slab<Entry>,
+    routes: Routes,
+    rng: Pcg64Mcg,
+    /// Handshakes under way that clients began.
+    handshakes: usize,
+    replays: ReplayFilter,
+    budget: Budget,
+}
+
+impl Endpoint {
+    /// An endpoint that accepts connections if `server` says how.
+    pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Self {
+        let mut seed = [0; 16];
+        seed.copy_from_slice(&config.rng_seed[..16]);
+        Self {
+            routes: Routes::new(config.connection_id_len),
+            config,
+            server,
+            entries: Slab::new(),
+            rng: Pcg64Mcg::from_seed(seed),
+            handshakes: 0,
+            replays: ReplayFilter::default(),
+            budget: Budget::default(),
+        }
+    }
+
+    /// Changes how connections are accepted from now on; `None` refuses them.
+    pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
+        self.server = server;
+    }
+
+    /// Connections that are not drained.
+    pub fn open_connections(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Begins a connection to `server_name` at the tuple's remote address.
+    ///
+    /// # Errors
+    ///
+    /// If the name is no name, or the TLS configuration does not work.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        config: &ClientConfig,
+        tuple: FourTuple,
+        server_name: &str,
+    ) -> Result<(ConnectionHandle, Connection), ConnectError> {
+        let seed = self.rng.random();
+        let endpoint = Arc::clone(&self.config);
+        let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, seed)?;
+        let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
+        self.drain_events(handle, &mut connection);
+        Ok((handle, connection))
+    }
+
+    /// Takes note of what a connection's [`poll_endpoint_event`](Connection::poll_endpoint_event)
+    /// gave.
+    pub fn on_connection_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
+        let Some(entry) = self.entries.get_mut(handle.0) else {
+            return;
+        };
+        match event {
+            EndpointEvent::Issued(id) => {
+                entry.ids.push(id);
+                self.routes.add(id, handle);
+            }
+            EndpointEvent::Retired(id) => {
+                entry.ids.retain(|known| *known != id);
+                self.routes.remove(&id);
+            }
+            EndpointEvent::ResetTokenAdded(token) => {
+                entry.reset_tokens.push(token);
+                self.routes.add_reset_token(token, handle);
+            }
+            EndpointEvent::ResetTokenRemoved(token) => {
+                entry.reset_tokens.retain(|known| *known != token);
+                self.routes.remove_reset_token(&token);
+            }
+            EndpointEvent::HandshakeDone => {
+                if std::mem::take(&mut entry.handshaking) {
+                    self.handshakes -= 1;
+                }
+                if let Some(id) = entry.original_destination.take() {
+                    self.routes.remove_initial(&id, entry.remote);
+                }
+            }
+            EndpointEvent::Drained => self.forget(handle),
+        }
+    }
+
+    fn insert(
+        &mut self,
+        original_destination: Option<ConnectionId>,
+        id: ConnectionId,
+        remote: SocketAddr,
+        handshaking: bool,
+    ) -> ConnectionHandle {
+        let entry = Entry {
+            original_destination,
+            ids: vec![id],
+            reset_tokens: Vec::new(),
+            remote,
+            handshaking,
+        };
+        let handle = ConnectionHandle(self.entries.insert(entry));
+        self.routes.add(id, handle);
+        if let Some(original) = original_destination {
+            self.routes.add_initial(original, remote, handle);
+        }
+        self.handshakes += usize::from(handshaking);
+        handle
+    }
+
+    fn forget(&mut self, handle: ConnectionHandle) {
+        let Some(entry) = self.entries.try_remove(handle.0) else {
+            return;
+        };
+        self.handshakes -= usize::from(entry.handshaking);
+        entry.ids.iter().for_each(|id| self.routes.remove(id));
+        entry
+            .reset_tokens
+            .iter()
+            .for_each(|token| self.routes.remove_reset_token(token));
+        if let Some(id) = entry.original_destination {
+            self.routes.remove_initial(&id, entry.remote);
+        }
+    }
+
+    /// Takes what a new connection has to tell before anybody else can ask it.
+    fn drain_events(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
+        while let Some(event) = connection.poll_endpoint_event() {
+            self.on_connection_event(handle, event);
+        }
+    }
+
+    fn new_connection_id(&mut self) -> ConnectionId {
+        let mut bytes = [0; marline_wire::id::MAX_CONNECTION_ID_LEN];
+        let len = self.config.connection_id_len.min(bytes.len());
+        self.rng.fill_bytes(&mut bytes[..len]);
+        ConnectionId::new(&bytes[..len]).unwrap_or(ConnectionId::EMPTY)
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("connections", &self.entries.len())
+            .field("handshakes", &self.handshakes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! From the bytes of a datagram to a connection.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use marline_wire::ConnectionId;
+use marline_wire::packet::{self, Packet, ProtectedKind};
+use rustc_hash::FxHashMap;
+
+use super::accept::Arrived;
+use super::{ConnectionHandle, Endpoint, Route};
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::time::Instant;
+use crate::tuple::{EcnCodepoint, FourTuple};
+
+/// The tables of an endpoint.
+#[derive(Debug)]
+pub(super) struct Routes {
+    id_len: usize,
+    /// IDs that we drew ourselves, so that a fast hash cannot be attacked.
+    ids: FxHashMap<ConnectionId, ConnectionHandle>,
+    /// First destinations of clients, which clients choose.
+    initials: HashMap<(ConnectionId, SocketAddr), ConnectionHandle>,
+    /// How a stateless reset for a connection ends. Tokens are secrets of our peers.
+    reset_tokens: HashMap<[u8; 16], ConnectionHandle>,
+}
+
+impl Routes {
+    pub(super) fn new(id_len: usize) -> Self {
+        Self {
+            id_len,
+            ids: FxHashMap::default(),
+            initials: HashMap::new(),
+            reset_tokens: HashMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, id: ConnectionId, handle: ConnectionHandle) {
+        self.ids.insert(id, handle);
+    }
+
+    pub(super) fn remove(&mut self, id: &ConnectionId) {
+        self.ids.remove(id);
+    }
+
+    pub(super) fn add_initial(
+        &mut self,
+        id: ConnectionId,
+        remote: SocketAddr,
+        handle: ConnectionHandle,
+    ) {
+        self.initials.insert((id, remote), handle);
+    }
+
+    pub(super) fn remove_initial(&mut self, id: &ConnectionId, remote: SocketAddr) {
+        self.initials.remove(&(*id, remote));
+    }
+
+    pub(super) fn add_reset_token(&mut self, token: [u8; 16], handle: ConnectionHandle) {
+        self.reset_tokens.insert(token, handle);
+    }
+
+    pub(super) fn remove_reset_token(&mut self, token: &[u8; 16]) {
+        self.reset_tokens.remove(token);
+    }
+
+    #[inline]
+    fn find(&self, destination: &[u8], remote: SocketAddr) -> Option<ConnectionHandle> {
+        let id = ConnectionId::new(destination)?;
+        if id.len() == self.id_len
+            && let Some(handle) = self.ids.get(&id)
+        {
+            return Some(*handle);
+        }
+        if self.initials.is_empty() {
+            return None;
+        }
+        self.initials.get(&(id, remote)).copied()
+    }
+
+    fn find_reset(&self, datagram: &[u8]) -> Option<ConnectionHandle> {
+        self.reset_tokens.get(datagram.last_chunk::<16>()?).copied()
+    }
+}
+
+impl Endpoint {
+    /// Finds whom a datagram is for. Where the answer is [`Route::Reply`], `reply` holds it.
+    ///
+    /// `unix_time_s` is the time in seconds since the Unix epoch, for the age of address tokens.
+    pub fn route(
+        &mut self,
+        now: Instant,
+        unix_time_s: u64,
+        tuple: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        datagram: &mut [u8],
+        reply: &mut Vec<u8>,
+    ) -> Route {
+        reply.clear();
+        let id_len = self.config.connection_id_len;
+        let Some(destination) = packet::destination(datagram, id_len) else {
+            return Route::Drop;
+        };
+        if let Some(handle) = self.routes.find(destination, tuple.remote) {
+            return Route::Connection(handle);
+        }
+        let welcome = self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE);
+        match packet::parse(datagram, id_len, self.config.grease_fixed_bit) {
+            Ok(Packet::Protected(header)) => match header.kind {
+                ProtectedKind::Initial { .. } if welcome => {
+                    let arrived = Arrived {
+                        now,
+                        unix_time_s,
+                        tuple,
+                        ecn,
+                        header,
+                    };
+                    self.accept(&arrived, datagram, reply)
+                }
+                ProtectedKind::Short => match self.routes.find_reset(datagram) {
+                    Some(handle) => Route::Connection(handle),
+                    None => self.reset(now, header.dcid, datagram.len(), reply),
+                },
+                _ => Route::Drop,
+            },
+            Ok(Packet::UnsupportedVersion { dcid, scid, .. }) if welcome => {
+                self.negotiate_version(now, dcid, scid, reply)
+            }
+            // A stateless reset may look like anything.
+            Ok(_) | Err(_) => match self.routes.find_reset(datagram) {
+                Some(handle) => Route::Connection(handle),
+                None => Route::Drop,
+            },
+        }
+    }
+}

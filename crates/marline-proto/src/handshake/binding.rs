@@ -1,0 +1,77 @@
+//! The handshake authenticates the connection IDs that its packets used (RFC 9000, section 7.3).
+
+use marline_wire::params::TransportParameters;
+use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
+
+/// What the peer's parameters must say, from the packets seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpectedIds {
+    /// Which end we are.
+    pub(crate) side: Side,
+    /// Destination of the client's first Initial packet.
+    pub(crate) original_destination: ConnectionId,
+    /// Source of the peer's first Initial packet.
+    pub(crate) initial_source: ConnectionId,
+    /// Source of the Retry packet, if there was one.
+    pub(crate) retry_source: Option<ConnectionId>,
+}
+
+impl ExpectedIds {
+    /// # Errors
+    ///
+    /// TRANSPORT_PARAMETER_ERROR if an ID is missing, or not the one that was seen.
+    pub(crate) fn check(&self, params: &TransportParameters) -> Result<(), TransportError> {
+        let from_server = self.side.is_client();
+        let fits = params.initial_source_connection_id == Some(self.initial_source)
+            && (!from_server
+                || params.original_destination_connection_id == Some(self.original_destination)
+                    && params.retry_source_connection_id == self.retry_source);
+        if fits {
+            Ok(())
+        } else {
+            Err(TransportError::new(
+                ErrorCode::TRANSPORT_PARAMETER_ERROR,
+                "the connection IDs of the parameters are not those of the packets",
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_must_match() {
+        let id = |n: u8| ConnectionId::new(&[n; 8]).unwrap();
+        let expected = ExpectedIds {
+            side: Side::Client,
+            original_destination: id(1),
+            initial_source: id(2),
+            retry_source: Some(id(3)),
+        };
+        let good = TransportParameters {
+            original_destination_connection_id: Some(id(1)),
+            initial_source_connection_id: Some(id(2)),
+            retry_source_connection_id: Some(id(3)),
+            ..TransportParameters::default()
+        };
+        assert!(expected.check(&good).is_ok());
+        for bad in [
+            TransportParameters {
+                original_destination_connection_id: None,
+                ..good.clone()
+            },
+            TransportParameters {
+                initial_source_connection_id: Some(id(9)),
+                ..good.clone()
+            },
+            TransportParameters {
+                retry_source_connection_id: None,
+                ..good
+            },
+        ] {
+            assert!(expected.check(&bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The inner layer of a path: one pair of addresses at a time (RFC 9000, sections 8, 9, 13.4 and 14).
+
+use marline_wire::ConnectionId;
+
+use super::{AmplificationLimit, EcnValidation, MtuDiscovery, Responses, Validation};
+use crate::tuple::FourTuple;
+
+/// A 4-tuple, and what is known about the way between its ends.
+#[derive(Debug)]
+pub(crate) struct Tuple {
+    /// Distinguishes it from earlier 4-tuples of the same path.
+    pub(crate) generation: u32,
+    pub(crate) addresses: FourTuple,
+    /// The peer's connection ID taken for it, with its sequence number; `None` where the path's
+    /// active one serves.
+    pub(crate) cid: Option<(u64, ConnectionId)>,
+    pub(crate) amplification: AmplificationLimit,
+    /// The validation under way, if any.
+    pub(crate) validation: Option<Validation>,
+    pub(crate) responses: Responses,
+    pub(crate) mtu: MtuDiscovery,
+    pub(crate) ecn: EcnValidation,
+}
+
+/// The 4-tuples of one path: the one in use, the one it came from until the new one is validated,
+/// and one that is probed.
+#[derive(Debug)]
+pub(crate) struct Tuples {
+    pub(crate) active: Tuple,
+    /// Where to return if `active` fails validation (RFC 9000, section 9.3.2).
+    pub(crate) previous: Option<Box<Tuple>>,
+    /// Probed on our own account or on the peer's, carrying no data.
+    pub(crate) probed: Option<Box<Tuple>>,
+}
+
+impl Tuples {
+    pub(crate) fn new(active: Tuple) -> Self {
+        Self {
+            active,
+            previous: None,
+            probed: None,
+        }
+    }
+
+    /// The tuple with these addresses.
+    pub(crate) fn find(&mut self, addresses: &FourTuple) -> Option<&mut Tuple> {
+        if self.active.addresses.matches(addresses) {
+            return Some(&mut self.active);
+        }
+        self.previous
+            .as_deref_mut()
+            .into_iter()
+            .chain(self.probed.as_deref_mut())
+            .find(|tuple| tuple.addresses.matches(addresses))
+    }
+
+    /// The tuple of this generation.
+    pub(crate) fn by_generation(&mut self, generation: u32) -> Option<&mut Tuple> {
+        self.all().find(|tuple| tuple.generation == generation)
+    }
+
+    /// Those that are not in use.
+    pub(crate) fn inactive(&mut self) -> impl Iterator<Item = &mut Tuple> {
+        self.previous
+            .as_deref_mut()
+            .into_iter()
+            .chain(self.probed.as_deref_mut())
+    }
+
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Tuple> {
+        std::iter::once(&mut self.active)
+            .chain(self.previous.as_deref_mut())
+            .chain(self.probed.as_deref_mut())
+    }
+}

@@ -1,0 +1,179 @@
+//! Packets that were received: duplicates, and what to acknowledge by when.
+
+use marline_wire::frame::{Ack, EcnCounts};
+
+use crate::buffers::RangeSet;
+use crate::limits::MAX_RECEIVED_RANGES;
+use crate::time::Instant;
+use crate::tuple::EcnCodepoint;
+
+/// The receiving half of a packet number space (RFC 9000, section 13.2).
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    numbers: RangeSet,
+    /// Numbers below were forgotten; whatever comes with one counts as a duplicate.
+    forgotten_below: u64,
+    /// Ranges that end at or below this number are known to the peer and not repeated.
+    report_from: u64,
+    largest: Option<(u64, Instant)>,
+    /// Largest number of an ack-eliciting packet.
+    largest_eliciting: Option<u64>,
+    /// Largest Acknowledged of the ACK frames so far.
+    largest_reported: Option<u64>,
+    ecn: EcnCounts,
+    total: u64,
+    /// Ack-eliciting packets since the last ACK frame, and when the first of them came.
+    unacked: u64,
+    oldest_unacked_at: Option<Instant>,
+    /// When an ACK frame is due at the latest.
+    deadline: Option<Instant>,
+}
+
+impl Received {
+    /// Whether `number` came before, or is too old to tell.
+    pub(crate) fn is_duplicate(&self, number: u64) -> bool {
+        number < self.forgotten_below || self.numbers.contains(number)
+    }
+
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.largest.map(|(number, _)| number)
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The largest number of an ack-eliciting packet.
+    pub(crate) fn largest_eliciting(&self) -> Option<u64> {
+        self.largest_eliciting
+    }
+
+    /// Largest Acknowledged of the ACK frames so far.
+    pub(crate) fn largest_reported(&self) -> Option<u64> {
+        self.largest_reported
+    }
+
+    /// The smallest number that is missing below the largest ack-eliciting one, not more than
+    /// `threshold` below what was reported.
+    pub(crate) fn smallest_missing(&self, threshold: u64) -> Option<u64> {
+        let until = self.largest_eliciting?;
+        let from = self
+            .largest_reported
+            .map_or(0, |reported| reported.saturating_sub(threshold) + 1);
+        if self.numbers.len() == 1 && self.numbers.min().is_some_and(|min| min <= from) {
+            return None;
+        }
+        let from = from.max(self.forgotten_below);
+        (from < until)
+            .then(|| self.numbers.gaps(from..until).next())?
+            .map(|gap| gap.start)
+    }
+
+    /// Ack-eliciting packets since the last ACK frame.
+    pub(crate) fn unacked(&self) -> u64 {
+        self.unacked
+    }
+
+    /// When the oldest packet that waits for an ACK frame came.
+    pub(crate) fn oldest_unacked_at(&self) -> Option<Instant> {
+        self.oldest_unacked_at
+    }
+
+    /// Records a packet that is not a duplicate.
+    ///
+    /// Returns whether it is out of order in the sense of RFC 9000, section 13.2.1: older than an
+    /// ack-eliciting packet that came before, or behind a gap.
+    pub(crate) fn on_packet(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack_eliciting: bool,
+        ecn: Option<EcnCodepoint>,
+    ) -> bool {
+        let expected = self.largest.map_or(number, |(largest, _)| largest + 1);
+        self.numbers.insert(number..number + 1);
+        if self.numbers.len() > MAX_RECEIVED_RANGES {
+            if let Some(oldest) = self.numbers.pop_min() {
+                self.forgotten_below = oldest.end;
+            }
+        }
+        if self.largest.is_none_or(|(largest, _)| number > largest) {
+            self.largest = Some((number, now));
+        }
+        self.report_from = self.report_from.min(number);
+        self.total += 1;
+        match ecn {
+            Some(EcnCodepoint::Ect0) => self.ecn.ect0 += 1,
+            Some(EcnCodepoint::Ect1) => self.ecn.ect1 += 1,
+            Some(EcnCodepoint::Ce) => self.ecn.ce += 1,
+            None => {}
+        }
+        if !ack_eliciting {
+            return false;
+        }
+        let out_of_order = number > expected
+            || self
+                .largest_eliciting
+                .is_some_and(|largest| number < largest);
+        self.largest_eliciting = self.largest_eliciting.max(Some(number));
+        self.unacked += 1;
+        self.oldest_unacked_at.get_or_insert(now);
+        out_of_order
+    }
+
+    /// An ACK frame shall leave by `deadline`.
+    pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
+        self.deadline = Some(
+            self.deadline
+                .map_or(deadline, |earlier| earlier.min(deadline)),
+        );
+    }
+
+    /// When an ACK frame is due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(crate) fn is_ack_due(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Whether an ACK frame would tell the peer of an ack-eliciting packet.
+    pub(crate) fn has_unacked(&self) -> bool {
+        self.unacked > 0
+    }
+
+    /// Appends an ACK frame of at most `room` bytes; returns the largest number it acknowledges.
+    pub(crate) fn write_ack(
+        &mut self,
+        now: Instant,
+        delay_exponent: u8,
+        room: usize,
+        buf: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let (largest, at) = self.largest?;
+        let delay = now.saturating_since(at).as_micros() as u64 >> delay_exponent;
+        let seen = self.ecn.ect0 + self.ecn.ect1 + self.ecn.ce > 0;
+        let from = self.report_from;
+        let ranges = self
+            .numbers
+            .iter()
+            .rev()
+            .take_while(|range| range.end > from);
+        let ranges = ranges.map(|range| range.start..=range.end - 1);
+        if Ack::encode_bounded(ranges, delay, seen.then_some(self.ecn), room, buf) == 0 {
+            return None;
+        }
+        self.largest_reported = Some(largest);
+        self.unacked = 0;
+        self.oldest_unacked_at = None;
+        self.deadline = None;
+        Some(largest)
+    }
+
+    /// The peer has an ACK frame that named `largest`: what lies below need not be repeated
+    /// (RFC 9000, section 13.2.4). The numbers stay known, so that late packets still count.
+    pub(crate) fn on_ack_acked(&mut self, largest: u64) {
+        self.report_from = self.report_from.max(largest);
+    }
+}

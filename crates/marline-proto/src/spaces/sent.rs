@@ -1,0 +1,277 @@
+//! Packets that were sent and not yet settled.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use crate::samples::RateSnapshot;
+use crate::time::Instant;
+
+/// What is remembered of a sent packet (RFC 9002, appendix A.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPacket {
+    pub(crate) sent_at: Instant,
+    /// Bytes on the wire, without UDP and IP headers.
+    pub(crate) size: u16,
+    pub(crate) ack_eliciting: bool,
+    /// Whether it counts towards bytes in flight.
+    pub(crate) in_flight: bool,
+    /// Whether its datagram was marked ECT.
+    pub(crate) ecn: bool,
+    /// Whether it only probes for a larger datagram size (RFC 9000, section 14.4).
+    pub(crate) mtu_probe: bool,
+    /// Which of the path's 4-tuples carried it; losses on an abandoned one say nothing about the next.
+    pub(crate) tuple: u32,
+    /// Delivery counters at the time of sending.
+    pub(crate) rate: RateSnapshot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Never sent: acknowledging it proves that the peer acknowledges blindly.
+    Skipped,
+    Outstanding,
+    Acked,
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    packet: SentPacket,
+    state: State,
+    /// Position of its first token, counted from the first token ever.
+    tokens_from: u64,
+    tokens: u16,
+}
+
+/// How an acknowledgement found a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It was outstanding.
+    Acked,
+    /// It had been declared lost: the loss was spurious.
+    AfterLoss,
+}
+
+/// The peer acknowledged a packet number that was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadAck(pub(crate) u64);
+
+/// Sent packets by number, with the tokens of their frames.
+///
+/// Packets and tokens each stand in one queue, in the order of sending: in steady state nothing is
+/// allocated, and a packet is found by its distance from the front.
+#[derive(Debug)]
+pub(crate) struct Sent<T> {
+    /// Number of the front slot.
+    first: u64,
+    slots: VecDeque<Slot>,
+    tokens: VecDeque<T>,
+    /// Tokens popped off the front so far.
+    tokens_popped: u64,
+    /// Tokens that belong to slots; those behind them belong to the packet being built.
+    tokens_committed: u64,
+    largest_acked: Option<u64>,
+    ack_eliciting_in_flight: u64,
+}
+
+impl<T> Sent<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            first: 0,
+            slots: VecDeque::new(),
+            tokens: VecDeque::new(),
+            tokens_popped: 0,
+            tokens_committed: 0,
+            largest_acked: None,
+            ack_eliciting_in_flight: 0,
+        }
+    }
+
+    /// The number that the next packet takes.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.first + self.slots.len() as u64
+    }
+
+    pub(crate) fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    pub(crate) fn has_ack_eliciting_in_flight(&self) -> bool {
+        self.ack_eliciting_in_flight > 0
+    }
+
+    /// Leaves out the next number (RFC 9000, section 21.4).
+    pub(crate) fn skip(&mut self, now: Instant) {
+        let packet = SentPacket {
+            sent_at: now,
+            size: 0,
+            ack_eliciting: false,
+            in_flight: false,
+            ecn: false,
+            mtu_probe: false,
+            tuple: 0,
+            rate: RateSnapshot::default(),
+        };
+        self.push(packet, State::Skipped);
+    }
+
+    /// Adds a ticket to the packet being built.
+    pub(crate) fn push_token(&mut self, token: T) {
+        self.tokens.push_back(token);
+    }
+
+    /// The packet being built is not sent: its tickets are returned, newest first.
+    pub(crate) fn abandon(&mut self) -> Option<T> {
+        if self.tokens_popped + self.tokens.len() as u64 > self.tokens_committed {
+            self.tokens.pop_back()
+        } else {
+            None
+        }
+    }
+
+    /// The packet being built was sent under [`Self::next_number`]; returns that number.
+    pub(crate) fn commit(&mut self, packet: SentPacket) -> u64 {
+        let number = self.next_number();
+        if packet.ack_eliciting && packet.in_flight {
+            self.ack_eliciting_in_flight += 1;
+        }
+        self.push(packet, State::Outstanding);
+        number
+    }
+
+    fn push(&mut self, packet: SentPacket, state: State) {
+        let tokens_from = self.tokens_committed;
+        self.tokens_committed = self.tokens_popped + self.tokens.len() as u64;
+        let tokens = (self.tokens_committed - tokens_from) as u16;
+        self.slots.push_back(Slot {
+            packet,
+            state,
+            tokens_from,
+            tokens,
+        });
+    }
+
+    /// Settles every outstanding or lost packet with a number in `range`, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAck`] if a number in the range was never used; packets before it are settled.
+    pub(crate) fn on_acked(
+        &mut self,
+        range: RangeInclusive<u64>,
+        mut visit: impl FnMut(u64, &SentPacket, Settled),
+        mut ticket: impl FnMut(&T),
+    ) -> Result<(), BadAck> {
+        let end = *range.end();
+        if end >= self.next_number() {
+            return Err(BadAck(end));
+        }
+        self.largest_acked = self.largest_acked.max(Some(end));
+        if end < self.first {
+            return Ok(());
+        }
+        for number in (*range.start()).max(self.first)..=end {
+            let slot = &mut self.slots[(number - self.first) as usize];
+            let settled = match slot.state {
+                State::Skipped => return Err(BadAck(number)),
+                State::Acked => continue,
+                State::Outstanding => Settled::Acked,
+                State::Lost => Settled::AfterLoss,
+            };
+            slot.state = State::Acked;
+            let packet = slot.packet;
+            if settled == Settled::Acked && packet.ack_eliciting && packet.in_flight {
+                self.ack_eliciting_in_flight -= 1;
+            }
+            let from = (slot.tokens_from - self.tokens_popped) as usize;
+            let until = from + usize::from(slot.tokens);
+            visit(number, &packet, settled);
+            self.tokens.range(from..until).for_each(&mut ticket);
+        }
+        Ok(())
+    }
+
+    /// Declares outstanding packets below `below` lost, from the oldest, as long as `judge` says so.
+    pub(crate) fn lose_while(
+        &mut self,
+        below: u64,
+        mut judge: impl FnMut(u64, &SentPacket) -> bool,
+        mut visit: impl FnMut(u64, &SentPacket),
+        mut ticket: impl FnMut(&T),
+    ) {
+        let count = below
+            .saturating_sub(self.first)
+            .min(self.slots.len() as u64) as usize;
+        for index in 0..count {
+            let slot = &mut self.slots[index];
+            if slot.state != State::Outstanding {
+                continue;
+            }
+            let number = self.first + index as u64;
+            let packet = slot.packet;
+            if !judge(number, &packet) {
+                break;
+            }
+            slot.state = State::Lost;
+            if packet.ack_eliciting && packet.in_flight {
+                self.ack_eliciting_in_flight -= 1;
+            }
+            let from = (slot.tokens_from - self.tokens_popped) as usize;
+            let until = from + usize::from(slot.tokens);
+            visit(number, &packet);
+            self.tokens.range(from..until).for_each(&mut ticket);
+        }
+    }
+
+    /// The tickets of the oldest outstanding ack-eliciting packet, for a probe to carry again.
+    pub(crate) fn oldest_outstanding(&self, mut ticket: impl FnMut(&T)) {
+        let oldest = self
+            .slots
+            .iter()
+            .find(|slot| slot.state == State::Outstanding && slot.packet.ack_eliciting);
+        if let Some(slot) = oldest {
+            let from = (slot.tokens_from - self.tokens_popped) as usize;
+            self.tokens
+                .range(from..from + usize::from(slot.tokens))
+                .for_each(&mut ticket);
+        }
+    }
+
+    /// Forgets settled packets at the front; lost ones only when they were sent before `horizon`, so
+    /// that a late acknowledgement can still reveal a spurious loss.
+    pub(crate) fn forget_settled(&mut self, horizon: Instant) {
+        while let Some(front) = self.slots.front() {
+            match front.state {
+                State::Acked => {}
+                State::Lost if front.packet.sent_at < horizon => {}
+                State::Skipped if self.largest_acked.is_some_and(|acked| acked > self.first) => {}
+                State::Skipped | State::Lost | State::Outstanding => break,
+            }
+            let settled = front.tokens_from + u64::from(front.tokens);
+            self.tokens.drain(..(settled - self.tokens_popped) as usize);
+            self.tokens_popped = settled;
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        if self.slots.is_empty() && self.slots.capacity() > crate::limits::IDLE_QUEUE_CAPACITY {
+            self.slots.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
+            self.tokens.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
+        }
+    }
+
+    /// Forgets every packet, neither acknowledged nor lost; visits those still outstanding.
+    pub(crate) fn discard(&mut self, mut visit: impl FnMut(&SentPacket)) {
+        for slot in self
+            .slots
+            .iter()
+            .filter(|slot| slot.state == State::Outstanding)
+        {
+            visit(&slot.packet);
+        }
+        self.first = self.next_number();
+        self.tokens_popped = self.tokens_committed;
+        self.tokens.clear();
+        self.slots.clear();
+        self.ack_eliciting_in_flight = 0;
+    }
+}

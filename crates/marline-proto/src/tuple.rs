@@ -1,0 +1,54 @@
+//! The two ends of a network path, and what a datagram's IP header says beside them.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Local and remote address of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FourTuple {
+    /// Our end; an unspecified IP address means that the socket does not tell.
+    pub local: SocketAddr,
+    /// The peer's end.
+    pub remote: SocketAddr,
+}
+
+impl FourTuple {
+    /// Whether both name one path, where an unspecified local IP address stands for any.
+    pub fn matches(&self, other: &Self) -> bool {
+        self.remote == other.remote
+            && self.local.port() == other.local.port()
+            && (self.local.ip() == other.local.ip()
+                || self.local.ip().is_unspecified()
+                || other.local.ip().is_unspecified())
+    }
+}
+
+impl fmt::Display for FourTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.local, self.remote)
+    }
+}
+
+/// The two ECN bits of an IP header that carries ECN (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnCodepoint {
+    /// ECN-capable transport, codepoint 1 (L4S).
+    Ect1 = 0b01,
+    /// ECN-capable transport, codepoint 0.
+    Ect0 = 0b10,
+    /// Congestion experienced.
+    Ce = 0b11,
+}
+
+/// A datagram, or several of one size for one path, ready to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where from and where to.
+    pub tuple: FourTuple,
+    /// What to mark the datagrams with.
+    pub ecn: Option<EcnCodepoint>,
+    /// Bytes that were appended to the buffer.
+    pub size: usize,
+    /// Size in bytes of every datagram but the last, if there are several (generic segmentation offload).
+    pub segment_size: Option<usize>,
+}
