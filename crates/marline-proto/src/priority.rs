@@ -151,6 +151,10 @@ impl<'a> Cursor<'a> {
 
     fn item(&mut self) -> Result<(), InvalidPriority> {
         if !self.eat(b'"') {
+            let starts = |c: char| c.is_ascii_alphanumeric() || "-*:?@%".contains(c);
+            if !self.0.starts_with(starts) {
+                return Err(InvalidPriority);
+            }
             self.take(|c| c.is_ascii_graphic() && !",;()\"".contains(c))?;
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! When to acknowledge (RFC 9000, section 13.2).
 
 mod as_asked;
+pub mod conformance;
 mod decimation;
 mod every_n;
 
@@ -90,3 +91,6 @@ pub trait AckPolicy: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests;

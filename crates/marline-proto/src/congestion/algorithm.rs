@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Controller, Cubic, MINIMUM_WINDOW_PACKETS, NewReno};
+use super::{Bbr, Controller, Cubic, NewReno};
 
 /// What a new controller needs to know.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct ControllerConfig {
     /// What is left of the window after a loss, above 0 and below 1; `None` is the algorithm's own
     /// (NewReno 0.5, CUBIC 0.7). BBR does not use it.
     pub backoff: Option<f64>,
+    /// Any number, different for each path: where BBR begins its cycle of probing.
+    pub seed: u64,
 }
 
 impl ControllerConfig {
@@ -28,12 +30,8 @@ impl ControllerConfig {
             max_datagram_size,
             slow_start_exit: Box::new(HybridSlowStart::default()),
             backoff: None,
+            seed: 0,
         }
-    }
-
-    /// The smallest window, in bytes.
-    pub fn minimum_window(&self) -> u64 {
-        MINIMUM_WINDOW_PACKETS * self.max_datagram_size
     }
 }
 
@@ -74,7 +72,7 @@ impl ControllerFactory for Algorithm {
         match self {
             Self::NewReno => Box::new(NewReno::new(config)),
             Self::Cubic => Box::new(Cubic::new(config)),
-            Self::Bbr => Box::new(NewReno::new(config)),
+            Self::Bbr => Box::new(Bbr::new(&config)),
         }
     }
 }

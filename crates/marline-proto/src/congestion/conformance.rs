@@ -1,1 +1,409 @@
 //! What every controller must keep, whatever happens to it.
+//!
+//! A controller of your own joins with one line in a test:
+//!
+//! ```
+//! use marline_proto::congestion::{NewReno, conformance};
+//!
+//! conformance::conformance(|config| Box::new(NewReno::new(config)));
+//! ```
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg32;
+
+use super::slow_start::NoExit;
+use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS};
+use crate::Instant;
+use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
+
+const MTU: u64 = 1200;
+const RTT: Duration = Duration::from_millis(40);
+/// What the path carries in a round trip, in bytes.
+const CAPACITY: u64 = 500 * MTU;
+const SEQUENCES: u64 = 64;
+const STEPS: usize = 400;
+
+/// Runs every check on the controllers that `make` makes.
+///
+/// # Panics
+///
+/// If a controller breaks a rule; the message says which.
+pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
+    grows_in_slow_start(&make);
+    stays_while_app_limited(&make);
+    reduces_once_per_flight(&make);
+    recovers_from_loss(&make);
+    collapses_on_persistent_congestion(&make);
+    obeys_a_coordinator(&make);
+    survives_anything(&make);
+}
+
+type Make<'a> = &'a dyn Fn(ControllerConfig) -> Box<dyn Controller>;
+
+/// A controller on a path without queue: whatever leaves is acknowledged `RTT` later.
+struct Path {
+    controller: Box<dyn Controller>,
+    now: Instant,
+    next: u64,
+    delivered: u64,
+}
+
+impl Path {
+    fn new(make: Make<'_>) -> Self {
+        let controller = make(ControllerConfig {
+            slow_start_exit: Box::new(NoExit),
+            ..ControllerConfig::new(MTU)
+        });
+        assert!(!controller.name().is_empty(), "a controller has a name");
+        Self {
+            controller,
+            now: Instant::EPOCH + RTT,
+            next: 0,
+            delivered: 0,
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.controller.window()
+    }
+
+    /// Sends `bytes`, full datagrams all, and acknowledges them two by two a round trip later.
+    fn round(&mut self, bytes: u64, app_limited: bool) {
+        let packets = (bytes / MTU).max(1);
+        let (sent_at, prior_delivered) = (self.now, self.delivered);
+        for packet in 1..=packets {
+            self.controller.on_sent(
+                sent_at,
+                &SentSample {
+                    packet_number: self.next,
+                    bytes: MTU,
+                    bytes_in_flight: packet * MTU,
+                    app_limited,
+                },
+            );
+            self.next += 1;
+        }
+        self.now += RTT;
+        let mut in_flight = packets * MTU;
+        while in_flight > 0 {
+            let acked = in_flight.min(2 * MTU);
+            self.delivered += acked;
+            let prior_in_flight = in_flight;
+            in_flight -= acked;
+            let ack = AckSample {
+                bytes: acked,
+                bytes_in_flight: in_flight,
+                prior_in_flight,
+                largest_acked: self.next - 1 - in_flight / MTU,
+                largest_sent: self.next - 1,
+                largest_acked_sent_at: sent_at,
+                rtt: rtt_of(RTT),
+                rtt_updated: true,
+                rate: Some(RateSample {
+                    delivered: self.delivered - prior_delivered,
+                    interval: RTT,
+                    prior_delivered,
+                    delivered_total: self.delivered,
+                    app_limited,
+                }),
+                app_limited,
+            };
+            self.controller.on_ack(self.now, &ack);
+        }
+        self.now += Duration::from_micros(1);
+    }
+
+    /// Uses the window up for `rounds` round trips, as far as the path carries it.
+    fn fill(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            self.round(self.window().min(CAPACITY), false);
+        }
+    }
+
+    fn lose(&mut self, latest_sent_at: Instant, persistent: bool) {
+        self.controller.on_loss(
+            self.now,
+            &LossSample {
+                bytes: MTU,
+                packets: 1,
+                largest_lost: self.next.saturating_sub(1),
+                latest_sent_at,
+                largest_sent: self.next.saturating_sub(1),
+                bytes_in_flight: self.window().saturating_sub(MTU),
+                persistent,
+            },
+        );
+    }
+}
+
+fn rtt_of(rtt: Duration) -> RttView {
+    RttView {
+        latest: rtt,
+        smoothed: rtt,
+        min: rtt,
+        variance: rtt / 8,
+    }
+}
+
+fn grows_in_slow_start(make: Make<'_>) {
+    let mut path = Path::new(make);
+    let initial = path.window();
+    assert!(
+        path.controller.in_slow_start(),
+        "a controller begins in slow start"
+    );
+    path.fill(3);
+    let grown = path.window();
+    assert!(
+        grown >= 4 * initial,
+        "slow start grows: {initial} to {grown} bytes in three rounds"
+    );
+}
+
+fn stays_while_app_limited(make: Make<'_>) {
+    let mut path = Path::new(make);
+    let initial = path.window();
+    for _ in 0..20 {
+        path.round(2 * MTU, true);
+    }
+    let after = path.window();
+    assert!(
+        after <= initial,
+        "a window that is not used does not grow: {initial} to {after} bytes"
+    );
+}
+
+fn reduces_once_per_flight(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(4);
+    let before = path.window();
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    let once = path.window();
+    assert!(
+        once < before,
+        "a loss reduces the window: {before} to {once}"
+    );
+    for _ in 0..5 {
+        path.now += Duration::from_millis(1);
+        path.lose(sent_at, false);
+    }
+    path.controller.on_ce(
+        path.now,
+        &CeSample {
+            sent_at,
+            new_ce: 1,
+            largest_sent: path.next,
+        },
+    );
+    let again = path.window();
+    assert_eq!(again, once, "losses of one flight reduce the window once");
+}
+
+fn recovers_from_loss(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(4);
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    let reduced = path.window();
+    path.now += Duration::from_millis(1);
+    path.fill(100);
+    let later = path.window();
+    assert!(
+        later > reduced,
+        "the window grows again after recovery: {reduced} to {later} bytes"
+    );
+}
+
+fn collapses_on_persistent_congestion(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(4);
+    let sent_at = path.now;
+    path.now += 10 * RTT;
+    path.lose(sent_at, true);
+    let left = path.window();
+    assert!(
+        left <= 2 * MINIMUM_WINDOW_PACKETS * MTU,
+        "persistent congestion collapses the window: {left} bytes are left"
+    );
+    path.now += Duration::from_millis(1);
+    path.lose(sent_at, false);
+    path.fill(3);
+    assert!(
+        path.window() >= 2 * left,
+        "a collapsed window grows again, whatever the old flight still loses"
+    );
+}
+
+fn obeys_a_coordinator(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(2);
+    path.controller.exit_slow_start();
+    assert!(!path.controller.in_slow_start(), "slow start can be ended");
+    path.controller.enter_slow_start();
+    assert!(path.controller.in_slow_start(), "slow start can be entered");
+    for packets in [100, 10, 1000] {
+        path.controller.set_window(packets * MTU);
+        assert_eq!(path.window(), packets * MTU, "the window can be set");
+    }
+    path.controller.set_window(0);
+    assert!(
+        path.window() >= MINIMUM_WINDOW_PACKETS * MTU,
+        "not below the minimum window"
+    );
+    path.controller.set_window(u64::MAX);
+    assert!(path.window() <= MAXIMUM_WINDOW, "not above the maximum");
+
+    // Back in slow start, the flight that was reduced for does not count again.
+    path.controller.set_window(100 * MTU);
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    path.controller.enter_slow_start();
+    path.controller.set_window(100 * MTU);
+    path.lose(sent_at, false);
+    assert_eq!(
+        path.window(),
+        100 * MTU,
+        "losses of an old flight do not undo what a coordinator set"
+    );
+    assert!(path.controller.in_slow_start());
+}
+
+/// Random calls with random numbers, sensible and absurd, on two controllers that must agree.
+fn survives_anything(make: Make<'_>) {
+    for seed in 0..SEQUENCES {
+        let mut rng = Pcg32::seed_from_u64(seed);
+        let mut pair = [Path::new(make).controller, Path::new(make).controller];
+        let mut mtu = MTU;
+        let mut now = Instant::EPOCH;
+        for _ in 0..STEPS {
+            now += Duration::from_nanos(magnitude(&mut rng) % 20_000_000_000);
+            let call = Call::random(&mut rng, now, &mut mtu);
+            for controller in &mut pair {
+                call.make(controller.as_mut(), now);
+                check(controller.as_ref(), mtu, &call, seed);
+            }
+            let [a, b] = &pair;
+            assert_eq!(
+                (a.window(), a.phase()),
+                (b.window(), b.phase()),
+                "equal calls give equal windows (seed {seed})"
+            );
+        }
+    }
+}
+
+fn check(controller: &dyn Controller, mtu: u64, call: &Call, seed: u64) {
+    let window = controller.window();
+    assert!(
+        (MINIMUM_WINDOW_PACKETS * mtu..=MAXIMUM_WINDOW).contains(&window),
+        "window of {window} bytes after {call:?} (seed {seed})"
+    );
+    assert!(controller.send_quantum() >= mtu, "no burst (seed {seed})");
+    for rtt in [Duration::ZERO, RTT, Duration::from_secs(1 << 40)] {
+        assert!(
+            controller.pacing_rate(&rtt_of(rtt)) > 0,
+            "never stops pacing (seed {seed})"
+        );
+    }
+}
+
+#[derive(Debug)]
+enum Call {
+    Sent(SentSample),
+    Ack(AckSample),
+    Loss(LossSample),
+    Ce(CeSample),
+    Spurious(Instant),
+    Idle(Duration),
+    Mtu(u64),
+    Window(u64),
+    Bandwidth(u64),
+    EnterSlowStart,
+    ExitSlowStart,
+}
+
+/// A number whose size is random: from 0 to 2^62.
+fn magnitude(rng: &mut Pcg32) -> u64 {
+    rng.random::<u64>() >> rng.random_range(2..64_u32)
+}
+
+impl Call {
+    fn random(rng: &mut Pcg32, now: Instant, mtu: &mut u64) -> Self {
+        let bytes = magnitude(rng);
+        let number = magnitude(rng);
+        let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
+        let rtt = Duration::from_nanos(magnitude(rng));
+        match rng.random_range(0..20_u32) {
+            0..4 => Self::Sent(SentSample {
+                packet_number: number,
+                bytes,
+                bytes_in_flight: magnitude(rng),
+                app_limited: rng.random(),
+            }),
+            4..10 => Self::Ack(AckSample {
+                bytes,
+                bytes_in_flight: magnitude(rng),
+                prior_in_flight: magnitude(rng),
+                largest_acked: number,
+                largest_sent: number.saturating_add(magnitude(rng)),
+                largest_acked_sent_at: sent_at,
+                rtt: rtt_of(rtt),
+                rtt_updated: rng.random(),
+                rate: rng.random::<bool>().then(|| RateSample {
+                    delivered: bytes,
+                    interval: rtt,
+                    prior_delivered: magnitude(rng),
+                    delivered_total: magnitude(rng),
+                    app_limited: rng.random(),
+                }),
+                app_limited: rng.random(),
+            }),
+            10..13 => Self::Loss(LossSample {
+                bytes,
+                packets: number,
+                largest_lost: number,
+                latest_sent_at: sent_at,
+                largest_sent: magnitude(rng),
+                bytes_in_flight: magnitude(rng),
+                persistent: rng.random_range(0..8_u32) == 0,
+            }),
+            13 => Self::Ce(CeSample {
+                sent_at,
+                new_ce: number,
+                largest_sent: number,
+            }),
+            14 => Self::Spurious(sent_at),
+            15 => Self::Idle(rtt),
+            16 => {
+                *mtu = rng.random_range(1200..=65_527);
+                Self::Mtu(*mtu)
+            }
+            17 => Self::Window(bytes),
+            18 => Self::Bandwidth(bytes),
+            _ if rng.random() => Self::EnterSlowStart,
+            _ => Self::ExitSlowStart,
+        }
+    }
+
+    fn make(&self, controller: &mut dyn Controller, now: Instant) {
+        match self {
+            Self::Sent(sent) => controller.on_sent(now, sent),
+            Self::Ack(ack) => controller.on_ack(now, ack),
+            Self::Loss(loss) => controller.on_loss(now, loss),
+            Self::Ce(ce) => controller.on_ce(now, ce),
+            Self::Spurious(sent_at) => controller.on_spurious_loss(now, *sent_at),
+            Self::Idle(idle) => controller.on_idle(now, *idle),
+            Self::Mtu(mtu) => controller.on_mtu(*mtu),
+            Self::Window(bytes) => controller.set_window(*bytes),
+            Self::Bandwidth(rate) => controller.set_bandwidth(*rate),
+            Self::EnterSlowStart => controller.enter_slow_start(),
+            Self::ExitSlowStart => controller.exit_slow_start(),
+        }
+    }
+}

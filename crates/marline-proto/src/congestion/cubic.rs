@@ -171,7 +171,7 @@ impl Controller for Cubic {
     fn on_loss(&mut self, now: Instant, loss: &LossSample) {
         self.on_congestion(now, loss.latest_sent_at);
         if loss.persistent {
-            self.window.collapse();
+            self.window.collapse(now);
             // The plateau says nothing about the path any more (RFC 9438, section 4.8).
             self.curve = Curve::default();
         }

@@ -5,6 +5,7 @@
 //! that runs [`conformance`] on it.
 
 mod algorithm;
+mod bbr;
 pub mod conformance;
 mod cubic;
 mod initial_window;
@@ -17,6 +18,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgorithm};
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
 pub use new_reno::NewReno;
@@ -121,3 +123,6 @@ pub trait Controller: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests;

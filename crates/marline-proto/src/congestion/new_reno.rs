@@ -54,7 +54,7 @@ impl Controller for NewReno {
     fn on_loss(&mut self, now: Instant, loss: &LossSample) {
         self.on_congestion(now, loss.latest_sent_at);
         if loss.persistent {
-            self.window.collapse();
+            self.window.collapse(now);
         }
     }
 
@@ -113,3 +113,6 @@ impl Controller for NewReno {
         "newreno"
     }
 }
+
+#[cfg(test)]
+mod tests;

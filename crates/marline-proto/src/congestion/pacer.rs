@@ -45,6 +45,8 @@ impl Pacer {
             return None;
         }
         let capacity = cost(rate, self.burst_bytes).max(BURST_NANOS);
+        // Empty is the least it can be, at the rate that holds now.
+        self.full_at = self.full_at.min(now + Duration::from_nanos(capacity));
         let missing = capacity - cost(rate, bytes).min(capacity);
         let allowed_at = self.full_at - Duration::from_nanos(missing);
         (allowed_at > now).then_some(allowed_at)

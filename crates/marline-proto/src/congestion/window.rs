@@ -123,7 +123,7 @@ impl Window {
     /// Multiplies the window by `factor` and ends slow start there.
     pub(super) fn reduce(&mut self, factor: f64) {
         self.undo = Some((self.bytes, self.ssthresh));
-        self.put((self.bytes as f64 * factor) as u64);
+        self.put((self.bytes as f64 * factor).round() as u64);
         self.ssthresh = self.bytes;
     }
 
@@ -148,10 +148,13 @@ impl Window {
     }
 
     /// Persistent congestion: starts over from the minimum window (RFC 9002, section 7.6.2).
-    pub(super) fn collapse(&mut self) {
+    ///
+    /// What was sent until now belongs to the collapse: a loss found late must not end the slow
+    /// start that follows.
+    pub(super) fn collapse(&mut self, now: Instant) {
         self.put(0);
         self.recovering = false;
-        self.recovery_start = None;
+        self.recovery_start = Some(now);
         self.slow_start.reset();
     }
 

@@ -1,1 +1,160 @@
+use super::*;
+use crate::congestion::slow_start::NoExit;
 
+const MTU: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+fn cubic(packets: u64) -> Cubic {
+    let mut cubic = Cubic::new(ControllerConfig {
+        initial_window: packets * MTU,
+        slow_start_exit: Box::new(NoExit),
+        ..ControllerConfig::new(MTU)
+    });
+    cubic.exit_slow_start();
+    cubic
+}
+
+fn at(elapsed: Duration) -> Instant {
+    Instant::EPOCH + Duration::from_secs(1) + elapsed
+}
+
+fn ack(now: Instant, bytes: u64, app_limited: bool) -> AckSample {
+    AckSample {
+        bytes,
+        bytes_in_flight: 0,
+        prior_in_flight: bytes,
+        largest_acked: 0,
+        largest_sent: 0,
+        largest_acked_sent_at: now - RTT,
+        rtt: RttView {
+            latest: RTT,
+            smoothed: RTT,
+            min: RTT,
+            variance: Duration::ZERO,
+        },
+        rtt_updated: true,
+        rate: None,
+        app_limited,
+    }
+}
+
+fn lose(cubic: &mut Cubic, now: Instant, sent_at: Instant) {
+    cubic.on_loss(
+        now,
+        &LossSample {
+            bytes: MTU,
+            packets: 1,
+            largest_lost: 0,
+            latest_sent_at: sent_at,
+            largest_sent: 0,
+            bytes_in_flight: 0,
+            persistent: false,
+        },
+    );
+}
+
+/// Acknowledges a full window every round trip, packet by packet; returns the window after each.
+fn rounds(cubic: &mut Cubic, from: Duration, count: u32) -> Vec<u64> {
+    (1..=count)
+        .map(|round| {
+            let now = at(from + RTT * round);
+            for _ in 0..cubic.window() / MTU {
+                cubic.on_ack(now, &ack(now, MTU, false));
+            }
+            cubic.window()
+        })
+        .collect()
+}
+
+#[test]
+fn returns_to_the_plateau_at_k_then_probes_beyond() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    assert_eq!(cubic.window(), 700 * MTU);
+    // K = cbrt((1000 - 700) / 0.4) = 9.086 s
+    let windows = rounds(&mut cubic, Duration::ZERO, 160);
+    let plateau = windows[91];
+    assert!(plateau.abs_diff(1000 * MTU) < 5 * MTU, "{plateau}");
+    assert!(windows.is_sorted(), "never shrinks without a loss");
+    let step = |n: usize| windows[n] - windows[n - 1];
+    assert!(step(20) > step(60), "concave before the plateau");
+    assert!(step(120) < step(150), "convex after it");
+    // 0.4 * (14.9 - 9.086)^3 + 1000 = 1078
+    assert!(
+        windows[149].abs_diff(1078 * MTU) < 5 * MTU,
+        "{}",
+        windows[149]
+    );
+}
+
+#[test]
+fn small_windows_grow_like_reno() {
+    let mut cubic = cubic(10);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    assert_eq!(cubic.window(), 7 * MTU);
+    // 3 * (1 - 0.7) / (1 + 0.7) = 0.53 datagrams a round below the old window
+    let windows = rounds(&mut cubic, Duration::ZERO, 5);
+    assert!((8_800..9_200).contains(&windows[4]), "{windows:?}");
+}
+
+#[test]
+fn a_second_loss_below_the_plateau_lowers_it_further() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    lose(&mut cubic, at(RTT * 2), at(RTT));
+    assert_eq!(cubic.window(), 490 * MTU);
+    assert_eq!(cubic.curve.plateau.round(), 595_000.0);
+}
+
+#[test]
+fn a_spurious_loss_is_undone() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    cubic.on_spurious_loss(at(RTT), Instant::EPOCH);
+    assert_eq!(cubic.window(), 1000 * MTU);
+    assert_eq!(cubic.phase(), Phase::CongestionAvoidance);
+    let windows = rounds(&mut cubic, RTT, 10);
+    assert!(windows[9] >= 1000 * MTU);
+}
+
+#[test]
+fn marks_cannot_be_undone() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    cubic.on_ce(
+        at(RTT),
+        &CeSample {
+            sent_at: Instant::EPOCH,
+            new_ce: 1,
+            largest_sent: 0,
+        },
+    );
+    cubic.on_spurious_loss(at(RTT), Instant::EPOCH);
+    assert_eq!(cubic.window(), 700 * MTU);
+}
+
+#[test]
+fn time_without_data_does_not_count() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    let before = rounds(&mut cubic, Duration::ZERO, 20)[19];
+    let pause = Duration::from_secs(2);
+    cubic.on_ack(at(pause), &ack(at(pause), MTU, true));
+    let long = Duration::from_secs(600);
+    let after = rounds(&mut cubic, long, 1)[0];
+    assert!(
+        after - before < 10 * MTU,
+        "ten minutes of pause make no jump: {before} to {after}"
+    );
+}
+
+#[test]
+fn backoff_is_configurable() {
+    let mut cubic = Cubic::new(ControllerConfig {
+        initial_window: 100 * MTU,
+        backoff: Some(0.85),
+        ..ControllerConfig::new(MTU)
+    });
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    assert_eq!(cubic.window(), 85 * MTU);
+}

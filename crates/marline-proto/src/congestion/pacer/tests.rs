@@ -1,1 +1,93 @@
+use super::*;
+use proptest::prelude::*;
 
+const MTU: u64 = 1200;
+
+fn at_ms(ms: u64) -> Instant {
+    Instant::EPOCH + Duration::from_millis(ms)
+}
+
+/// Sends datagrams as early as the pacer allows; returns when the last left.
+fn send_all(pacer: &mut Pacer, mut now: Instant, rate: u64, packets: u64) -> Instant {
+    for _ in 0..packets {
+        if let Some(at) = pacer.next_send(now, rate, MTU) {
+            assert!(at > now);
+            now = at;
+            assert_eq!(pacer.next_send(now, rate, MTU), None, "the wait is enough");
+        }
+        pacer.on_sent(now, rate, MTU);
+    }
+    now
+}
+
+#[test]
+fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
+    let mut pacer = Pacer::new(MTU);
+    let rate = 1_200_000; // one datagram a millisecond
+    let start = at_ms(100);
+    assert_eq!(send_all(&mut pacer, start, rate, 10), start);
+    assert_eq!(pacer.next_send(start, rate, MTU), Some(at_ms(101)));
+    assert_eq!(send_all(&mut pacer, start, rate, 50), at_ms(150));
+}
+
+#[test]
+fn fast_paths_get_two_milliseconds_of_burst() {
+    let mut pacer = Pacer::new(MTU);
+    let rate = 120_000_000; // 100 datagrams a millisecond
+    let start = at_ms(1);
+    assert_eq!(send_all(&mut pacer, start, rate, 200), start);
+    assert!(pacer.next_send(start, rate, MTU).is_some());
+}
+
+#[test]
+fn a_burst_can_be_waited_for_as_a_whole() {
+    let mut pacer = Pacer::new(MTU);
+    let rate = 1_200_000;
+    send_all(&mut pacer, at_ms(0), rate, 10);
+    assert_eq!(pacer.next_send(at_ms(0), rate, 4 * MTU), Some(at_ms(4)));
+    assert_eq!(pacer.next_send(at_ms(0), rate, 1000 * MTU), Some(at_ms(10)));
+    assert_eq!(pacer.next_send(at_ms(4), rate, 4 * MTU), None);
+}
+
+#[test]
+fn idle_time_fills_the_bucket_only_once() {
+    let mut pacer = Pacer::new(MTU);
+    let rate = 1_200_000;
+    send_all(&mut pacer, at_ms(0), rate, 100);
+    let later = at_ms(60_000);
+    assert_eq!(send_all(&mut pacer, later, rate, 10), later);
+    assert!(pacer.next_send(later, rate, MTU).is_some());
+}
+
+#[test]
+fn a_faster_rate_holds_at_once() {
+    let mut pacer = Pacer::new(MTU);
+    send_all(&mut pacer, at_ms(1), 12_000, 10);
+    assert_eq!(pacer.next_send(at_ms(1), 12_000, MTU), Some(at_ms(101)));
+    assert_eq!(pacer.next_send(at_ms(1), 1_200_000, MTU), Some(at_ms(2)));
+}
+
+proptest! {
+    /// Over any stretch, no more leaves than the rate allows plus one burst, and hardly less.
+    #[test]
+    fn keeps_the_rate(rate in 1_000_u64..2_000_000_000, packets in 1_u64..300) {
+        let mut pacer = Pacer::new(MTU);
+        let elapsed = send_all(&mut pacer, Instant::EPOCH, rate, packets).as_nanos();
+        let burst = (10 * MTU).max(rate / 500) + MTU;
+        let carried = (u128::from(rate) * u128::from(elapsed) / 1_000_000_000) as u64;
+        prop_assert!(packets * MTU <= carried + burst);
+        prop_assert!(packets * MTU + burst >= carried);
+    }
+
+    #[test]
+    fn survives_any_number(calls in prop::collection::vec(any::<(u64, u64, u64)>(), 1..50)) {
+        let mut pacer = Pacer::new(MTU);
+        for (now, rate, bytes) in calls {
+            let now = Instant::from_nanos(now);
+            if let Some(at) = pacer.next_send(now, rate, bytes) {
+                prop_assert!(at > now);
+            }
+            pacer.on_sent(now, rate, bytes);
+        }
+    }
+}

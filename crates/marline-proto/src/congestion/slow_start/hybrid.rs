@@ -58,7 +58,7 @@ impl HybridConfig {
     /// Whether the round ends slow start.
     pub fn exits(&self, round: &Round) -> bool {
         self.threshold(round)
-            .is_some_and(|rise| round.round_min > round.session_min + rise)
+            .is_some_and(|rise| round.round_min > round.session_min.saturating_add(rise))
     }
 }
 

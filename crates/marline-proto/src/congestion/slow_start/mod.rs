@@ -1,5 +1,6 @@
 //! When slow start ends before a loss ends it.
 
+pub mod conformance;
 mod driver;
 mod hybrid;
 mod hystart_pp;
@@ -52,3 +53,6 @@ pub trait SlowStartExit: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests;

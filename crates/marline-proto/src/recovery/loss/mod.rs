@@ -1,6 +1,7 @@
 //! Which packets are lost (RFC 9002, section 6.1).
 
 mod adaptive;
+pub mod conformance;
 mod fixed;
 
 use std::fmt::Debug;
@@ -87,3 +88,6 @@ pub trait LossDetector: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests;

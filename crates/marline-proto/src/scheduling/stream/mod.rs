@@ -1,5 +1,6 @@
 //! Which stream gets the next packet's opportunity.
 
+pub mod conformance;
 mod fifo;
 mod rfc9218;
 mod ring;
@@ -37,3 +38,6 @@ pub trait StreamScheduler: Send + Debug {
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use std::time::Duration;
+
+use super::*;
+
+const MTU: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+fn at(millis: u64) -> Instant {
+    Instant::EPOCH + Duration::from_millis(1000 + millis)
+}
+
+fn rtt() -> RttView {
+    RttView {
+        latest: RTT,
+        smoothed: RTT,
+        min: RTT,
+        variance: Duration::ZERO,
+    }
+}
+
+fn ack(sent_at: Instant, bytes: u64) -> AckSample {
+    AckSample {
+        bytes,
+        bytes_in_flight: 0,
+        prior_in_flight: bytes,
+        largest_acked: 0,
+        largest_sent: 0,
+        largest_acked_sent_at: sent_at,
+        rtt: rtt(),
+        rtt_updated: true,
+        rate: None,
+        app_limited: false,
+    }
+}
+
+fn loss(sent_at: Instant, persistent: bool) -> LossSample {
+    LossSample {
+        bytes: MTU,
+        packets: 1,
+        largest_lost: 0,
+        latest_sent_at: sent_at,
+        largest_sent: 0,
+        bytes_in_flight: 0,
+        persistent,
+    }
+}
+
+fn reno() -> NewReno {
+    NewReno::new(ControllerConfig {
+        initial_window: 20 * MTU,
+        ..ControllerConfig::new(MTU)
+    })
+}
+
+#[test]
+fn slow_start_grows_by_what_is_acknowledged() {
+    let mut reno = reno();
+    reno.on_ack(at(100), &ack(at(0), 3 * MTU));
+    assert_eq!(reno.window(), 23 * MTU);
+    assert_eq!(reno.phase(), Phase::SlowStart);
+    assert_eq!(reno.ssthresh(), None);
+}
+
+#[test]
+fn recovery_lasts_until_a_later_packet_is_acknowledged() {
+    let mut reno = reno();
+    reno.on_loss(at(100), &loss(at(0), false));
+    assert_eq!((reno.window(), reno.phase()), (10 * MTU, Phase::Recovery));
+    reno.on_ack(at(150), &ack(at(50), 10 * MTU));
+    assert_eq!((reno.window(), reno.phase()), (10 * MTU, Phase::Recovery));
+    reno.on_ack(at(201), &ack(at(101), 5 * MTU));
+    assert_eq!(reno.phase(), Phase::CongestionAvoidance);
+    reno.on_ack(at(201), &ack(at(101), 5 * MTU));
+    assert_eq!(reno.window(), 11 * MTU, "one datagram a round");
+}
+
+#[test]
+fn a_spurious_loss_is_undone_but_not_a_real_one() {
+    let mut reno = reno();
+    reno.on_loss(at(100), &loss(at(0), false));
+    reno.on_spurious_loss(at(150), at(120));
+    assert_eq!(reno.window(), 10 * MTU, "of another flight");
+    reno.on_spurious_loss(at(150), at(0));
+    assert_eq!((reno.window(), reno.phase()), (20 * MTU, Phase::SlowStart));
+    reno.on_spurious_loss(at(150), at(0));
+    assert_eq!(reno.window(), 20 * MTU, "once");
+}
+
+#[test]
+fn persistent_congestion_starts_over() {
+    let mut reno = reno();
+    reno.on_loss(at(1000), &loss(at(900), true));
+    assert_eq!(reno.window(), 2 * MTU);
+    assert_eq!(reno.ssthresh(), Some(10 * MTU));
+    reno.on_ack(at(1100), &ack(at(1001), 2 * MTU));
+    assert_eq!(reno.window(), 4 * MTU);
+}
+
+#[test]
+fn paces_faster_than_the_window_needs() {
+    let mut reno = reno();
+    assert_eq!(reno.pacing_rate(&rtt()), 2 * 20 * MTU * 10);
+    reno.exit_slow_start();
+    assert_eq!(reno.pacing_rate(&rtt()), 20 * MTU * 10 * 5 / 4);
+    assert_eq!(reno.send_quantum(), 10 * MTU);
+}

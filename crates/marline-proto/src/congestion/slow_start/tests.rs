@@ -1,0 +1,124 @@
+use super::*;
+use conformance::conformance;
+
+const MTU: u64 = 1200;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn sample(rtt: Duration, packets: u64) -> SlowStartSample {
+    SlowStartSample {
+        rtt: Some(rtt),
+        min_rtt: ms(40),
+        window: packets * MTU,
+        max_datagram_size: MTU,
+    }
+}
+
+/// One round of `count` samples; returns the last decision.
+fn round(exit: &mut dyn SlowStartExit, rtt: Duration, count: usize) -> Decision {
+    exit.on_round_start();
+    let decisions: Vec<_> = (0..count).map(|_| exit.on_ack(&sample(rtt, 40))).collect();
+    decisions.last().copied().unwrap_or(Decision::Stay)
+}
+
+#[test]
+fn hybrid_leaves_when_a_whole_round_is_late() {
+    let mut exit = HybridSlowStart::default();
+    assert_eq!(round(&mut exit, ms(40), 8), Decision::Stay);
+    assert_eq!(
+        round(&mut exit, ms(45), 8),
+        Decision::Stay,
+        "5 ms are allowed"
+    );
+    assert_eq!(
+        round(&mut exit, ms(46), 7),
+        Decision::Stay,
+        "too few samples"
+    );
+    assert_eq!(round(&mut exit, ms(46), 8), Decision::Exit);
+}
+
+#[test]
+fn hybrid_looks_at_the_smallest_of_the_round() {
+    let mut exit = HybridSlowStart::default();
+    exit.on_round_start();
+    exit.on_ack(&sample(ms(41), 40));
+    for _ in 0..20 {
+        assert_eq!(exit.on_ack(&sample(ms(90), 40)), Decision::Stay);
+    }
+}
+
+#[test]
+fn hybrid_leaves_small_windows_alone() {
+    let mut exit = HybridSlowStart::default();
+    exit.on_round_start();
+    for _ in 0..20 {
+        assert_eq!(exit.on_ack(&sample(ms(90), 15)), Decision::Stay);
+    }
+    assert_eq!(exit.on_ack(&sample(ms(90), 16)), Decision::Exit);
+}
+
+#[test]
+fn hystart_pp_slows_down_for_five_rounds_then_leaves() {
+    let mut exit = HyStartPp::default();
+    assert_eq!(round(&mut exit, ms(40), 8), Decision::Stay);
+    assert_eq!(
+        round(&mut exit, ms(44), 8),
+        Decision::Stay,
+        "less than 5 ms more"
+    );
+    assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
+    for _ in 0..4 {
+        assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
+    }
+    assert_eq!(round(&mut exit, ms(50), 1), Decision::Exit);
+}
+
+#[test]
+fn hystart_pp_goes_back_when_the_queue_was_none() {
+    let mut exit = HyStartPp::default();
+    round(&mut exit, ms(40), 8);
+    assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
+    assert_eq!(round(&mut exit, ms(42), 8), Decision::Stay);
+    exit.reset();
+    assert_eq!(
+        round(&mut exit, ms(90), 8),
+        Decision::Stay,
+        "nothing to compare with"
+    );
+}
+
+#[test]
+fn no_exit_conforms() {
+    conformance(|| Box::new(NoExit));
+}
+
+#[test]
+fn hybrid_conforms() {
+    conformance(|| Box::new(HybridSlowStart::default()));
+}
+
+#[test]
+fn hystart_pp_conforms() {
+    conformance(|| Box::new(HyStartPp::default()));
+}
+
+#[test]
+fn hybrid_settings_can_be_absurd() {
+    for factor in [-1.0, 0.0, f64::MAX, f64::NAN] {
+        let config = HybridConfig {
+            factor,
+            min_rise: Duration::MAX,
+            ..HybridConfig::default()
+        };
+        let late = Round {
+            session_min: ms(40),
+            round_min: ms(90),
+            samples: 8,
+            window_packets: 40,
+        };
+        assert_eq!(config.threshold(&late), Some(ms(16)), "{factor}");
+    }
+}

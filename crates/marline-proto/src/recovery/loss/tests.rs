@@ -1,0 +1,125 @@
+use super::*;
+use conformance::conformance;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn rtt(millis: u64) -> RttView {
+    RttView {
+        latest: ms(millis),
+        smoothed: ms(millis),
+        min: ms(millis),
+        variance: Duration::ZERO,
+    }
+}
+
+fn after(packets_after: u64) -> PacketView {
+    PacketView {
+        packets_after,
+        sent_at: Instant::EPOCH,
+    }
+}
+
+fn at(time: Duration) -> Instant {
+    Instant::EPOCH + time
+}
+
+#[test]
+fn rfc9002_conforms() {
+    conformance(|| Box::new(Fixed::rfc9002()));
+}
+
+#[test]
+fn gquic_conforms() {
+    conformance(|| Box::new(Fixed::gquic()));
+}
+
+#[test]
+fn patient_conforms() {
+    conformance(|| Box::new(Fixed::patient()));
+}
+
+#[test]
+fn adaptive_conforms() {
+    conformance(|| Box::new(Adaptive::default()));
+}
+
+#[test]
+fn rfc9002_has_both_thresholds() {
+    let detector = Fixed::rfc9002();
+    let now = at(ms(1));
+    assert_eq!(
+        detector.is_lost(&after(3), &rtt(40), now),
+        Verdict::Lost(Cause::Packet)
+    );
+    assert_eq!(
+        detector.is_lost(&after(2), &rtt(40), now),
+        Verdict::Until(at(ms(45)))
+    );
+    assert_eq!(
+        detector.is_lost(&after(2), &rtt(40), at(ms(45))),
+        Verdict::Lost(Cause::Time)
+    );
+    assert_eq!(detector.time_threshold(&rtt(0)), ms(1), "granularity");
+}
+
+#[test]
+fn patient_waits_half_a_round_trip_however_many_packets_follow() {
+    let detector = Fixed::patient();
+    assert_eq!(
+        detector.is_lost(&after(500), &rtt(40), at(ms(59))),
+        Verdict::Until(at(ms(60)))
+    );
+}
+
+#[test]
+fn adaptive_learns_the_reordering_it_sees() {
+    let mut detector = Adaptive::default();
+    detector.on_spurious_loss(
+        &Spurious {
+            packets_after: 40,
+            elapsed: ms(60),
+        },
+        &rtt(40),
+    );
+    assert_eq!(detector.packet_threshold(), Some(41));
+    assert!(
+        detector.time_threshold(&rtt(40)) > ms(60),
+        "the same delay passes the next time"
+    );
+}
+
+#[test]
+fn adaptive_has_limits() {
+    let mut detector = Adaptive::new(AdaptiveLimits {
+        packets: 20,
+        patience: 0.5,
+    });
+    detector.on_spurious_loss(
+        &Spurious {
+            packets_after: u64::MAX,
+            elapsed: Duration::MAX,
+        },
+        &rtt(40),
+    );
+    assert_eq!(detector.packet_threshold(), Some(20));
+    assert_eq!(detector.time_threshold(&rtt(40)), ms(60));
+}
+
+#[test]
+fn adaptive_forgets_slowly() {
+    let mut detector = Adaptive::default();
+    let spurious = Spurious {
+        packets_after: 66,
+        elapsed: ms(80),
+    };
+    detector.on_spurious_loss(&spurious, &rtt(40));
+    (0..15).for_each(|_| detector.on_loss());
+    assert_eq!(detector.packet_threshold(), Some(67));
+    detector.on_loss();
+    assert_eq!(detector.packet_threshold(), Some(35));
+    (0..16 * 10).for_each(|_| detector.on_loss());
+    assert_eq!(detector.packet_threshold(), Some(3));
+    assert!(detector.time_threshold(&rtt(40)) < ms(46));
+}

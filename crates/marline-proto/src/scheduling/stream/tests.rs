@@ -1,0 +1,28 @@
+use super::*;
+use conformance::conformance;
+
+#[test]
+fn fifo_conforms() {
+    conformance(|| Box::new(Fifo::default()));
+}
+
+#[test]
+fn rfc9218_conforms() {
+    conformance(|| Box::new(Rfc9218::default()));
+}
+
+#[test]
+fn fifo_serves_by_arrival() {
+    let mut fifo = Fifo::default();
+    for id in [8, 0, 4] {
+        fifo.activate(StreamId::from(id), Priority::default());
+    }
+    let mut order = Vec::new();
+    while let Some(id) = fifo.pick() {
+        fifo.on_sent(id, 1200);
+        assert_eq!(fifo.pick(), Some(id), "until it is done");
+        order.push(u64::from(id));
+        fifo.deactivate(id);
+    }
+    assert_eq!(order, [8, 0, 4]);
+}
