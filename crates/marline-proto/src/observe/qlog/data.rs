@@ -349,6 +349,6 @@ fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdat
     changed!(ssthresh; v => |key, v| data.opt_u64(key, v));
     // qlog counts bits, everything here counts bytes.
     changed!(pacing_rate; v => |key, v: Option<u64>| {
-        data.opt_u64(key, v.map(|rate| rate.saturating_mul(8)))
+        data.opt_u64(key, v.map(|rate| rate.saturating_mul(8)));
     });
 }

@@ -1,0 +1,224 @@
+//! What a qlog file says, in numbers.
+
+mod meter;
+mod render;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::qlog::{self, Event, Source};
+use meter::Meter;
+
+/// A qlog file in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The file.
+    pub file: PathBuf,
+    /// Its connections, in the order they appeared.
+    pub connections: Vec<Connection>,
+    /// Records that could not be read.
+    pub skipped: usize,
+    /// What was wrong with the first of them.
+    pub first_error: Option<String>,
+}
+
+/// A connection in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    /// What the log calls it; empty if it does not.
+    pub group: String,
+    /// Who logged it.
+    pub source: Arc<Source>,
+    /// All paths together; the time in states is known only if there is one.
+    pub total: Numbers,
+    /// Each path, in the order they appeared.
+    pub paths: Vec<(String, Numbers)>,
+}
+
+/// A connection, or a path of it, in numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Numbers {
+    /// From its first event to the last, in seconds.
+    pub duration_s: f64,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Bytes of the packets sent.
+    pub bytes_sent: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Bytes of the packets received.
+    pub bytes_received: u64,
+    /// Packets thrown away unread.
+    pub packets_dropped: u64,
+    /// Packets declared lost, by what declared them.
+    pub lost: BTreeMap<String, u64>,
+    /// Packets declared lost that were acknowledged after all.
+    pub spurious_losses: u64,
+    /// RTT in seconds, if there were samples.
+    pub rtt_s: Option<Rtt>,
+    /// The largest congestion window, in bytes.
+    pub max_congestion_window: Option<u64>,
+    /// The most bytes in flight.
+    pub max_bytes_in_flight: Option<u64>,
+    /// Seconds in each state of the congestion controller, in the order they appeared.
+    pub states: Vec<(String, f64)>,
+}
+
+/// Round-trip times, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rtt {
+    /// How many samples.
+    pub samples: usize,
+    /// The smallest.
+    pub min: f64,
+    /// The middle one.
+    pub median: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Numbers {
+    /// Packets declared lost.
+    pub fn packets_lost(&self) -> u64 {
+        self.lost.values().sum()
+    }
+
+    /// Packets declared lost among those sent; `None` if none was sent.
+    pub fn loss_ratio(&self) -> Option<f64> {
+        (self.packets_sent > 0).then(|| self.packets_lost() as f64 / self.packets_sent as f64)
+    }
+
+    /// Bits per second sent, over the whole duration.
+    pub fn throughput_sent(&self) -> Option<f64> {
+        self.rate(self.bytes_sent)
+    }
+
+    /// Bits per second received, over the whole duration.
+    pub fn throughput_received(&self) -> Option<f64> {
+        self.rate(self.bytes_received)
+    }
+
+    fn rate(&self, bytes: u64) -> Option<f64> {
+        (self.duration_s > 0.0).then(|| bytes as f64 * 8.0 / self.duration_s)
+    }
+}
+
+impl Summary {
+    /// Reads a qlog file to its end. Broken records are skipped and counted.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, or no event is found in it.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, qlog::Error> {
+        let path = path.as_ref();
+        let summary = Self::of(path, qlog::read(path)?)?;
+        if summary.connections.is_empty() {
+            return Err(qlog::Error::Record {
+                path: path.to_owned(),
+                record: 1,
+                reason: match summary.first_error {
+                    Some(error) => {
+                        format!("no event in the whole file; the first problem: {error}")
+                    }
+                    None => "no event in the whole file".to_owned(),
+                },
+            });
+        }
+        Ok(summary)
+    }
+
+    /// Sums up `events`, which stand in `file`.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails; broken records do not count as that.
+    pub fn of(
+        file: impl Into<PathBuf>,
+        events: impl IntoIterator<Item = Result<Event, qlog::Error>>,
+    ) -> Result<Self, qlog::Error> {
+        let mut meters: Vec<ConnectionMeter> = Vec::new();
+        let (mut skipped, mut first_error) = (0, None);
+        for event in events {
+            let event = match event {
+                Ok(event) => event,
+                Err(error @ qlog::Error::Io { .. }) => return Err(error),
+                Err(qlog::Error::Record { record, reason, .. }) => {
+                    skipped += 1;
+                    first_error.get_or_insert_with(|| format!("record {record}: {reason}"));
+                    continue;
+                }
+            };
+            match meters.iter_mut().find(|meter| meter.logs(&event)) {
+                Some(meter) => meter.add(&event),
+                None => meters.push(ConnectionMeter::new(&event)),
+            }
+        }
+        Ok(Self {
+            file: file.into(),
+            connections: meters.into_iter().map(ConnectionMeter::finish).collect(),
+            skipped,
+            first_error,
+        })
+    }
+}
+
+/// Measures a connection, and each path of it.
+struct ConnectionMeter {
+    group: String,
+    source: Arc<Source>,
+    total: Meter,
+    paths: Vec<(String, Meter)>,
+}
+
+impl ConnectionMeter {
+    fn new(first: &Event) -> Self {
+        let mut meter = Self {
+            group: first.group.clone(),
+            source: Arc::clone(&first.source),
+            total: Meter::default(),
+            paths: Vec::new(),
+        };
+        meter.add(first);
+        meter
+    }
+
+    fn logs(&self, event: &Event) -> bool {
+        self.group == event.group && self.source.index == event.source.index
+    }
+
+    fn add(&mut self, event: &Event) {
+        self.total.add(event);
+        if !meter::concerns_path(event) {
+            return;
+        }
+        match self.paths.iter_mut().find(|(t, _)| *t == event.tuple) {
+            Some((_, path)) => path.add(event),
+            None => {
+                let mut path = Meter::default();
+                path.add(event);
+                self.paths.push((event.tuple.clone(), path));
+            }
+        }
+    }
+
+    fn finish(self) -> Connection {
+        let mut total = self.total.finish();
+        if self.paths.len() > 1 {
+            total.states.clear();
+        }
+        Connection {
+            group: self.group,
+            source: self.source,
+            total,
+            paths: self
+                .paths
+                .into_iter()
+                .map(|(tuple, path)| (tuple, path.finish()))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

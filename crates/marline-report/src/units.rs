@@ -1,0 +1,92 @@
+//! Numbers for people.
+
+/// A number with three significant digits or so, and groups of thousands.
+pub fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        x if x >= 100.0 || x == 0.0 => 0,
+        x if x >= 10.0 => 1,
+        x if x >= 1.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mut out = grouped(whole);
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// Digits in groups of three, parted by narrow spaces that do not break.
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("\u{2212}", rest));
+    let mut out = sign.to_owned();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count.
+pub fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+/// A time span in the unit that suits it.
+pub fn seconds(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0 s".to_owned(),
+        x if x < 1e-3 => format!("{} µs", number(value * 1e6)),
+        x if x < 1.0 => format!("{} ms", number(value * 1e3)),
+        _ => format!("{} s", number(value)),
+    }
+}
+
+/// Bytes in the decimal unit that suits them.
+pub fn bytes(value: f64) -> String {
+    scaled(value, "B")
+}
+
+/// Bits per second in the decimal unit that suits them.
+pub fn bit_rate(bits_per_second: f64) -> String {
+    scaled(bits_per_second, "bit/s")
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let (factor, prefix) = prefix(value);
+    format!("{} {prefix}{unit}", number(value / factor))
+}
+
+/// The decimal prefix that brings `value` between 1 and 1000.
+pub(crate) fn prefix(value: f64) -> (f64, &'static str) {
+    match value.abs() {
+        x if x >= 1e9 => (1e9, "G"),
+        x if x >= 1e6 => (1e6, "M"),
+        x if x >= 1e3 => (1e3, "k"),
+        _ => (1.0, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_have_units() {
+        assert_eq!(number(1_234_567.8), "1\u{202f}234\u{202f}568");
+        assert_eq!(number(-1234.0), "\u{2212}1\u{202f}234");
+        assert_eq!(number(0.05), "0.05");
+        assert_eq!(seconds(0.0123), "12.3 ms");
+        assert_eq!(seconds(12.0), "12 s");
+        assert_eq!(bytes(1500.0), "1.5 kB");
+        assert_eq!(bit_rate(7_000_000.0), "7 Mbit/s");
+        assert_eq!(count(999), "999");
+    }
+}
