@@ -152,6 +152,3 @@ impl State {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
