@@ -127,7 +127,7 @@ fn frame(x: &Scale, y: &Scale, bottom: f64, html: &mut String) {
     let last = x.ticks.len().saturating_sub(1);
     for (n, (tick, text)) in x.ticks.iter().enumerate() {
         let at = LEFT + x.at(*tick);
-        let at_edge = n == last && right - at < LETTER * text.len() as f64 / 2.0;
+        let at_edge = n == last && WIDTH - at < LETTER * text.len() as f64 / 2.0;
         let _ = write!(
             html,
             "<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
