@@ -18,6 +18,8 @@ pub(super) struct Readiness {
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
     changed: VecDeque<StreamId>,
+    /// Streams that the scheduler counts on and that are gone.
+    gone: Vec<StreamId>,
     /// The connection's credit ran out or came back: every stream may be concerned.
     pub(super) all: bool,
 }
@@ -61,13 +63,18 @@ impl ReadyQueue {
     }
 
     /// The stream is dropped: the scheduler must hear of it if it counts on it.
-    pub(super) fn forget(&mut self, id: StreamId, stream: &mut Stream) {
+    pub(super) fn forget(&mut self, id: StreamId, stream: &Stream) {
         if stream.readiness.said {
-            self.note(id, stream);
+            self.gone.push(id);
         }
     }
 
-    /// A stream that may have changed; it may be gone.
+    /// A stream that is gone while the scheduler counts on it.
+    pub(super) fn pop_gone(&mut self) -> Option<StreamId> {
+        self.gone.pop()
+    }
+
+    /// A stream that may have changed, or be gone.
     pub(super) fn pop(&mut self) -> Option<StreamId> {
         self.changed.pop_front()
     }

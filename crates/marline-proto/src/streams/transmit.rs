@@ -20,9 +20,12 @@ impl Streams {
                 self.check_ready(id);
             }
         }
+        if let Some(id) = self.ready.pop_gone() {
+            return Some((id, None));
+        }
         while let Some(id) = self.ready.pop() {
             let Some(stream) = self.table.get_mut(&id) else {
-                return Some((id, None));
+                continue;
             };
             let ready = stream.is_ready(self.ids.is_permitted(id), self.credit.left());
             if let Some(ready) = stream.readiness.tell(ready) {
@@ -45,12 +48,29 @@ impl Streams {
     /// New bytes stay within the limits of stream and connection. The segment counts as in flight
     /// until it is acknowledged, lost or returned. `None` if nothing can be sent.
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
+        self.take(id, |_| Some(max_payload))
+    }
+
+    /// As [`take_segment`](Self::take_segment), for a frame of up to `room` bytes in all, without
+    /// explicit length.
+    pub(crate) fn take_frame(&mut self, id: StreamId, room: usize) -> Option<Segment> {
+        self.take(id, |send| {
+            let header = frame::Stream::header_size(id, send.next_offset(), 0, false);
+            room.checked_sub(header)
+        })
+    }
+
+    fn take(
+        &mut self,
+        id: StreamId,
+        max_payload: impl FnOnce(&SendPart) -> Option<usize>,
+    ) -> Option<Segment> {
         if !self.ids.is_permitted(id) {
             return None;
         }
         let stream = self.table.get_mut(&id)?;
         let send = stream.send.as_mut()?;
-        let (range, fin, new) = send.take(max_payload, self.credit.left())?;
+        let (range, fin, new) = send.take(max_payload(send)?, self.credit.left())?;
         let len = (range.end - range.start) as usize;
         self.credit.sent += new;
         self.retransmitted += len as u64 - new;

@@ -1,0 +1,173 @@
+//! The state diagrams and the errors of frames that do not fit them.
+
+use super::*;
+use bytes::Bytes;
+
+#[test]
+fn a_stream_of_one_frame_is_sent_and_acknowledged() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Bi).expect("within the limit");
+    assert_eq!(client.write(id, b"request"), Ok(7));
+    client.finish(id).expect("still open");
+    assert_eq!(client.write(id, b"more"), Err(WriteError::Closed));
+    assert_eq!(ready_changes(&mut client), [(id, true)]);
+
+    let segment = client.take_segment(id, 100).expect("it is ready");
+    assert_eq!(ready_changes(&mut client), [(id, false)]);
+    let mut buf = Vec::new();
+    assert_eq!(
+        client.write_segment(&segment, true, &mut buf),
+        Some(segment)
+    );
+    let expected = frame::Frame::Stream(data(id, 0, b"request", true));
+    assert_eq!(frame::Frames::new(&buf).next(), Some(Ok(expected)));
+
+    client.on_segment_acked(&segment);
+    assert_eq!(events(&mut client), [StreamEvent::Finished(id)]);
+    assert_eq!(client.write_segment(&segment, true, &mut buf), None);
+}
+
+#[test]
+fn frames_are_cut_to_the_room_there_is() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, &[7; 500]).expect("room");
+    for room in [2, 3, 63, 64, 65, 300] {
+        let Some(segment) = client.take_frame(id, room) else {
+            assert_eq!(room, 2);
+            continue;
+        };
+        let mut buf = Vec::new();
+        client.write_segment(&segment, false, &mut buf);
+        assert_eq!(buf.len(), room);
+    }
+}
+
+#[test]
+fn a_lost_end_is_sent_again() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, b"abc").expect("room");
+    let data = client.take_segment(id, 100).expect("it is ready");
+    client.finish(id).expect("still open");
+    let fin = client.take_segment(id, 100).expect("the end is due");
+    assert_eq!((fin.offset, fin.len, fin.fin), (3, 0, true));
+    client.on_segment_acked(&data);
+    client.on_segment_lost(&fin);
+    assert_eq!(ready_changes(&mut client), [(id, true)]);
+    let again = client.take_segment(id, 100).expect("the end is due again");
+    assert_eq!(again, fin);
+    client.on_segment_acked(&again);
+    assert!(client.is_idle());
+    assert_eq!(ready_changes(&mut client), [(id, false)]);
+}
+
+#[test]
+fn frames_for_the_wrong_part_are_errors() {
+    let mut client = streams(Side::Client);
+    let unopened = client_bidi(0);
+    let own_uni = client.open(Dir::Uni).expect("within the limit");
+    let peer_uni = StreamId::new(Side::Server, Dir::Uni, 0);
+    let state = Some(ErrorCode::STREAM_STATE_ERROR);
+    assert_eq!(
+        code(client.on_stream(&data(own_uni, 0, b"x", false))),
+        state
+    );
+    assert_eq!(
+        code(client.on_stream(&data(unopened, 0, b"x", false))),
+        state
+    );
+    for id in [unopened, peer_uni] {
+        let frame = frame::MaxStreamData { id, maximum: 9 };
+        assert_eq!(code(client.on_max_stream_data(&frame)), state);
+        let frame = frame::StopSending { id, error_code: 9 };
+        assert_eq!(code(client.on_stop_sending(&frame)), state);
+    }
+    for id in [unopened, own_uni] {
+        let frame = frame::StreamDataBlocked { id, limit: 9 };
+        assert_eq!(code(client.on_stream_data_blocked(&frame)), state);
+        let (error_code, final_size) = (0, 0);
+        let frame = frame::ResetStream {
+            id,
+            error_code,
+            final_size,
+        };
+        assert_eq!(code(client.on_reset_stream(&frame)), state);
+    }
+}
+
+#[test]
+fn the_final_size_stands() {
+    let size = Some(ErrorCode::FINAL_SIZE_ERROR);
+    let id = client_bidi(0);
+    let fresh = || {
+        let mut server = streams(Side::Server);
+        assert_eq!(server.on_stream(&data(id, 5, b"end", true)), Ok(()));
+        server
+    };
+    assert_eq!(code(fresh().on_stream(&data(id, 5, b"ends", false))), size);
+    assert_eq!(code(fresh().on_stream(&data(id, 5, b"en", true))), size);
+    assert_eq!(fresh().on_stream(&data(id, 5, b"end", true)), Ok(()));
+    for (final_size, expected) in [(7, size), (8, None), (9, size)] {
+        let frame = frame::ResetStream {
+            id,
+            error_code: 1,
+            final_size,
+        };
+        assert_eq!(code(fresh().on_reset_stream(&frame)), expected);
+    }
+
+    let mut server = streams(Side::Server);
+    assert_eq!(server.on_stream(&data(id, 5, b"end", false)), Ok(()));
+    assert_eq!(code(server.on_stream(&data(id, 2, b"e", true))), size);
+}
+
+#[test]
+fn receiving_states_follow_the_diagram() {
+    let mut server = streams(Side::Server);
+    let id = client_bidi(0);
+    let state = |server: &Streams| server.table[&id].recv.as_ref().map(RecvPart::state);
+    server
+        .on_stream(&data(id, 3, b"def", true))
+        .expect("allowed");
+    assert_eq!(state(&server), Some(recv::RecvState::SizeKnown));
+    assert_eq!(events(&mut server), [StreamEvent::Opened(Dir::Bi)]);
+    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Blocked));
+    server
+        .on_stream(&data(id, 0, b"abc", false))
+        .expect("allowed");
+    assert_eq!(state(&server), Some(recv::RecvState::DataRecvd));
+    assert_eq!(events(&mut server), [StreamEvent::Readable(id)]);
+    let late_reset = frame::ResetStream {
+        id,
+        error_code: 1,
+        final_size: 6,
+    };
+    assert_eq!(server.on_reset_stream(&late_reset), Ok(()));
+    assert_eq!(
+        server.read(id, 9, NOW),
+        Ok(Some(Bytes::from_static(b"abcdef")))
+    );
+    assert_eq!(server.read(id, 9, NOW), Ok(None));
+    assert_eq!(state(&server), None);
+    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
+}
+
+#[test]
+fn a_reset_interrupts_reading() {
+    let mut server = streams(Side::Server);
+    let id = client_bidi(0);
+    server
+        .on_stream(&data(id, 0, b"abc", false))
+        .expect("allowed");
+    let reset = frame::ResetStream {
+        id,
+        error_code: 42,
+        final_size: 10,
+    };
+    server.on_reset_stream(&reset).expect("allowed");
+    assert_eq!(server.stats().bytes_received, 10);
+    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Reset(42)));
+    assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
+    assert_eq!(server.on_stream(&data(id, 0, b"abc", false)), Ok(()));
+}

@@ -1,0 +1,156 @@
+//! A wire between two ends that loses, reorders and duplicates packets of frames.
+
+use super::*;
+use frame::{Frame, Frames};
+use std::collections::BTreeSet;
+
+/// Frames that travel together, and what their sender remembers of them.
+#[derive(Clone)]
+pub(super) struct Packet {
+    bytes: Vec<u8>,
+    segments: Vec<Segment>,
+    tokens: Vec<StreamToken>,
+}
+
+/// One end: its streams, what its scheduler believes, and its packets on the way.
+pub(super) struct End {
+    pub(super) streams: Streams,
+    pub(super) ready: BTreeSet<StreamId>,
+    pub(super) in_flight: Vec<Packet>,
+}
+
+impl End {
+    pub(super) fn new(side: Side) -> Self {
+        Self {
+            streams: streams(side),
+            ready: BTreeSet::new(),
+            in_flight: Vec::new(),
+        }
+    }
+
+    /// Builds a packet of at most `size` bytes: control frames, then pieces of ready streams,
+    /// beginning with the `pick`-th. Returns whether there was anything to send.
+    pub(super) fn send(&mut self, size: usize, pick: usize) -> bool {
+        let mut packet = Packet {
+            bytes: Vec::new(),
+            segments: Vec::new(),
+            tokens: Vec::new(),
+        };
+        let tokens = &mut packet.tokens;
+        self.streams
+            .write_control_frames(&mut packet.bytes, size, &mut |token| tokens.push(token));
+        loop {
+            self.refresh();
+            let room = size.saturating_sub(packet.bytes.len() + 10);
+            if room == 0 || self.ready.is_empty() {
+                break;
+            }
+            let id = self.ready.iter().nth(pick % self.ready.len()).copied();
+            let segment = id
+                .and_then(|id| self.streams.take_segment(id, room))
+                .expect("a ready stream has a segment");
+            let bytes = &mut packet.bytes;
+            packet
+                .segments
+                .extend(self.streams.write_segment(&segment, true, bytes));
+        }
+        assert!(packet.bytes.len() <= size);
+        let any = !packet.bytes.is_empty();
+        if any {
+            self.in_flight.push(packet);
+        }
+        any
+    }
+
+    /// Hears of changes and checks that every stream is ready if and only if it is said to be.
+    fn refresh(&mut self) {
+        while let Some((id, ready)) = self.streams.poll_ready_change() {
+            let news = if ready {
+                self.ready.insert(id)
+            } else {
+                self.ready.remove(&id)
+            };
+            assert!(news, "{id:?} was already {ready}");
+        }
+        let credit = self.streams.credit.left();
+        for (&id, stream) in &self.streams.table {
+            let ready = stream.is_ready(self.streams.ids.is_permitted(id), credit);
+            assert_eq!(ready, self.ready.contains(&id), "{id:?}");
+        }
+        assert!(
+            self.ready
+                .iter()
+                .all(|id| self.streams.table.contains_key(id))
+        );
+    }
+
+    /// The `index`-th packet on the way arrives at `peer`; stays on the way if `again`.
+    pub(super) fn deliver(&mut self, index: usize, again: bool, peer: &mut Self) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let index = index % self.in_flight.len();
+        let packet = if again {
+            self.in_flight[index].clone()
+        } else {
+            self.in_flight.remove(index)
+        };
+        peer.receive(&packet.bytes);
+        if !again {
+            for segment in &packet.segments {
+                self.streams.on_segment_acked(segment);
+            }
+            for token in &packet.tokens {
+                self.streams.on_token_acked(token);
+            }
+        }
+    }
+
+    /// The `index`-th packet on the way is declared lost; arrives nevertheless if `spurious`.
+    pub(super) fn lose(&mut self, index: usize, spurious: bool, peer: &mut Self) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let packet = self.in_flight.remove(index % self.in_flight.len());
+        if spurious {
+            peer.receive(&packet.bytes);
+        }
+        for segment in &packet.segments {
+            self.streams.on_segment_lost(segment);
+        }
+        for token in &packet.tokens {
+            self.streams.on_token_lost(token);
+        }
+        if spurious {
+            for segment in &packet.segments {
+                self.streams.on_segment_acked(segment);
+            }
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        let streams = &mut self.streams;
+        for frame in Frames::new(bytes) {
+            match frame.expect("well-formed frames") {
+                Frame::Stream(frame) => streams.on_stream(&frame),
+                Frame::ResetStream(frame) => streams.on_reset_stream(&frame),
+                Frame::StopSending(frame) => streams.on_stop_sending(&frame),
+                Frame::MaxData(frame) => streams.on_max_data(&frame),
+                Frame::MaxStreamData(frame) => streams.on_max_stream_data(&frame),
+                Frame::MaxStreams(frame) => streams.on_max_streams(&frame),
+                Frame::DataBlocked(frame) => streams.on_data_blocked(&frame),
+                Frame::StreamDataBlocked(frame) => streams.on_stream_data_blocked(&frame),
+                Frame::StreamsBlocked(frame) => streams.on_streams_blocked(&frame),
+                other => panic!("{other:?} is not about streams"),
+            }
+            .expect("the peer keeps to the rules");
+        }
+        let buffered: usize = streams
+            .table
+            .values()
+            .filter_map(|stream| stream.recv.as_ref())
+            .map(RecvPart::buffered)
+            .sum();
+        assert!(buffered as u64 <= streams.window.size());
+    }
+}
