@@ -1,7 +1,9 @@
 mod closing;
 mod exchange;
 mod flow_control;
+mod hostile;
 mod states;
+mod transfer;
 mod wire;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What a sent packet remembers of the streams' frames.
 
-use marline_wire::{Dir, StreamId};
+use marline_wire::{Dir, StreamId, frame};
 
 /// A piece of a stream to be sent: an order, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,29 @@ impl Segment {
     /// The bytes of the stream that it covers.
     pub(crate) fn range(&self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.len as u64
+    }
+
+    /// Length in bytes of its STREAM frame.
+    pub(crate) fn frame_size(&self, explicit_length: bool) -> usize {
+        frame::Stream::header_size(self.id, self.offset, self.len, explicit_length) + self.len
+    }
+
+    /// Cuts off the front so that its frame takes at most `room` bytes without explicit length;
+    /// `self` is the rest. `None` if all of it fits, or no byte of it.
+    pub(crate) fn split_front(&mut self, room: usize) -> Option<Self> {
+        let header = frame::Stream::header_size(self.id, self.offset, self.len, false);
+        let len = room.checked_sub(header).filter(|&len| len > 0)?;
+        if len >= self.len {
+            return None;
+        }
+        let front = Self {
+            len,
+            fin: false,
+            ..*self
+        };
+        self.offset += len as u64;
+        self.len -= len;
+        Some(front)
     }
 }
 

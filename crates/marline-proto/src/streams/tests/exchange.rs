@@ -34,6 +34,7 @@ enum Op {
     Stop(usize),
     Read(usize, usize),
     Send(usize, usize),
+    QueueOnDyingPath(usize),
     Deliver(usize, bool),
     Lose(usize, bool),
 }
@@ -48,7 +49,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick.clone().prop_map(Op::Reset),
         1 => pick.clone().prop_map(Op::Stop),
         8 => (pick.clone(), 1usize..900).prop_map(|(i, n)| Op::Read(i, n)),
-        12 => (pick.clone(), 30usize..700).prop_map(|(i, n)| Op::Send(n, i)),
+        12 => (pick, 30usize..700).prop_map(|(i, n)| Op::Send(n, i)),
+        1 => (1usize..700).prop_map(Op::QueueOnDyingPath),
         10 => (any::<usize>(), prop::bool::weighted(0.1)).prop_map(|(i, d)| Op::Deliver(i, d)),
         4 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(i, s)| Op::Lose(i, s)),
     ]
@@ -109,6 +111,7 @@ impl World {
             Op::Send(size, pick) => {
                 self.ends[side].send(size, pick);
             }
+            Op::QueueOnDyingPath(max) => self.ends[side].queue_on_dying_path(max),
             Op::Deliver(index, again) => {
                 let (from, to) = self.both(side);
                 from.deliver(index, again, to);
@@ -167,7 +170,7 @@ impl World {
             .map(|at| byte(side, id, at))
             .collect();
         let streams = &mut self.ends[side].streams;
-        let written = if len % 2 == 0 {
+        let written = if len.is_multiple_of(2) {
             streams.write(id, &bytes)
         } else {
             streams.write_chunk(id, &mut bytes.into())

@@ -44,6 +44,27 @@ fn frames_are_cut_to_the_room_there_is() {
 }
 
 #[test]
+fn a_segment_is_split_for_a_smaller_packet() {
+    let segment = Segment {
+        id: client_bidi(0),
+        offset: 100,
+        len: 50,
+        fin: true,
+    };
+    assert_eq!(segment.frame_size(false), 54);
+    for room in [3, 4, 54] {
+        assert_eq!({ segment }.split_front(room), None);
+    }
+    let mut rest = segment;
+    let front = rest.split_front(53).expect("49 bytes fit");
+    assert_eq!(
+        (front.range(), front.fin, front.frame_size(false)),
+        (100..149, false, 53)
+    );
+    assert_eq!((rest.range(), rest.fin), (149..150, true));
+}
+
+#[test]
 fn a_lost_end_is_sent_again() {
     let mut client = streams(Side::Client);
     let id = client.open(Dir::Uni).expect("within the limit");

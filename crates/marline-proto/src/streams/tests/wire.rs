@@ -62,6 +62,23 @@ impl End {
         any
     }
 
+    /// Takes a segment of every ready stream for a path that never sends them.
+    pub(super) fn queue_on_dying_path(&mut self, max: usize) {
+        let mut queue = Vec::new();
+        self.refresh();
+        while let Some(&id) = self.ready.first() {
+            let before = self.streams.pending_bytes(id);
+            let segment = self.streams.take_segment(id, max);
+            let segment = segment.expect("a ready stream has a segment");
+            assert_eq!(self.streams.pending_bytes(id) + segment.len as u64, before);
+            queue.push(segment);
+            self.refresh();
+        }
+        for segment in &queue {
+            self.streams.return_segment(segment);
+        }
+    }
+
     /// Hears of changes and checks that every stream is ready if and only if it is said to be.
     fn refresh(&mut self) {
         while let Some((id, ready)) = self.streams.poll_ready_change() {
