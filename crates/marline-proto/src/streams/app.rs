@@ -112,7 +112,8 @@ impl Streams {
             return Err(ClosedStream);
         }
         self.buffer.update(before, 0);
-        self.control.owe(id, stream, Owed::ResetStream);
+        self.control.settle(stream, Owed::StreamDataBlocked);
+        self.owe(id, Owed::ResetStream);
         self.check_ready(id);
         self.wake_writers();
         Ok(())
@@ -133,7 +134,7 @@ impl Streams {
         let credit = recv.take_credit();
         self.control.settle(stream, Owed::MaxStreamData);
         if ask {
-            self.control.owe(id, stream, Owed::StopSending);
+            self.owe(id, Owed::StopSending);
         }
         self.give_back(credit);
         self.reap(id);

@@ -228,21 +228,26 @@ impl Streams {
     /// The peer permits `max` streams.
     fn permit_streams(&mut self, dir: Dir, max: u64) {
         let permitted_before = self.ids.max_local(dir);
+        if max > permitted_before {
+            self.control.streams_blocked[dir as usize] = false;
+        }
         if self.ids.on_max_streams(dir, max) {
             self.events.push_back(StreamEvent::Available(dir));
         }
         // Only rejected 0-RTT leaves streams that are open and were not permitted.
         for index in permitted_before..self.ids.opened(dir).min(max) {
             let id = StreamId::new(self.config.side, dir, index);
-            let Some(stream) = self.table.get_mut(&id) else {
+            let Some(stream) = self.table.get(&id) else {
                 continue;
             };
+            let reset = stream.send.as_ref().is_some_and(SendPart::is_reset);
+            let stopped = stream.recv.as_ref().is_some_and(|r| r.stopped().is_some());
             self.ready.all = true;
-            if stream.send.as_ref().is_some_and(SendPart::is_reset) {
-                self.control.owe(id, stream, Owed::ResetStream);
+            if reset {
+                self.owe(id, Owed::ResetStream);
             }
-            if stream.recv.as_ref().is_some_and(|r| r.stopped().is_some()) {
-                self.control.owe(id, stream, Owed::StopSending);
+            if stopped {
+                self.owe(id, Owed::StopSending);
             }
         }
     }

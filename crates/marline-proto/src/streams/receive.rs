@@ -72,7 +72,8 @@ impl Streams {
         let before = send.held();
         if send.on_stop_sending(frame.error_code) {
             self.buffer.update(before, 0);
-            self.control.owe(id, stream, Owed::ResetStream);
+            self.control.settle(stream, Owed::StreamDataBlocked);
+            self.owe(id, Owed::ResetStream);
             self.events.push_back(StreamEvent::Stopped {
                 id,
                 error_code: frame.error_code,
@@ -89,7 +90,10 @@ impl Streams {
     ///
     /// None: any value will do.
     pub(crate) fn on_max_data(&mut self, frame: &frame::MaxData) -> Result<(), TransportError> {
-        self.ready.all |= self.credit.raise(frame.maximum);
+        if self.credit.raise(frame.maximum) {
+            self.ready.all = true;
+            self.control.data_blocked = false;
+        }
         Ok(())
     }
 
@@ -127,12 +131,15 @@ impl Streams {
         let id = frame.id;
         self.check_send_part(id)
             .map_err(|error| error.in_frame(frame::MaxStreamData::TYPE))?;
-        let send = self.table.get_mut(&id).and_then(|s| s.send.as_mut());
-        let Some(send) = send.filter(|send| send.credit().is_ok() || send.has_unsent()) else {
+        let Some(stream) = self.table.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(send) = &mut stream.send else {
             return Ok(());
         };
         if send.on_max_stream_data(frame.maximum) {
             wait_for_memory(&mut self.waiting_writers, id, send);
+            self.control.settle(stream, Owed::StreamDataBlocked);
             self.wake_writers();
             self.check_ready(id);
         }

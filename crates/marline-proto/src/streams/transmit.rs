@@ -237,10 +237,6 @@ impl Streams {
         let Some(stream) = self.table.get_mut(&id) else {
             return true;
         };
-        if !self.ids.is_permitted(id) {
-            self.control.forget(stream);
-            return true;
-        }
         if stream.debt.has(Owed::ResetStream) {
             let state = stream.send.as_ref().map(|send| send.state());
             if let Some(SendState::ResetSent {
@@ -327,24 +323,28 @@ impl Streams {
             StreamToken::StreamsBlocked(dir, limit) => {
                 self.control.streams_blocked[dir as usize] |= self.ids.is_blocked_at(dir, limit);
             }
-            StreamToken::ResetStream(id) => self.owe_again(id, Owed::ResetStream),
-            StreamToken::StopSending(id) => self.owe_again(id, Owed::StopSending),
+            StreamToken::ResetStream(id) => self.owe(id, Owed::ResetStream),
+            StreamToken::StopSending(id) => self.owe(id, Owed::StopSending),
             StreamToken::MaxStreamData(id, limit) => {
                 let recv = self.table.get(&id).and_then(|stream| stream.recv.as_ref());
                 if recv.is_some_and(|r| r.wants_credit() && r.window.announced() == limit) {
-                    self.owe_again(id, Owed::MaxStreamData);
+                    self.owe(id, Owed::MaxStreamData);
                 }
             }
             StreamToken::StreamDataBlocked(id, limit) => {
                 let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
                 if send.is_some_and(|send| send.blocked() == Some(limit)) {
-                    self.owe_again(id, Owed::StreamDataBlocked);
+                    self.owe(id, Owed::StreamDataBlocked);
                 }
             }
         }
     }
 
-    fn owe_again(&mut self, id: StreamId, frame: Owed) {
+    /// Makes `frame` due if the part of the stream that it speaks of exists and may be spoken of.
+    pub(super) fn owe(&mut self, id: StreamId, frame: Owed) {
+        if !self.ids.is_permitted(id) {
+            return;
+        }
         let Some(stream) = self.table.get_mut(&id) else {
             return;
         };

@@ -37,8 +37,13 @@ impl End {
             tokens: Vec::new(),
         };
         let tokens = &mut packet.tokens;
+        let due = self.streams.has_control_frames();
         self.streams
             .write_control_frames(&mut packet.bytes, size, &mut |token| tokens.push(token));
+        assert!(
+            !due || size < 40 || !packet.bytes.is_empty(),
+            "nothing was due"
+        );
         loop {
             self.refresh();
             let room = size.saturating_sub(packet.bytes.len() + 10);
