@@ -19,6 +19,11 @@ impl Dice {
         Self { rng, spin }
     }
 
+    /// A seed for a policy's own generator.
+    pub(super) fn seed(&mut self) -> u64 {
+        self.rng.random()
+    }
+
     pub(super) fn coin(&mut self) -> bool {
         self.rng.random()
     }

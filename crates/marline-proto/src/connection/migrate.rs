@@ -218,7 +218,7 @@ impl Connection {
                 resumed: false,
                 max_datagram_size: path.tuples.active.mtu.current().into(),
             };
-            path.reset_recovery(&self.config, &kind);
+            path.reset_recovery(&self.config, &kind, self.dice.seed());
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);

@@ -345,7 +345,7 @@ impl Connection {
         let path = Path {
             id: 0,
             space: Space::new(),
-            recovery: Recovery::new(&config, &kind),
+            recovery: Recovery::new(&config, &kind, dice.seed()),
             ack_policy: (config.ack_policy)(),
             local_cids: LocalCids::new(start.local_cid),
             remote_cids: RemoteCids::new(start.remote_cid),

@@ -74,12 +74,13 @@ pub(super) struct LossEpoch {
 }
 
 impl Recovery {
-    pub(super) fn new(config: &TransportConfig, kind: &ConnectionKind<'_>) -> Self {
+    pub(super) fn new(config: &TransportConfig, kind: &ConnectionKind<'_>, seed: u64) -> Self {
         let controller = config.controller.build(ControllerConfig {
             initial_window: config.initial_window.window(kind),
             max_datagram_size: kind.max_datagram_size,
             slow_start_exit: (config.slow_start_exit)(),
             backoff: config.backoff,
+            seed,
         });
         Self {
             rtt: RttEstimator::new(config.initial_rtt),
@@ -115,11 +116,16 @@ impl Recovery {
 
 impl Path {
     /// The window and everything learnt start anew (RFC 9000, section 9.4).
-    pub(super) fn reset_recovery(&mut self, config: &TransportConfig, kind: &ConnectionKind<'_>) {
+    pub(super) fn reset_recovery(
+        &mut self,
+        config: &TransportConfig,
+        kind: &ConnectionKind<'_>,
+        seed: u64,
+    ) {
         let in_flight = self.recovery.in_flight;
         self.recovery = Recovery {
             in_flight,
-            ..Recovery::new(config, kind)
+            ..Recovery::new(config, kind, seed)
         };
     }
 }

@@ -4,7 +4,6 @@
 //! bytes. Bytes are cut when the packet is built, so that a path that dies returns orders only. With
 //! one path the queue is never longer than the packet being built.
 
-use marline_wire::frame::Stream;
 use marline_wire::varint;
 
 use super::Connection;
@@ -31,16 +30,12 @@ impl Connection {
     /// `may_end_packet` says that a frame may fill the packet to its end, and then needs no length.
     fn plan_segment(&mut self, room: usize, may_end_packet: bool) -> bool {
         let Some(id) = self.ready else { return false };
-        let header = Stream::header_size(id, self.streams.next_offset(id), 0, false);
         let length = if may_end_packet {
             0
         } else {
             varint::size(room as u64)
         };
-        let Some(data) = room.checked_sub(header + length) else {
-            return false;
-        };
-        let segment = self.streams.take_segment(id, data);
+        let segment = self.streams.take_frame(id, room - length);
         if let Some(segment) = segment {
             self.scheduler.on_sent(id, segment.len as u64);
             self.paths[0].queue.push_back(segment);
@@ -64,8 +59,7 @@ impl Connection {
             let Some(segment) = self.paths[0].queue.pop_front() else {
                 return;
             };
-            let explicit = Stream::header_size(segment.id, segment.offset, segment.len, true);
-            let has_length = explicit + segment.len <= room;
+            let has_length = segment.frame_size(true) <= room;
             if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
                 self.paths[0].space.sent.push_token(Token::Segment(written));
             }

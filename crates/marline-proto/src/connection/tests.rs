@@ -1,64 +1,13 @@
+//! Whole connections in virtual time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
 use super::*;
-use proptest::prelude::*;
+use crate::endpoint::ConnectionHandle;
+use crate::streams::{ReadError, WriteError};
+use crate::testing::{Conditions, Direction, Pair, PairConfig};
+use marline_wire::Dir;
 
-#[test]
-fn fields_are_read_as_the_rfc_says() {
-    for (field, urgency, incremental) in [
-        ("", 3, false),
-        ("u=5", 5, false),
-        ("i", 3, true),
-        ("u=0, i", 0, true),
-        ("i,u=7", 7, true),
-        ("  u=1 ,\ti=?1 ", 1, true),
-        ("u=1, i=?0", 1, false),
-        ("u=1, u=2", 2, false),
-        ("u=8", 3, false),
-        ("u=-1", 3, false),
-        ("u=1.5", 3, false),
-        ("u=\"1\"", 3, false),
-        ("u", 3, false),
-        ("i=1", 3, false),
-        ("u=2;x=1;y, i;z=\"a,b\"", 2, true),
-        ("other=\"u=1, i\\\", \", u=4", 4, false),
-        ("list=(a \"b)\";q 3);p=1, u=6", 6, false),
-    ] {
-        assert_eq!(
-            field.parse(),
-            Ok(Priority::new(urgency, incremental)),
-            "{field}"
-        );
-    }
-}
-
-#[test]
-fn what_is_no_dictionary_is_refused() {
-    for field in [
-        "u=", "u=1,", ",u=1", "u=1 i", "U=1", "x=\"a", "x=(a", "=1", "u==1", "é",
-    ] {
-        assert_eq!(field.parse::<Priority>(), Err(InvalidPriority), "{field}");
-    }
-}
-
-#[test]
-fn written_fields_can_be_read() {
-    for urgency in 0..=9 {
-        for incremental in [false, true] {
-            let priority = Priority::new(urgency, incremental);
-            assert_eq!(priority.to_string().parse(), Ok(priority));
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_survived(field in "\\PC{0,60}") {
-        let _ = field.parse::<Priority>();
-    }
-
-    #[test]
-    fn any_likely_text_is_survived(field in "[ui=?0-9,;() \"\\\\a.]{0,40}") {
-        if let Ok(priority) = field.parse::<Priority>() {
-            prop_assert!(priority.urgency <= Priority::MAX_URGENCY);
-        }
-    }
-}
+mod transfer;

@@ -69,7 +69,9 @@ fn events(streams: &mut Streams) -> Vec<StreamEvent> {
 }
 
 fn ready_changes(streams: &mut Streams) -> Vec<(StreamId, bool)> {
-    std::iter::from_fn(|| streams.poll_ready_change()).collect()
+    std::iter::from_fn(|| streams.poll_ready_change())
+        .map(|(id, priority)| (id, priority.is_some()))
+        .collect()
 }
 
 /// All control frames that are due, as the peer reads them, and their tokens.

@@ -36,12 +36,6 @@ impl Streams {
         None
     }
 
-    /// Where the next segment of a stream begins: its frame's header is as long as that number.
-    pub(crate) fn next_offset(&self, id: StreamId) -> u64 {
-        let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
-        send.map_or(0, SendPart::next_offset)
-    }
-
     /// Cuts the next piece of a stream, lost bytes before new ones, for a frame with up to
     /// `max_payload` bytes of data.
     ///

@@ -3,7 +3,11 @@
 mod certs;
 #[cfg(test)]
 mod hex;
+mod network;
+mod pair;
 
 pub use certs::TestIdentity;
 #[cfg(test)]
 pub(crate) use hex::hex;
+pub use network::{Conditions, Direction, Network};
+pub use pair::{ALPN, Datagram, Node, Pair, PairConfig, SERVER_NAME};

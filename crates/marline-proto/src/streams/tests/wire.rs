@@ -87,12 +87,12 @@ impl End {
     /// Hears of changes and checks that every stream is ready if and only if it is said to be.
     fn refresh(&mut self) {
         while let Some((id, ready)) = self.streams.poll_ready_change() {
-            let news = if ready {
+            let news = if ready.is_some() {
                 self.ready.insert(id)
             } else {
                 self.ready.remove(&id)
             };
-            assert!(news, "{id:?} was already {ready}");
+            assert!(news, "{id:?} was already {ready:?}");
         }
         let credit = self.streams.credit.left();
         for (&id, stream) in &self.streams.table {

@@ -1,0 +1,248 @@
+//! A network in virtual time that delays, loses, reorders, repeats, alters and marks.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::pair::Datagram;
+use crate::time::Instant;
+use crate::tuple::EcnCodepoint;
+
+/// Which end a datagram goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the client.
+    ToServer,
+    /// From the server.
+    ToClient,
+}
+
+/// What happens to datagrams one way. Shares are of 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// Time on the way.
+    pub delay: Duration,
+    /// Up to this much longer, drawn for each datagram: they overtake each other.
+    pub jitter: Duration,
+    /// Share that is lost.
+    pub loss: f64,
+    /// Datagrams lost in a row at each loss.
+    pub burst: u32,
+    /// Share that comes twice.
+    pub duplicate: f64,
+    /// Share in which a byte is altered.
+    pub corrupt: f64,
+    /// Share of ECT datagrams that is marked CE.
+    pub mark: f64,
+    /// Bytes a second; `None` is no limit.
+    pub rate: Option<u64>,
+    /// Bytes that wait for the rate; more are lost.
+    pub queue: u64,
+    /// Largest datagram that passes.
+    pub mtu: usize,
+    /// Whether nothing passes.
+    pub down: bool,
+}
+
+impl Default for Conditions {
+    /// 10 ms, and nothing goes wrong.
+    fn default() -> Self {
+        Self {
+            delay: Duration::from_millis(10),
+            jitter: Duration::ZERO,
+            loss: 0.0,
+            burst: 1,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            mark: 0.0,
+            rate: None,
+            queue: 1 << 20,
+            mtu: 1472,
+            down: false,
+        }
+    }
+}
+
+/// One way.
+#[derive(Debug)]
+struct Way {
+    conditions: Conditions,
+    /// When the sender's queue is empty.
+    free_at: Instant,
+    /// Datagrams still to be lost of a burst.
+    burst_left: u32,
+    sent: u64,
+    lost: u64,
+    bytes: u64,
+}
+
+impl Way {
+    fn new() -> Self {
+        Self {
+            conditions: Conditions::default(),
+            free_at: Instant::EPOCH,
+            burst_left: 0,
+            sent: 0,
+            lost: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// Both ways between a client and a server.
+pub struct Network {
+    to_server: Way,
+    to_client: Way,
+    in_flight: BTreeMap<(Instant, u64), (Direction, Datagram)>,
+    sequence: u64,
+    /// Where the client is.
+    inside: SocketAddr,
+    rng: Pcg64Mcg,
+    /// The client's address as the server sees it, if it differs: a NAT's binding.
+    pub nat: Option<SocketAddr>,
+    /// Drops what it says `true` to, whatever else happens.
+    pub filter: Option<Box<dyn FnMut(Direction, &Datagram) -> bool + Send>>,
+}
+
+impl Network {
+    pub(super) fn new(seed: u64, inside: SocketAddr) -> Self {
+        Self {
+            to_server: Way::new(),
+            to_client: Way::new(),
+            in_flight: BTreeMap::new(),
+            sequence: 0,
+            inside,
+            rng: Pcg64Mcg::seed_from_u64(seed ^ 0x6e65_7477_6f72_6b00),
+            nat: None,
+            filter: None,
+        }
+    }
+
+    /// The conditions one way, to change.
+    pub fn conditions(&mut self, direction: Direction) -> &mut Conditions {
+        &mut self.way(direction).conditions
+    }
+
+    /// Sets the same conditions both ways.
+    pub fn set(&mut self, conditions: Conditions) {
+        self.to_server.conditions = conditions;
+        self.to_client.conditions = conditions;
+    }
+
+    /// Datagrams sent and lost one way so far, and bytes sent.
+    pub fn counts(&mut self, direction: Direction) -> (u64, u64, u64) {
+        let way = self.way(direction);
+        (way.sent, way.lost, way.bytes)
+    }
+
+    /// Puts a datagram on its way as if an end had sent it.
+    pub fn inject(&mut self, now: Instant, direction: Direction, datagram: Datagram) {
+        self.enqueue(now, direction, datagram);
+    }
+
+    fn way(&mut self, direction: Direction) -> &mut Way {
+        match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        }
+    }
+
+    /// A datagram leaves an end; servers listen on ports below 1024.
+    pub(super) fn send(&mut self, now: Instant, mut datagram: Datagram) {
+        let direction = match datagram.destination.port() {
+            0..1024 => Direction::ToServer,
+            _ => Direction::ToClient,
+        };
+        if let Some(outside) = self.nat {
+            match direction {
+                Direction::ToServer => datagram.source = outside,
+                // Behind a new binding the old one leads nowhere.
+                Direction::ToClient if datagram.destination != outside => return,
+                Direction::ToClient => datagram.destination = self.inside,
+            }
+        }
+        if self
+            .filter
+            .as_mut()
+            .is_some_and(|filter| filter(direction, &datagram))
+        {
+            let way = self.way(direction);
+            way.sent += 1;
+            way.lost += 1;
+            return;
+        }
+        let rng = &mut self.rng;
+        let way = match direction {
+            Direction::ToServer => &mut self.to_server,
+            Direction::ToClient => &mut self.to_client,
+        };
+        let conditions = way.conditions;
+        way.sent += 1;
+        way.bytes += datagram.bytes.len() as u64;
+        let mut draw = |share: f64| share > 0.0 && rng.random_bool(share.min(1.0));
+        if way.burst_left == 0 && draw(conditions.loss) {
+            way.burst_left = conditions.burst.max(1);
+        }
+        let in_burst = way.burst_left > 0;
+        way.burst_left = way.burst_left.saturating_sub(1);
+        if in_burst || conditions.down || datagram.bytes.len() > conditions.mtu {
+            way.lost += 1;
+            return;
+        }
+        if draw(conditions.corrupt) {
+            let index = rng.random_range(0..datagram.bytes.len().max(1));
+            if let Some(byte) = datagram.bytes.get_mut(index) {
+                *byte ^= rng.random_range(1..=255u8);
+            }
+        }
+        let mut draw = |share: f64| share > 0.0 && rng.random_bool(share.min(1.0));
+        if datagram.ecn.is_some() && draw(conditions.mark) {
+            datagram.ecn = Some(EcnCodepoint::Ce);
+        }
+        if draw(conditions.duplicate) {
+            self.enqueue(now, direction, datagram.clone());
+        }
+        self.enqueue(now, direction, datagram);
+    }
+
+    fn enqueue(&mut self, now: Instant, direction: Direction, datagram: Datagram) {
+        let jitter = self.way(direction).conditions.jitter;
+        let extra = match jitter.as_nanos() as u64 {
+            0 => Duration::ZERO,
+            most => Duration::from_nanos(self.rng.random_range(0..=most)),
+        };
+        let way = self.way(direction);
+        let mut leaves = now;
+        if let Some(rate) = way.conditions.rate {
+            let waiting = way.free_at - now;
+            let queued = waiting.as_nanos() as u64 * rate / 1_000_000_000;
+            if queued + datagram.bytes.len() as u64 > way.conditions.queue {
+                way.lost += 1;
+                return;
+            }
+            let takes = datagram.bytes.len() as u64 * 1_000_000_000 / rate.max(1);
+            way.free_at = way.free_at.max(now) + Duration::from_nanos(takes);
+            leaves = way.free_at;
+        }
+        let arrives = leaves + way.conditions.delay + extra;
+        self.sequence += 1;
+        self.in_flight
+            .insert((arrives, self.sequence), (direction, datagram));
+    }
+
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        self.in_flight.keys().next().map(|&(at, _)| at)
+    }
+
+    /// The next datagram that has arrived by `now`.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Datagram)> {
+        let entry = self
+            .in_flight
+            .first_entry()
+            .filter(|entry| entry.key().0 <= now)?;
+        Some(entry.remove())
+    }
+}

@@ -1,0 +1,360 @@
+//! Two endpoints, a network between them, and virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::TestIdentity;
+use super::network::{Direction, Network};
+use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
+use crate::connection::{Connection, Event};
+use crate::endpoint::{ConnectionHandle, Endpoint, Route};
+use crate::handshake::{TlsClientConfig, TlsServerConfig};
+use crate::time::Instant;
+use crate::tuple::{EcnCodepoint, FourTuple};
+
+/// Datagrams that an endpoint may put into one batch.
+const BATCH: usize = 16;
+
+/// The name that [`Pair`]'s certificate bears.
+pub const SERVER_NAME: &str = "server.test";
+
+/// The application protocol that both ends of a [`Pair`] speak.
+pub const ALPN: &[u8] = b"test";
+
+/// One endpoint with its connections.
+pub struct Node {
+    /// Its routing.
+    pub endpoint: Endpoint,
+    /// Its connections, by handle.
+    pub connections: BTreeMap<ConnectionHandle, Connection>,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Handles of connections that clients began, in order, not taken yet.
+    pub accepted: VecDeque<ConnectionHandle>,
+    /// What connections told, oldest first.
+    pub events: VecDeque<(ConnectionHandle, Event)>,
+    reply: Vec<u8>,
+    buf: Vec<u8>,
+}
+
+/// A datagram in a [`Network`].
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    /// From and to, as the sender sees it.
+    pub source: SocketAddr,
+    /// Where it goes.
+    pub destination: SocketAddr,
+    /// Its marking.
+    pub ecn: Option<EcnCodepoint>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Node {
+    fn new(endpoint: Endpoint, address: &str) -> Self {
+        Self {
+            endpoint,
+            connections: BTreeMap::new(),
+            address: address.parse().expect("a literal address"),
+            accepted: VecDeque::new(),
+            events: VecDeque::new(),
+            reply: Vec::new(),
+            buf: Vec::new(),
+        }
+    }
+
+    /// Takes a datagram in.
+    fn receive(&mut self, now: Instant, datagram: &mut Datagram, network: &mut Network) {
+        let tuple = FourTuple {
+            local: datagram.destination,
+            remote: datagram.source,
+        };
+        let bytes = &mut datagram.bytes;
+        let route = self
+            .endpoint
+            .route(now, 0, tuple, datagram.ecn, bytes, &mut self.reply);
+        match route {
+            Route::Connection(handle) => {
+                if let Some(connection) = self.connections.get_mut(&handle) {
+                    connection.handle_datagram(now, tuple, datagram.ecn, bytes);
+                }
+            }
+            Route::Accepted(handle, connection) => {
+                self.connections.insert(handle, *connection);
+                self.accepted.push_back(handle);
+            }
+            Route::Reply => {
+                let bytes = std::mem::take(&mut self.reply);
+                network.send(
+                    now,
+                    Datagram {
+                        source: tuple.local,
+                        destination: tuple.remote,
+                        ecn: None,
+                        bytes,
+                    },
+                );
+            }
+            Route::Drop => {}
+        }
+    }
+
+    /// Lets every connection say what it has to say.
+    fn flush(&mut self, now: Instant, network: &mut Network) {
+        for (&handle, connection) in &mut self.connections {
+            while let Some(transmit) = connection.poll_transmit(now, BATCH, &mut self.buf) {
+                let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
+                for bytes in self.buf[..transmit.size].chunks(segment) {
+                    network.send(
+                        now,
+                        Datagram {
+                            source: transmit.tuple.local,
+                            destination: transmit.tuple.remote,
+                            ecn: transmit.ecn,
+                            bytes: bytes.to_vec(),
+                        },
+                    );
+                }
+                self.buf.clear();
+            }
+            while let Some(event) = connection.poll_event() {
+                self.events.push_back((handle, event));
+            }
+            while let Some(event) = connection.poll_endpoint_event() {
+                self.endpoint.on_connection_event(handle, event);
+            }
+        }
+        self.connections
+            .retain(|_, connection| !connection.is_drained());
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.connections
+            .values()
+            .filter_map(Connection::poll_timeout)
+            .min()
+    }
+
+    fn handle_timeouts(&mut self, now: Instant) {
+        for connection in self.connections.values_mut() {
+            if connection
+                .poll_timeout()
+                .is_some_and(|timeout| timeout <= now)
+            {
+                connection.handle_timeout(now);
+            }
+        }
+    }
+}
+
+/// How a [`Pair`] is set up.
+pub struct PairConfig {
+    /// How the client's connections behave.
+    pub client: TransportConfig,
+    /// How the server's connections behave.
+    pub server: TransportConfig,
+    /// Changes to the server, after its defaults.
+    pub adjust_server: Box<dyn FnOnce(&mut ServerConfig)>,
+    /// Whether the server takes 0-RTT.
+    pub zero_rtt: bool,
+    /// All randomness but that of TLS.
+    pub seed: u64,
+}
+
+impl Default for PairConfig {
+    fn default() -> Self {
+        Self {
+            client: TransportConfig::default(),
+            server: TransportConfig::default(),
+            adjust_server: Box::new(|_| {}),
+            zero_rtt: false,
+            seed: 1,
+        }
+    }
+}
+
+/// A client endpoint and a server endpoint over a [`Network`], in virtual time.
+pub struct Pair {
+    /// The present.
+    pub now: Instant,
+    /// The one that connects.
+    pub client: Node,
+    /// The one that accepts.
+    pub server: Node,
+    /// What lies between them.
+    pub network: Network,
+    /// For further connections of the client.
+    pub client_config: ClientConfig,
+}
+
+impl Pair {
+    /// A pair with default settings and a network of 10 ms each way.
+    pub fn new() -> Self {
+        Self::with(PairConfig::default())
+    }
+
+    /// A pair set up as `config` says.
+    ///
+    /// # Panics
+    ///
+    /// Never: the test certificate fits.
+    pub fn with(config: PairConfig) -> Self {
+        let identity = TestIdentity::new(&[SERVER_NAME]);
+        let mut server_tls = identity.server(&[ALPN], None);
+        server_tls.max_early_data_size = if config.zero_rtt { u32::MAX } else { 0 };
+        let mut client_tls = identity.client(&[ALPN], None);
+        client_tls.enable_early_data = config.zero_rtt;
+        let tls = TlsServerConfig::new(Arc::new(server_tls)).expect("the test settings fit QUIC");
+        let mut server = ServerConfig::new(tls);
+        server.transport = Arc::new(config.server);
+        (config.adjust_server)(&mut server);
+        let tls = TlsClientConfig::new(Arc::new(client_tls)).expect("the test settings fit QUIC");
+        let mut client_config = ClientConfig::new(tls);
+        client_config.transport = Arc::new(config.client);
+        let seeded = |side: u8| {
+            let mut seed = [side; 32];
+            seed[..8].copy_from_slice(&config.seed.to_le_bytes());
+            Arc::new(EndpointConfig::from_seed(seed))
+        };
+        let client = Node::new(Endpoint::new(seeded(1), None), "192.0.2.1:50000");
+        Self {
+            now: Instant::from_nanos(1_000_000_000),
+            network: Network::new(config.seed, client.address),
+            client,
+            server: Node::new(
+                Endpoint::new(seeded(2), Some(Arc::new(server))),
+                "192.0.2.2:443",
+            ),
+            client_config,
+        }
+    }
+
+    /// Begins a connection; returns the client's handle.
+    ///
+    /// # Panics
+    ///
+    /// Never: the name is a name.
+    pub fn connect(&mut self) -> ConnectionHandle {
+        let tuple = FourTuple {
+            local: self.client.address,
+            remote: self.server.address,
+        };
+        let (handle, connection) = self
+            .client
+            .endpoint
+            .connect(self.now, &self.client_config, tuple, SERVER_NAME)
+            .expect("the test settings connect");
+        self.client.connections.insert(handle, connection);
+        handle
+    }
+
+    /// Connects and lets both ends confirm the handshake; returns both handles.
+    ///
+    /// # Panics
+    ///
+    /// If that takes more than a minute.
+    pub fn establish(&mut self) -> (ConnectionHandle, ConnectionHandle) {
+        let client = self.connect();
+        let confirmed = |pair: &mut Self| {
+            pair.client.events.iter().any(|(handle, event)| {
+                *handle == client && matches!(event, Event::HandshakeConfirmed)
+            })
+        };
+        assert!(
+            self.drive_until(Duration::from_secs(60), confirmed),
+            "no handshake"
+        );
+        let server = self
+            .server
+            .accepted
+            .pop_front()
+            .expect("the server accepted");
+        (client, server)
+    }
+
+    /// The client's connection.
+    ///
+    /// # Panics
+    ///
+    /// If it is drained.
+    pub fn client(&mut self, handle: ConnectionHandle) -> &mut Connection {
+        self.client
+            .connections
+            .get_mut(&handle)
+            .expect("the client's connection lives")
+    }
+
+    /// The server's connection.
+    ///
+    /// # Panics
+    ///
+    /// If it is drained.
+    pub fn server(&mut self, handle: ConnectionHandle) -> &mut Connection {
+        self.server
+            .connections
+            .get_mut(&handle)
+            .expect("the server's connection lives")
+    }
+
+    /// Lets both ends send what they have.
+    pub fn flush(&mut self) {
+        self.client.flush(self.now, &mut self.network);
+        self.server.flush(self.now, &mut self.network);
+    }
+
+    /// Goes to the next thing that happens, but not beyond `until`; `false` if nothing does before.
+    pub fn step(&mut self, until: Instant) -> bool {
+        self.flush();
+        let next = [
+            self.network.next_arrival(),
+            self.client.next_timeout(),
+            self.server.next_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        let Some(next) = next.filter(|&next| next <= until) else {
+            self.now = self.now.max(until);
+            return false;
+        };
+        self.now = self.now.max(next);
+        while let Some((direction, mut datagram)) = self.network.pop(self.now) {
+            let node = match direction {
+                Direction::ToServer => &mut self.server,
+                Direction::ToClient => &mut self.client,
+            };
+            node.receive(self.now, &mut datagram, &mut self.network);
+        }
+        self.client.handle_timeouts(self.now);
+        self.server.handle_timeouts(self.now);
+        self.flush();
+        true
+    }
+
+    /// Lets `time` pass.
+    pub fn drive(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.step(until) {}
+    }
+
+    /// Lets time pass until `done`, at most `time`; returns whether it was done.
+    pub fn drive_until(&mut self, time: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let until = self.now + time;
+        loop {
+            if done(self) {
+                return true;
+            }
+            if !self.step(until) {
+                return done(self);
+            }
+        }
+    }
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self::new()
+    }
+}
