@@ -124,11 +124,6 @@ impl AckFrequencyFrame {
         self.state == State::Due
     }
 
-    /// How long the peer may hold back an ACK since it was asked; `None` before.
-    pub(crate) fn max_delay(&self) -> Option<Duration> {
-        (self.state != State::Silent).then_some(self.max_delay)
-    }
-
     /// Appends ACK_FREQUENCY if it is due and fits; returns its sequence number if it did.
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let frame = AckFrequency {

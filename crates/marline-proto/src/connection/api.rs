@@ -158,6 +158,23 @@ impl Connection {
         begun
     }
 
+    /// Asks the peer to address us by new connection IDs only (RFC 9000, section 5.1.2); returns
+    /// whether it could be asked now.
+    pub fn rotate_connection_ids(&mut self) -> bool {
+        let rotates = self.confirmed && self.paths[0].local_cids.retire_all();
+        self.issue_connection_ids();
+        rotates
+    }
+
+    /// The socket refused a datagram of `size` bytes as too large for the link.
+    pub fn on_datagram_refused(&mut self, size: usize) {
+        let path = &mut self.paths[0];
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        if path.tuples.active.mtu.on_refused(size) {
+            path.recovery.on_mtu(path.tuples.active.mtu.current());
+        }
+    }
+
     /// Sends a PING, so that the peer answers.
     pub fn ping(&mut self) {
         self.ping_due = true;

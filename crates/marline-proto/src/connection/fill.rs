@@ -133,7 +133,7 @@ impl Connection {
                     sent.push_token(Token::AckFrequency { sequence });
                 }
                 if self.announcements.new_token.write_frames(buf, limit) {
-                    sent.push_token(Token::NewToken);
+                    sent.push_token(Token::AddressToken);
                 }
             }
             if path.tuples.active.responses.is_due() {
@@ -147,7 +147,7 @@ impl Connection {
             });
         }
         self.streams.write_control_frames(buf, limit, &mut |token| {
-            sent.push_token(Token::Stream(token));
+            sent.push_token(Token::Control(token));
         });
         let fresh = buf.len() == packet.payload_offset;
         self.datagrams.write_frames(buf, limit, fresh);

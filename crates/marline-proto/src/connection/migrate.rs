@@ -198,6 +198,9 @@ impl Connection {
     fn move_to(&mut self, now: Instant, tuple: Tuple, reset: bool) {
         let cid = tuple.cid;
         let path = &mut self.paths[0];
+        for segment in path.queue.drain(..) {
+            self.streams.return_segment(&segment);
+        }
         let old_sequence = path.remote_cids.active_sequence();
         let mut old = std::mem::replace(&mut path.tuples.active, tuple);
         if let Some((sequence, id)) = cid {

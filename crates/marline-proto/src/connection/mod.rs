@@ -259,7 +259,7 @@ impl Connection {
         now: Instant,
         endpoint: Arc<EndpointConfig>,
         config: &Arc<ServerConfig>,
-        incoming: Incoming,
+        incoming: &Incoming,
     ) -> Result<Self, rustls::Error> {
         let mut dice = Dice::new(incoming.seed);
         let local_cid = incoming.local_cid;

@@ -34,7 +34,7 @@ impl From<&TransportParameters> for Peer {
             grease_fixed_bit: params.grease_quic_bit,
             disable_active_migration: params.disable_active_migration,
             min_ack_delay: params.min_ack_delay.map(Duration::from_micros),
-            preferred_address: params.preferred_address.clone(),
+            preferred_address: params.preferred_address,
         }
     }
 }

@@ -56,9 +56,13 @@ impl Connection {
             if self.paths[0].queue.is_empty() && !self.plan_segment(room, may_end_packet) {
                 return;
             }
-            let Some(segment) = self.paths[0].queue.pop_front() else {
+            let Some(mut segment) = self.paths[0].queue.pop_front() else {
                 return;
             };
+            if let Some(front) = segment.split_front(room) {
+                self.paths[0].queue.push_front(segment);
+                segment = front;
+            }
             let has_length = segment.frame_size(true) <= room;
             if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
                 self.paths[0].space.sent.push_token(Token::Segment(written));

@@ -1,7 +1,7 @@
 //! The road in: datagram, packets, frames.
 
 use marline_wire::frame::Frames;
-use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind, bits};
+use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
 use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
 use super::Connection;
@@ -398,13 +398,6 @@ impl Connection {
             observer.on_event(now, &Event::PacketDropped(event));
         }
     }
-}
-
-/// Whether the first byte of a datagram belongs to a long header.
-pub(crate) fn is_long(datagram: &[u8]) -> bool {
-    datagram
-        .first()
-        .is_some_and(|first| first & bits::LONG_FORM != 0)
 }
 
 fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {

@@ -13,7 +13,10 @@ use crate::observe::events::{
     KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated, PacketKind,
     PathAssigned,
 };
-use crate::observe::{self, ConnectionStats, PathStats, stats::UdpStats};
+use crate::observe::{
+    self, ConnectionStats, PathStats,
+    stats::{StreamStats, UdpStats},
+};
 use crate::paths;
 use crate::time::Instant;
 
@@ -278,7 +281,15 @@ impl Connection {
             ecn_ce: counters.ecn_ce,
             mtu: active.mtu.current(),
         };
+        let streams = self.streams.stats();
         ConnectionStats {
+            streams: StreamStats {
+                open: streams.open,
+                bytes_sent: streams.bytes_sent,
+                bytes_retransmitted: streams.bytes_retransmitted,
+                bytes_received: streams.bytes_received,
+                bytes_held: streams.bytes_held,
+            },
             udp_sent: sent,
             udp_received: received,
             frames_received: self.frames_received,

@@ -16,7 +16,7 @@ pub(crate) enum Token {
     },
     Crypto(CryptoToken),
     Segment(Segment),
-    Stream(StreamToken),
+    Control(StreamToken),
     NewConnectionId {
         sequence: u64,
     },
@@ -24,7 +24,7 @@ pub(crate) enum Token {
         sequence: u64,
     },
     HandshakeDone,
-    NewToken,
+    AddressToken,
     AckFrequency {
         sequence: u64,
     },
@@ -48,13 +48,13 @@ impl Rooms<'_> {
             Token::Segment(segment) => self.streams.on_segment_acked(segment),
             Token::Ack { largest } => self.received.on_ack_acked(*largest),
             Token::Crypto(token) => self.handshake.on_acked(token),
-            Token::Stream(token) => self.streams.on_token_acked(token),
+            Token::Control(token) => self.streams.on_token_acked(token),
             Token::NewConnectionId { sequence } => self.local_cids.on_acked(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_acked(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_acked(),
-            Token::NewToken => self.announcements.new_token.on_acked(),
+            Token::AddressToken => self.announcements.new_token.on_acked(),
             Token::AckFrequency { sequence } => {
-                self.announcements.ack_frequency.on_acked(*sequence)
+                self.announcements.ack_frequency.on_acked(*sequence);
             }
         }
     }
@@ -66,11 +66,11 @@ impl Rooms<'_> {
             Token::Segment(segment) => self.streams.on_segment_lost(segment),
             Token::Ack { .. } => {}
             Token::Crypto(token) => self.handshake.on_lost(token),
-            Token::Stream(token) => self.streams.on_token_lost(token),
+            Token::Control(token) => self.streams.on_token_lost(token),
             Token::NewConnectionId { sequence } => self.local_cids.on_lost(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_lost(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_lost(),
-            Token::NewToken => self.announcements.new_token.on_lost(),
+            Token::AddressToken => self.announcements.new_token.on_lost(),
             Token::AckFrequency { sequence } => self.announcements.ack_frequency.on_lost(*sequence),
         }
     }

@@ -19,9 +19,9 @@ pub(crate) use keys::{
     DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, Secrets, initial_keys, retry_tag,
     verify_retry_tag,
 };
-pub(crate) use one_rtt::{Incoming, KeyChange, OneRttKeys, Opened, UpdateRefused};
+pub(crate) use one_rtt::{Incoming, KeyChange, OneRttKeys};
 pub(crate) use packet::{OpenError, Sealing, TAG_LEN, Unprotected, open, seal, unprotect};
 pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
 pub use token::TokenKey;
-pub(crate) use token::{Token, TokenError, TokenFault};
+pub(crate) use token::{Token, TokenError};

@@ -70,7 +70,7 @@ impl Endpoint {
             seed: self.rng.random(),
         };
         let endpoint = Arc::clone(&self.config);
-        let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
+        let accepted = Connection::accept_from(arrived.now, endpoint, &server, &incoming);
         let Ok(mut connection) = accepted else {
             return self.refuse(header, ErrorCode::INTERNAL_ERROR, reply);
         };

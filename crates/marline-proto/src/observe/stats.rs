@@ -24,6 +24,21 @@ impl UdpStats {
     }
 }
 
+/// What the streams of a connection carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamStats {
+    /// Streams that exist now.
+    pub open: usize,
+    /// Bytes sent for the first time.
+    pub bytes_sent: u64,
+    /// Bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Bytes the peer used of its credit, gaps included.
+    pub bytes_received: u64,
+    /// Bytes written and not acknowledged.
+    pub bytes_held: u64,
+}
+
 /// What a connection has done so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionStats {
@@ -33,6 +48,8 @@ pub struct ConnectionStats {
     pub udp_received: UdpStats,
     /// Frames received.
     pub frames_received: FrameCounts,
+    /// The streams.
+    pub streams: StreamStats,
     /// Packets that could not be used.
     pub packets_dropped: u64,
     /// From the first packet until the handshake was complete; `None` before.

@@ -103,6 +103,11 @@ impl LocalCids {
         true
     }
 
+    /// As [`Self::retire_prior_to`], for all IDs issued so far.
+    pub(crate) fn retire_all(&mut self) -> bool {
+        self.retire_prior_to(self.next_sequence)
+    }
+
     /// The peer retires an ID, in a packet sent to `destination`. Returns the ID if it was active: it
     /// routes to us no more.
     ///
@@ -185,6 +190,7 @@ impl LocalCids {
     }
 
     /// The IDs that route to us.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.iter_from(0)
     }

@@ -8,9 +8,6 @@ use std::time::Duration;
 use crate::limits::{MIN_DATAGRAM_SIZE, MTU_BLACK_HOLE_ROUNDS, MTU_PROBES};
 use crate::time::Instant;
 
-/// Ceiling unless configured: Ethernet's 1500 bytes less the headers of IPv6 (40) and UDP (8).
-pub(crate) const DEFAULT_CEILING: u16 = 1452;
-
 /// Largest UDP payload QUIC allows to be announced (RFC 9000, section 18.2).
 pub(crate) const MAX_CEILING: u16 = 65527;
 
@@ -103,11 +100,6 @@ impl MtuDiscovery {
         self.ceiling = self.ceiling.min(limit.max(MIN_DATAGRAM_SIZE));
         self.current = self.current.min(self.ceiling);
         self.phase = Phase::Searching(Search::new(self.ceiling + 1));
-    }
-
-    /// Forgets what the path allowed, for a path to another address.
-    pub(crate) fn reset(&mut self) {
-        *self = Self::new(self.ceiling);
     }
 
     /// The size of the probe to send now, if one is due.

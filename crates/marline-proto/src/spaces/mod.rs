@@ -4,7 +4,7 @@ mod received;
 mod sent;
 
 pub(crate) use received::Received;
-pub(crate) use sent::{BadAck, Sent, SentPacket, Settled};
+pub(crate) use sent::{Sent, SentPacket, Settled};
 
 use crate::time::Instant;
 

@@ -92,10 +92,10 @@ impl Received {
     ) -> bool {
         let expected = self.largest.map_or(number, |(largest, _)| largest + 1);
         self.numbers.insert(number..number + 1);
-        if self.numbers.len() > MAX_RECEIVED_RANGES {
-            if let Some(oldest) = self.numbers.pop_min() {
-                self.forgotten_below = oldest.end;
-            }
+        if self.numbers.len() > MAX_RECEIVED_RANGES
+            && let Some(oldest) = self.numbers.pop_min()
+        {
+            self.forgotten_below = oldest.end;
         }
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));

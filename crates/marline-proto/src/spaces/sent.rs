@@ -120,15 +120,6 @@ impl<T> Sent<T> {
         self.tokens.push_back(token);
     }
 
-    /// The packet being built is not sent: its tickets are returned, newest first.
-    pub(crate) fn abandon(&mut self) -> Option<T> {
-        if self.tokens_popped + self.tokens.len() as u64 > self.tokens_committed {
-            self.tokens.pop_back()
-        } else {
-            None
-        }
-    }
-
     /// The packet being built was sent under [`Self::next_number`]; returns that number.
     pub(crate) fn commit(&mut self, packet: SentPacket) -> u64 {
         let number = self.next_number();

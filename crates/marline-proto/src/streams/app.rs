@@ -188,6 +188,7 @@ impl Streams {
     }
 
     /// Bytes that are to be sent on the stream, for the first time or again.
+    #[cfg(test)]
     pub(crate) fn pending_bytes(&self, id: StreamId) -> u64 {
         let send = self.table.get(&id).and_then(|s| s.send.as_ref());
         send.map_or(0, SendPart::pending)

@@ -281,6 +281,7 @@ impl Streams {
     }
 
     /// Whether no stream exists.
+    #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
         self.table.is_empty()
     }

@@ -184,6 +184,7 @@ impl SendPart {
     }
 
     /// Bytes to be sent: never sent, or lost.
+    #[cfg(test)]
     pub(super) fn pending(&self) -> u64 {
         self.buffer.len_unsent() + self.buffer.lost_bytes()
     }

@@ -41,6 +41,7 @@ impl Streams {
     ///
     /// New bytes stay within the limits of stream and connection. The segment counts as in flight
     /// until it is acknowledged, lost or returned. `None` if nothing can be sent.
+    #[cfg(test)]
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
         self.take(id, |_| Some(max_payload))
     }

@@ -5,7 +5,8 @@ use marline_wire::packet::{ShortHeader, expand, truncate};
 use rustls::quic::{self, ClientConnection, ServerConnection, Version};
 
 use super::*;
-use crate::crypto::{Incoming, KeyChange, OneRttKeys, Opened, UpdateRefused};
+use crate::crypto::one_rtt::{Opened, UpdateRefused};
+use crate::crypto::{Incoming, KeyChange, OneRttKeys};
 use crate::handshake::Cipher;
 use crate::testing::TestIdentity;
 

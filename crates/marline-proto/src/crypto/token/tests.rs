@@ -3,7 +3,8 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
 use super::*;
-use crate::crypto::{Token, TokenError, TokenFault};
+use crate::crypto::token::TokenFault;
+use crate::crypto::{Token, TokenError};
 
 const NOW: u64 = 1_800_000_000;
 
