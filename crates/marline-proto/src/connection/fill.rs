@@ -133,7 +133,7 @@ impl Connection {
                     sent.push_token(Token::AckFrequency { sequence });
                 }
                 if self.announcements.new_token.write_frames(buf, limit) {
-                    sent.push_token(Token::AddressToken);
+                    sent.push_token(Token::AddressValidation);
                 }
             }
             if path.tuples.active.responses.is_due() {

@@ -24,7 +24,7 @@ pub(crate) enum Token {
         sequence: u64,
     },
     HandshakeDone,
-    AddressToken,
+    AddressValidation,
     AckFrequency {
         sequence: u64,
     },
@@ -52,7 +52,7 @@ impl Rooms<'_> {
             Token::NewConnectionId { sequence } => self.local_cids.on_acked(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_acked(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_acked(),
-            Token::AddressToken => self.announcements.new_token.on_acked(),
+            Token::AddressValidation => self.announcements.new_token.on_acked(),
             Token::AckFrequency { sequence } => {
                 self.announcements.ack_frequency.on_acked(*sequence);
             }
@@ -70,7 +70,7 @@ impl Rooms<'_> {
             Token::NewConnectionId { sequence } => self.local_cids.on_lost(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_lost(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_lost(),
-            Token::AddressToken => self.announcements.new_token.on_lost(),
+            Token::AddressValidation => self.announcements.new_token.on_lost(),
             Token::AckFrequency { sequence } => self.announcements.ack_frequency.on_lost(*sequence),
         }
     }

@@ -92,6 +92,9 @@ impl Way {
     }
 }
 
+/// Says which datagrams to drop.
+pub type Filter = Box<dyn FnMut(Direction, &Datagram) -> bool + Send>;
+
 /// Both ways between a client and a server.
 pub struct Network {
     to_server: Way,
@@ -104,7 +107,7 @@ pub struct Network {
     /// The client's address as the server sees it, if it differs: a NAT's binding.
     pub nat: Option<SocketAddr>,
     /// Drops what it says `true` to, whatever else happens.
-    pub filter: Option<Box<dyn FnMut(Direction, &Datagram) -> bool + Send>>,
+    pub filter: Option<Filter>,
 }
 
 impl Network {
