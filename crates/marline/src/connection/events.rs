@@ -1,0 +1,39 @@
+//! What happens to a connection, for those who watch.
+
+use marline_proto::ConnectionError;
+use tokio::sync::broadcast;
+
+/// Events kept for a watcher that is behind.
+pub(super) const CAPACITY: usize = 16;
+
+/// Something that happened to a connection as a whole.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// The handshake is complete (RFC 9001, section 4.1.1).
+    Connected,
+    /// The handshake is confirmed (RFC 9001, section 4.1.2).
+    HandshakeConfirmed,
+    /// The connection ended; the last event.
+    Closed(ConnectionError),
+}
+
+/// The events of one connection from the moment of asking, in order.
+///
+/// Made by [`Connection::events`](crate::Connection::events). A watcher that falls 16 events behind
+/// misses the oldest.
+#[derive(Debug)]
+pub struct Events(pub(super) broadcast::Receiver<ConnectionEvent>);
+
+impl Events {
+    /// The next event; `None` when the connection has ended. Safe to cancel.
+    pub async fn next(&mut self) -> Option<ConnectionEvent> {
+        loop {
+            match self.0.recv().await {
+                Ok(event) => return Some(event),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}

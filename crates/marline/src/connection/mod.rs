@@ -1,0 +1,338 @@
+//! The application's hold on a connection.
+
+mod connecting;
+mod events;
+mod state;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use marline_proto::{ConnectionError, ConnectionStats, DatagramError, Dir, Side, StreamId};
+use tokio::sync::broadcast;
+
+pub use self::connecting::Connecting;
+pub use self::events::{ConnectionEvent, Events};
+pub(crate) use self::state::{ConnectionRef, SendEnd, Sender, Shared, State};
+use crate::error::SendDatagramError;
+use crate::stream::{RecvStream, SendStream};
+
+/// A QUIC connection. Clones are the same connection.
+///
+/// The connection closes with code 0 when its last clone and its last stream are dropped; say
+/// [`close`](Self::close) for another code. When it ends, data that arrived before can still be read;
+/// everything else fails with the [`ConnectionError`] that ended it.
+///
+/// All futures here may be dropped before they are ready without losing a stream or a datagram.
+#[derive(Clone)]
+pub struct Connection(ConnectionRef);
+
+impl Connection {
+    pub(crate) fn new(shared: ConnectionRef) -> Self {
+        Self(shared)
+    }
+
+    /// Opens a bidirectional stream, waiting while the peer's limit allows no more.
+    ///
+    /// The peer sees the stream with the first byte (or the end) sent on it.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn open_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        poll_fn(|cx| self.poll_open_bi(cx)).await
+    }
+
+    /// Opens a unidirectional stream, waiting while the peer's limit allows no more.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn open_uni(&self) -> Result<SendStream, ConnectionError> {
+        poll_fn(|cx| self.poll_open_uni(cx)).await
+    }
+
+    /// The next bidirectional stream that the peer opened.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn accept_bi(&self) -> Result<(SendStream, RecvStream), ConnectionError> {
+        poll_fn(|cx| self.poll_accept_bi(cx)).await
+    }
+
+    /// The next unidirectional stream that the peer opened.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn accept_uni(&self) -> Result<RecvStream, ConnectionError> {
+        poll_fn(|cx| self.poll_accept_uni(cx)).await
+    }
+
+    /// [`open_bi`](Self::open_bi) for hand-written futures.
+    pub fn poll_open_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(SendStream, RecvStream), ConnectionError>> {
+        self.poll_open(cx, Dir::Bi).map_ok(|id| self.both(id))
+    }
+
+    /// [`open_uni`](Self::open_uni) for hand-written futures.
+    pub fn poll_open_uni(&self, cx: &mut Context<'_>) -> Poll<Result<SendStream, ConnectionError>> {
+        self.poll_open(cx, Dir::Uni)
+            .map_ok(|id| SendStream::new(self.0.clone(), id))
+    }
+
+    /// [`accept_bi`](Self::accept_bi) for hand-written futures.
+    pub fn poll_accept_bi(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(SendStream, RecvStream), ConnectionError>> {
+        self.poll_accept(cx, Dir::Bi).map_ok(|id| self.both(id))
+    }
+
+    /// [`accept_uni`](Self::accept_uni) for hand-written futures.
+    pub fn poll_accept_uni(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionError>> {
+        self.poll_accept(cx, Dir::Uni)
+            .map_ok(|id| RecvStream::new(self.0.clone(), id))
+    }
+
+    fn both(&self, id: StreamId) -> (SendStream, RecvStream) {
+        (
+            SendStream::new(self.0.clone(), id),
+            RecvStream::new(self.0.clone(), id),
+        )
+    }
+
+    fn poll_open(&self, cx: &mut Context<'_>, dir: Dir) -> Poll<Result<StreamId, ConnectionError>> {
+        let mut state = self.0.lock();
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if let Some(id) = state.proto.open(dir) {
+            state.senders.insert(id, Sender::default());
+            return Poll::Ready(Ok(id));
+        }
+        state.waiting.open[dir as usize].register(cx.waker());
+        Poll::Pending
+    }
+
+    fn poll_accept(
+        &self,
+        cx: &mut Context<'_>,
+        dir: Dir,
+    ) -> Poll<Result<StreamId, ConnectionError>> {
+        let mut state = self.0.lock();
+        if let Some(id) = state.proto.accept(dir) {
+            if dir == Dir::Bi {
+                state.senders.insert(id, Sender::default());
+            }
+            return Poll::Ready(Ok(id));
+        }
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        state.waiting.accept[dir as usize].register(cx.waker());
+        Poll::Pending
+    }
+
+    /// Sends `datagram` unreliably and out of order, in one packet (RFC 9221).
+    ///
+    /// # Errors
+    /// [`SendDatagramError::Blocked`] gives the datagram back when the send buffer is full.
+    pub fn send_datagram(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
+        let mut state = self.0.lock();
+        self.try_send_datagram(&mut state, datagram)
+    }
+
+    /// Sends `datagram` as soon as the send buffer has room.
+    ///
+    /// # Errors
+    /// As [`send_datagram`](Self::send_datagram), never [`SendDatagramError::Blocked`].
+    pub async fn send_datagram_wait(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
+        let mut unsent = datagram;
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            match self.try_send_datagram(&mut state, std::mem::take(&mut unsent)) {
+                Err(SendDatagramError::Blocked(datagram)) => {
+                    unsent = datagram;
+                    state.waiting.datagram_room.register(cx.waker());
+                    Poll::Pending
+                }
+                result => Poll::Ready(result),
+            }
+        })
+        .await
+    }
+
+    fn try_send_datagram(
+        &self,
+        state: &mut State,
+        datagram: Bytes,
+    ) -> Result<(), SendDatagramError> {
+        if let Some(error) = &state.error {
+            return Err(SendDatagramError::ConnectionLost(error.clone()));
+        }
+        match state.proto.send_datagram(datagram) {
+            Ok(()) => {
+                self.0.touch(state);
+                Ok(())
+            }
+            Err(DatagramError::Blocked(datagram)) => Err(SendDatagramError::Blocked(datagram)),
+            Err(DatagramError::TooLarge) => Err(SendDatagramError::TooLarge),
+            Err(DatagramError::Unsupported | DatagramError::Disabled) => {
+                Err(SendDatagramError::Unsupported)
+            }
+        }
+    }
+
+    /// The next datagram of the peer. Those that nobody reads in time are dropped.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn recv_datagram(&self) -> Result<Bytes, ConnectionError> {
+        poll_fn(|cx| self.poll_recv_datagram(cx)).await
+    }
+
+    /// [`recv_datagram`](Self::recv_datagram) for hand-written futures.
+    pub fn poll_recv_datagram(&self, cx: &mut Context<'_>) -> Poll<Result<Bytes, ConnectionError>> {
+        let mut state = self.0.lock();
+        if let Some(datagram) = state.proto.recv_datagram() {
+            return Poll::Ready(Ok(datagram));
+        }
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        state.waiting.datagram_received.register(cx.waker());
+        Poll::Pending
+    }
+
+    /// The most bytes that a datagram may have now; `None` if the peer takes none. Changes with the MTU.
+    pub fn max_datagram_len(&self) -> Option<usize> {
+        self.0.lock().proto.max_datagram_len()
+    }
+
+    /// Closes the connection at once: unsent data is lost, and the peer learns `code` and `reason`.
+    ///
+    /// To be sure that the peer has everything, wait for [`SendStream::stopped`] first. The endpoint
+    /// says goodbye in the background; [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for it.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.0.close(code, reason);
+    }
+
+    /// Waits until the connection has ended; says why.
+    pub async fn closed(&self) -> ConnectionError {
+        poll_fn(|cx| self.poll_closed(cx)).await
+    }
+
+    /// [`closed`](Self::closed) for hand-written futures.
+    pub fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<ConnectionError> {
+        let mut state = self.0.lock();
+        if let Some(error) = &state.error {
+            return Poll::Ready(error.clone());
+        }
+        state.waiting.closed.register(cx.waker());
+        Poll::Pending
+    }
+
+    /// Why the connection ended, if it has.
+    pub fn close_reason(&self) -> Option<ConnectionError> {
+        self.0.lock().error.clone()
+    }
+
+    fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<Result<(), ConnectionError>> {
+        let mut state = self.0.lock();
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if state.connected {
+            return Poll::Ready(Ok(()));
+        }
+        state.waiting.connected.register(cx.waker());
+        Poll::Pending
+    }
+
+    /// Waits until the handshake is complete: of use after [`Connecting::into_0rtt`].
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn connected(&self) -> Result<(), ConnectionError> {
+        poll_fn(|cx| self.poll_connected(cx)).await
+    }
+
+    /// What happens to the connection from now on. Costs nothing until asked for.
+    pub fn events(&self) -> Events {
+        let mut state = self.0.lock();
+        if state.error.is_some() {
+            return Events(broadcast::channel(1).1);
+        }
+        let sender = state
+            .events
+            .get_or_insert_with(|| broadcast::channel(events::CAPACITY).0);
+        Events(sender.subscribe())
+    }
+
+    /// Which end this is.
+    pub fn side(&self) -> Side {
+        self.0.side
+    }
+
+    /// Counters of packets, bytes, frames and losses so far.
+    pub fn stats(&self) -> ConnectionStats {
+        self.0.lock().proto.stats()
+    }
+
+    /// The smoothed round-trip time.
+    pub fn rtt(&self) -> Duration {
+        self.0.lock().proto.rtt()
+    }
+
+    /// The peer's address now; it changes when the peer migrates.
+    pub fn remote_address(&self) -> SocketAddr {
+        canonical(self.0.lock().proto.remote_address())
+    }
+
+    /// The application protocol that TLS agreed on.
+    pub fn alpn(&self) -> Option<Bytes> {
+        self.0.lock().proto.alpn().map(Bytes::copy_from_slice)
+    }
+
+    /// Replaces the packet protection keys (RFC 9001, section 6) as soon as that is allowed.
+    pub fn update_keys(&self) {
+        self.touch_with(|proto| proto.initiate_key_update());
+    }
+
+    /// Sends a PING: keeps the connection alive and measures the round-trip time.
+    pub fn ping(&self) {
+        self.touch_with(|proto| proto.ping());
+    }
+
+    fn touch_with(&self, change: impl FnOnce(&mut marline_proto::Connection)) {
+        let mut state = self.0.lock();
+        if state.error.is_none() {
+            change(&mut state.proto);
+            self.0.touch(&mut state);
+        }
+    }
+
+    fn can_send_early(&self) -> bool {
+        self.0.side.is_server()
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("handle", &self.0.handle)
+            .field("side", &self.0.side)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An IPv4 peer of a dual-stack socket, as people write it.
+fn canonical(addr: SocketAddr) -> SocketAddr {
+    SocketAddr::new(addr.ip().to_canonical(), addr.port())
+}

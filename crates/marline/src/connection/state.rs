@@ -1,0 +1,243 @@
+//! A connection as its handles, its streams and the driver share it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use marline_proto::{
+    ConnectionError, ConnectionHandle, Event, Instant, Side, StreamEvent, StreamId,
+};
+use rustc_hash::FxHashMap;
+use tokio::sync::broadcast;
+
+use super::events::ConnectionEvent;
+use crate::endpoint::Signal;
+use crate::runtime::Runtime;
+use crate::wakers::WakerList;
+
+/// What everyone who knows the connection shares.
+pub(crate) struct Shared {
+    pub(crate) handle: ConnectionHandle,
+    pub(crate) side: Side,
+    runtime: Arc<dyn Runtime>,
+    signal: Arc<Signal>,
+    state: Mutex<State>,
+    /// Connections, streams and attempts in the application's hands.
+    handles: AtomicUsize,
+}
+
+/// What the connection's mutex guards.
+pub(crate) struct State {
+    pub(crate) proto: Box<marline_proto::Connection>,
+    /// Waits in the driver's queue.
+    pub(crate) queued: bool,
+    pub(crate) connected: bool,
+    /// The endpoint forgot the connection: its handle may name another.
+    pub(crate) drained: bool,
+    pub(crate) error: Option<ConnectionError>,
+    pub(crate) readers: FxHashMap<StreamId, Waker>,
+    pub(crate) senders: FxHashMap<StreamId, Sender>,
+    pub(crate) waiting: Waiting,
+    pub(crate) events: Option<broadcast::Sender<ConnectionEvent>>,
+}
+
+/// A [`SendStream`](crate::SendStream) in the application's hands.
+#[derive(Default)]
+pub(crate) struct Sender {
+    pub(crate) writable: Option<Waker>,
+    pub(crate) ended: Option<Waker>,
+    pub(crate) end: Option<SendEnd>,
+}
+
+/// How the peer ended a stream that this side sends.
+#[derive(Clone, Copy)]
+pub(crate) enum SendEnd {
+    Received,
+    Stopped(u64),
+}
+
+/// Tasks that wait for the connection as a whole.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    pub(crate) connected: WakerList,
+    pub(crate) closed: WakerList,
+    pub(crate) accept: [WakerList; 2],
+    pub(crate) open: [WakerList; 2],
+    pub(crate) datagram_received: WakerList,
+    pub(crate) datagram_room: WakerList,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        proto: Box<marline_proto::Connection>,
+        handle: ConnectionHandle,
+        side: Side,
+        runtime: Arc<dyn Runtime>,
+        signal: Arc<Signal>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            handle,
+            side,
+            runtime,
+            signal,
+            state: Mutex::new(State {
+                proto,
+                queued: false,
+                connected: false,
+                drained: false,
+                error: None,
+                readers: FxHashMap::default(),
+                senders: FxHashMap::default(),
+                waiting: Waiting::default(),
+                events: None,
+            }),
+            handles: AtomicUsize::new(0),
+        })
+    }
+
+    /// A panic while the lock was held ended the driver, which closes every connection as it goes:
+    /// the state says so to whoever looks at it afterwards.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.runtime.now()
+    }
+
+    /// Has the driver look at the connection: it may have something to send.
+    pub(crate) fn touch(self: &Arc<Self>, state: &mut State) {
+        if !state.queued && !state.drained {
+            state.queued = true;
+            self.signal.push(Arc::clone(self));
+        }
+    }
+
+    /// Closes the connection, which the application sees at once.
+    pub(crate) fn close(self: &Arc<Self>, code: u64, reason: &[u8]) {
+        let mut woken = Vec::new();
+        let mut state = self.lock();
+        if state.error.is_none() {
+            state.proto.close(self.now(), code, reason);
+            state.terminate(ConnectionError::LocallyClosed, &mut woken);
+            self.touch(&mut state);
+        }
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl State {
+    /// Tells the application what happened; those to wake join `woken`.
+    pub(crate) fn dispatch_events(&mut self, woken: &mut Vec<Waker>) {
+        while let Some(event) = self.proto.poll_event() {
+            match event {
+                Event::Stream(event) => self.on_stream_event(event, woken),
+                Event::DatagramReceived => self.waiting.datagram_received.take(woken),
+                Event::DatagramsUnblocked => self.waiting.datagram_room.take(woken),
+                Event::Connected => {
+                    self.connected = true;
+                    self.waiting.connected.take(woken);
+                    self.publish(ConnectionEvent::Connected);
+                }
+                Event::HandshakeConfirmed => self.publish(ConnectionEvent::HandshakeConfirmed),
+                Event::Closed(error) => self.terminate(error, woken),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_stream_event(&mut self, event: StreamEvent, woken: &mut Vec<Waker>) {
+        match event {
+            StreamEvent::Opened(dir) => self.waiting.accept[dir as usize].take(woken),
+            StreamEvent::Available(dir) => self.waiting.open[dir as usize].take(woken),
+            StreamEvent::Readable(id) => woken.extend(self.readers.remove(&id)),
+            StreamEvent::Writable(id) => {
+                if let Some(sender) = self.senders.get_mut(&id) {
+                    woken.extend(sender.writable.take());
+                }
+            }
+            StreamEvent::Finished(id) => self.end_sender(id, SendEnd::Received, woken),
+            StreamEvent::Stopped { id, code } => {
+                self.end_sender(id, SendEnd::Stopped(code), woken);
+            }
+        }
+    }
+
+    fn end_sender(&mut self, id: StreamId, end: SendEnd, woken: &mut Vec<Waker>) {
+        if let Some(sender) = self.senders.get_mut(&id) {
+            sender.end.get_or_insert(end);
+            woken.extend(sender.writable.take());
+            woken.extend(sender.ended.take());
+        }
+    }
+
+    /// Ends everything with `error`, unless it ended before.
+    pub(crate) fn terminate(&mut self, error: ConnectionError, woken: &mut Vec<Waker>) {
+        if self.error.is_some() {
+            return;
+        }
+        self.publish(ConnectionEvent::Closed(error.clone()));
+        self.events = None;
+        self.error = Some(error);
+        woken.extend(self.readers.drain().map(|(_, waker)| waker));
+        for sender in self.senders.values_mut() {
+            woken.extend(sender.writable.take());
+            woken.extend(sender.ended.take());
+        }
+        let Waiting {
+            connected,
+            closed,
+            accept,
+            open,
+            datagram_received,
+            datagram_room,
+        } = &mut self.waiting;
+        for list in [connected, closed, datagram_received, datagram_room]
+            .into_iter()
+            .chain(accept)
+            .chain(open)
+        {
+            list.take(woken);
+        }
+    }
+
+    fn publish(&self, event: ConnectionEvent) {
+        if let Some(events) = &self.events {
+            // Fails when nobody listens any more, which is as well.
+            events.send(event).ok();
+        }
+    }
+}
+
+/// A counted reference: the connection closes with code 0 when the application drops the last one.
+pub(crate) struct ConnectionRef(Arc<Shared>);
+
+impl ConnectionRef {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        shared.handles.fetch_add(1, Ordering::Relaxed);
+        Self(shared)
+    }
+}
+
+impl Clone for ConnectionRef {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for ConnectionRef {
+    fn drop(&mut self) {
+        if self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.close(0, b"");
+        }
+    }
+}
+
+impl std::ops::Deref for ConnectionRef {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}

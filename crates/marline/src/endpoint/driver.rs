@@ -1,0 +1,327 @@
+//! The one task of an endpoint: receives, keeps time, sends.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use marline_proto::{
+    ConnectionHandle, EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit,
+};
+
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use super::state::{Shared, State};
+use super::timers::Timers;
+use crate::connection::{self, ConnectionRef};
+use crate::runtime::{Timer, UdpSocket};
+
+/// Rounds of receiving and sending before other tasks of the thread get their turn.
+const ROUNDS: usize = 16;
+
+/// Batches sent before the socket is read again: what arrives moves the windows.
+const BATCHES: usize = 8;
+
+/// Drives an endpoint until it has no handles and no connections left.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    socket: Arc<dyn UdpSocket>,
+    local: SocketAddr,
+    /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), read until the new one works.
+    previous: Option<(Arc<dyn UdpSocket>, SocketAddr)>,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    /// An answer that belongs to no connection.
+    reply: Vec<u8>,
+    /// Connections to look at.
+    queue: VecDeque<Arc<connection::Shared>>,
+    timers: Timers,
+    timer: Box<dyn Timer>,
+    /// What `timer` is set to.
+    alarm: Option<Instant>,
+    // Kept for their capacity.
+    woken: Vec<Waker>,
+    endpoint_events: Vec<EndpointEvent>,
+}
+
+impl Driver {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let timer = shared.runtime.timer();
+        let (socket, local) = {
+            let state = shared.lock();
+            (Arc::clone(&state.socket), state.local)
+        };
+        Self {
+            shared,
+            socket,
+            local,
+            previous: None,
+            incoming: Incoming::new(),
+            outgoing: Outgoing::default(),
+            reply: Vec::new(),
+            queue: VecDeque::new(),
+            timers: Timers::default(),
+            timer,
+            alarm: None,
+            woken: Vec::new(),
+            endpoint_events: Vec::new(),
+        }
+    }
+
+    /// Adopts a new socket, if there is one.
+    fn follow_socket(&mut self) {
+        let state = self.shared.lock();
+        if !Arc::ptr_eq(&state.socket, &self.socket) {
+            let old = std::mem::replace(&mut self.socket, Arc::clone(&state.socket));
+            self.previous = Some((old, self.local));
+            self.local = state.local;
+        }
+    }
+
+    /// Hands one batch of datagrams to their connections; false if there was none.
+    fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if let Some((socket, local)) = self.previous.clone() {
+            match self.incoming.poll_fill(cx, &*socket) {
+                Poll::Ready(Ok(filled)) => self.deliver(filled, local),
+                Poll::Ready(Err(_)) => self.previous = None,
+                Poll::Pending => {}
+            }
+        }
+        match self.incoming.poll_fill(cx, &*self.socket) {
+            Poll::Ready(Ok(filled)) => {
+                self.previous = None;
+                self.deliver(filled, self.local);
+                Ok(true)
+            }
+            // An earlier datagram reached nobody: news of the network, not of this socket.
+            Poll::Ready(Err(error))
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+                ) =>
+            {
+                Ok(true)
+            }
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    fn deliver(&mut self, filled: usize, local: SocketAddr) {
+        let now = self.shared.runtime.now();
+        let unix_time_s = self.shared.runtime.unix_time().as_secs();
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        for (tuple, ecn, datagram) in self.incoming.datagrams(filled, local) {
+            self.reply.clear();
+            match state
+                .proto
+                .route(now, unix_time_s, tuple, ecn, datagram, &mut self.reply)
+            {
+                Route::Connection(handle) => {
+                    if let Some(connection) = state.connection(handle) {
+                        let mut inner = connection.lock();
+                        inner.proto.handle_datagram(now, tuple, ecn, datagram);
+                        enqueue(&mut self.queue, connection, &mut inner);
+                    }
+                }
+                Route::Accepted(handle, proto) => {
+                    let connection = shared.adopt(&mut state, handle, Side::Server, proto);
+                    enqueue(&mut self.queue, &connection, &mut connection.lock());
+                    state.push_accepted(ConnectionRef::new(connection), &mut self.woken);
+                }
+                Route::Reply => send_reply(&*self.socket, tuple, &self.reply),
+                Route::Drop => {}
+            }
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Runs the timers that are due; false if none was.
+    fn expire(&mut self) -> bool {
+        let now = self.shared.runtime.now();
+        if self.timers.next().is_none_or(|next| next > now) {
+            return false;
+        }
+        let shared = Arc::clone(&self.shared);
+        let state = shared.lock();
+        while let Some(handle) = self.timers.pop(now) {
+            if let Some(connection) = state.connection(handle) {
+                let mut inner = connection.lock();
+                if inner.proto.poll_timeout().is_some_and(|at| at <= now) {
+                    inner.proto.handle_timeout(now);
+                }
+                enqueue(&mut self.queue, connection, &mut inner);
+            }
+        }
+        true
+    }
+
+    /// Sends for the queued connections in turn, one batch each; false if there was nothing to do.
+    fn transmit(&mut self, cx: &mut Context<'_>) -> bool {
+        self.shared.signal.take(&mut self.queue);
+        let mut progress = false;
+        for _ in 0..BATCHES {
+            if self.outgoing.poll_flush(cx, &self.socket).is_pending() {
+                return progress;
+            }
+            let Some(connection) = self.queue.pop_front() else {
+                return progress;
+            };
+            progress = true;
+            self.look_at(&connection);
+        }
+        progress
+    }
+
+    /// Collects what a connection has to tell: the application, the endpoint, its timer, its peer.
+    fn look_at(&mut self, connection: &Arc<connection::Shared>) {
+        let handle = connection.handle;
+        let now = self.shared.runtime.now();
+        let mut state = connection.lock();
+        state.queued = false;
+        if state.drained {
+            return;
+        }
+        self.outgoing.buffer.clear();
+        let batch = state.proto.poll_transmit(
+            now,
+            Outgoing::max_datagrams(&*self.socket),
+            &mut self.outgoing.buffer,
+        );
+        state.dispatch_events(&mut self.woken);
+        while let Some(event) = state.proto.poll_endpoint_event() {
+            state.drained |= matches!(event, EndpointEvent::Drained);
+            self.endpoint_events.push(event);
+        }
+        if state.drained {
+            self.timers.remove(handle);
+        } else {
+            self.timers.update(handle, state.proto.poll_timeout());
+            if batch.is_some() {
+                enqueue(&mut self.queue, connection, &mut state);
+            }
+        }
+        let drained = state.drained;
+        drop(state);
+        if let Some(batch) = batch {
+            self.outgoing.start(batch);
+        }
+        if !self.endpoint_events.is_empty() {
+            let mut endpoint = self.shared.lock();
+            for event in self.endpoint_events.drain(..) {
+                endpoint.proto.on_connection_event(handle, event);
+            }
+            if drained {
+                forget(&mut endpoint, handle, &mut self.woken);
+            }
+        }
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        self.woken.drain(..).for_each(Waker::wake);
+    }
+
+    /// Sets the timer for the next deadline; true if that is past already.
+    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(next) = self.timers.next() else {
+            return false;
+        };
+        // A later deadline can wait: the timer then rings once for nothing, which costs less than
+        // setting it for every packet.
+        if self.alarm.is_none_or(|alarm| next < alarm) {
+            self.timer.set(next);
+            self.alarm = Some(next);
+        }
+        if self.timer.poll(cx).is_ready() {
+            self.alarm = None;
+            return true;
+        }
+        false
+    }
+
+    fn is_done(&self) -> bool {
+        self.shared.handles.load(Ordering::Acquire) == 0 && self.shared.lock().is_idle()
+    }
+}
+
+/// Queues `connection` unless it is.
+fn enqueue(
+    queue: &mut VecDeque<Arc<connection::Shared>>,
+    connection: &Arc<connection::Shared>,
+    state: &mut connection::State,
+) {
+    if !state.queued {
+        state.queued = true;
+        queue.push_back(Arc::clone(connection));
+    }
+}
+
+fn forget(endpoint: &mut State, handle: ConnectionHandle, woken: &mut Vec<Waker>) {
+    if let Some(slot) = endpoint.connections.get_mut(handle.0) {
+        *slot = None;
+    }
+    if endpoint.is_idle() {
+        endpoint.idle.take(woken);
+    }
+}
+
+/// Sends an answer that nobody will miss if the socket is full.
+fn send_reply(socket: &dyn UdpSocket, tuple: FourTuple, reply: &[u8]) {
+    let transmit = Transmit {
+        tuple,
+        ecn: None::<EcnCodepoint>,
+        size: reply.len(),
+        segment_size: None,
+    };
+    socket.try_send(&transmit, reply).ok();
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let driver = self.get_mut();
+        driver.follow_socket();
+        for _ in 0..ROUNDS {
+            let Ok(received) = driver.receive(cx) else {
+                return Poll::Ready(());
+            };
+            let expired = driver.expire();
+            let sent = driver.transmit(cx);
+            if received || expired || sent {
+                continue;
+            }
+            if driver.is_done() {
+                return Poll::Ready(());
+            }
+            if !driver.poll_alarm(cx) {
+                if driver.shared.signal.sleep(cx.waker()) {
+                    return Poll::Pending;
+                }
+                driver.follow_socket();
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let mut woken = Vec::new();
+        let queue = {
+            let mut state = self.shared.lock();
+            state.on_driver_gone(&mut woken);
+            std::mem::take(&mut state.accepted)
+        };
+        drop(queue);
+        woken.into_iter().for_each(Waker::wake);
+    }
+}

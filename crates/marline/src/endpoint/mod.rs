@@ -1,0 +1,288 @@
+//! The application's hold on a socket and its connections.
+
+mod driver;
+mod incoming;
+mod outgoing;
+mod signal;
+mod state;
+mod timers;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use marline_proto::{ClientConfig, EndpointConfig, ServerConfig, Side};
+
+pub(crate) use self::signal::Signal;
+use self::state::{Shared, State};
+use crate::connection::{Connecting, Connection, ConnectionRef};
+use crate::error::ConnectError;
+use crate::runtime::{Runtime, TokioRuntime, UdpSocket};
+use crate::wakers::WakerList;
+
+/// One UDP socket and its connections. Clones are the same endpoint.
+///
+/// Dropping the last clone closes all connections with code 0; the task behind it says goodbye to the
+/// peers and ends.
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+impl Endpoint {
+    /// An endpoint that accepts connections at `addr`. At an unspecified address it answers from the
+    /// address it was spoken to.
+    ///
+    /// # Errors
+    /// The socket cannot be bound, or no tokio runtime is running.
+    pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Self> {
+        let runtime = Arc::new(TokioRuntime::current()?);
+        let socket = runtime.bind(addr)?;
+        Self::new(EndpointConfig::default(), Some(config), socket, runtime)
+    }
+
+    /// An endpoint that only connects, from `addr`: port 0 for any, `[::]` or `0.0.0.0` for any address.
+    ///
+    /// # Errors
+    /// The socket cannot be bound, or no tokio runtime is running.
+    pub fn client(addr: SocketAddr) -> io::Result<Self> {
+        let runtime = Arc::new(TokioRuntime::current()?);
+        let socket = runtime.bind(addr)?;
+        Self::new(EndpointConfig::default(), None, socket, runtime)
+    }
+
+    /// An endpoint with everything chosen by the caller.
+    ///
+    /// # Errors
+    /// The socket has no address.
+    pub fn new(
+        config: EndpointConfig,
+        server: Option<ServerConfig>,
+        socket: Arc<dyn UdpSocket>,
+        runtime: Arc<dyn Runtime>,
+    ) -> io::Result<Self> {
+        let local = socket.local_addr()?;
+        let server = server.map(Arc::new);
+        let shared = Arc::new(Shared::new(
+            Arc::clone(&runtime),
+            State {
+                proto: marline_proto::Endpoint::new(Arc::new(config), server.clone()),
+                socket,
+                local,
+                connections: Vec::new(),
+                server_config: server,
+                client_config: None,
+                accepted: VecDeque::new(),
+                accepting: WakerList::default(),
+                idle: WakerList::default(),
+                closed: false,
+                driver_gone: false,
+            },
+        ));
+        let endpoint = Self::from_shared(Arc::clone(&shared));
+        runtime.spawn(Box::pin(driver::Driver::new(shared)));
+        Ok(endpoint)
+    }
+
+    fn from_shared(shared: Arc<Shared>) -> Self {
+        shared.handles.fetch_add(1, Ordering::Relaxed);
+        Self { shared }
+    }
+
+    /// What [`connect`](Self::connect) uses.
+    pub fn set_default_client_config(&self, config: ClientConfig) {
+        self.shared.lock().client_config = Some(config);
+    }
+
+    /// What new connections of clients get; `None` refuses them. Those that exist keep theirs.
+    pub fn set_server_config(&self, config: Option<ServerConfig>) {
+        let mut state = self.shared.lock();
+        state.server_config = config.map(Arc::new);
+        state.apply_server_config();
+    }
+
+    /// Connects to `server_name` at `remote` with the default configuration.
+    ///
+    /// # Errors
+    /// Nothing was sent: see [`ConnectError`].
+    pub fn connect(
+        &self,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        let config = self.shared.lock().client_config.clone();
+        self.connect_with(
+            config.ok_or(ConnectError::NoClientConfig)?,
+            remote,
+            server_name,
+        )
+    }
+
+    /// Connects to `server_name` at `remote`.
+    ///
+    /// # Errors
+    /// Nothing was sent: see [`ConnectError`].
+    pub fn connect_with(
+        &self,
+        config: ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        let runtime = &self.shared.runtime;
+        let mut state = self.shared.lock();
+        if state.refuses() {
+            return Err(ConnectError::EndpointClosed);
+        }
+        let local = state.local;
+        let remote = in_family_of(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
+        let (handle, proto) = state.proto.connect(
+            runtime.now(),
+            runtime.unix_time().as_secs(),
+            config,
+            local,
+            remote,
+            server_name,
+        )?;
+        let connection = self
+            .shared
+            .adopt(&mut state, handle, Side::Client, Box::new(proto));
+        connection.touch(&mut connection.lock());
+        Ok(connecting(ConnectionRef::new(connection)))
+    }
+
+    /// The next connection of a client, its handshake under way; `None` when the endpoint is closed.
+    /// Safe to cancel.
+    pub async fn accept(&self) -> Option<Connecting> {
+        poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// [`accept`](Self::accept) for hand-written futures.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Option<Connecting>> {
+        let mut state = self.shared.lock();
+        if let Some(connection) = state.pop_accepted() {
+            return Poll::Ready(Some(connecting(connection)));
+        }
+        if state.refuses() {
+            return Poll::Ready(None);
+        }
+        state.accepting.register(cx.waker());
+        Poll::Pending
+    }
+
+    /// Closes all connections with `code` and `reason`, and accepts and makes no more.
+    ///
+    /// The peers learn of it in the background: [`wait_idle`](Self::wait_idle) before the program ends.
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        let mut woken = Vec::new();
+        let mut state = self.shared.lock();
+        if std::mem::replace(&mut state.closed, true) {
+            return;
+        }
+        state.apply_server_config();
+        for connection in state.connections.iter().flatten() {
+            connection.close(code, reason);
+        }
+        let unaccepted = std::mem::take(&mut state.accepted);
+        state.accepting.take(&mut woken);
+        drop(state);
+        drop(unaccepted);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until no connection is left, closed ones included: their goodbye lasts three probe
+    /// timeouts (RFC 9000, section 10.2).
+    pub async fn wait_idle(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.is_idle() {
+                return Poll::Ready(());
+            }
+            state.idle.register(cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Where the socket is bound.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.lock().local
+    }
+
+    /// Connections that are not fully forgotten, closing ones included.
+    pub fn open_connections(&self) -> usize {
+        self.shared.lock().proto.open_connections()
+    }
+
+    /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9). What
+    /// still arrives at the old socket is read until the new one works.
+    ///
+    /// # Errors
+    /// The runtime cannot use the socket; nothing has changed.
+    pub fn rebind(&self, socket: std::net::UdpSocket) -> io::Result<()> {
+        self.rebind_to(self.shared.runtime.wrap(socket)?)
+    }
+
+    /// [`rebind`](Self::rebind) to a socket of the runtime.
+    ///
+    /// # Errors
+    /// The socket has no address; nothing has changed.
+    pub fn rebind_to(&self, socket: Arc<dyn UdpSocket>) -> io::Result<()> {
+        let local = socket.local_addr()?;
+        let now = self.shared.runtime.now();
+        let mut state = self.shared.lock();
+        state.socket = socket;
+        state.local = local;
+        for connection in state.connections.iter().flatten() {
+            if connection.side.is_client() {
+                let mut inner = connection.lock();
+                inner.proto.rebind(now, local);
+                connection.touch(&mut inner);
+            }
+        }
+        drop(state);
+        self.shared.signal.wake();
+        Ok(())
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        Self::from_shared(Arc::clone(&self.shared))
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if self.shared.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.close(0, b"");
+            self.shared.signal.wake();
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("local", &self.local_addr())
+            .finish_non_exhaustive()
+    }
+}
+
+fn connecting(connection: ConnectionRef) -> Connecting {
+    Connecting::new(Connection::new(connection))
+}
+
+/// `remote` as a socket at `local` can address it: a dual-stack socket maps IPv4 into IPv6.
+fn in_family_of(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
+    match (local.ip(), remote.ip()) {
+        (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => Some(remote),
+        (IpAddr::V6(ip), IpAddr::V4(remote_ip)) if ip == Ipv6Addr::UNSPECIFIED => Some(
+            SocketAddr::new(remote_ip.to_ipv6_mapped().into(), remote.port()),
+        ),
+        _ => None,
+    }
+}

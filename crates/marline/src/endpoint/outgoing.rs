@@ -1,0 +1,77 @@
+//! The batch on its way to the socket.
+
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use marline_proto::Transmit;
+
+use crate::runtime::UdpSocket;
+
+/// The most bytes that one UDP send takes: a 16-bit length less the IPv4 and UDP headers.
+const MAX_SEND: usize = 65_507;
+
+/// Datagrams asked of a connection at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
+const MAX_BATCH: usize = 44;
+
+/// At most one batch; a full socket keeps it until there is room.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    pub(super) buffer: Vec<u8>,
+    batch: Option<Transmit>,
+    sent: usize,
+}
+
+impl Outgoing {
+    /// How many datagrams a batch may hold.
+    pub(super) fn max_datagrams(socket: &dyn UdpSocket) -> usize {
+        socket.max_gso_segments().clamp(1, MAX_BATCH)
+    }
+
+    /// Takes `batch`, whose bytes are in `buffer`.
+    pub(super) fn start(&mut self, batch: Transmit) {
+        self.batch = Some(batch);
+        self.sent = 0;
+    }
+
+    /// Sends what is left of the batch; pending while the socket is full. What the socket refuses is
+    /// lost like any datagram the network drops.
+    pub(super) fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &Arc<dyn UdpSocket>,
+    ) -> Poll<()> {
+        let Some(batch) = self.batch else {
+            return Poll::Ready(());
+        };
+        while self.sent < batch.size {
+            let rest = &self.buffer[self.sent..batch.size];
+            let part = match batch.segment_size {
+                Some(segment) if rest.len() > segment => {
+                    let segments = (MAX_SEND / segment).clamp(1, socket.max_gso_segments().max(1));
+                    &rest[..rest.len().min(segments * segment)]
+                }
+                _ => rest,
+            };
+            let transmit = Transmit {
+                size: part.len(),
+                segment_size: batch.segment_size.filter(|&segment| segment < part.len()),
+                ..batch
+            };
+            match socket.try_send(&transmit, part) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match socket.poll_send_ready(cx) {
+                        Poll::Ready(Ok(())) => continue,
+                        // A socket that cannot even wait loses everything; receiving reports it.
+                        Poll::Ready(Err(_)) => {}
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+                Ok(()) | Err(_) => {}
+            }
+            self.sent += part.len();
+        }
+        self.batch = None;
+        Poll::Ready(())
+    }
+}

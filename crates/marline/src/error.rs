@@ -1,0 +1,158 @@
+//! What can go wrong, one type an operation.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use marline_proto::ConnectionError;
+use thiserror::Error;
+
+/// Why a connection could not even be tried.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The endpoint was closed, or its socket failed.
+    #[error("the endpoint is closed")]
+    EndpointClosed,
+    /// [`Endpoint::set_default_client_config`](crate::Endpoint::set_default_client_config) was not called.
+    #[error("the endpoint has no client configuration")]
+    NoClientConfig,
+    /// The socket cannot reach addresses of this family.
+    #[error("the endpoint's socket cannot reach {0}")]
+    UnreachableFamily(SocketAddr),
+    /// The name or the configuration is not valid.
+    #[error(transparent)]
+    Invalid(#[from] marline_proto::ConnectError),
+}
+
+/// Why reading from a stream ended early.
+#[derive(Clone, Debug, Error)]
+pub enum ReadError {
+    /// The peer abandoned the stream with this code (RFC 9000, section 19.4).
+    #[error("the peer reset the stream with code {0}")]
+    Reset(u64),
+    /// This side stopped the stream, or read it to its end before.
+    #[error("the stream is closed")]
+    Closed,
+    /// The connection ended before the stream did.
+    #[error("the connection was lost: {0}")]
+    ConnectionLost(#[source] ConnectionError),
+}
+
+/// Why [`RecvStream::read_to_end`](crate::RecvStream::read_to_end) gave up.
+#[derive(Clone, Debug, Error)]
+pub enum ReadToEndError {
+    /// The stream broke.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The peer sent more than the caller's limit.
+    #[error("the stream is longer than the limit")]
+    TooLong,
+}
+
+/// Why writing to a stream failed.
+#[derive(Clone, Debug, Error)]
+pub enum WriteError {
+    /// The peer no longer wants the stream and says so with this code (RFC 9000, section 19.5).
+    #[error("the peer stopped the stream with code {0}")]
+    Stopped(u64),
+    /// The stream was finished or reset before.
+    #[error("the stream is closed")]
+    Closed,
+    /// The connection is gone.
+    #[error("the connection was lost: {0}")]
+    ConnectionLost(#[source] ConnectionError),
+}
+
+/// The stream was finished, reset or stopped before.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the stream is closed")]
+pub struct ClosedStream;
+
+/// Why a datagram was not sent.
+#[derive(Clone, Debug, Error)]
+pub enum SendDatagramError {
+    /// The peer does not receive datagrams, or this side's configuration turns them off.
+    #[error("datagrams are not supported on this connection")]
+    Unsupported,
+    /// Larger than [`Connection::max_datagram_len`](crate::Connection::max_datagram_len).
+    #[error("the datagram is too large")]
+    TooLarge,
+    /// No room in the send buffer now; the datagram comes back.
+    #[error("the datagram send buffer is full")]
+    Blocked(Bytes),
+    /// The connection is gone.
+    #[error("the connection was lost: {0}")]
+    ConnectionLost(#[source] ConnectionError),
+}
+
+fn connection_kind(error: &ConnectionError) -> io::ErrorKind {
+    match error {
+        ConnectionError::IdleTimeout => io::ErrorKind::TimedOut,
+        ConnectionError::Reset => io::ErrorKind::ConnectionReset,
+        ConnectionError::LocallyClosed => io::ErrorKind::NotConnected,
+        ConnectionError::PeerApplication { .. } | ConnectionError::PeerTransport { .. } => {
+            io::ErrorKind::ConnectionAborted
+        }
+        _ => io::ErrorKind::Other,
+    }
+}
+
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> Self {
+        let kind = match &error {
+            ReadError::Reset(_) => io::ErrorKind::ConnectionReset,
+            ReadError::Closed => io::ErrorKind::NotConnected,
+            ReadError::ConnectionLost(cause) => connection_kind(cause),
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<WriteError> for io::Error {
+    fn from(error: WriteError) -> Self {
+        let kind = match &error {
+            WriteError::Stopped(_) => io::ErrorKind::ConnectionReset,
+            WriteError::Closed => io::ErrorKind::NotConnected,
+            WriteError::ConnectionLost(cause) => connection_kind(cause),
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ClosedStream> for io::Error {
+    fn from(error: ClosedStream) -> Self {
+        Self::new(io::ErrorKind::NotConnected, error)
+    }
+}
+
+impl From<ReadToEndError> for io::Error {
+    fn from(error: ReadToEndError) -> Self {
+        match error {
+            ReadToEndError::Read(error) => error.into(),
+            ReadToEndError::TooLong => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}
+
+impl From<SendDatagramError> for io::Error {
+    fn from(error: SendDatagramError) -> Self {
+        let kind = match &error {
+            SendDatagramError::Unsupported => io::ErrorKind::Unsupported,
+            SendDatagramError::TooLarge => io::ErrorKind::InvalidInput,
+            SendDatagramError::Blocked(_) => io::ErrorKind::WouldBlock,
+            SendDatagramError::ConnectionLost(cause) => connection_kind(cause),
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ConnectError> for io::Error {
+    fn from(error: ConnectError) -> Self {
+        let kind = match &error {
+            ConnectError::EndpointClosed => io::ErrorKind::NotConnected,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,135 @@
+//! What the endpoint needs from the world: a clock, timers, tasks and UDP sockets.
+//!
+//! Nothing else in this crate reads a clock or opens a socket, so an endpoint runs unchanged behind
+//! another async runtime, or in a simulator with virtual time and sockets made of memory.
+
+mod tokio;
+
+use std::fmt;
+use std::future::Future;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use marline_proto::{EcnCodepoint, Instant, Transmit};
+
+pub use self::tokio::TokioRuntime;
+
+/// A task: what [`Runtime::spawn`] runs.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Clock, timers, tasks and sockets.
+pub trait Runtime: fmt::Debug + Send + Sync + 'static {
+    /// The present moment; never goes back.
+    fn now(&self) -> Instant;
+
+    /// Time since 1970-01-01 UTC; dates address validation tokens and session tickets.
+    fn unix_time(&self) -> Duration;
+
+    /// Runs `task` until it ends.
+    fn spawn(&self, task: Task);
+
+    /// A timer that is not set.
+    fn timer(&self) -> Box<dyn Timer>;
+
+    /// A UDP socket at `addr`.
+    ///
+    /// # Errors
+    /// Whatever the system says: the address is taken, or not this machine's.
+    fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>>;
+
+    /// Takes over a socket that the caller bound.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where sockets are not the system's.
+    fn wrap(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn UdpSocket>> {
+        drop(socket);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// One alarm clock. Pacing asks for much finer steps than a millisecond.
+pub trait Timer: Send {
+    /// Rings at `deadline`, and no longer at an earlier set time.
+    fn set(&mut self, deadline: Instant);
+
+    /// Ready once when the set time has passed; pending while none is set.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// A UDP socket that knows where each datagram was sent to and how it was marked.
+///
+/// One task polls it at a time; the last waker counts.
+pub trait UdpSocket: fmt::Debug + Send + Sync {
+    /// Sends `payload`: one datagram, or datagrams of `transmit.segment_size` bytes each (GSO).
+    ///
+    /// `transmit.tuple.local` names the source address unless its IP is unspecified.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if nothing was sent: try again after
+    /// [`poll_send_ready`](Self::poll_send_ready). Any other error means that this payload is lost.
+    fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()>;
+
+    /// Ready when [`try_send`](Self::try_send) may succeed.
+    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Fills buffers with received datagrams; ready with the number of buffers (and `meta`) filled.
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>>;
+
+    /// Where the socket is bound; the IP may be unspecified.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Most datagrams that one [`try_send`](Self::try_send) may carry. May fall to 1 when the
+    /// network card turns out not to support segmentation.
+    fn max_gso_segments(&self) -> usize {
+        1
+    }
+
+    /// Most datagrams that one receive buffer may be filled with.
+    fn max_gro_segments(&self) -> usize {
+        1
+    }
+
+    /// Whether routers or this host may fragment what is sent, so that MTU discovery is blind.
+    fn may_fragment(&self) -> bool {
+        false
+    }
+}
+
+/// What is known of the datagrams in one receive buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct RecvMeta {
+    /// Who sent them.
+    pub remote: SocketAddr,
+    /// The address of ours they were sent to, if the system tells.
+    pub local_ip: Option<IpAddr>,
+    /// Bytes in the buffer.
+    pub len: usize,
+    /// Bytes in each datagram but the last, which may be shorter (GRO).
+    pub stride: usize,
+    /// The ECN codepoint of their IP headers.
+    pub ecn: Option<EcnCodepoint>,
+}
+
+impl Default for RecvMeta {
+    fn default() -> Self {
+        Self {
+            remote: SocketAddr::from(([0; 4], 0)),
+            local_ip: None,
+            len: 0,
+            stride: 0,
+            ecn: None,
+        }
+    }
+}

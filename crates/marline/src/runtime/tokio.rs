@@ -1,0 +1,77 @@
+//! The endpoint's world on tokio.
+
+mod socket;
+mod timer;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
+
+use marline_proto::Instant;
+use tokio::runtime::Handle;
+
+use super::{Runtime, Task, Timer, UdpSocket};
+
+/// The epoch of every [`Instant`] in this process, so that endpoints can compare theirs.
+static EPOCH: LazyLock<std::time::Instant> = LazyLock::new(monotonic_now);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a runtime is where the clock is read"
+)]
+fn monotonic_now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// [`Runtime`] on tokio: its I/O driver, its tasks, and timers finer than its own.
+#[derive(Clone, Debug)]
+pub struct TokioRuntime {
+    handle: Handle,
+}
+
+impl TokioRuntime {
+    /// The tokio runtime that the caller runs in; it needs I/O and time enabled.
+    ///
+    /// # Errors
+    /// The caller runs in none.
+    pub fn current() -> io::Result<Self> {
+        let handle = Handle::try_current().map_err(io::Error::other)?;
+        LazyLock::force(&EPOCH);
+        Ok(Self { handle })
+    }
+}
+
+impl Runtime for TokioRuntime {
+    fn now(&self) -> Instant {
+        Instant::EPOCH + monotonic_now().duration_since(*EPOCH)
+    }
+
+    fn unix_time(&self) -> Duration {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a runtime is where the clock is read"
+        )]
+        let now = SystemTime::now();
+        now.duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default()
+    }
+
+    fn spawn(&self, task: Task) {
+        self.handle.spawn(task);
+    }
+
+    fn timer(&self) -> Box<dyn Timer> {
+        let _context = self.handle.enter();
+        timer::new(*EPOCH)
+    }
+
+    fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>> {
+        self.wrap(std::net::UdpSocket::bind(addr)?)
+    }
+
+    fn wrap(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn UdpSocket>> {
+        let _context = self.handle.enter();
+        Ok(Arc::new(socket::TokioSocket::new(socket)?))
+    }
+}

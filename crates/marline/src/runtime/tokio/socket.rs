@@ -1,0 +1,142 @@
+//! UDP through tokio's reactor and quinn-udp's GSO, GRO, ECN and packet info.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::task::{Context, Poll, ready};
+
+use marline_proto::{EcnCodepoint, Transmit};
+use quinn_udp::UdpSocketState;
+use tokio::io::Interest;
+
+use crate::runtime::{RecvMeta, UdpSocket};
+
+/// Socket buffers asked for, in bytes: about 30 ms at 1 Gbit/s. The system may give less.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
+const SHORT_RECV_MEANS_EMPTY: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+#[derive(Debug)]
+pub(super) struct TokioSocket {
+    io: tokio::net::UdpSocket,
+    state: UdpSocketState,
+}
+
+impl TokioSocket {
+    pub(super) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        // Small buffers cost speed, never correctness.
+        state
+            .set_send_buffer_size((&socket).into(), SOCKET_BUFFER)
+            .ok();
+        state
+            .set_recv_buffer_size((&socket).into(), SOCKET_BUFFER)
+            .ok();
+        Ok(Self {
+            io: tokio::net::UdpSocket::from_std(socket)?,
+            state,
+        })
+    }
+}
+
+impl UdpSocket for TokioSocket {
+    fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
+        let local = transmit.tuple.local.ip();
+        let mut outgoing = quinn_udp::Transmit {
+            destination: transmit.tuple.remote,
+            ecn: transmit.ecn.map(to_udp),
+            contents: payload,
+            segment_size: transmit.segment_size,
+            src_ip: (!local.is_unspecified()).then_some(local),
+        };
+        self.io.try_io(Interest::WRITABLE, || {
+            match self.state.try_send((&self.io).into(), &outgoing) {
+                // The address went away with its network: let the system choose another.
+                Err(error)
+                    if outgoing.src_ip.is_some() && error.kind() != io::ErrorKind::WouldBlock =>
+                {
+                    outgoing.src_ip = None;
+                    self.state.try_send((&self.io).into(), &outgoing)
+                }
+                result => result,
+            }
+        })
+    }
+
+    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.io.poll_send_ready(cx)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut raw = [quinn_udp::RecvMeta::default(); quinn_udp::BATCH_SIZE];
+        let batch = buffers.len().min(meta.len()).min(raw.len());
+        loop {
+            ready!(self.io.poll_recv_ready(cx))?;
+            let mut filled = 0;
+            let result = self.io.try_io(Interest::READABLE, || {
+                filled =
+                    self.state
+                        .recv((&self.io).into(), &mut buffers[..batch], &mut raw[..batch])?;
+                // Says so to the reactor now and saves the system call that would find out.
+                if SHORT_RECV_MEANS_EMPTY && filled < batch {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Ok(())
+            });
+            if filled > 0 {
+                for (meta, raw) in meta.iter_mut().zip(&raw[..filled]) {
+                    *meta = from_udp_meta(raw);
+                }
+                return Poll::Ready(Ok(filled));
+            }
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(()) => return Poll::Ready(Ok(0)),
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    fn max_gso_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    fn max_gro_segments(&self) -> usize {
+        self.state.gro_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+}
+
+fn to_udp(ecn: EcnCodepoint) -> quinn_udp::EcnCodepoint {
+    match ecn {
+        EcnCodepoint::Ect0 => quinn_udp::EcnCodepoint::Ect0,
+        EcnCodepoint::Ect1 => quinn_udp::EcnCodepoint::Ect1,
+        EcnCodepoint::Ce => quinn_udp::EcnCodepoint::Ce,
+    }
+}
+
+fn from_udp_meta(meta: &quinn_udp::RecvMeta) -> RecvMeta {
+    RecvMeta {
+        remote: meta.addr,
+        local_ip: meta.dst_ip,
+        len: meta.len,
+        stride: meta.stride,
+        ecn: meta.ecn.map(|ecn| match ecn {
+            quinn_udp::EcnCodepoint::Ect0 => EcnCodepoint::Ect0,
+            quinn_udp::EcnCodepoint::Ect1 => EcnCodepoint::Ect1,
+            quinn_udp::EcnCodepoint::Ce => EcnCodepoint::Ce,
+        }),
+    }
+}

@@ -1,0 +1,244 @@
+//! The sending direction of a stream.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use marline_proto::{ConnectionError, Priority, StreamId};
+use tokio::io::AsyncWrite;
+
+use crate::connection::{ConnectionRef, SendEnd, State};
+use crate::error::{ClosedStream, WriteError};
+use crate::wakers::register_one;
+
+/// Sends bytes in order.
+///
+/// Writing waits while the connection holds as much unacknowledged data as it may, or the peer's flow
+/// control allows no more. Dropping an unfinished stream resets it with code 0: the peer never mistakes
+/// a part for the whole.
+pub struct SendStream {
+    connection: ConnectionRef,
+    id: StreamId,
+    /// Finished or reset by this side.
+    done: bool,
+}
+
+impl SendStream {
+    pub(crate) fn new(connection: ConnectionRef, id: StreamId) -> Self {
+        Self {
+            connection,
+            id,
+            done: false,
+        }
+    }
+
+    /// The stream's ID on the wire.
+    pub fn id(&self) -> StreamId {
+        self.id
+    }
+
+    /// Writes some of `data`, at least a byte unless it is empty; says how many. Safe to cancel.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub async fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        poll_fn(|cx| self.poll_write_slice(cx, data)).await
+    }
+
+    /// Writes all of `data`. When cancelled, a part may have been written.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), WriteError> {
+        while !data.is_empty() {
+            let written = self.write(data).await?;
+            data = &data[written..];
+        }
+        Ok(())
+    }
+
+    /// Writes all of `chunk` without copying it. When cancelled, a part may have been written.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub async fn write_chunk(&mut self, mut chunk: Bytes) -> Result<(), WriteError> {
+        poll_fn(|cx| self.poll_write_chunk(cx, &mut chunk)).await
+    }
+
+    /// Takes from `chunk` what may be sent, without copying; ready when `chunk` is empty.
+    pub fn poll_write_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        chunk: &mut Bytes,
+    ) -> Poll<Result<(), WriteError>> {
+        while !chunk.is_empty() {
+            std::task::ready!(
+                self.poll_write_with(cx, |state, id| state.proto.write_chunk(id, chunk))
+            )?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_write_slice(
+        &mut self,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<Result<usize, WriteError>> {
+        if data.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        self.poll_write_with(cx, |state, id| state.proto.write(id, data))
+    }
+
+    fn poll_write_with(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(&mut State, StreamId) -> Result<usize, marline_proto::WriteError>,
+    ) -> Poll<Result<usize, WriteError>> {
+        if self.done {
+            return Poll::Ready(Err(WriteError::Closed));
+        }
+        let mut state = self.connection.lock();
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(WriteError::ConnectionLost(error.clone())));
+        }
+        match write(&mut state, self.id) {
+            Ok(written) => {
+                self.connection.touch(&mut state);
+                Poll::Ready(Ok(written))
+            }
+            Err(marline_proto::WriteError::Blocked) => {
+                let sender = state.senders.entry(self.id).or_default();
+                register_one(&mut sender.writable, cx.waker());
+                Poll::Pending
+            }
+            Err(marline_proto::WriteError::Stopped(code)) => {
+                Poll::Ready(Err(WriteError::Stopped(code)))
+            }
+            Err(marline_proto::WriteError::Closed) => Poll::Ready(Err(match self.end(&state) {
+                Some(SendEnd::Stopped(code)) => WriteError::Stopped(code),
+                _ => WriteError::Closed,
+            })),
+        }
+    }
+
+    fn end(&self, state: &State) -> Option<SendEnd> {
+        state.senders.get(&self.id)?.end
+    }
+
+    /// Says that nothing follows. What was written is sent and, if lost, sent again in the background;
+    /// [`stopped`](Self::stopped) waits until the peer has it.
+    ///
+    /// # Errors
+    /// The stream was finished or reset before.
+    pub fn finish(&mut self) -> Result<(), ClosedStream> {
+        if self.done {
+            return Err(ClosedStream);
+        }
+        let mut state = self.connection.lock();
+        self.done = true;
+        match state.proto.finish(self.id) {
+            Ok(()) => {
+                self.connection.touch(&mut state);
+                Ok(())
+            }
+            // The peer asked for no more, so there is nothing to finish.
+            Err(marline_proto::FinishError::Stopped(_)) => Ok(()),
+            Err(marline_proto::FinishError::Closed) => Err(ClosedStream),
+        }
+    }
+
+    /// Abandons the stream: the peer sees `code`, what it has not read is lost.
+    ///
+    /// After [`finish`](Self::finish) too, as long as the peer has not received everything.
+    pub fn reset(&mut self, code: u64) {
+        self.done = true;
+        let mut state = self.connection.lock();
+        if state.error.is_none() {
+            state.proto.reset(self.id, code);
+            self.connection.touch(&mut state);
+        }
+    }
+
+    /// Waits until the peer wants no more: `None` when it has received everything up to the end,
+    /// `Some(code)` when it stopped the stream. Safe to cancel.
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn stopped(&self) -> Result<Option<u64>, ConnectionError> {
+        poll_fn(|cx| self.poll_stopped(cx)).await
+    }
+
+    /// [`stopped`](Self::stopped) for hand-written futures.
+    pub fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, ConnectionError>> {
+        let mut state = self.connection.lock();
+        match self.end(&state) {
+            Some(SendEnd::Received) => return Poll::Ready(Ok(None)),
+            Some(SendEnd::Stopped(code)) => return Poll::Ready(Ok(Some(code))),
+            None => {}
+        }
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        let sender = state.senders.entry(self.id).or_default();
+        register_one(&mut sender.ended, cx.waker());
+        Poll::Pending
+    }
+
+    /// Places the stream among the others of its connection.
+    pub fn set_priority(&self, priority: Priority) {
+        self.connection.lock().proto.set_priority(self.id, priority);
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        let mut state = self.connection.lock();
+        let forgotten = state.senders.remove(&self.id);
+        if !self.done && state.error.is_none() {
+            state.proto.reset(self.id, 0);
+            self.connection.touch(&mut state);
+        }
+        drop(state);
+        // A waker may own a task, and the task a stream of this connection: not under its lock.
+        drop(forgotten);
+    }
+}
+
+impl AsyncWrite for SendStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut()
+            .poll_write_slice(cx, data)
+            .map_err(io::Error::from)
+    }
+
+    /// Ready at once: the endpoint sends by itself.
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// [`finish`](SendStream::finish); finished twice is no error.
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let stream = self.get_mut();
+        if !stream.done {
+            stream.finish()?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl fmt::Debug for SendStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendStream")
+            .field("id", &self.id)
+            .field("done", &self.done)
+            .finish_non_exhaustive()
+    }
+}
