@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 
-use bytes::Bytes;
 use marline_proto::ConnectionError;
 use thiserror::Error;
 
@@ -76,11 +75,14 @@ pub enum SendDatagramError {
     #[error("datagrams are not supported on this connection")]
     Unsupported,
     /// Larger than [`Connection::max_datagram_len`](crate::Connection::max_datagram_len).
-    #[error("the datagram is too large")]
-    TooLarge,
-    /// No room in the send buffer now; the datagram comes back.
-    #[error("the datagram send buffer is full")]
-    Blocked(Bytes),
+    #[error("the datagram is larger than the {max} bytes that can be sent")]
+    TooLarge {
+        /// The most that can be sent now, in bytes.
+        max: usize,
+    },
+    /// No room in the send buffer now.
+    #[error("too many datagrams wait to be sent")]
+    Blocked,
     /// The connection is gone.
     #[error("the connection was lost: {0}")]
     ConnectionLost(#[source] ConnectionError),
@@ -88,7 +90,7 @@ pub enum SendDatagramError {
 
 fn connection_kind(error: &ConnectionError) -> io::ErrorKind {
     match error {
-        ConnectionError::IdleTimeout => io::ErrorKind::TimedOut,
+        ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => io::ErrorKind::TimedOut,
         ConnectionError::Reset => io::ErrorKind::ConnectionReset,
         ConnectionError::LocallyClosed => io::ErrorKind::NotConnected,
         ConnectionError::PeerApplication { .. } | ConnectionError::PeerTransport { .. } => {
@@ -139,8 +141,8 @@ impl From<SendDatagramError> for io::Error {
     fn from(error: SendDatagramError) -> Self {
         let kind = match &error {
             SendDatagramError::Unsupported => io::ErrorKind::Unsupported,
-            SendDatagramError::TooLarge => io::ErrorKind::InvalidInput,
-            SendDatagramError::Blocked(_) => io::ErrorKind::WouldBlock,
+            SendDatagramError::TooLarge { .. } => io::ErrorKind::InvalidInput,
+            SendDatagramError::Blocked => io::ErrorKind::WouldBlock,
             SendDatagramError::ConnectionLost(cause) => connection_kind(cause),
         };
         Self::new(kind, error)

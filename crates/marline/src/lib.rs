@@ -22,6 +22,7 @@ mod endpoint;
 mod error;
 pub mod runtime;
 mod stream;
+pub mod tls;
 mod wakers;
 
 pub use bytes::Bytes;

@@ -14,6 +14,10 @@ pub enum ConnectionEvent {
     Connected,
     /// The handshake is confirmed (RFC 9001, section 4.1.2).
     HandshakeConfirmed,
+    /// The server did not take the early data; what was written is sent again.
+    EarlyDataRejected,
+    /// The peer speaks from another address now, or this side does.
+    PathChanged,
     /// The connection ended; the last event.
     Closed(ConnectionError),
 }

@@ -117,6 +117,8 @@ impl Connection {
             return Poll::Ready(Ok(id));
         }
         state.waiting.open[dir as usize].register(cx.waker());
+        // STREAMS_BLOCKED tells the peer.
+        self.0.touch(&mut state);
         Poll::Pending
     }
 
@@ -142,7 +144,7 @@ impl Connection {
     /// Sends `datagram` unreliably and out of order, in one packet (RFC 9221).
     ///
     /// # Errors
-    /// [`SendDatagramError::Blocked`] gives the datagram back when the send buffer is full.
+    /// [`SendDatagramError::Blocked`] when the send buffer is full.
     pub fn send_datagram(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
         let mut state = self.0.lock();
         self.try_send_datagram(&mut state, datagram)
@@ -153,12 +155,10 @@ impl Connection {
     /// # Errors
     /// As [`send_datagram`](Self::send_datagram), never [`SendDatagramError::Blocked`].
     pub async fn send_datagram_wait(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
-        let mut unsent = datagram;
         poll_fn(|cx| {
             let mut state = self.0.lock();
-            match self.try_send_datagram(&mut state, std::mem::take(&mut unsent)) {
-                Err(SendDatagramError::Blocked(datagram)) => {
-                    unsent = datagram;
+            match self.try_send_datagram(&mut state, datagram.clone()) {
+                Err(SendDatagramError::Blocked) => {
                     state.waiting.datagram_room.register(cx.waker());
                     Poll::Pending
                 }
@@ -181,11 +181,9 @@ impl Connection {
                 self.0.touch(state);
                 Ok(())
             }
-            Err(DatagramError::Blocked(datagram)) => Err(SendDatagramError::Blocked(datagram)),
-            Err(DatagramError::TooLarge) => Err(SendDatagramError::TooLarge),
-            Err(DatagramError::Unsupported | DatagramError::Disabled) => {
-                Err(SendDatagramError::Unsupported)
-            }
+            Err(DatagramError::Blocked) => Err(SendDatagramError::Blocked),
+            Err(DatagramError::TooLarge { max }) => Err(SendDatagramError::TooLarge { max }),
+            Err(DatagramError::Unsupported) => Err(SendDatagramError::Unsupported),
         }
     }
 
@@ -261,6 +259,25 @@ impl Connection {
     /// The connection ended before.
     pub async fn connected(&self) -> Result<(), ConnectionError> {
         poll_fn(|cx| self.poll_connected(cx)).await
+    }
+
+    /// Waits until the handshake is confirmed (RFC 9001, section 4.1.2).
+    ///
+    /// # Errors
+    /// The connection ended before.
+    pub async fn confirmed(&self) -> Result<(), ConnectionError> {
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if let Some(error) = &state.error {
+                return Poll::Ready(Err(error.clone()));
+            }
+            if state.confirmed {
+                return Poll::Ready(Ok(()));
+            }
+            state.waiting.confirmed.register(cx.waker());
+            Poll::Pending
+        })
+        .await
     }
 
     /// What happens to the connection from now on. Costs nothing until asked for.

@@ -32,6 +32,7 @@ pub(crate) struct State {
     /// Waits in the driver's queue.
     pub(crate) queued: bool,
     pub(crate) connected: bool,
+    pub(crate) confirmed: bool,
     /// The endpoint forgot the connection: its handle may name another.
     pub(crate) drained: bool,
     pub(crate) error: Option<ConnectionError>,
@@ -60,6 +61,7 @@ pub(crate) enum SendEnd {
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) connected: WakerList,
+    pub(crate) confirmed: WakerList,
     pub(crate) closed: WakerList,
     pub(crate) accept: [WakerList; 2],
     pub(crate) open: [WakerList; 2],
@@ -84,6 +86,7 @@ impl Shared {
                 proto,
                 queued: false,
                 connected: false,
+                confirmed: false,
                 drained: false,
                 error: None,
                 readers: FxHashMap::default(),
@@ -140,7 +143,13 @@ impl State {
                     self.waiting.connected.take(woken);
                     self.publish(ConnectionEvent::Connected);
                 }
-                Event::HandshakeConfirmed => self.publish(ConnectionEvent::HandshakeConfirmed),
+                Event::HandshakeConfirmed => {
+                    self.confirmed = true;
+                    self.waiting.confirmed.take(woken);
+                    self.publish(ConnectionEvent::HandshakeConfirmed);
+                }
+                Event::ZeroRttRejected => self.publish(ConnectionEvent::EarlyDataRejected),
+                Event::PathChanged => self.publish(ConnectionEvent::PathChanged),
                 Event::Closed(error) => self.terminate(error, woken),
                 _ => {}
             }
@@ -158,8 +167,8 @@ impl State {
                 }
             }
             StreamEvent::Finished(id) => self.end_sender(id, SendEnd::Received, woken),
-            StreamEvent::Stopped { id, code } => {
-                self.end_sender(id, SendEnd::Stopped(code), woken);
+            StreamEvent::Stopped { id, error_code } => {
+                self.end_sender(id, SendEnd::Stopped(error_code), woken);
             }
         }
     }
@@ -187,16 +196,23 @@ impl State {
         }
         let Waiting {
             connected,
+            confirmed,
             closed,
             accept,
             open,
             datagram_received,
             datagram_room,
         } = &mut self.waiting;
-        for list in [connected, closed, datagram_received, datagram_room]
-            .into_iter()
-            .chain(accept)
-            .chain(open)
+        for list in [
+            connected,
+            confirmed,
+            closed,
+            datagram_received,
+            datagram_room,
+        ]
+        .into_iter()
+        .chain(accept)
+        .chain(open)
         {
             list.take(woken);
         }

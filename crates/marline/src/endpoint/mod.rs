@@ -42,7 +42,8 @@ impl Endpoint {
     pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Self> {
         let runtime = Arc::new(TokioRuntime::current()?);
         let socket = runtime.bind(addr)?;
-        Self::new(EndpointConfig::default(), Some(config), socket, runtime)
+        let seed = EndpointConfig::from_seed(runtime.seed()?);
+        Self::new(seed, Some(config), socket, runtime)
     }
 
     /// An endpoint that only connects, from `addr`: port 0 for any, `[::]` or `0.0.0.0` for any address.
@@ -52,7 +53,8 @@ impl Endpoint {
     pub fn client(addr: SocketAddr) -> io::Result<Self> {
         let runtime = Arc::new(TokioRuntime::current()?);
         let socket = runtime.bind(addr)?;
-        Self::new(EndpointConfig::default(), None, socket, runtime)
+        let seed = EndpointConfig::from_seed(runtime.seed()?);
+        Self::new(seed, None, socket, runtime)
     }
 
     /// An endpoint with everything chosen by the caller.

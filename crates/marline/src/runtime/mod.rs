@@ -29,6 +29,13 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Time since 1970-01-01 UTC; dates address validation tokens and session tickets.
     fn unix_time(&self) -> Duration;
 
+    /// 32 bytes that nobody can guess, or any where runs shall repeat: the keys and the randomness of
+    /// an endpoint derive from them.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    fn seed(&self) -> io::Result<[u8; 32]>;
+
     /// Runs `task` until it ends.
     fn spawn(&self, task: Task);
 

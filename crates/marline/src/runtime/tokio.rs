@@ -57,6 +57,15 @@ impl Runtime for TokioRuntime {
             .unwrap_or_default()
     }
 
+    fn seed(&self) -> io::Result<[u8; 32]> {
+        let mut seed = [0; 32];
+        rustls::crypto::aws_lc_rs::default_provider()
+            .secure_random
+            .fill(&mut seed)
+            .map_err(|_| io::Error::other("the system has no randomness"))?;
+        Ok(seed)
+    }
+
     fn spawn(&self, task: Task) {
         self.handle.spawn(task);
     }

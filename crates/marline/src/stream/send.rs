@@ -113,6 +113,8 @@ impl SendStream {
             Err(marline_proto::WriteError::Blocked) => {
                 let sender = state.senders.entry(self.id).or_default();
                 register_one(&mut sender.writable, cx.waker());
+                // A frame may have to tell the peer whose limit it is.
+                self.connection.touch(&mut state);
                 Poll::Pending
             }
             Err(marline_proto::WriteError::Stopped(code)) => {

@@ -1,0 +1,47 @@
+//! The usual TLS settings in a line.
+//!
+//! For anything else (client certificates, a resolver by server name, another verifier) build the
+//! `rustls` configuration and hand it to [`ServerConfig::new`] or [`ClientConfig::new`].
+
+use std::sync::Arc;
+
+use marline_proto::{ClientConfig, ServerConfig, crypto_provider};
+use rustls::RootCertStore;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+
+/// A server that shows one certificate (`chain`, its own first) and speaks the protocols `alpn`, the
+/// preferred first. It remembers sessions in memory and accepts 0-RTT.
+///
+/// # Errors
+/// The key is not of a kind known here, or does not fit the certificate.
+pub fn server_config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    alpn: &[&[u8]],
+) -> Result<ServerConfig, rustls::Error> {
+    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(crypto_provider(None)))
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    // All or nothing, in QUIC (RFC 9001, section 4.6.1).
+    tls.max_early_data_size = u32::MAX;
+    Ok(ServerConfig::new(Arc::new(tls)))
+}
+
+/// A client that trusts servers certified by `roots` and speaks the protocols `alpn`, the preferred
+/// first. It remembers sessions in memory; early data is sent only after
+/// [`Connecting::into_0rtt`](crate::Connecting::into_0rtt).
+///
+/// # Errors
+/// Never, with the cryptography that is built in.
+pub fn client_config(roots: RootCertStore, alpn: &[&[u8]]) -> Result<ClientConfig, rustls::Error> {
+    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(crypto_provider(None)))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    tls.enable_early_data = true;
+    Ok(ClientConfig::new(Arc::new(tls)))
+}

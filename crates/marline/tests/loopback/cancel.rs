@@ -1,0 +1,62 @@
+//! Futures that are dropped before they are ready lose nothing.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use marline::TransportConfig;
+
+use crate::setup::{connect, endpoints, endpoints_with, soon};
+
+/// Polls once and drops.
+fn abandon(future: impl Future) {
+    let future = pin!(future);
+    assert!(
+        future
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
+}
+
+#[tokio::test]
+async fn accepting_and_reading() {
+    let (client, server) = endpoints();
+    abandon(server.accept());
+    let (ours, theirs) = soon(connect(&client, &server)).await;
+    abandon(theirs.accept_uni());
+    abandon(theirs.recv_datagram());
+    let mut send = ours.open_uni().await.unwrap();
+    send.write_all(b"a").await.unwrap();
+    let mut recv = soon(theirs.accept_uni()).await.unwrap();
+    assert_eq!(soon(recv.read_chunk(9)).await.unwrap().unwrap(), &b"a"[..]);
+    abandon(recv.read_chunk(9));
+    abandon(send.stopped());
+    send.write_all(b"b").await.unwrap();
+    send.finish().unwrap();
+    assert_eq!(soon(recv.read_chunk(9)).await.unwrap().unwrap(), &b"b"[..]);
+    assert_eq!(soon(send.stopped()).await.unwrap(), None);
+}
+
+/// A waiter that left does not take the stream from one that stayed.
+#[tokio::test]
+async fn opening() {
+    let (client, server) = endpoints_with(TransportConfig {
+        max_concurrent_uni_streams: 1,
+        ..TransportConfig::default()
+    });
+    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let mut first = soon(ours.open_uni()).await.unwrap();
+    abandon(ours.open_uni());
+    let waiting = tokio::spawn({
+        let ours = ours.clone();
+        async move { ours.open_uni().await }
+    });
+    tokio::task::yield_now().await;
+    abandon(ours.open_uni());
+    first.write_all(b"x").await.unwrap();
+    first.finish().unwrap();
+    let mut recv = soon(theirs.accept_uni()).await.unwrap();
+    soon(recv.read_to_end(1)).await.unwrap();
+    drop(recv);
+    soon(waiting).await.unwrap().unwrap();
+}

@@ -1,0 +1,12 @@
+//! Endpoints that talk over loopback, one file a subject.
+
+mod bulk;
+mod cancel;
+mod close;
+mod datagrams;
+mod early_data;
+mod echo;
+mod events;
+mod migration;
+mod setup;
+mod streams;
