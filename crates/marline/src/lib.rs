@@ -14,6 +14,41 @@
 //! in batches. Calls on connections and streams lock their connection for a moment and never wait for
 //! another connection.
 //!
+//! ```
+//! use marline::{Endpoint, tls};
+//! # use rustls::RootCertStore;
+//! # use rustls::pki_types::PrivatePkcs8KeyDer;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let identity = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
+//! # let mut roots = RootCertStore::empty();
+//! # roots.add(identity.cert.der().clone())?;
+//! # let chain = vec![identity.cert.into()];
+//! # let key = PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der()).into();
+//! let config = tls::server_config(chain, key, &[b"greet"])?;
+//! let server = Endpoint::server(config, "127.0.0.1:0".parse()?)?;
+//! let addr = server.local_addr();
+//! tokio::spawn(async move {
+//!     while let Some(connecting) = server.accept().await {
+//!         let connection = connecting.await?;
+//!         let mut greeting = connection.open_uni().await?;
+//!         greeting.write_all(b"hello").await?;
+//!         greeting.finish()?;
+//!         greeting.stopped().await?;
+//!     }
+//!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+//! });
+//!
+//! let client = Endpoint::client("0.0.0.0:0".parse()?)?;
+//! client.set_default_client_config(tls::client_config(roots, &[b"greet"])?);
+//! let connection = client.connect(addr, "localhost")?.await?;
+//! let mut greeting = connection.accept_uni().await?;
+//! assert_eq!(greeting.read_to_end(100).await?, &b"hello"[..]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Dropping the last handle closes what it names: the last [`Connection`] and stream of a connection
 //! close it with code 0, the last [`Endpoint`] closes all of its connections.
 

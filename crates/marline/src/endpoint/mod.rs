@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use marline_proto::{ClientConfig, EndpointConfig, ServerConfig, Side};
+use marline_proto::{ClientConfig, EndpointConfig, ServerConfig, Side, TransportConfig};
 
 pub(crate) use self::signal::Signal;
 use self::state::{Shared, State};
@@ -68,7 +68,7 @@ impl Endpoint {
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
         let local = socket.local_addr()?;
-        let server = server.map(Arc::new);
+        let server = server.map(|config| Arc::new(for_server(config, &*socket)));
         let shared = Arc::new(Shared::new(
             Arc::clone(&runtime),
             State {
@@ -103,7 +103,8 @@ impl Endpoint {
     /// What new connections of clients get; `None` refuses them. Those that exist keep theirs.
     pub fn set_server_config(&self, config: Option<ServerConfig>) {
         let mut state = self.shared.lock();
-        state.server_config = config.map(Arc::new);
+        let socket = Arc::clone(&state.socket);
+        state.server_config = config.map(|config| Arc::new(for_server(config, &*socket)));
         state.apply_server_config();
     }
 
@@ -130,7 +131,7 @@ impl Endpoint {
     /// Nothing was sent: see [`ConnectError`].
     pub fn connect_with(
         &self,
-        config: ClientConfig,
+        mut config: ClientConfig,
         remote: SocketAddr,
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
@@ -139,6 +140,7 @@ impl Endpoint {
         if state.refuses() {
             return Err(ConnectError::EndpointClosed);
         }
+        fit_to_socket(&mut config.transport, &*state.socket);
         let local = state.local;
         let remote = in_family_of(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
         let (handle, proto) = state.proto.connect(
@@ -276,6 +278,18 @@ impl fmt::Debug for Endpoint {
 
 fn connecting(connection: ConnectionRef) -> Connecting {
     Connecting::new(Connection::new(connection))
+}
+
+fn for_server(mut config: ServerConfig, socket: &dyn UdpSocket) -> ServerConfig {
+    fit_to_socket(&mut config.transport, socket);
+    config
+}
+
+/// Does not probe for an MTU where fragments would arrive whole and prove nothing.
+fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
+    if socket.may_fragment() && transport.mtu.discover {
+        Arc::make_mut(transport).mtu.discover = false;
+    }
 }
 
 /// `remote` as a socket at `local` can address it: a dual-stack socket maps IPv4 into IPv6.

@@ -75,3 +75,6 @@ impl Outgoing {
         Poll::Ready(())
     }
 }
+
+#[cfg(test)]
+mod tests;

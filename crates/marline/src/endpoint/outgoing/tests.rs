@@ -1,0 +1,113 @@
+use std::io::IoSliceMut;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Waker;
+
+use marline_proto::FourTuple;
+
+use super::*;
+use crate::runtime::RecvMeta;
+
+/// A socket that remembers what it was given, and can be full or lack segmentation.
+#[derive(Debug)]
+struct Fake {
+    sent: Mutex<Vec<(usize, Option<usize>)>>,
+    full: AtomicBool,
+    segments: AtomicUsize,
+}
+
+impl UdpSocket for Fake {
+    fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
+        if self.full.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut sent = self.sent.lock().unwrap();
+        sent.push((payload.len(), transmit.segment_size));
+        // A card that turns out not to segment.
+        if transmit.segment_size.is_some() && self.segments.load(Ordering::Relaxed) == 64 {
+            self.segments.store(1, Ordering::Relaxed);
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(())
+    }
+
+    fn poll_send_ready(&self, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.full.load(Ordering::Relaxed) {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        _cx: &mut Context<'_>,
+        _buffers: &mut [IoSliceMut<'_>],
+        _meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Pending
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(SocketAddr::from(([127, 0, 0, 1], 1)))
+    }
+
+    fn max_gso_segments(&self) -> usize {
+        self.segments.load(Ordering::Relaxed)
+    }
+}
+
+fn flush(segments: usize, size: usize, segment: Option<usize>) -> Vec<(usize, Option<usize>)> {
+    let fake = Arc::new(Fake {
+        sent: Mutex::default(),
+        full: AtomicBool::new(true),
+        segments: AtomicUsize::new(segments),
+    });
+    let socket: Arc<dyn UdpSocket> = fake.clone();
+    let addr = SocketAddr::from(([127, 0, 0, 1], 1));
+    let mut outgoing = Outgoing {
+        buffer: vec![0; size],
+        ..Outgoing::default()
+    };
+    outgoing.start(Transmit {
+        tuple: FourTuple {
+            local: addr,
+            remote: addr,
+        },
+        ecn: None,
+        size,
+        segment_size: segment,
+    });
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(outgoing.poll_flush(&mut cx, &socket).is_pending());
+    fake.full.store(false, Ordering::Relaxed);
+    assert!(outgoing.poll_flush(&mut cx, &socket).is_ready());
+    assert!(outgoing.poll_flush(&mut cx, &socket).is_ready());
+    let sent = fake.sent.lock().unwrap();
+    sent.clone()
+}
+
+#[test]
+fn a_full_socket_keeps_the_batch() {
+    assert_eq!(flush(10, 5000, Some(1200)), [(5000, Some(1200))]);
+    assert_eq!(flush(10, 1200, None), [(1200, None)]);
+}
+
+#[test]
+fn no_send_is_longer_than_udp_allows() {
+    let segment = 1472;
+    assert_eq!(
+        flush(63, 60 * segment, Some(segment)),
+        [(44 * segment, Some(segment)), (16 * segment, Some(segment))]
+    );
+}
+
+#[test]
+fn goes_on_without_segmentation_when_the_card_has_none() {
+    // What the failed send held is lost, as on any network; the rest goes out one by one.
+    assert_eq!(
+        flush(64, 100 * 1400, Some(1400))[..3],
+        [(46 * 1400, Some(1400)), (1400, None), (1400, None)]
+    );
+}
