@@ -1,4 +1,4 @@
-//! How late timers ring: `cargo run --release -p marline --example timer_resolution`.
+//! How late timers ring: `cargo run -p marline --example timer_resolution`.
 //!
 //! Prints, for several waits, the lateness of the runtime's timer beside that of `tokio::time`, on an
 //! idle runtime and beside a task that keeps it busy.
@@ -9,6 +9,9 @@ use std::time::Duration;
 use marline::{Runtime, TokioRuntime};
 
 const WAITS_US: [u64; 5] = [50, 200, 1_000, 3_000, 10_000];
+/// How long the busy task works before others get their turn.
+const TURN: Duration = Duration::from_micros(20);
+
 const ROUNDS: usize = 400;
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,11 +19,12 @@ async fn main() -> std::io::Result<()> {
     let runtime = TokioRuntime::current()?;
     println!("load   wait us   timer         p50 us   p99 us   max us");
     measure(&runtime, "idle").await;
-    let busy = tokio::spawn(async {
+    let clock = runtime.clone();
+    let busy = tokio::spawn(async move {
         loop {
-            // About the work of one receive batch between two turns of the other tasks.
-            for _ in 0..4 {
-                std::hint::black_box([0_u8; 16 << 10].map(|byte| byte ^ 1));
+            let end = clock.now() + TURN;
+            while clock.now() < end {
+                std::hint::spin_loop();
             }
             tokio::task::yield_now().await;
         }
