@@ -2,16 +2,15 @@
 
 mod connecting;
 mod events;
+mod info;
 mod state;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use marline_proto::{ConnectionError, ConnectionStats, DatagramError, Dir, Side, StreamId};
+use marline_proto::{ConnectionError, DatagramError, Dir, StreamId};
 use tokio::sync::broadcast;
 
 pub use self::connecting::Connecting;
@@ -292,51 +291,25 @@ impl Connection {
         Events(sender.subscribe())
     }
 
-    /// Which end this is.
-    pub fn side(&self) -> Side {
-        self.0.side
-    }
-
-    /// Counters of packets, bytes, frames and losses so far.
-    pub fn stats(&self) -> ConnectionStats {
-        self.0.lock().proto.stats()
-    }
-
-    /// The smoothed round-trip time.
-    pub fn rtt(&self) -> Duration {
-        self.0.lock().proto.rtt()
-    }
-
-    /// The peer's address now; it changes when the peer migrates.
-    pub fn remote_address(&self) -> SocketAddr {
-        canonical(self.0.lock().proto.remote_address())
-    }
-
-    /// The application protocol that TLS agreed on.
-    pub fn alpn(&self) -> Option<Bytes> {
-        self.0.lock().proto.alpn().map(Bytes::copy_from_slice)
-    }
-
-    /// Replaces the packet protection keys (RFC 9001, section 6) as soon as that is allowed.
-    pub fn update_keys(&self) {
-        self.touch_with(|proto| proto.initiate_key_update());
+    /// Replaces the packet protection keys (RFC 9001, section 6); false if that is not allowed now,
+    /// because the handshake is not confirmed or the peer has not answered the last update.
+    pub fn update_keys(&self) -> bool {
+        let now = self.0.now();
+        let mut state = self.0.lock();
+        let begun = state.error.is_none() && state.proto.initiate_key_update(now);
+        if begun {
+            self.0.touch(&mut state);
+        }
+        begun
     }
 
     /// Sends a PING: keeps the connection alive and measures the round-trip time.
     pub fn ping(&self) {
-        self.touch_with(|proto| proto.ping());
-    }
-
-    fn touch_with(&self, change: impl FnOnce(&mut marline_proto::Connection)) {
         let mut state = self.0.lock();
         if state.error.is_none() {
-            change(&mut state.proto);
+            state.proto.ping();
             self.0.touch(&mut state);
         }
-    }
-
-    fn can_send_early(&self) -> bool {
-        self.0.side.is_server()
     }
 }
 
@@ -347,9 +320,4 @@ impl fmt::Debug for Connection {
             .field("side", &self.0.side)
             .finish_non_exhaustive()
     }
-}
-
-/// An IPv4 peer of a dual-stack socket, as people write it.
-fn canonical(addr: SocketAddr) -> SocketAddr {
-    SocketAddr::new(addr.ip().to_canonical(), addr.port())
 }

@@ -149,7 +149,8 @@ impl RecvStream {
         self.end = Some(End::Stopped);
         let mut state = self.connection.lock();
         let forgotten = state.readers.remove(&self.id);
-        state.proto.stop(self.id, code);
+        // Fails where the end has arrived but was not read: as well.
+        state.proto.stop(self.id, code).ok();
         if state.error.is_none() {
             self.connection.touch(&mut state);
         }

@@ -160,7 +160,8 @@ impl SendStream {
         self.done = true;
         let mut state = self.connection.lock();
         if state.error.is_none() {
-            state.proto.reset(self.id, code);
+            // Nothing is left to abandon once the peer has everything.
+            state.proto.reset(self.id, code).ok();
             self.connection.touch(&mut state);
         }
     }
@@ -201,7 +202,7 @@ impl Drop for SendStream {
         let mut state = self.connection.lock();
         let forgotten = state.senders.remove(&self.id);
         if !self.done && state.error.is_none() {
-            state.proto.reset(self.id, 0);
+            state.proto.reset(self.id, 0).ok();
             self.connection.touch(&mut state);
         }
         drop(state);
