@@ -9,13 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use marline_proto::{
-    ConnectionHandle, EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit,
-};
+use marline_proto::{EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit};
 
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
-use super::state::{Shared, State};
+use super::state::Shared;
 use super::timers::Timers;
 use crate::connection::{self, ConnectionRef};
 use crate::runtime::{Timer, UdpSocket};
@@ -218,7 +216,7 @@ impl Driver {
                 endpoint.proto.on_connection_event(handle, event);
             }
             if drained {
-                forget(&mut endpoint, handle, &mut self.woken);
+                endpoint.forget(handle, &mut self.woken);
             }
         }
         self.wake();
@@ -260,15 +258,6 @@ fn enqueue(
     if !state.queued {
         state.queued = true;
         queue.push_back(Arc::clone(connection));
-    }
-}
-
-fn forget(endpoint: &mut State, handle: ConnectionHandle, woken: &mut Vec<Waker>) {
-    if let Some(slot) = endpoint.connections.get_mut(handle.0) {
-        *slot = None;
-    }
-    if endpoint.is_idle() {
-        endpoint.idle.take(woken);
     }
 }
 

@@ -76,6 +76,7 @@ impl Endpoint {
                 socket,
                 local,
                 connections: Vec::new(),
+                live: 0,
                 server_config: server,
                 client_config: None,
                 accepted: VecDeque::new(),

@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) local: SocketAddr,
     /// By handle.
     pub(super) connections: Vec<Option<Arc<connection::Shared>>>,
+    /// How many there are in `connections`.
+    pub(super) live: usize,
     pub(super) server_config: Option<Arc<ServerConfig>>,
     pub(super) client_config: Option<ClientConfig>,
     pub(super) accepted: VecDeque<ConnectionRef>,
@@ -80,6 +82,7 @@ impl Shared {
             state.connections.resize(handle.0 + 1, None);
         }
         state.connections[handle.0] = Some(Arc::clone(&shared));
+        state.live += 1;
         shared
     }
 }
@@ -119,9 +122,20 @@ impl State {
         Some(connection)
     }
 
+    /// Forgets a connection that is drained.
+    pub(super) fn forget(&mut self, handle: ConnectionHandle, woken: &mut Vec<Waker>) {
+        let slot = self.connections.get_mut(handle.0);
+        if slot.and_then(Option::take).is_some() {
+            self.live -= 1;
+        }
+        if self.is_idle() {
+            self.idle.take(woken);
+        }
+    }
+
     /// No connection is left, not even one that is saying goodbye.
     pub(super) fn is_idle(&self) -> bool {
-        self.driver_gone || self.connections.iter().all(Option::is_none)
+        self.driver_gone || self.live == 0
     }
 
     /// The end of the driver is the end of every connection.
