@@ -61,7 +61,15 @@ pub mod tls;
 mod wakers;
 
 pub use bytes::Bytes;
-pub use marline_proto::*;
+pub use marline_proto as proto;
+pub use marline_proto::observe::ConnectionStats;
+pub use marline_proto::{
+    AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ConnectionError, ConnectionId,
+    ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant, MakeObserver, MtuConfig,
+    Priority, ResetKey, RetryPolicy, ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError,
+    TlsServerConfig, TokenKey, TransportConfig, TransportError, Transmit, ack, congestion,
+    crypto_provider, observe, recovery, samples, scheduling,
+};
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events};
 pub use crate::endpoint::Endpoint;

@@ -1,11 +1,14 @@
 //! The usual TLS settings in a line.
 //!
 //! For anything else (client certificates, a resolver by server name, another verifier) build the
-//! `rustls` configuration and hand it to [`ServerConfig::new`] or [`ClientConfig::new`].
+//! `rustls` configuration and hand it to [`ServerConfig::new`] or [`ClientConfig::new`] in a [`TlsServerConfig`] or
+//! [`TlsClientConfig`].
 
 use std::sync::Arc;
 
-use marline_proto::{ClientConfig, ServerConfig, crypto_provider};
+use marline_proto::{
+    ClientConfig, ServerConfig, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
+};
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
@@ -27,7 +30,9 @@ pub fn server_config(
     tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     // All or nothing, in QUIC (RFC 9001, section 4.6.1).
     tls.max_early_data_size = u32::MAX;
-    Ok(ServerConfig::new(Arc::new(tls)))
+    Ok(ServerConfig::new(
+        TlsServerConfig::new(Arc::new(tls)).map_err(unfit)?,
+    ))
 }
 
 /// A client that trusts servers certified by `roots` and speaks the protocols `alpn`, the preferred
@@ -43,5 +48,11 @@ pub fn client_config(roots: RootCertStore, alpn: &[&[u8]]) -> Result<ClientConfi
         .with_no_client_auth();
     tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     tls.enable_early_data = true;
-    Ok(ClientConfig::new(Arc::new(tls)))
+    Ok(ClientConfig::new(
+        TlsClientConfig::new(Arc::new(tls)).map_err(unfit)?,
+    ))
+}
+
+fn unfit(error: TlsConfigError) -> rustls::Error {
+    rustls::Error::General(error.to_string())
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline_proto::{ConnectionId, ConnectionStats, Side};
+use marline_proto::observe::ConnectionStats;
+use marline_proto::{ConnectionId, Side};
 use rustls::pki_types::CertificateDer;
 
 use super::Connection;

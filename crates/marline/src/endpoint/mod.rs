@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use marline_proto::{ClientConfig, EndpointConfig, ServerConfig, Side, TransportConfig};
+use marline_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, Side, TransportConfig};
 
 pub(crate) use self::signal::Signal;
 use self::state::{Shared, State};
@@ -101,7 +101,8 @@ impl Endpoint {
         self.shared.lock().client_config = Some(config);
     }
 
-    /// What new connections of clients get; `None` refuses them. Those that exist keep theirs.
+    /// What new connections of clients get; with `None` the endpoint does not answer them. Connections
+    /// that exist keep theirs.
     pub fn set_server_config(&self, config: Option<ServerConfig>) {
         let mut state = self.shared.lock();
         let socket = Arc::clone(&state.socket);
@@ -136,7 +137,6 @@ impl Endpoint {
         remote: SocketAddr,
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
-        let runtime = &self.shared.runtime;
         let mut state = self.shared.lock();
         if state.refuses() {
             return Err(ConnectError::EndpointClosed);
@@ -144,14 +144,9 @@ impl Endpoint {
         fit_to_socket(&mut config.transport, &*state.socket);
         let local = state.local;
         let remote = in_family_of(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
-        let (handle, proto) = state.proto.connect(
-            runtime.now(),
-            runtime.unix_time().as_secs(),
-            config,
-            local,
-            remote,
-            server_name,
-        )?;
+        let tuple = FourTuple { local, remote };
+        let now = self.shared.runtime.now();
+        let (handle, proto) = state.proto.connect(now, &config, tuple, server_name)?;
         let connection = self
             .shared
             .adopt(&mut state, handle, Side::Client, Box::new(proto));

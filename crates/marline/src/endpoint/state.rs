@@ -100,8 +100,14 @@ impl State {
     /// Tells the protocol's endpoint whom it may let in.
     pub(super) fn apply_server_config(&mut self) {
         let open = !self.refuses() && self.accepted.len() < ACCEPT_BACKLOG;
-        self.proto
-            .set_server_config(self.server_config.clone().filter(|_| open));
+        let mut config = self.server_config.clone();
+        if let Some(config) = &mut config
+            && !open
+        {
+            // Refused, not ignored: a client then knows at once.
+            Arc::make_mut(config).max_connections = 0;
+        }
+        self.proto.set_server_config(config);
     }
 
     /// Queues a new connection for [`Endpoint::accept`](super::Endpoint::accept).
