@@ -58,12 +58,12 @@ impl Controller for Modest {
             return;
         }
         let waited = ack.rtt.smoothed.saturating_sub(ack.rtt.min);
-        let step = self.mtu * ack.bytes / self.window;
+        let step = self.mtu.saturating_mul(ack.bytes) / self.window;
         if self.slow_start && waited < TARGET / 2 {
-            self.resize(self.window + ack.bytes);
+            self.resize(self.window.saturating_add(ack.bytes));
         } else if waited < TARGET {
             self.slow_start = false;
-            self.resize(self.window + step);
+            self.resize(self.window.saturating_add(step));
         } else {
             self.slow_start = false;
             self.resize(self.window.saturating_sub(step));
@@ -94,7 +94,7 @@ impl Controller for Modest {
     fn pacing_rate(&self, rtt: &RttView) -> u64 {
         let micros = u64::try_from(rtt.smoothed.as_micros()).unwrap_or(u64::MAX);
         // A quarter more than the window in a round trip, so that the pacer is never what limits.
-        (self.window * 1_250_000 / micros.max(1)).max(1)
+        (self.window.saturating_mul(1_250_000) / micros.max(1)).max(1)
     }
 
     fn send_quantum(&self) -> u64 {

@@ -67,7 +67,7 @@ pub use marline_proto::{
     AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ConnectionError, ConnectionId,
     ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant, MakeObserver, MtuConfig,
     Priority, ResetKey, RetryPolicy, ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError,
-    TlsServerConfig, TokenKey, TransportConfig, TransportError, Transmit, ack, congestion,
+    TlsServerConfig, TokenKey, Transmit, TransportConfig, TransportError, ack, congestion,
     crypto_provider, observe, recovery, samples, scheduling,
 };
 

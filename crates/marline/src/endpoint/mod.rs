@@ -70,7 +70,7 @@ impl Endpoint {
         let local = socket.local_addr()?;
         let server = server.map(|config| Arc::new(for_server(config, &*socket)));
         let shared = Arc::new(Shared::new(
-            Arc::clone(&runtime),
+            runtime,
             State {
                 proto: marline_proto::Endpoint::new(Arc::new(config), server.clone()),
                 socket,
@@ -87,7 +87,8 @@ impl Endpoint {
             },
         ));
         let endpoint = Self::from_shared(Arc::clone(&shared));
-        runtime.spawn(Box::pin(driver::Driver::new(shared)));
+        let driver = driver::Driver::new(Arc::clone(&shared));
+        shared.runtime.spawn(Box::pin(driver));
         Ok(endpoint)
     }
 

@@ -1,5 +1,7 @@
 //! Endpoints in virtual time: nothing but the runtime touches the world, so runs repeat exactly.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod world;
 
 use std::sync::Arc;
