@@ -29,6 +29,9 @@ use crate::wakers::WakerList;
 ///
 /// Dropping the last clone closes all connections with code 0; the task behind it says goodbye to the
 /// peers and ends.
+///
+/// A panic in a policy or an observer that the application brought ends the task, and with it the
+/// endpoint: every connection is closed then, and nobody waits for it any longer.
 pub struct Endpoint {
     shared: Arc<Shared>,
 }

@@ -9,6 +9,7 @@ mod datagrams;
 mod early_data;
 mod echo;
 mod events;
+mod faults;
 mod migration;
 mod setup;
 mod streams;
