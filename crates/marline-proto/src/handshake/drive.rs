@@ -316,9 +316,10 @@ impl Handshake {
         {
             let params = TransportParameters::decode(self.side.peer(), bytes)?;
             self.parameters_known = true;
+            // Limits remembered for rejected 0-RTT must be gone before the real ones come.
+            self.settle_early_data();
             self.steps
                 .push_back(HandshakeStep::PeerParameters(Box::new(params)));
-            self.settle_early_data();
         }
         self.write_tls();
         if self.writes >= SpaceId::Handshake {

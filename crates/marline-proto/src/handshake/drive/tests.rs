@@ -240,15 +240,15 @@ fn zero_rtt_is_accepted() {
     let told = [
         "ZeroRttKeys",
         "HandshakeKeys",
-        "PeerParameters",
         "ZeroRttAccepted",
+        "PeerParameters",
         "OneRttKeys",
         "Complete",
     ];
     assert_eq!(client.told(), told);
     let told = [
-        "PeerParameters",
         "ZeroRttKeys",
+        "PeerParameters",
         "HandshakeKeys",
         "OneRttKeys",
         "Complete",
@@ -281,8 +281,8 @@ fn zero_rtt_is_rejected_by_a_server_without_the_session() {
     let told = [
         "ZeroRttKeys",
         "HandshakeKeys",
-        "PeerParameters",
         "ZeroRttRejected",
+        "PeerParameters",
         "OneRttKeys",
         "Complete",
     ];
