@@ -1,0 +1,249 @@
+//! The client's side of every case, over any HTTP/3 transport.
+
+use std::future::{self, Future};
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use bytes::{Buf as _, Bytes};
+use h3::client::SendRequest;
+use h3::quic;
+use http::Request;
+use tokio::task::JoinSet;
+
+use crate::cli::ClientArgs;
+use crate::files;
+use crate::outcome::{Failure, Outcome};
+
+/// Requests under way at once on one connection.
+const IN_FLIGHT: usize = 128;
+/// How long to wait after the first connection for the server's session ticket.
+const TICKET_WAIT: Duration = Duration::from_millis(300);
+
+/// Says, once known, whether the server accepted 0-RTT.
+pub type EarlyAccepted = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// A connection that a [`Stack`] opened.
+pub struct Link<T> {
+    /// What HTTP/3 runs over.
+    pub transport: T,
+    /// Present if the connection started with 0-RTT.
+    pub early: Option<EarlyAccepted>,
+    /// Initiates a key update.
+    pub update_keys: Box<dyn Fn() + Send>,
+    /// Moves the client to another local port.
+    pub migrate: Box<dyn Fn() -> io::Result<()> + Send>,
+}
+
+/// How a connection ended before it was one.
+pub enum ConnectError {
+    /// The server answered with a Version Negotiation packet that shares no version with us.
+    VersionMismatch,
+    /// Anything else.
+    Other(anyhow::Error),
+}
+
+/// What a QUIC stack provides to play the client.
+pub trait Stack {
+    /// The HTTP/3 transport over a connection of this stack.
+    type Transport: quic::Connection<Bytes, OpenStreams = Self::Opener, RecvStream: Send, SendStream: Send>
+        + Send
+        + 'static;
+    /// Its stream opener.
+    type Opener: quic::OpenStreams<Bytes, BidiStream: Send> + Clone + Send + 'static;
+
+    /// Opens a connection, with 0-RTT if `early` and a ticket allows it.
+    fn connect(
+        &self,
+        early: bool,
+    ) -> impl Future<Output = Result<Link<Self::Transport>, ConnectError>>;
+
+    /// Full handshakes so far: those in which a certificate was verified.
+    fn full_handshakes(&self) -> usize;
+}
+
+/// Plays the client in the case `args` names.
+pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
+    let paths = args.all_paths()?;
+    match args.case.as_str() {
+        "versionnegotiation" => version_negotiation(stack).await,
+        "handshakeloss" | "handshakecorruption" => {
+            for path in &paths {
+                let session = open(stack, args, false).await?;
+                session.fetch(std::slice::from_ref(path)).await?;
+                session.close().await;
+            }
+            Ok(())
+        }
+        "resumption" | "zerortt" => reconnect(stack, args, &paths).await,
+        "keyupdate" => {
+            let session = open(stack, args, false).await?;
+            let (first, rest) = paths.split_at(1);
+            session.fetch(first).await?;
+            (session.update_keys)();
+            session.fetch(rest).await?;
+            session.close().await;
+            Ok(())
+        }
+        "connectionmigration" => {
+            let session = open(stack, args, false).await?;
+            let (first, rest) = paths.split_at(1);
+            session.fetch(first).await?;
+            (session.migrate)()?;
+            session.fetch(rest).await?;
+            session.close().await;
+            Ok(())
+        }
+        _ => {
+            let session = open(stack, args, false).await?;
+            session.fetch(&paths).await?;
+            session.close().await;
+            Ok(())
+        }
+    }
+}
+
+async fn version_negotiation<S: Stack>(stack: &S) -> Outcome {
+    match stack.connect(false).await {
+        Ok(_) => Err(Failure::Error(anyhow::anyhow!(
+            "the server accepted a version it should not know"
+        ))),
+        Err(ConnectError::VersionMismatch) => Ok(()),
+        Err(ConnectError::Other(error)) => Err(Failure::Error(error)),
+    }
+}
+
+async fn reconnect<S: Stack>(stack: &S, args: &ClientArgs, paths: &[String]) -> Outcome {
+    let early = args.case == "zerortt";
+    let (first, rest) = paths.split_at(1);
+    let session = open(stack, args, false).await?;
+    session.fetch(first).await?;
+    tokio::time::sleep(TICKET_WAIT).await;
+    session.close().await;
+
+    let full = stack.full_handshakes();
+    let mut session = open(stack, args, early).await?;
+    session.fetch(rest).await?;
+    if stack.full_handshakes() != full {
+        return Err(Failure::Error(anyhow::anyhow!(
+            "the second connection was not resumed"
+        )));
+    }
+    if early {
+        let accepted = match session.early.take() {
+            Some(accepted) => accepted.await,
+            None => return Err(Failure::Error(anyhow::anyhow!("0-RTT was not attempted"))),
+        };
+        if !accepted {
+            return Err(Failure::Error(anyhow::anyhow!("0-RTT was not accepted")));
+        }
+    }
+    session.close().await;
+    Ok(())
+}
+
+/// An HTTP/3 session on one connection.
+struct Session<O: quic::OpenStreams<Bytes>> {
+    requests: SendRequest<O, Bytes>,
+    driver: tokio::task::JoinHandle<()>,
+    authority: Arc<str>,
+    out: Arc<Path>,
+    early: Option<EarlyAccepted>,
+    update_keys: Box<dyn Fn() + Send>,
+    migrate: Box<dyn Fn() -> io::Result<()> + Send>,
+}
+
+async fn open<S: Stack>(
+    stack: &S,
+    args: &ClientArgs,
+    early: bool,
+) -> anyhow::Result<Session<S::Opener>> {
+    let link = match stack.connect(early).await {
+        Ok(link) => link,
+        Err(ConnectError::VersionMismatch) => bail!("no version in common"),
+        Err(ConnectError::Other(error)) => return Err(error),
+    };
+    let (mut driver, requests) = h3::client::new(link.transport).await.context("HTTP/3")?;
+    let driver = tokio::spawn(async move {
+        let error = future::poll_fn(|cx| driver.poll_close(cx)).await;
+        if !error.is_h3_no_error() {
+            eprintln!("connection: {error}");
+        }
+    });
+    Ok(Session {
+        requests,
+        driver,
+        authority: args.name.as_str().into(),
+        out: args.out.as_path().into(),
+        early: link.early,
+        update_keys: link.update_keys,
+        migrate: link.migrate,
+    })
+}
+
+impl<O> Session<O>
+where
+    O: quic::OpenStreams<Bytes, BidiStream: Send> + Clone + Send + 'static,
+{
+    async fn fetch(&self, paths: &[String]) -> anyhow::Result<()> {
+        let mut under_way = JoinSet::new();
+        for path in paths {
+            if under_way.len() >= IN_FLIGHT
+                && let Some(done) = under_way.join_next().await
+            {
+                done??;
+            }
+            let request = get(
+                self.requests.clone(),
+                Arc::clone(&self.authority),
+                Arc::clone(&self.out),
+                path.clone(),
+            );
+            under_way.spawn(request);
+        }
+        while let Some(done) = under_way.join_next().await {
+            done??;
+        }
+        Ok(())
+    }
+
+    /// Closes with `H3_NO_ERROR`: the driver does once the last requester is gone.
+    async fn close(self) {
+        drop(self.requests);
+        // A driver that does not end is no reason to fail: all files have arrived.
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.driver).await;
+    }
+}
+
+async fn get<O>(
+    mut requests: SendRequest<O, Bytes>,
+    authority: Arc<str>,
+    out: Arc<Path>,
+    path: String,
+) -> anyhow::Result<()>
+where
+    O: quic::OpenStreams<Bytes>,
+{
+    let request = Request::get(format!("https://{authority}{path}")).body(())?;
+    let mut stream = requests.send_request(request).await.context("request")?;
+    stream.finish().await?;
+    let response = stream.recv_response().await.context("response")?;
+    ensure!(
+        response.status().is_success(),
+        "{path}: {}",
+        response.status()
+    );
+    let mut content = Vec::new();
+    while let Some(mut chunk) = stream.recv_data().await.context("body")? {
+        while chunk.has_remaining() {
+            let part = chunk.chunk();
+            content.extend_from_slice(part);
+            let length = part.len();
+            chunk.advance(length);
+        }
+    }
+    files::save(&out, &path, &content).with_context(|| path)
+}

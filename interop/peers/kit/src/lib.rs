@@ -1,0 +1,19 @@
+//! What every interop peer written in Rust shares.
+//!
+//! A peer is a program with two verbs, `server` and `client` ([`cli`]), that serves or downloads files over
+//! HTTP/3 ([`files`]) and says by its exit status whether it could ([`outcome`]). With the feature `h3` there is
+//! also a file server and a downloader over any [`h3::quic::Connection`].
+
+pub mod cli;
+pub mod files;
+pub mod outcome;
+
+#[cfg(feature = "h3")]
+pub mod client;
+#[cfg(feature = "h3")]
+pub mod server;
+#[cfg(feature = "h3")]
+pub mod tls;
+
+pub use cli::{ClientArgs, Command, ServerArgs};
+pub use outcome::{Failure, Outcome};
