@@ -1,0 +1,99 @@
+//! The client.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use noq::crypto::rustls::QuicClientConfig;
+use noq::{ClientConfig, ConnectionError, Endpoint};
+use peer_kit::client::{ConnectError, Link, Stack};
+use peer_kit::tls::{self, TrustAny};
+use peer_kit::{ClientArgs, Outcome};
+
+use crate::transport::{Opener, Transport};
+
+/// Draft 29: rustls has keys for it, and stacks of today answer it with Version Negotiation.
+const OLD_VERSION: u32 = 0xff00_001d;
+
+struct Noq<'a> {
+    args: &'a ClientArgs,
+    endpoint: Endpoint,
+    verifier: Arc<TrustAny>,
+}
+
+pub(crate) async fn run(args: &ClientArgs) -> Outcome {
+    let (tls, verifier) = tls::client_config(&args.case)?;
+    let initial = tls::initial_suite().context("no suite for Initial packets")?;
+    let crypto = QuicClientConfig::with_initial(Arc::new(tls), initial)?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    if args.case == "versionnegotiation" {
+        config.version(OLD_VERSION);
+    }
+    let endpoint = Endpoint::client(any_address(args.server))?;
+    endpoint.set_default_client_config(config);
+    let stack = Noq {
+        args,
+        endpoint,
+        verifier,
+    };
+    peer_kit::client::run(&stack, args).await?;
+    stack.endpoint.wait_idle().await;
+    Ok(())
+}
+
+impl Stack for Noq<'_> {
+    type Transport = Transport;
+    type Opener = Opener;
+
+    async fn connect(&self, early: bool) -> Result<Link<Self::Transport>, ConnectError> {
+        let mut connecting = self
+            .endpoint
+            .connect(self.args.server, &self.args.name)
+            .map_err(|error| ConnectError::Other(error.into()))?;
+        let mut accepted = None;
+        if early {
+            match connecting.into_0rtt() {
+                Ok((connection, zero_rtt)) => {
+                    accepted = Some(zero_rtt);
+                    return Ok(self.link(connection, accepted));
+                }
+                Err(refused) => connecting = refused,
+            }
+        }
+        match connecting.await {
+            Ok(connection) => Ok(self.link(connection, accepted)),
+            Err(ConnectionError::VersionMismatch) => Err(ConnectError::VersionMismatch),
+            Err(error) => Err(ConnectError::Other(error.into())),
+        }
+    }
+
+    fn full_handshakes(&self) -> usize {
+        self.verifier.seen()
+    }
+}
+
+impl Noq<'_> {
+    fn link(
+        &self,
+        connection: noq::Connection,
+        accepted: Option<noq::ZeroRttAccepted>,
+    ) -> Link<Transport> {
+        let endpoint = self.endpoint.clone();
+        let server = self.args.server;
+        let keys = connection.clone();
+        Link {
+            transport: Transport::new(connection),
+            early: accepted.map(|accepted| Box::pin(accepted) as _),
+            update_keys: Box::new(move || keys.force_key_update()),
+            migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
+        }
+    }
+}
+
+/// Any local address and port of the family of `server`.
+fn any_address(server: SocketAddr) -> SocketAddr {
+    match server {
+        SocketAddr::V4(_) => (Ipv4Addr::LOCALHOST, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::LOCALHOST, 0).into(),
+    }
+}
