@@ -110,6 +110,12 @@ impl Drops {
     }
 }
 
+impl From<RangeInclusive<u64>> for Drops {
+    fn from(range: RangeInclusive<u64>) -> Self {
+        Self(vec![range])
+    }
+}
+
 impl FromStr for Drops {
     type Err = anyhow::Error;
 

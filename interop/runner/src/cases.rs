@@ -1,0 +1,384 @@
+//! The cases as data: what is downloaded over which link, and what must have been seen.
+
+use std::time::Duration;
+
+use interop_relay::{Config, Rebind, Report};
+
+/// Bytes in a mebibyte and a kibibyte.
+const MB: usize = 1 << 20;
+const KB: usize = 1 << 10;
+
+/// One case, named as the QUIC interop runner names it.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// What it checks, for the table.
+    pub(crate) checks: &'static str,
+    pub(crate) files: Files,
+    /// Turns a plain relay into the case's link.
+    link: fn(&mut Config),
+    /// What the relay must have seen, beyond the files having arrived.
+    check: fn(&Evidence<'_>) -> Result<(), String>,
+    /// How long the client may take.
+    pub(crate) limit: Duration,
+    /// Whether the files must arrive.
+    pub(crate) compare: bool,
+    pub(crate) ipv6: bool,
+    /// A certificate too large for three client datagrams.
+    pub(crate) large_certificate: bool,
+}
+
+/// What a client downloads.
+pub(crate) enum Files {
+    /// One file of each size, bytes.
+    Sizes(&'static [usize]),
+    /// So many files of one size.
+    Many { count: usize, size: usize },
+    /// A page with so many scripts.
+    Page { scripts: usize },
+}
+
+/// What a check may look at.
+pub(crate) struct Evidence<'a> {
+    pub(crate) report: &'a Report,
+    /// Whether the stack under test is the server.
+    pub(crate) subject_serves: bool,
+}
+
+impl Case {
+    const fn new(name: &'static str, checks: &'static str, files: Files) -> Self {
+        Self {
+            name,
+            checks,
+            files,
+            link: |_| {},
+            check: |_| Ok(()),
+            limit: Duration::from_secs(60),
+            compare: true,
+            ipv6: false,
+            large_certificate: false,
+        }
+    }
+
+    const fn link(self, link: fn(&mut Config)) -> Self {
+        Self { link, ..self }
+    }
+
+    const fn check(self, check: fn(&Evidence<'_>) -> Result<(), String>) -> Self {
+        Self { check, ..self }
+    }
+
+    const fn limit(self, seconds: u64) -> Self {
+        Self {
+            limit: Duration::from_secs(seconds),
+            ..self
+        }
+    }
+
+    /// Shapes `config` into this case's link.
+    pub(crate) fn shape(&self, config: &mut Config) {
+        (self.link)(config);
+    }
+
+    /// Whether the relay saw what the case is about.
+    pub(crate) fn verify(&self, evidence: &Evidence<'_>) -> Result<(), String> {
+        (self.check)(evidence)
+    }
+}
+
+/// 10 Mbit/s, 30 ms of round trip, a queue of 25: the link of most cases.
+fn plain(config: &mut Config) {
+    config.delay_ms = 15;
+    config.rate_mbps = Some(10.0);
+    config.queue = 25;
+}
+
+fn rebinding(config: &mut Config, kind: Rebind) {
+    plain(config);
+    config.rebind = Some(kind);
+    config.rebind_first_s = 1.0;
+    config.rebind_every_s = 5.0;
+}
+
+fn require(holds: bool, otherwise: &str) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(otherwise.to_owned())
+    }
+}
+
+fn rebound(evidence: &Evidence<'_>) -> Result<(), String> {
+    require(
+        evidence.report.rebinds > 0,
+        "over before the first rebinding",
+    )
+}
+
+fn lossy(evidence: &Evidence<'_>) -> Result<(), String> {
+    let report = evidence.report;
+    require(
+        report.to_client.lost + report.to_server.lost > 0,
+        "nothing was lost",
+    )
+}
+
+fn corrupting(evidence: &Evidence<'_>) -> Result<(), String> {
+    let report = evidence.report;
+    let corrupted = report.to_client.corrupted + report.to_server.corrupted;
+    require(corrupted > 0, "nothing was corrupted")
+}
+
+/// Both ends mark ECT(0), and the stack under test does not give marking up.
+fn marked(evidence: &Evidence<'_>) -> Result<(), String> {
+    let report = evidence.report;
+    require(report.to_client.ect0 > 0, "the server marks no packets")?;
+    require(report.to_server.ect0 > 0, "the client marks no packets")?;
+    let (subject, who) = if evidence.subject_serves {
+        (&report.to_client, "server")
+    } else {
+        (&report.to_server, "client")
+    };
+    require(
+        subject.ect0 * 10 >= subject.datagrams * 9,
+        &format!(
+            "the {who} marked {} of {} datagrams",
+            subject.ect0, subject.datagrams
+        ),
+    )
+}
+
+fn migrated(evidence: &Evidence<'_>) -> Result<(), String> {
+    let Some((last, before)) = evidence.report.flows.split_last() else {
+        return Err("no traffic".to_owned());
+    };
+    require(!before.is_empty(), "the client did not change its address")?;
+    require(
+        last.to_client_bytes > 100_000,
+        "the server did not follow to the new address",
+    )?;
+    require(
+        last.fresh_connection_id != Some(false),
+        "the client kept its connection ID on the new path",
+    )
+}
+
+/// A server may send three times what it received (RFC 9000, section 8.1). Only ours is held to it.
+fn limited(evidence: &Evidence<'_>) -> Result<(), String> {
+    let ratio = evidence.report.amplification;
+    require(ratio > 0.0, "no handshake was seen")?;
+    require(
+        !evidence.subject_serves || ratio <= 3.0,
+        &format!("the server sent {ratio:.2} times what it had received"),
+    )
+}
+
+/// All cases, in the order of the table.
+pub(crate) const CASES: &[Case] = &[
+    Case::new(
+        "handshake",
+        "a handshake and a small file",
+        Files::Sizes(&[KB]),
+    )
+    .link(plain)
+    .check(|evidence| require(evidence.report.to_client.retry == 0, "a Retry was sent")),
+    Case {
+        compare: false,
+        ..Case::new(
+            "versionnegotiation",
+            "a client of another version is told ours",
+            Files::Sizes(&[KB]),
+        )
+        .link(plain)
+        .check(|evidence| {
+            require(
+                evidence.report.to_client.version_negotiation > 0,
+                "no Version Negotiation packet was sent",
+            )
+        })
+    },
+    Case::new(
+        "transfer",
+        "2, 3 and 5 MiB at once: flow control and congestion control",
+        Files::Sizes(&[2 * MB, 3 * MB, 5 * MB]),
+    )
+    .link(plain),
+    Case::new("longrtt", "a round trip of 1.5 s", Files::Sizes(&[KB]))
+        .link(|config| {
+            plain(config);
+            config.delay_ms = 750;
+        })
+        .check(|evidence| {
+            require(
+                evidence.report.to_server.initial >= 2,
+                "the client did not repeat its ClientHello",
+            )
+        }),
+    Case::new(
+        "chacha20",
+        "ChaCha20-Poly1305 is all that is offered",
+        Files::Sizes(&[3 * MB]),
+    )
+    .link(plain),
+    Case::new(
+        "multiplexing",
+        "2,000 small files on one connection",
+        Files::Many {
+            count: 2000,
+            size: 32,
+        },
+    )
+    .link(plain)
+    .check(|evidence| require(evidence.report.flows.len() == 1, "more than one connection")),
+    Case::new(
+        "retry",
+        "the server asks the client to prove its address",
+        Files::Sizes(&[KB]),
+    )
+    .link(plain)
+    .check(|evidence| require(evidence.report.to_client.retry > 0, "no Retry was sent")),
+    Case::new(
+        "resumption",
+        "a second connection resumes the first's session",
+        Files::Sizes(&[5 * KB, 10 * KB]),
+    )
+    .link(plain),
+    Case::new(
+        "zerortt",
+        "a second connection's requests travel in 0-RTT",
+        Files::Many {
+            count: 40,
+            size: 250,
+        },
+    )
+    .link(plain)
+    .check(|evidence| {
+        require(
+            evidence.report.to_server.zero_rtt > 0,
+            "no 0-RTT packet was sent",
+        )
+    }),
+    Case::new("http3", "a page of 40 objects", Files::Page { scripts: 40 }).link(plain),
+    Case::new(
+        "blackhole",
+        "nothing passes for 2 s after each 5 s",
+        Files::Sizes(&[10 * MB]),
+    )
+    .link(|config| {
+        plain(config);
+        config.blackhole = Some(interop_relay::Blackhole {
+            on: Duration::from_secs(5),
+            off: Duration::from_secs(2),
+        });
+    })
+    .check(|evidence| {
+        let report = evidence.report;
+        let swallowed = report.to_client.swallowed + report.to_server.swallowed;
+        require(swallowed > 0, "over before the link went off")
+    }),
+    Case::new(
+        "keyupdate",
+        "the client updates its keys between two files",
+        Files::Sizes(&[KB, 3 * MB]),
+    )
+    .link(plain),
+    Case::new(
+        "ecn",
+        "both ends mark ECT(0), and marking passes validation",
+        Files::Sizes(&[MB]),
+    )
+    .link(plain)
+    .check(marked),
+    Case {
+        large_certificate: true,
+        ..Case::new(
+            "amplificationlimit",
+            "a large certificate, and the client's datagrams 2 to 7 are lost",
+            Files::Sizes(&[5 * KB]),
+        )
+        .link(|config| {
+            plain(config);
+            config.drop_to_server = (2..=7).into();
+        })
+        .check(limited)
+    },
+    Case::new(
+        "handshakeloss",
+        "20 connections, 30% of the datagrams lost",
+        Files::Many {
+            count: 20,
+            size: KB,
+        },
+    )
+    .link(|config| {
+        plain(config);
+        config.loss = 30.0;
+        config.burst = 3;
+    })
+    .check(lossy)
+    .limit(300),
+    Case::new(
+        "transferloss",
+        "2% of the datagrams lost",
+        Files::Sizes(&[2 * MB]),
+    )
+    .link(|config| {
+        plain(config);
+        config.loss = 2.0;
+        config.burst = 3;
+    })
+    .check(lossy),
+    Case::new(
+        "handshakecorruption",
+        "20 connections, 30% of the datagrams changed",
+        Files::Many {
+            count: 20,
+            size: KB,
+        },
+    )
+    .link(|config| {
+        plain(config);
+        config.corrupt = 30.0;
+    })
+    .check(corrupting)
+    .limit(300),
+    Case::new(
+        "transfercorruption",
+        "2% of the datagrams changed",
+        Files::Sizes(&[2 * MB]),
+    )
+    .link(|config| {
+        plain(config);
+        config.corrupt = 2.0;
+    })
+    .check(corrupting),
+    Case {
+        ipv6: true,
+        ..Case::new(
+            "ipv6",
+            "the same over IPv6",
+            Files::Sizes(&[5 * KB, 10 * KB]),
+        )
+        .link(plain)
+    },
+    Case::new(
+        "rebind-port",
+        "a NAT gives the client another port after 1 s and every 5 s",
+        Files::Sizes(&[10 * MB]),
+    )
+    .link(|config| rebinding(config, Rebind::Port))
+    .check(rebound),
+    Case::new(
+        "rebind-addr",
+        "a NAT gives the client another address after 1 s and every 5 s",
+        Files::Sizes(&[10 * MB]),
+    )
+    .link(|config| rebinding(config, Rebind::Addr))
+    .check(rebound),
+    Case::new(
+        "connectionmigration",
+        "the client moves to another port of its own will",
+        Files::Sizes(&[KB, 2 * MB]),
+    )
+    .link(plain)
+    .check(migrated),
+];

@@ -1,0 +1,280 @@
+//! One cell of the table: a peer, a case and a role.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use interop_relay::{Config, Relay, Report};
+use serde::Serialize;
+
+use crate::cases::{Case, Evidence};
+use crate::peers::{BROWSER_CASES, Peer};
+use crate::process::Process;
+use crate::site::{Identity, NAME, Site};
+
+/// How long a server may take until it listens.
+const START: Duration = Duration::from_secs(10);
+/// How long the relay goes on after the client, so that last words pass.
+const LINGER: Duration = Duration::from_millis(200);
+/// Exit status of a peer that cannot do a case.
+const UNSUPPORTED: i32 = 127;
+
+/// What the stack under test plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    Server,
+    Client,
+}
+
+impl Role {
+    pub(crate) const ALL: [Self; 2] = [Self::Server, Self::Client];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// How a cell ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    Passed,
+    Failed(String),
+    /// The peer cannot do this.
+    Unsupported(String),
+    /// The peer is not here.
+    Skipped(String),
+}
+
+/// Everything a cell needs.
+pub(crate) struct Cell<'a> {
+    pub(crate) subject: &'static Peer,
+    pub(crate) peer: &'static Peer,
+    pub(crate) case: &'static Case,
+    pub(crate) role: Role,
+    pub(crate) site: &'a Site,
+    pub(crate) identity: &'a Identity,
+    /// Programs of subject and peer that are not where they usually are.
+    pub(crate) marline: Option<&'a Path>,
+    pub(crate) interop: &'a Path,
+    /// Where logs and downloads go.
+    pub(crate) logs: PathBuf,
+    pub(crate) seed: u64,
+}
+
+/// A cell's result.
+#[derive(Debug, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) peer: &'static str,
+    pub(crate) case: &'static str,
+    pub(crate) role: Role,
+    #[serde(flatten)]
+    pub(crate) verdict: Verdict,
+    pub(crate) duration_s: f64,
+    pub(crate) relay: Option<Report>,
+}
+
+impl Cell<'_> {
+    /// Runs the cell.
+    pub(crate) fn run(&self) -> Outcome {
+        let start = Instant::now();
+        let mut relay = None;
+        let verdict = self
+            .attempt(&mut relay)
+            .unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
+        Outcome {
+            peer: self.peer.name,
+            case: self.case.name,
+            role: self.role,
+            verdict,
+            duration_s: start.elapsed().as_secs_f64(),
+            relay,
+        }
+    }
+
+    fn attempt(&self, seen: &mut Option<Report>) -> anyhow::Result<Verdict> {
+        let (server, client) = match self.role {
+            Role::Server => (self.subject, self.peer),
+            Role::Client => (self.peer, self.subject),
+        };
+        if self.peer.browser
+            && (self.role == Role::Client || !BROWSER_CASES.contains(&self.case.name))
+        {
+            return Ok(Verdict::Unsupported(
+                "a browser has no switch for it".to_owned(),
+            ));
+        }
+        let (server_command, client_command) = match (self.command(server), self.command(client)) {
+            (Ok(server), Ok(client)) => (server, client),
+            (Err(why), _) | (_, Err(why)) => return Ok(Verdict::Skipped(why)),
+        };
+        if self.logs.exists() {
+            fs::remove_dir_all(&self.logs)?;
+        }
+        let out = self.logs.join("out");
+        fs::create_dir_all(&out)?;
+
+        let address = free_address(self.case.ipv6)?;
+        let command = self.serve(server_command, address);
+        let mut server = Process::start(command, &self.logs.join("server.log"))?;
+        match server.wait_for("listening", START) {
+            Ok(None) => {}
+            Ok(Some(status)) if status.code() == Some(UNSUPPORTED) => {
+                return Ok(unsupported(&server.last_words()));
+            }
+            Ok(Some(_)) => return Ok(Verdict::Failed(format!("server: {}", server.last_words()))),
+            Err(why) => return Ok(Verdict::Failed(format!("server: {why}"))),
+        }
+
+        let running = RunningRelay::start(self.relay_config(address)?)?;
+        let command = self.download(client_command, running.address, &out);
+        let mut client = Process::start(command, &self.logs.join("client.log"))?;
+        let status = client.wait(self.case.limit)?;
+        thread::sleep(LINGER);
+        let report = running.finish()?;
+        fs::write(
+            self.logs.join("relay.json"),
+            serde_json::to_vec_pretty(&report)?,
+        )?;
+
+        let verdict = match status {
+            None => Verdict::Failed(format!("not done after {} s", self.case.limit.as_secs())),
+            Some(status) if status.code() == Some(UNSUPPORTED) => unsupported(&client.last_words()),
+            Some(status) if !status.success() => {
+                Verdict::Failed(format!("client: {}", client.last_words()))
+            }
+            Some(_) => self.judge(&report, &out),
+        };
+        *seen = Some(report);
+        if verdict == Verdict::Passed {
+            fs::remove_dir_all(&out)?;
+        }
+        Ok(verdict)
+    }
+
+    /// Judges a client that says it succeeded.
+    fn judge(&self, report: &Report, out: &Path) -> Verdict {
+        let evidence = Evidence {
+            report,
+            subject_serves: self.role == Role::Server,
+        };
+        let files = if self.case.compare {
+            self.site.compare(out)
+        } else {
+            Ok(())
+        };
+        match files.and_then(|()| self.case.verify(&evidence)) {
+            Ok(()) => Verdict::Passed,
+            Err(why) => Verdict::Failed(why),
+        }
+    }
+
+    fn command(&self, peer: &Peer) -> Result<Command, String> {
+        let own = self.marline.filter(|_| peer.name == "marline");
+        let mut command = peer.command(self.interop, own)?;
+        command.env("QLOGDIR", self.logs.join("qlog"));
+        Ok(command)
+    }
+
+    fn serve(&self, mut command: Command, address: SocketAddr) -> Command {
+        command
+            .arg("server")
+            .args(["--listen", &address.to_string()])
+            .arg("--www")
+            .arg(&self.site.www)
+            .arg("--cert")
+            .arg(&self.identity.cert)
+            .arg("--key")
+            .arg(&self.identity.key)
+            .args(["--case", self.case.name]);
+        command
+    }
+
+    fn download(&self, mut command: Command, relay: SocketAddr, out: &Path) -> Command {
+        command
+            .arg("client")
+            .args(["--case", self.case.name])
+            .args(["--server", &relay.to_string()])
+            .args(["--name", NAME])
+            .arg("--out")
+            .arg(out)
+            .arg("--paths-from")
+            .arg(&self.site.list);
+        if self.peer.browser {
+            command.arg("--cert").arg(&self.identity.cert);
+        }
+        command
+    }
+
+    fn relay_config(&self, server: SocketAddr) -> anyhow::Result<Config> {
+        let mut config = Config::new(free_address(self.case.ipv6)?, server);
+        config.seed = self.seed;
+        self.case.shape(&mut config);
+        Ok(config)
+    }
+}
+
+fn unsupported(words: &str) -> Verdict {
+    let reason = words.strip_prefix("unsupported:").unwrap_or(words).trim();
+    Verdict::Unsupported(reason.to_owned())
+}
+
+/// A relay on a thread of its own.
+struct RunningRelay {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<std::io::Result<Report>>,
+}
+
+impl RunningRelay {
+    fn start(config: Config) -> anyhow::Result<Self> {
+        let relay = Relay::bind(config).context("relay")?;
+        let address = relay.local_addr()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&stop);
+        let thread = thread::spawn(move || relay.run(&watched));
+        Ok(Self {
+            address,
+            stop,
+            thread,
+        })
+    }
+
+    fn finish(self) -> anyhow::Result<Report> {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.join() {
+            Ok(report) => report.context("relay"),
+            Err(_) => anyhow::bail!("the relay panicked"),
+        }
+    }
+}
+
+/// A loopback address whose UDP port is free, and below the range the system gives to clients.
+fn free_address(ipv6: bool) -> anyhow::Result<SocketAddr> {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 12_000;
+    let ip: IpAddr = if ipv6 {
+        Ipv6Addr::LOCALHOST.into()
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    };
+    for _ in 0..COUNT {
+        let port = FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+        let address = SocketAddr::new(ip, port);
+        if UdpSocket::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    anyhow::bail!("no free port")
+}
