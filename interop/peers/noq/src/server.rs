@@ -1,10 +1,11 @@
 //! The server.
 
+use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::Arc;
 
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, ServerConfig};
+use noq::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 use peer_kit::{Outcome, ServerArgs, tls};
 
 use crate::transport::Transport;
@@ -12,7 +13,14 @@ use crate::transport::Transport;
 pub(crate) async fn run(args: &ServerArgs) -> Outcome {
     let tls = tls::server_config(&args.case, &args.cert, &args.key)?;
     let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
-    let endpoint = Endpoint::server(config, args.listen)?;
+    let mut endpoint_config = EndpointConfig::default();
+    if args.case == "versionnegotiation" {
+        // Without the drafts, one of which a client of this family asks for.
+        endpoint_config.supported_versions(vec![1]);
+    }
+    let socket = UdpSocket::bind(args.listen)?;
+    let runtime = Arc::new(TokioRuntime);
+    let endpoint = Endpoint::new(endpoint_config, Some(config), socket, runtime)?;
     eprintln!("listening on {}", endpoint.local_addr()?);
 
     let www: Arc<Path> = args.www.as_path().into();
@@ -25,17 +33,10 @@ pub(crate) async fn run(args: &ServerArgs) -> Outcome {
         }
         let www = Arc::clone(&www);
         tokio::spawn(async move {
-            let connecting = match incoming.accept() {
-                Ok(connecting) => connecting,
-                Err(error) => return eprintln!("accept: {error}"),
-            };
-            // Requests in 0-RTT are answered at once, with 0.5-RTT data.
-            let connection = match connecting.into_0rtt() {
-                Ok((connection, _)) => connection,
-                Err(connecting) => match connecting.await {
-                    Ok(connection) => connection,
-                    Err(error) => return eprintln!("handshake: {error}"),
-                },
+            // Data in 0-RTT waits for the handshake, then is there.
+            let connection = match incoming.await {
+                Ok(connection) => connection,
+                Err(error) => return eprintln!("handshake: {error}"),
             };
             peer_kit::server::serve(Transport::new(connection), www).await;
         });
