@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import socket
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,7 +109,7 @@ def configure(args: argparse.Namespace) -> QuicConfiguration:
         configuration.cipher_suites = [CipherSuite.CHACHA20_POLY1305_SHA256]
     if args.case == "versionnegotiation":
         configuration.original_version = RESERVED_VERSION
-        configuration.supported_versions = [QuicProtocolVersion.VERSION_1]
+        configuration.supported_versions = [QuicProtocolVersion.VERSION_1, RESERVED_VERSION]
     return configuration
 
 
@@ -152,18 +153,19 @@ async def run(args: argparse.Namespace, host: str, port: int) -> None:
             if args.case == "keyupdate":
                 connection.request_key_update()
             else:
-                await migrate(connection, host)
+                await migrate(connection)
             await connection.get_all(args, rest)
     else:
         async with open_connection() as connection:
             await connection.get_all(args, args.paths)
 
 
-async def migrate(connection: Downloader, host: str) -> None:
+async def migrate(connection: Downloader) -> None:
     """Moves the connection to another local port and another connection ID."""
-    any_port = ("::1" if ":" in host else "127.0.0.1", 0)
+    # As aioquic's own sockets: one for both families.
+    local = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    local.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    local.bind(("::", 0))
     # The protocol takes the new transport for its own: from here on it sends from there.
-    await asyncio.get_running_loop().create_datagram_endpoint(
-        lambda: connection, local_addr=any_port
-    )
+    await asyncio.get_running_loop().create_datagram_endpoint(lambda: connection, sock=local)
     connection.change_connection_id()
