@@ -382,3 +382,6 @@ pub(crate) const CASES: &[Case] = &[
     .link(plain)
     .check(migrated),
 ];
+
+#[cfg(test)]
+mod tests;

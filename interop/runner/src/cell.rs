@@ -107,12 +107,8 @@ impl Cell<'_> {
             Role::Server => (self.subject, self.peer),
             Role::Client => (self.peer, self.subject),
         };
-        if self.peer.browser
-            && (self.role == Role::Client || !BROWSER_CASES.contains(&self.case.name))
-        {
-            return Ok(Verdict::Unsupported(
-                "a browser has no switch for it".to_owned(),
-            ));
+        if let Some(why) = self.beyond_browser() {
+            return Ok(Verdict::Unsupported(why.to_owned()));
         }
         let (server_command, client_command) = match (self.command(server), self.command(client)) {
             (Ok(server), Ok(client)) => (server, client),
@@ -160,6 +156,19 @@ impl Cell<'_> {
             fs::remove_dir_all(&out)?;
         }
         Ok(verdict)
+    }
+
+    /// Why a browser cannot take part, if the peer is one.
+    pub(crate) fn beyond_browser(&self) -> Option<&'static str> {
+        if !self.peer.browser {
+            None
+        } else if self.role == Role::Client {
+            Some("a browser is no server")
+        } else if !BROWSER_CASES.contains(&self.case.name) {
+            Some("a browser has no switch for it")
+        } else {
+            None
+        }
     }
 
     /// Judges a client that says it succeeded.

@@ -17,6 +17,7 @@ use std::thread;
 
 use anyhow::Context as _;
 use clap::Parser;
+use serde::Serialize;
 
 use crate::cases::{CASES, Case};
 use crate::cell::{Cell, Outcome, Role, Verdict};
@@ -59,6 +60,14 @@ struct Cli {
     /// The directory `interop/`.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/.."))]
     interop: PathBuf,
+}
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Results<'a> {
+    subject: &'static str,
+    seed: u64,
+    cells: &'a [Outcome],
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -117,10 +126,18 @@ fn main() -> anyhow::Result<ExitCode> {
 
     if let Some(out) = &cli.out {
         let text = table::render(subject, &peers, &cases, &roles, &outcomes, &interop);
+        if let Some(parent) = out.parent() {
+            fs::create_dir_all(parent)?;
+        }
         fs::write(out, text).with_context(|| out.display().to_string())?;
     }
     if let Some(json) = &cli.json {
-        fs::write(json, serde_json::to_vec_pretty(&outcomes)?)?;
+        let results = Results {
+            subject: subject.name,
+            seed: cli.seed,
+            cells: &outcomes,
+        };
+        fs::write(json, serde_json::to_vec_pretty(&results)?)?;
     }
     let count = |kind: fn(&Verdict) -> bool| outcomes.iter().filter(|o| kind(&o.verdict)).count();
     let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
@@ -174,7 +191,9 @@ fn run_all(cells: &[Cell<'_>], jobs: usize) -> Vec<Outcome> {
             scope.spawn(|| {
                 while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let outcome = cell.run();
-                    announce(&outcome);
+                    if cell.beyond_browser().is_none() {
+                        announce(&outcome);
+                    }
                     if let Ok(mut outcomes) = outcomes.lock() {
                         outcomes.push(outcome);
                     }

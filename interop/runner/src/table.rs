@@ -77,3 +77,6 @@ fn entry(outcome: Option<&Outcome>, notes: &mut Notes) -> String {
         Some(Verdict::Skipped(why)) => format!("·{}", notes.mark(&format!("skipped: {why}"))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,10 +104,11 @@ pub fn client_config(case: &str) -> anyhow::Result<(rustls::ClientConfig, Arc<Tr
 pub fn server_config(case: &str, cert: &Path, key: &Path) -> anyhow::Result<rustls::ServerConfig> {
     let chain = CertificateDer::pem_file_iter(cert)?.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_file(key)?;
-    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
+    let mut config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     if case == "zerortt" {
         // RFC 9001, section 4.6.1: QUIC knows this value and zero only.

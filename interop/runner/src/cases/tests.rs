@@ -1,0 +1,84 @@
+use interop_relay::{Flow, Traffic};
+
+use super::*;
+
+fn case(name: &str) -> &'static Case {
+    CASES.iter().find(|case| case.name == name).unwrap()
+}
+
+fn verify(name: &str, report: &Report, subject_serves: bool) -> Result<(), String> {
+    case(name).verify(&Evidence {
+        report,
+        subject_serves,
+    })
+}
+
+#[test]
+fn names_are_unique() {
+    let mut names: Vec<_> = CASES.iter().map(|case| case.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), CASES.len());
+}
+
+#[test]
+fn nothing_seen_is_not_enough() {
+    let nothing = Report::default();
+    for name in [
+        "versionnegotiation",
+        "retry",
+        "zerortt",
+        "ecn",
+        "blackhole",
+        "handshakeloss",
+        "transfercorruption",
+        "rebind-port",
+        "connectionmigration",
+        "amplificationlimit",
+    ] {
+        assert!(verify(name, &nothing, true).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn only_the_subject_is_held_to_the_limit() {
+    let report = Report {
+        amplification: 3.01,
+        ..Report::default()
+    };
+    assert!(verify("amplificationlimit", &report, true).is_err());
+    assert!(verify("amplificationlimit", &report, false).is_ok());
+}
+
+#[test]
+fn marking_must_last() {
+    let marks = |ect0, datagrams| Traffic {
+        ect0,
+        datagrams,
+        ..Traffic::default()
+    };
+    let report = Report {
+        to_client: marks(10, 800),
+        to_server: marks(200, 200),
+        ..Report::default()
+    };
+    assert!(verify("ecn", &report, true).is_err());
+    assert!(verify("ecn", &report, false).is_ok());
+}
+
+#[test]
+fn migration_needs_a_fresh_connection_id() {
+    let flow = |port, fresh_connection_id| Flow {
+        client: ([127, 0, 0, 1], port).into(),
+        to_server_bytes: 1_000,
+        to_client_bytes: 1_000_000,
+        fresh_connection_id,
+    };
+    let report = |fresh| Report {
+        flows: vec![flow(1, None), flow(2, fresh)],
+        ..Report::default()
+    };
+    assert!(verify("connectionmigration", &report(Some(true)), true).is_ok());
+    assert!(verify("connectionmigration", &report(None), true).is_ok());
+    assert!(verify("connectionmigration", &report(Some(false)), true).is_err());
+}

@@ -1,0 +1,55 @@
+use super::*;
+use crate::cases::CASES;
+
+#[test]
+fn marks_and_notes() {
+    let (subject, peer) = (
+        Peer::named("marline").unwrap(),
+        Peer::named("quinn").unwrap(),
+    );
+    let cases: Vec<&Case> = CASES.iter().take(4).collect();
+    let verdicts = [
+        Verdict::Passed,
+        Verdict::Failed("lost its way".to_owned()),
+        Verdict::Unsupported("cannot".to_owned()),
+    ];
+    let outcomes: Vec<Outcome> = cases
+        .iter()
+        .zip(verdicts)
+        .map(|(case, verdict)| Outcome {
+            peer: peer.name,
+            case: case.name,
+            role: Role::Server,
+            verdict,
+            duration_s: 1.0,
+            relay: None,
+        })
+        .collect();
+    let nowhere = Path::new("/nonexistent");
+    let text = render(
+        subject,
+        &[peer],
+        &cases,
+        &[Role::Server],
+        &outcomes,
+        nowhere,
+    );
+    let cells: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            cases
+                .iter()
+                .any(|case| line.starts_with(&format!("| {} |", case.name)))
+        })
+        .filter_map(|line| line.rsplit(" | ").next())
+        .collect();
+    assert_eq!(cells, ["✓ |", "✗[^1] |", "–[^2] |", "· |"]);
+    assert!(text.ends_with("[^1]: lost its way\n[^2]: cannot\n"));
+}
+
+#[test]
+fn each_reason_once() {
+    let mut notes = Notes::default();
+    let marks = ["a", "b", "a"].map(|reason| notes.mark(reason));
+    assert_eq!(marks, ["[^1]", "[^2]", "[^1]"]);
+}
