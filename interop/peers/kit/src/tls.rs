@@ -81,7 +81,6 @@ pub fn client_config(case: &str) -> anyhow::Result<(rustls::ClientConfig, Arc<Tr
             .cipher_suites
             .retain(|suite| suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }
-    // Initial packets are always AES-128-GCM: the stack finds that suite elsewhere.
     let provider = Arc::new(provider);
     let verifier = Arc::new(TrustAny {
         provider: Arc::clone(&provider),
@@ -117,10 +116,7 @@ pub fn server_config(case: &str, cert: &Path, key: &Path) -> anyhow::Result<rust
     Ok(config)
 }
 
-/// The suite that protects Initial packets (RFC 9001, section 5.2).
-///
-/// # Panics
-/// Never: ring has AES-128-GCM.
+/// The suite that protects Initial packets (RFC 9001, section 5.2), if the provider has it.
 #[must_use]
 pub fn initial_suite() -> Option<rustls::quic::Suite> {
     ring::default_provider()

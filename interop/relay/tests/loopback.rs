@@ -1,0 +1,115 @@
+//! A relay between two sockets of this process.
+
+use std::collections::HashSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use interop_relay::{Config, Rebind, Relay, Report};
+
+/// Sends `count` numbered datagrams from `client` through a relay to an echo; returns what came back, the addresses
+/// the echo saw and the report.
+fn run(
+    host: &str,
+    count: u8,
+    pause: Duration,
+    shape: impl FnOnce(&mut Config),
+) -> (Vec<u8>, HashSet<SocketAddr>, Report) {
+    let any: SocketAddr = format!("{host}:0").parse().unwrap();
+    let echo = UdpSocket::bind(any).unwrap();
+    let client = UdpSocket::bind(any).unwrap();
+    let patience = Some(Duration::from_millis(300));
+    echo.set_read_timeout(patience).unwrap();
+    client.set_read_timeout(patience).unwrap();
+
+    let mut config = Config::new(any, echo.local_addr().unwrap());
+    shape(&mut config);
+    let relay = Relay::bind(config).unwrap();
+    let address = relay.local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let watched = Arc::clone(&stop);
+    let relay = thread::spawn(move || relay.run(&watched).unwrap());
+    let echo = thread::spawn(move || {
+        let mut seen = HashSet::new();
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = echo.recv_from(&mut buffer) {
+            seen.insert(from);
+            echo.send_to(&buffer[..length], from).unwrap();
+        }
+        seen
+    });
+    let sender = client.try_clone().unwrap();
+    let sending = thread::spawn(move || {
+        for number in 0..count {
+            sender.send_to(&[number; 100], address).unwrap();
+            thread::sleep(pause);
+        }
+    });
+    let mut arrived = Vec::new();
+    let mut buffer = [0; 2048];
+    while let Ok((length, from)) = client.recv_from(&mut buffer) {
+        assert_eq!((length, from), (100, address));
+        arrived.push(buffer[0]);
+    }
+    sending.join().unwrap();
+    let seen = echo.join().unwrap();
+    stop.store(true, Ordering::Relaxed);
+    (arrived, seen, relay.join().unwrap())
+}
+
+#[test]
+fn forwards_all_in_order() {
+    for host in ["127.0.0.1", "[::1]"] {
+        let (arrived, seen, report) = run(host, 100, Duration::ZERO, |_| {});
+        assert_eq!(arrived, (0..100).collect::<Vec<u8>>());
+        assert_eq!(seen.len(), 1);
+        assert_eq!(
+            (report.to_server.datagrams, report.to_client.datagrams),
+            (100, 100)
+        );
+        assert_eq!(report.to_server.bytes, 10_000);
+        assert_eq!(report.flows.len(), 1);
+    }
+}
+
+#[test]
+fn drops_what_is_listed() {
+    let (arrived, _, report) = run("127.0.0.1", 10, Duration::ZERO, |config| {
+        config.drop_to_server = (2..=4).into();
+        config.drop_to_client = (1..=1).into();
+    });
+    assert_eq!(arrived, [4, 5, 6, 7, 8, 9]);
+    assert_eq!((report.to_server.listed, report.to_client.listed), (3, 1));
+}
+
+#[test]
+fn delays_both_ways() {
+    let start = Instant::now();
+    let (arrived, _, _) = run("127.0.0.1", 1, Duration::ZERO, |config| {
+        config.delay_ms = 60
+    });
+    assert_eq!(arrived, [0]);
+    // The last reads wait 300 ms for nothing, after 120 ms on the way.
+    assert!(start.elapsed() >= Duration::from_millis(420));
+}
+
+#[test]
+fn rebinds_port_and_address() {
+    let rebinding = |kind| {
+        run("127.0.0.1", 20, Duration::from_millis(20), |config| {
+            config.rebind = Some(kind);
+            config.rebind_first_s = 0.2;
+            config.rebind_every_s = 60.0;
+        })
+    };
+    let (arrived, seen, report) = rebinding(Rebind::Port);
+    assert!(arrived.len() >= 19, "{arrived:?}");
+    assert_eq!((seen.len(), report.rebinds), (2, 1));
+    assert!(seen.iter().all(|from| from.ip().to_string() == "127.0.0.1"));
+
+    let (_, seen, report) = rebinding(Rebind::Addr);
+    assert_eq!((seen.len(), report.rebinds), (2, 1));
+    assert!(seen.iter().any(|from| from.ip().to_string() == "127.0.0.2"));
+}
