@@ -1,0 +1,57 @@
+# What a newcomer types. Everything that is needed and not there is installed by `make deps`.
+#
+#   make demo         a directory over a bad link, with a report
+#   make test         all tests, ours and against other stacks
+#   make vectors      the published decisions, through the code the stack runs
+#   make lint bench bench-peers fuzz
+
+CARGO ?= cargo
+PYTHON ?= python3
+FUZZ_SECONDS ?= 60
+# Vectors to run instead of the project's own copy.
+export MARLINE_VECTORS
+
+.PHONY: help demo test unit vectors interop docs-test lint bench bench-peers fuzz deps clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+deps:
+	@sh tools/deps.sh
+
+demo:
+	@$(CARGO) build --quiet --release -p marline-cli
+	@target/release/marline demo --out target/demo
+
+test: deps unit vectors interop
+
+unit:
+	$(CARGO) test --workspace --all-features
+
+vectors:
+	@$(CARGO) test --quiet -p marline-proto --test vectors
+
+interop:
+	$(MAKE) -C interop peers
+	$(MAKE) -C interop test
+	$(MAKE) -C interop run
+
+lint:
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	$(MAKE) -C interop lint
+	@command -v cargo-deny >/dev/null && $(CARGO) deny check || echo 'skipped: cargo-deny is not installed (cargo install cargo-deny)'
+
+bench:
+	$(CARGO) bench --workspace
+
+bench-peers:
+	$(MAKE) -C interop bench
+
+fuzz:
+	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)
+
+clean:
+	$(CARGO) clean
+	$(MAKE) -C interop clean
