@@ -1,1 +1,17 @@
-//! Placeholder until the first slice lands.
+//! HTTP/3, HTTP/2 and HTTP/1.1: a static server and a client over marline.
+//!
+//! * [`server`] answers requests of all versions on one port number with one service: the files of a
+//!   directory ([`server::directory`]), or any other.
+//! * [`client`] fetches objects whole or says what is missing, over any version and any number of
+//!   connections.
+//!
+//! Both speak HTTP/3 through [`transport`], which fits marline's streams to the h3 crate.
+
+mod body;
+pub mod client;
+mod clock;
+pub mod limits;
+pub mod server;
+pub mod transport;
+
+pub use crate::body::{Body, BoxError};

@@ -1,0 +1,63 @@
+//! The one body type of this crate.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+
+/// Whatever a body's source may report.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request's or response's content, as a stream of chunks.
+pub struct Body(UnsyncBoxBody<Bytes, BoxError>);
+
+impl Body {
+    /// Any body as this type.
+    pub fn new<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self(body.map_err(Into::into).boxed_unsync())
+    }
+
+    /// No content.
+    pub fn empty() -> Self {
+        Self::new(Empty::new())
+    }
+
+    /// Content that is all there.
+    pub fn full(content: impl Into<Bytes>) -> Self {
+        Self::new(Full::new(content.into()))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").finish_non_exhaustive()
+    }
+}

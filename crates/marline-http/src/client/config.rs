@@ -1,0 +1,215 @@
+//! What a client is told.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use rustls::RootCertStore;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+use super::ClientError;
+use crate::limits;
+use crate::server::crypto_provider;
+use crate::transport::QuicOptions;
+
+/// The version of HTTP to speak, and over what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HttpVersion {
+    /// HTTP/1.1 over TLS.
+    Http11,
+    /// HTTP/1.1 over TCP in the clear.
+    Http11Cleartext,
+    /// HTTP/2 over TLS.
+    Http2,
+    /// HTTP/3 over QUIC.
+    #[default]
+    Http3,
+}
+
+impl HttpVersion {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http11 => "HTTP/1.1",
+            Self::Http11Cleartext => "cleartext HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+        }
+    }
+
+    /// As reports write it.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Http11 => "1.1",
+            Self::Http11Cleartext => "1.1c",
+            Self::Http2 => "2",
+            Self::Http3 => "3",
+        }
+    }
+
+    /// The protocol's name in TLS (RFC 7301).
+    pub(super) fn alpn(self) -> &'static [u8] {
+        match self {
+            Self::Http11 | Self::Http11Cleartext => b"http/1.1",
+            Self::Http2 => b"h2",
+            Self::Http3 => b"h3",
+        }
+    }
+
+    /// Requests that share one connection at a time.
+    pub(super) fn requests_at_once(self) -> usize {
+        match self {
+            Self::Http11 | Self::Http11Cleartext => 1,
+            Self::Http2 | Self::Http3 => 100,
+        }
+    }
+}
+
+/// Whose certificates to believe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// What this machine trusts.
+    #[default]
+    System,
+    /// The certificates in a PEM file and no others.
+    File(PathBuf),
+    /// Anybody: for tests, never for the Internet.
+    Anybody,
+}
+
+/// A client's settings.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// The version of HTTP to speak.
+    pub version: HttpVersion,
+    /// Whose certificates to believe.
+    pub trust: Trust,
+    /// Header fields of every request.
+    pub headers: HeaderMap,
+    /// How long to wait for a connection, handshake included.
+    pub connect_timeout: Duration,
+    /// How QUIC behaves.
+    pub quic: QuicOptions,
+    /// A directory for one qlog file a QUIC connection.
+    pub qlog: Option<PathBuf>,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            version: HttpVersion::default(),
+            trust: Trust::default(),
+            headers: HeaderMap::new(),
+            connect_timeout: limits::HANDSHAKE_TIMEOUT,
+            quic: QuicOptions::default(),
+            qlog: None,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// TLS settings for these versions of TLS.
+    pub(super) fn tls(
+        &self,
+        versions: &[&'static rustls::SupportedProtocolVersion],
+    ) -> Result<rustls::ClientConfig, ClientError> {
+        let provider = crypto_provider(self.quic.chacha20_only);
+        let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|error| ClientError::Quic(error.to_string()))?;
+        let mut tls = match &self.trust {
+            Trust::Anybody => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+                .with_no_client_auth(),
+            Trust::System => builder
+                .with_root_certificates(system_roots()?)
+                .with_no_client_auth(),
+            Trust::File(path) => builder
+                .with_root_certificates(file_roots(path)?)
+                .with_no_client_auth(),
+        };
+        tls.alpn_protocols = vec![self.version.alpn().to_vec()];
+        Ok(tls)
+    }
+}
+
+fn system_roots() -> Result<RootCertStore, ClientError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let reason = match found.errors.first() {
+            Some(error) => error.to_string(),
+            None => "this machine has none".to_owned(),
+        };
+        return Err(ClientError::Trust { path: None, reason });
+    }
+    Ok(roots)
+}
+
+fn file_roots(path: &PathBuf) -> Result<RootCertStore, ClientError> {
+    let failed = |reason: String| ClientError::Trust {
+        path: Some(path.clone()),
+        reason,
+    };
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| failed(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates {
+        roots
+            .add(certificate)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(failed("it holds no certificate in PEM form".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// Believes every certificate, but not every signature.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,195 @@
+//! One connection to a server, whatever the version.
+
+mod quic;
+mod tcp;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use http::header::HOST;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use hyper::client::conn::{http1, http2};
+use tokio::sync::Mutex;
+
+pub(super) use self::quic::QuicClient;
+pub(super) use self::tcp::TcpClient;
+use super::report::{ConnectionReport, PathReport};
+use super::response::{Content, Download};
+use super::target::Origin;
+use super::{ClientError, HttpVersion};
+use crate::body::Body;
+use crate::transport;
+
+/// An open connection. Shared by the requests on it.
+pub struct Connection {
+    pub(super) id: u64,
+    version: HttpVersion,
+    handshake: Duration,
+    received: Arc<AtomicU64>,
+    local: SocketAddr,
+    remote: SocketAddr,
+    sender: Sender,
+}
+
+enum Sender {
+    Http1(Mutex<http1::SendRequest<Body>>),
+    Http2(http2::SendRequest<Body>),
+    Http3 {
+        requests: transport::SendRequest,
+        quic: marline::Connection,
+    },
+}
+
+/// What opening a connection brought, before it has a name.
+struct Opened {
+    sender: Sender,
+    local: SocketAddr,
+    remote: SocketAddr,
+}
+
+impl Connection {
+    fn new(id: u64, version: HttpVersion, start: Instant, opened: Opened) -> Self {
+        Self {
+            id,
+            version,
+            handshake: start.elapsed(),
+            received: Arc::default(),
+            local: opened.local,
+            remote: opened.remote,
+            sender: opened.sender,
+        }
+    }
+
+    /// Asks for `uri` with the given header fields.
+    ///
+    /// # Errors
+    /// [`ClientError::NoResponse`]: the connection broke before the response's header was complete.
+    pub async fn get(
+        &self,
+        origin: &Origin,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Response<Download>, ClientError> {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers.clone();
+        self.send(origin, request).await
+    }
+
+    /// Sends a request without content.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn send(
+        &self,
+        origin: &Origin,
+        mut request: Request<()>,
+    ) -> Result<Response<Download>, ClientError> {
+        let method = request.method().clone();
+        let response = match &self.sender {
+            Sender::Http1(sender) => {
+                // HTTP/1.1 names the host in a field and the path alone in its first line.
+                let path = request.uri().path_and_query().cloned();
+                *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
+                if let Ok(host) = HeaderValue::from_str(origin.authority.as_str()) {
+                    request.headers_mut().insert(HOST, host);
+                }
+                let mut sender = sender.lock().await;
+                sender.ready().await.map_err(no_response)?;
+                let response = sender.send_request(request.map(|()| Body::empty()));
+                response.await.map_err(no_response)?.map(Content::Hyper)
+            }
+            Sender::Http2(sender) => {
+                *request.version_mut() = Version::HTTP_2;
+                let mut sender = sender.clone();
+                sender.ready().await.map_err(no_response)?;
+                let response = sender.send_request(request.map(|()| Body::empty()));
+                response.await.map_err(no_response)?.map(Content::Hyper)
+            }
+            Sender::Http3 { requests, .. } => {
+                *request.version_mut() = Version::HTTP_3;
+                let mut stream = requests
+                    .clone()
+                    .send_request(request)
+                    .await
+                    .map_err(no_response)?;
+                stream.finish().await.map_err(no_response)?;
+                let response = stream.recv_response().await.map_err(no_response)?;
+                response.map(|()| Content::Http3(Box::new(stream)))
+            }
+        };
+        let (parts, content) = response.into_parts();
+        let download = Download::new(content, &method, &parts, Arc::clone(&self.received));
+        Ok(Response::from_parts(parts, download))
+    }
+
+    /// Whether no more requests can be sent.
+    pub fn is_closed(&self) -> bool {
+        match &self.sender {
+            Sender::Http1(sender) => sender.try_lock().is_ok_and(|sender| sender.is_closed()),
+            Sender::Http2(sender) => sender.is_closed(),
+            Sender::Http3 { quic, .. } => quic.close_reason().is_some(),
+        }
+    }
+
+    /// The QUIC connection below, if this is HTTP/3.
+    pub fn quic(&self) -> Option<&marline::Connection> {
+        match &self.sender {
+            Sender::Http3 { quic, .. } => Some(quic),
+            _ => None,
+        }
+    }
+
+    /// What is known of the connection so far.
+    pub fn report(&self) -> ConnectionReport {
+        let received = self.received.load(Relaxed);
+        let stats = self.quic().map(marline::Connection::stats);
+        let paths = match &stats {
+            None => vec![PathReport {
+                id: 0,
+                local: self.local,
+                remote: self.remote,
+                rtt_s: None,
+                bytes_received: received,
+            }],
+            Some(stats) => stats
+                .paths
+                .iter()
+                .map(|path| PathReport {
+                    id: path.id,
+                    local: path.local.unwrap_or(self.local),
+                    remote: path.remote,
+                    rtt_s: path.latest_rtt.map(|_| path.smoothed_rtt.as_secs_f64()),
+                    bytes_received: path.udp_received.bytes,
+                })
+                .collect(),
+        };
+        ConnectionReport {
+            id: self.id,
+            http_version: self.version.label(),
+            handshake_s: self.handshake.as_secs_f64(),
+            bytes_received: received,
+            packets_lost_observed: stats.map(|stats| stats.packets_lost()),
+            paths,
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("id", &self.id)
+            .field("version", &self.version)
+            .field("remote", &self.remote)
+            .finish_non_exhaustive()
+    }
+}
+
+fn no_response(cause: impl Into<crate::body::BoxError>) -> ClientError {
+    ClientError::NoResponse {
+        cause: cause.into(),
+    }
+}

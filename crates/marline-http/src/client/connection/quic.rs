@@ -1,0 +1,129 @@
+//! Connections over QUIC: HTTP/3.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
+
+use super::{Connection, Opened, Sender};
+use crate::client::target::Origin;
+use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::{limits, transport};
+
+/// How long to say goodbye to servers.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// Opens QUIC connections, all of one address family from one socket.
+pub(in crate::client) struct QuicClient {
+    config: marline::ClientConfig,
+    endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
+}
+
+impl QuicClient {
+    pub(in crate::client) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+        let mut tls = config.tls(&[&rustls::version::TLS13])?;
+        tls.enable_early_data = config.quic.zero_rtt;
+        Ok(Self {
+            config: transport::client_config(config, tls).map_err(ClientError::Quic)?,
+            endpoints: Mutex::default(),
+        })
+    }
+
+    /// The socket that reaches `remote`.
+    pub(in crate::client) fn endpoint(
+        &self,
+        remote: SocketAddr,
+    ) -> Result<marline::Endpoint, ClientError> {
+        let (slot, local) = match remote {
+            SocketAddr::V4(_) => (0, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
+            SocketAddr::V6(_) => (1, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))),
+        };
+        let mut endpoints = self
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = &endpoints[slot] {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = marline::Endpoint::client(local)
+            .map_err(|error| ClientError::Quic(error.to_string()))?;
+        Ok(endpoints[slot].insert(endpoint).clone())
+    }
+
+    pub(in crate::client) async fn connect(
+        &self,
+        id: u64,
+        origin: &Origin,
+        remote: SocketAddr,
+        start: Instant,
+    ) -> Result<Connection, ClientError> {
+        let endpoint = self.endpoint(remote)?;
+        let connecting = endpoint
+            .connect_with(self.config.clone(), remote, &origin.host)
+            .map_err(|error| ClientError::Connect {
+                host: origin.host.clone(),
+                address: remote,
+                cause: error.into(),
+            })?;
+        let quic = match connecting.into_0rtt() {
+            Ok(quic) => quic,
+            Err(connecting) => connecting
+                .await
+                .map_err(|error| explain(origin, remote, error))?,
+        };
+        let (mut driver, requests) = h3::client::builder()
+            .max_field_section_size(limits::MAX_HEADER_BYTES.into())
+            .send_grease(false)
+            .build(transport::Connection::new(quic.clone()))
+            .await
+            .map_err(|error| ClientError::WrongProtocol {
+                host: origin.host.clone(),
+                wanted: HttpVersion::Http3.name(),
+                cause: error.into(),
+            })?;
+        // Its errors reach the requests.
+        tokio::spawn(async move { driver.wait_idle().await });
+        let opened = Opened {
+            sender: Sender::Http3 { requests, quic },
+            local: endpoint.local_addr(),
+            remote,
+        };
+        Ok(Connection::new(id, HttpVersion::Http3, start, opened))
+    }
+
+    /// Waits, but not long, until the servers know that the connections are closed.
+    pub(in crate::client) async fn say_goodbye(&self) {
+        let endpoints = std::mem::take(
+            &mut *self
+                .endpoints
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        for endpoint in endpoints.into_iter().flatten() {
+            endpoint.close(h3::error::Code::H3_NO_ERROR.value(), b"");
+            // Whoever does not hear it notices by a timeout of its own.
+            let _ = timeout(GOODBYE, endpoint.wait_idle()).await;
+        }
+    }
+}
+
+fn explain(origin: &Origin, address: SocketAddr, error: marline::ConnectionError) -> ClientError {
+    let host = origin.host.clone();
+    match transport::blame(&error) {
+        transport::Blame::Certificate => ClientError::Certificate {
+            host,
+            cause: error.into(),
+        },
+        transport::Blame::Protocol => ClientError::WrongProtocol {
+            host,
+            wanted: HttpVersion::Http3.name(),
+            cause: error.into(),
+        },
+        transport::Blame::Network => ClientError::Connect {
+            host,
+            address,
+            cause: error.into(),
+        },
+    }
+}

@@ -1,0 +1,144 @@
+//! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 in the clear.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use tokio_rustls::TlsConnector;
+
+use super::{Connection, Opened, Sender};
+use crate::body::BoxError;
+use crate::client::target::Origin;
+use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::limits;
+
+/// Opens TCP connections.
+pub(in crate::client) struct TcpClient {
+    tls: Option<TlsConnector>,
+    version: HttpVersion,
+}
+
+impl TcpClient {
+    pub(in crate::client) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+        let tls = match config.version {
+            HttpVersion::Http11Cleartext => None,
+            _ => Some(TlsConnector::from(Arc::new(
+                config.tls(rustls::DEFAULT_VERSIONS)?,
+            ))),
+        };
+        Ok(Self {
+            tls,
+            version: config.version,
+        })
+    }
+
+    pub(in crate::client) async fn connect(
+        &self,
+        id: u64,
+        origin: &Origin,
+        remote: SocketAddr,
+        start: Instant,
+    ) -> Result<Connection, ClientError> {
+        let unreachable = |cause: BoxError| ClientError::Connect {
+            host: origin.host.clone(),
+            address: remote,
+            cause,
+        };
+        let stream = TcpStream::connect(remote)
+            .await
+            .map_err(|error| unreachable(error.into()))?;
+        let _ = stream.set_nodelay(true);
+        let local = stream
+            .local_addr()
+            .map_err(|error| unreachable(error.into()))?;
+        let sender = match &self.tls {
+            None => self.speak(origin, stream).await?,
+            Some(tls) => {
+                let name =
+                    ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
+                        url: origin.host.clone(),
+                        reason: "not a name that a certificate may have",
+                    })?;
+                let stream = tls
+                    .connect(name, stream)
+                    .await
+                    .map_err(|error| self.explain(origin, remote, error))?;
+                let chosen = stream.get_ref().1.alpn_protocol();
+                // Servers that know no ALPN speak HTTP/1.1.
+                if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
+                    return Err(self.wrong_protocol(origin, "it did not choose it".into()));
+                }
+                self.speak(origin, stream).await?
+            }
+        };
+        let opened = Opened {
+            sender,
+            local,
+            remote,
+        };
+        Ok(Connection::new(id, self.version, start, opened))
+    }
+
+    async fn speak<S>(&self, origin: &Origin, stream: S) -> Result<Sender, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let stream = TokioIo::new(stream);
+        if self.version == HttpVersion::Http2 {
+            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .adaptive_window(true)
+                .max_header_list_size(limits::MAX_HEADER_BYTES)
+                .handshake(stream)
+                .await
+                .map_err(|error| self.wrong_protocol(origin, error.into()))?;
+            // Its errors reach the requests.
+            tokio::spawn(connection);
+            Ok(Sender::Http2(sender))
+        } else {
+            let (sender, connection) = http1::Builder::new()
+                .max_buf_size(limits::MAX_HEADER_BYTES as usize)
+                .handshake(stream)
+                .await
+                .map_err(|error| self.wrong_protocol(origin, error.into()))?;
+            tokio::spawn(connection);
+            Ok(Sender::Http1(Mutex::new(sender)))
+        }
+    }
+
+    fn explain(&self, origin: &Origin, address: SocketAddr, error: std::io::Error) -> ClientError {
+        use rustls::{AlertDescription, Error};
+
+        let host = origin.host.clone();
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            Some(Error::InvalidCertificate(_)) => ClientError::Certificate {
+                host,
+                cause: error.into(),
+            },
+            Some(
+                Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+                | Error::InvalidMessage(_),
+            ) => self.wrong_protocol(origin, error.into()),
+            _ => ClientError::Connect {
+                host,
+                address,
+                cause: error.into(),
+            },
+        }
+    }
+
+    fn wrong_protocol(&self, origin: &Origin, cause: BoxError) -> ClientError {
+        ClientError::WrongProtocol {
+            host: origin.host.clone(),
+            wanted: self.version.name(),
+            cause,
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Many objects over several connections.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use tokio::task::JoinSet;
+
+use super::lane::Lane;
+use super::save::{Sink, Validator};
+use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url};
+use crate::clock;
+
+/// One object to fetch.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it is.
+    pub url: String,
+    /// Where it goes.
+    pub destination: Destination,
+}
+
+/// Where an object's content goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Nowhere: it is counted and hashed.
+    Nowhere,
+    /// To standard output, as it comes.
+    StandardOutput,
+    /// To a file that appears when the object is whole.
+    File(PathBuf),
+}
+
+/// How to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchOptions {
+    /// Connections to each origin, at most.
+    pub connections: usize,
+    /// Keep what arrived of a file that breaks, and continue there next time.
+    pub resume: bool,
+}
+
+impl Default for FetchOptions {
+    /// One connection, no leftovers.
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            resume: false,
+        }
+    }
+}
+
+/// How far a fetch is, for those who watch.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes of content that arrived.
+    pub received: AtomicU64,
+    /// Bytes of content promised by the responses so far.
+    pub expected: AtomicU64,
+    /// Objects that are complete or failed.
+    pub finished: AtomicU64,
+}
+
+struct Job {
+    index: usize,
+    target: Target,
+    uri: Uri,
+}
+
+/// What the workers of one origin share.
+struct Queue {
+    jobs: Mutex<VecDeque<Job>>,
+    client: Arc<Client>,
+    options: FetchOptions,
+    progress: Arc<Progress>,
+    start: Instant,
+}
+
+impl Client {
+    /// Fetches all `targets`. Failures are in the report, not in the way of other objects.
+    ///
+    /// Dropping the future abandons what is under way; partial files are removed unless they are to
+    /// be resumed.
+    pub async fn fetch(
+        self: &Arc<Self>,
+        targets: Vec<Target>,
+        options: FetchOptions,
+        progress: &Arc<Progress>,
+    ) -> Report {
+        let start = clock::now();
+        let version = self.config().version;
+        let mut objects: Vec<_> = targets
+            .iter()
+            .map(|target| ObjectReport {
+                url: target.url.clone(),
+                http_version: version.label(),
+                ..ObjectReport::default()
+            })
+            .collect();
+
+        let mut origins: HashMap<Origin, VecDeque<Job>> = HashMap::new();
+        for (index, target) in targets.into_iter().enumerate() {
+            match parse_url(&target.url, version) {
+                Ok((origin, uri)) => {
+                    origins
+                        .entry(origin)
+                        .or_default()
+                        .push_back(Job { index, target, uri })
+                }
+                Err(error) => objects[index].error = Some(error.to_string()),
+            }
+        }
+
+        let mut lanes = Vec::new();
+        let mut workers = JoinSet::new();
+        for (origin, jobs) in origins {
+            let connections = options.connections.clamp(1, jobs.len());
+            let at_once = version
+                .requests_at_once()
+                .min(jobs.len().div_ceil(connections));
+            let queue = Arc::new(Queue {
+                jobs: Mutex::new(jobs),
+                client: Arc::clone(self),
+                options,
+                progress: Arc::clone(progress),
+                start,
+            });
+            for _ in 0..connections {
+                let lane = Arc::new(Lane::new(origin.clone()));
+                for _ in 0..at_once {
+                    workers.spawn(work(Arc::clone(&queue), Arc::clone(&lane)));
+                }
+                lanes.push(lane);
+            }
+        }
+        while let Some(done) = workers.join_next().await {
+            for (index, object) in done.unwrap_or_default() {
+                objects[index] = object;
+            }
+        }
+
+        let mut connections = Vec::new();
+        for lane in lanes {
+            connections.extend(lane.connections().await.iter().map(|c| c.report()));
+        }
+        connections.sort_by_key(|connection| connection.id);
+        let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
+        Report {
+            objects,
+            connections,
+            page_load_s,
+        }
+    }
+}
+
+async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> {
+    let mut done = Vec::new();
+    loop {
+        let job = {
+            let mut jobs = queue.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            jobs.pop_front()
+        };
+        let Some(job) = job else { return done };
+        let mut object = ObjectReport {
+            url: job.target.url.clone(),
+            http_version: queue.client.config().version.label(),
+            start_s: queue.start.elapsed().as_secs_f64(),
+            ..ObjectReport::default()
+        };
+        if let Err(error) = queue.fetch_one(&lane, &job, &mut object).await {
+            object.error = Some(error.to_string());
+        }
+        object.end_s = queue.start.elapsed().as_secs_f64();
+        queue.progress.finished.fetch_add(1, Relaxed);
+        done.push((job.index, object));
+    }
+}
+
+impl Queue {
+    async fn fetch_one(
+        &self,
+        lane: &Lane,
+        job: &Job,
+        object: &mut ObjectReport,
+    ) -> Result<(), ClientError> {
+        let mut sink = Sink::open(&job.target.destination, self.options.resume)?;
+        let mut headers = self.client.config().headers.clone();
+        let resumed_from = sink.resume_point();
+        if let Some((offset, validator)) = &resumed_from {
+            ask_for_rest(&mut headers, *offset, validator);
+        }
+        let (connection, response) = lane.get(&self.client, &job.uri, &headers).await?;
+        object.first_byte_s = Some(self.start.elapsed().as_secs_f64());
+        object.connection = Some(connection.id);
+        object.status = Some(response.status().as_u16());
+
+        // The saved part is stale, or it is already all there is: only the whole settles it.
+        if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            sink.start_over(Validator::default())?;
+            let headers = &self.client.config().headers;
+            let (_, response) = lane.get(&self.client, &job.uri, headers).await?;
+            object.status = Some(response.status().as_u16());
+            return self.receive(response, None, sink, object).await;
+        }
+        let offset = resumed_from.map(|(offset, _)| offset);
+        self.receive(response, offset, sink, object).await
+    }
+
+    /// Copies the response into the sink.
+    async fn receive(
+        &self,
+        response: Response<Download>,
+        resumed_from: Option<u64>,
+        mut sink: Sink,
+        object: &mut ObjectReport,
+    ) -> Result<(), ClientError> {
+        let (parts, mut download) = response.into_parts();
+        if !parts.status.is_success() {
+            // Error pages do not belong into the file; what was there to be resumed stays.
+            sink.set_aside();
+            object.error = Some(explain_status(parts.status, &parts.headers));
+        } else if parts.status == StatusCode::PARTIAL_CONTENT && resumed_from.is_some() {
+            check_range(&parts.headers, resumed_from.unwrap_or(0))?;
+        } else {
+            sink.start_over(Validator::of(&parts.headers))?;
+        }
+        let expected = download.expected().unwrap_or(0);
+        self.progress.expected.fetch_add(expected, Relaxed);
+        loop {
+            let chunk = download.chunk().await;
+            object.bytes = sink.len();
+            let Some(chunk) = chunk? else { break };
+            sink.write(&chunk)?;
+            self.progress
+                .received
+                .fetch_add(chunk.len() as u64, Relaxed);
+        }
+        object.bytes = sink.len();
+        let (hash, file) = sink.finish()?;
+        object.sha256 = Some(hash);
+        object.file = file;
+        Ok(())
+    }
+}
+
+/// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
+fn ask_for_rest(headers: &mut HeaderMap, offset: u64, validator: &HeaderValue) {
+    if let Ok(range) = HeaderValue::try_from(format!("bytes={offset}-")) {
+        headers.insert(RANGE, range);
+        headers.insert(IF_RANGE, validator.clone());
+    }
+}
+
+/// `Content-Range: bytes OFFSET-...` (RFC 9110 section 14.4).
+fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
+    let range = headers
+        .get(http::header::CONTENT_RANGE)
+        .and_then(|range| range.to_str().ok())
+        .unwrap_or_default();
+    let first = range
+        .strip_prefix("bytes ")
+        .and_then(|range| range.split_once('-'))
+        .and_then(|(first, _)| first.parse::<u64>().ok());
+    if first == Some(offset) {
+        Ok(())
+    } else {
+        Err(ClientError::WrongRange(format!(
+            "`{}` does not begin at {offset}",
+            range.escape_debug()
+        )))
+    }
+}
+
+fn explain_status(status: StatusCode, headers: &HeaderMap) -> String {
+    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
+    match location.filter(|_| status.is_redirection()) {
+        Some(location) => format!(
+            "{status}: it is at {}; get that URL instead",
+            location.escape_debug()
+        ),
+        None => format!("the server answered {status}"),
+    }
+}
+
+impl Validator {
+    /// What `If-Range` may name later: a strong tag, else a date.
+    fn of(headers: &HeaderMap) -> Self {
+        let strong = headers
+            .get(ETAG)
+            .filter(|tag| tag.as_bytes().starts_with(b"\""));
+        Self(strong.or_else(|| headers.get(LAST_MODIFIED)).cloned())
+    }
+}

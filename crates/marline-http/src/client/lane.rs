@@ -1,0 +1,64 @@
+//! A place in line: one connection to an origin at a time, opened when first needed.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, Uri};
+use tokio::sync::Mutex;
+
+use super::{Client, ClientError, Connection, Download, Origin};
+
+/// Requests of one lane share its connection; when that breaks, the next request opens another.
+pub(super) struct Lane {
+    origin: Origin,
+    open: Mutex<Vec<Arc<Connection>>>,
+}
+
+impl Lane {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            open: Mutex::default(),
+        }
+    }
+
+    /// The connection to use now, and whether it was used before.
+    async fn connection(&self, client: &Client) -> Result<(Arc<Connection>, bool), ClientError> {
+        let mut open = self.open.lock().await;
+        if let Some(connection) = open.last().filter(|connection| !connection.is_closed()) {
+            return Ok((Arc::clone(connection), true));
+        }
+        let connection = Arc::new(client.connect(&self.origin).await?);
+        open.push(Arc::clone(&connection));
+        Ok((connection, false))
+    }
+
+    /// Asks for `uri`; once more if a connection that was open before turns out to be dead.
+    pub(super) async fn get(
+        &self,
+        client: &Client,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(Arc<Connection>, Response<Download>), ClientError> {
+        let mut retried = false;
+        loop {
+            let (connection, reused) = self.connection(client).await?;
+            match connection.get(&self.origin, uri, headers).await {
+                Err(error) if error.is_worth_another_connection() && reused && !retried => {
+                    retried = true;
+                    let mut open = self.open.lock().await;
+                    let same = |last: &&Arc<Connection>| Arc::ptr_eq(last, &connection);
+                    if open.last().filter(same).is_some() && !connection.is_closed() {
+                        // It answers nothing but does not know that it is dead.
+                        open.push(Arc::new(client.connect(&self.origin).await?));
+                    }
+                }
+                response => return Ok((connection, response?)),
+            }
+        }
+    }
+
+    /// All connections it ever opened.
+    pub(super) async fn connections(&self) -> Vec<Arc<Connection>> {
+        self.open.lock().await.clone()
+    }
+}

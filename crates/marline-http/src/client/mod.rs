@@ -1,0 +1,147 @@
+//! A client that fetches objects whole, or says what is missing.
+//!
+//! [`Client::fetch`] gets many URLs over several connections into sinks; [`Client::connect`] gives
+//! one connection for requests of one's own.
+
+mod config;
+mod connection;
+mod error;
+mod fetch;
+mod lane;
+mod report;
+mod response;
+mod save;
+mod target;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::time::timeout;
+
+pub use self::config::{ClientConfig, HttpVersion, Trust};
+pub use self::connection::Connection;
+use self::connection::{QuicClient, TcpClient};
+pub use self::error::ClientError;
+pub use self::fetch::{Destination, FetchOptions, Progress, Target};
+pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
+pub use self::response::Download;
+pub use self::target::{Origin, parse as parse_url};
+use crate::clock;
+
+/// Opens connections of one HTTP version. TLS sessions are remembered and resumed.
+pub struct Client {
+    config: ClientConfig,
+    transport: Transport,
+    ids: AtomicU64,
+}
+
+enum Transport {
+    Tcp(TcpClient),
+    Quic(QuicClient),
+}
+
+impl Client {
+    /// A client that has opened nothing yet.
+    ///
+    /// # Errors
+    /// [`ClientError::Trust`]: the trust anchors cannot be read.
+    pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        let transport = match config.version {
+            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config)?),
+            _ => Transport::Tcp(TcpClient::new(&config)?),
+        };
+        Ok(Self {
+            config,
+            transport,
+            ids: AtomicU64::new(0),
+        })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
+    /// Connects to `origin`, trying its addresses one after another.
+    ///
+    /// # Errors
+    /// The reason of the last address tried: unreachable, not trusted, another protocol.
+    pub async fn connect(&self, origin: &Origin) -> Result<Connection, ClientError> {
+        let id = self.ids.fetch_add(1, Relaxed);
+        let mut failure = None;
+        for address in resolve(origin).await? {
+            match self.connect_to(id, origin, address).await {
+                Ok(connection) => return Ok(connection),
+                // Another address of this host would be no more trustworthy.
+                Err(error @ ClientError::Certificate { .. }) => return Err(error),
+                Err(error) => failure = Some(error),
+            }
+        }
+        Err(failure.unwrap_or_else(|| ClientError::Resolve {
+            host: origin.host.clone(),
+            cause: std::io::ErrorKind::NotFound.into(),
+        }))
+    }
+
+    async fn connect_to(
+        &self,
+        id: u64,
+        origin: &Origin,
+        address: SocketAddr,
+    ) -> Result<Connection, ClientError> {
+        let limit = self.config.connect_timeout;
+        let start = clock::now();
+        let attempt = async {
+            match &self.transport {
+                Transport::Tcp(tcp) => tcp.connect(id, origin, address, start).await,
+                Transport::Quic(quic) => quic.connect(id, origin, address, start).await,
+            }
+        };
+        timeout(limit, attempt).await.unwrap_or_else(|_| {
+            Err(ClientError::ConnectTimeout {
+                host: origin.host.clone(),
+                address,
+                limit,
+            })
+        })
+    }
+
+    /// The QUIC endpoint that connections to `remote` use: to move it to another socket, for example.
+    ///
+    /// # Errors
+    /// This client does not use QUIC, or no socket could be opened.
+    pub fn endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
+        match &self.transport {
+            Transport::Quic(quic) => quic.endpoint(remote),
+            Transport::Tcp(_) => Err(ClientError::Quic("this client uses TCP".to_owned())),
+        }
+    }
+
+    /// Closes all connections and waits shortly until the servers know.
+    pub async fn close(self) {
+        if let Transport::Quic(quic) = &self.transport {
+            quic.say_goodbye().await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn resolve(origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
+    let failed = |cause| ClientError::Resolve {
+        host: origin.host.clone(),
+        cause,
+    };
+    let found = tokio::net::lookup_host((origin.host.as_str(), origin.port)).await;
+    let mut addresses: Vec<_> = found.map_err(failed)?.collect();
+    // `localhost` and many hosts have both families; IPv4 works in more places.
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    addresses.dedup();
+    Ok(addresses)
+}

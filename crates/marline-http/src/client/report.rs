@@ -1,0 +1,85 @@
+//! What a client tells of its work. The names of the JSON keys are fixed: programs read them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// All objects, all connections.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// One for each URL, in the order given.
+    pub objects: Vec<ObjectReport>,
+    /// In the order opened.
+    pub connections: Vec<ConnectionReport>,
+    /// From the start to the last byte of the last object, in seconds.
+    pub page_load_s: f64,
+}
+
+impl Report {
+    /// Whether every object arrived whole with a 2xx status.
+    pub fn is_complete(&self) -> bool {
+        self.objects.iter().all(|object| object.error.is_none())
+    }
+}
+
+/// One object. Times are seconds since the start of the whole.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ObjectReport {
+    /// As it was given.
+    pub url: String,
+    /// The response's status, if one came.
+    pub status: Option<u16>,
+    /// Bytes of the object, those of an earlier attempt that was resumed included.
+    pub bytes: u64,
+    /// Hash of the object, if it is whole.
+    pub sha256: Option<String>,
+    /// When it was asked for.
+    pub start_s: f64,
+    /// When the response's header had arrived.
+    pub first_byte_s: Option<f64>,
+    /// When it was complete, or failed.
+    pub end_s: f64,
+    /// Which of the connections.
+    pub connection: Option<u64>,
+    /// `1.1c`, `1.1`, `2` or `3`.
+    pub http_version: &'static str,
+    /// Where it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Why it is not whole or not a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// One connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectionReport {
+    /// Counts from 0.
+    pub id: u64,
+    /// `1.1c`, `1.1`, `2` or `3`.
+    pub http_version: &'static str,
+    /// From the first packet to the end of the handshake, in seconds.
+    pub handshake_s: f64,
+    /// Bytes of content.
+    pub bytes_received: u64,
+    /// Packets of this side that were lost; unknown for TCP.
+    pub packets_lost_observed: Option<u64>,
+    /// Paths of the connection.
+    pub paths: Vec<PathReport>,
+}
+
+/// One path of a connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathReport {
+    /// Counts from 0.
+    pub id: u32,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// Smoothed round-trip time in seconds; unknown for TCP.
+    pub rtt_s: Option<f64>,
+    /// Bytes of UDP payload, or of content for TCP.
+    pub bytes_received: u64,
+}

@@ -1,0 +1,146 @@
+//! The content of a response: all of it, or an error that says how much.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::header::CONTENT_LENGTH;
+use http::response::Parts;
+use http::{Method, StatusCode};
+use http_body::Body as _;
+use hyper::body::Incoming;
+
+use super::ClientError;
+use crate::body::BoxError;
+use crate::transport;
+
+/// Where content comes from.
+pub(super) enum Content {
+    Hyper(Incoming),
+    Http3(Box<transport::RequestStream>),
+}
+
+/// The content of one response, on its way.
+pub struct Download {
+    content: Content,
+    expected: Option<u64>,
+    received: u64,
+    total: Arc<AtomicU64>,
+    end: bool,
+}
+
+impl Download {
+    pub(super) fn new(
+        content: Content,
+        method: &Method,
+        parts: &Parts,
+        total: Arc<AtomicU64>,
+    ) -> Self {
+        let bodiless = method == Method::HEAD
+            || parts.status == StatusCode::NO_CONTENT
+            || parts.status == StatusCode::NOT_MODIFIED;
+        let expected = if bodiless {
+            Some(0)
+        } else {
+            parts
+                .headers
+                .get(CONTENT_LENGTH)
+                .and_then(|length| length.to_str().ok()?.parse().ok())
+        };
+        Self {
+            content,
+            expected,
+            received: 0,
+            total,
+            end: false,
+        }
+    }
+
+    /// Bytes that the response promised.
+    pub fn expected(&self) -> Option<u64> {
+        self.expected
+    }
+
+    /// Bytes that have arrived.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The next bytes; `None` once everything arrived.
+    ///
+    /// # Errors
+    /// [`ClientError::Truncated`]: fewer bytes arrived than promised, or more, or the response broke.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
+        if self.end {
+            return Ok(None);
+        }
+        match poll_fn(|cx| self.content.poll_chunk(cx)).await {
+            Ok(Some(chunk)) => {
+                self.received += chunk.len() as u64;
+                self.total.fetch_add(chunk.len() as u64, Relaxed);
+                match self.expected {
+                    Some(expected) if self.received > expected => {
+                        Err(self.broken("more bytes came than were promised".into()))
+                    }
+                    _ => Ok(Some(chunk)),
+                }
+            }
+            Ok(None) => match self.expected {
+                Some(expected) if self.received < expected => {
+                    Err(self.broken("the server ended it early".into()))
+                }
+                _ => {
+                    self.end = true;
+                    Ok(None)
+                }
+            },
+            Err(cause) => Err(self.broken(cause)),
+        }
+    }
+
+    fn broken(&self, cause: BoxError) -> ClientError {
+        ClientError::Truncated {
+            received: self.received,
+            expected: self.expected,
+            cause,
+        }
+    }
+}
+
+impl std::fmt::Debug for Download {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Download")
+            .field("expected", &self.expected)
+            .field("received", &self.received)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Content {
+    /// Chunks are never empty.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BoxError>> {
+        loop {
+            let chunk = match self {
+                Self::Hyper(body) => match ready!(Pin::new(body).poll_frame(cx)) {
+                    None => return Poll::Ready(Ok(None)),
+                    Some(frame) => match frame?.into_data() {
+                        Ok(data) => data,
+                        // Trailers.
+                        Err(_) => continue,
+                    },
+                },
+                Self::Http3(stream) => match ready!(stream.poll_recv_data(cx))? {
+                    None => return Poll::Ready(Ok(None)),
+                    // h3 hands out the very `Bytes` that it got: nothing is copied.
+                    Some(mut data) => data.copy_to_bytes(data.remaining()),
+                },
+            };
+            if !chunk.is_empty() {
+                return Poll::Ready(Ok(Some(chunk)));
+            }
+        }
+    }
+}

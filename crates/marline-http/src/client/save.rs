@@ -1,0 +1,246 @@
+//! Where content goes. A file appears under its name when it is whole, never before.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use http::HeaderValue;
+
+use super::{ClientError, Destination};
+
+/// Longest validator that is remembered; servers' tags are tens of bytes.
+const MAX_VALIDATOR: u64 = 1024;
+
+/// Names the representation that a partial file belongs to, for `If-Range`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Validator(pub(super) Option<HeaderValue>);
+
+/// Takes, counts and hashes content.
+pub(super) struct Sink {
+    out: Out,
+    hash: Context,
+    len: u64,
+    /// Content of an error, which is counted but not kept.
+    aside: bool,
+}
+
+enum Out {
+    Nowhere,
+    StandardOutput,
+    File(Part),
+}
+
+impl Sink {
+    /// Opens the destination; with `resume`, continues what an earlier attempt left.
+    pub(super) fn open(destination: &Destination, resume: bool) -> Result<Self, ClientError> {
+        let mut sink = Self {
+            out: Out::Nowhere,
+            hash: Context::new(&SHA256),
+            len: 0,
+            aside: false,
+        };
+        match destination {
+            Destination::Nowhere => {}
+            Destination::StandardOutput => sink.out = Out::StandardOutput,
+            Destination::File(path) => {
+                let mut part = Part::open(path, resume)?;
+                sink.len = part.recall(&mut sink.hash)?;
+                sink.out = Out::File(part);
+            }
+        }
+        Ok(sink)
+    }
+
+    /// Bytes so far.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Where to continue, and of which representation.
+    pub(super) fn resume_point(&self) -> Option<(u64, HeaderValue)> {
+        match &self.out {
+            Out::File(part) if self.len > 0 => Some((self.len, part.validator.0.clone()?)),
+            _ => None,
+        }
+    }
+
+    /// Forgets what is there: a whole representation follows, named by `validator`.
+    pub(super) fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
+        self.hash = Context::new(&SHA256);
+        self.len = 0;
+        match &mut self.out {
+            Out::File(part) => part.start_over(validator),
+            _ => Ok(()),
+        }
+    }
+
+    /// What follows is not the object.
+    pub(super) fn set_aside(&mut self) {
+        self.hash = Context::new(&SHA256);
+        self.len = 0;
+        self.aside = true;
+    }
+
+    /// Files are written through the page cache, which takes less time than handing the bytes to
+    /// another thread would.
+    pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
+        self.hash.update(chunk);
+        self.len += chunk.len() as u64;
+        match &mut self.out {
+            _ if self.aside => Ok(()),
+            Out::Nowhere => Ok(()),
+            Out::StandardOutput => io::stdout()
+                .write_all(chunk)
+                .map_err(|cause| failed(Path::new("standard output"), cause)),
+            Out::File(part) => part.write(chunk),
+        }
+    }
+
+    /// The content is whole: its hash, and the file it is in now.
+    pub(super) fn finish(self) -> Result<(String, Option<PathBuf>), ClientError> {
+        let digest = self.hash.finish();
+        let hash = digest.as_ref().iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a String cannot fail.
+            let _ = std::fmt::Write::write_fmt(&mut hex, format_args!("{byte:02x}"));
+            hex
+        });
+        let file = match self.out {
+            _ if self.aside => None,
+            Out::Nowhere => None,
+            Out::StandardOutput => {
+                let flushed = io::stdout().flush();
+                flushed.map_err(|cause| failed(Path::new("standard output"), cause))?;
+                None
+            }
+            Out::File(part) => Some(part.publish()?),
+        };
+        Ok((hash, file))
+    }
+}
+
+/// A file on its way: `.NAME.part` beside its target, and for resuming `.NAME.part.tag` with the
+/// validator. Removed when dropped unless it is to be resumed.
+struct Part {
+    target: PathBuf,
+    path: PathBuf,
+    tag: PathBuf,
+    file: File,
+    validator: Validator,
+    keep: bool,
+}
+
+impl Part {
+    fn open(target: &Path, keep: bool) -> Result<Self, ClientError> {
+        let Some(name) = target.file_name() else {
+            return Err(failed(target, io::ErrorKind::IsADirectory.into()));
+        };
+        if target.is_dir() {
+            return Err(failed(target, io::ErrorKind::IsADirectory.into()));
+        }
+        let beside = |suffix: &str| {
+            let mut hidden = std::ffi::OsString::from(".");
+            hidden.push(name);
+            hidden.push(suffix);
+            target.with_file_name(hidden)
+        };
+        let (path, tag) = (beside(".part"), beside(".part.tag"));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(!keep)
+            .open(&path)
+            .map_err(|cause| failed(&path, cause))?;
+        let validator = if keep {
+            read_tag(&tag)
+        } else {
+            Validator::default()
+        };
+        Ok(Self {
+            target: target.to_owned(),
+            path,
+            tag,
+            file,
+            validator,
+            keep,
+        })
+    }
+
+    /// Hashes what an earlier attempt left; leaves the file's position at its end.
+    fn recall(&mut self, hash: &mut Context) -> Result<u64, ClientError> {
+        if self.validator.0.is_none() {
+            return Ok(0);
+        }
+        let mut buffer = vec![0; 1 << 16];
+        let mut len = 0;
+        loop {
+            match self.file.read(&mut buffer) {
+                Ok(0) => return Ok(len),
+                Ok(read) => {
+                    hash.update(&buffer[..read]);
+                    len += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&self.path, error)),
+            }
+        }
+    }
+
+    fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
+        use std::io::Seek;
+
+        let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
+        emptied.map_err(|cause| failed(&self.path, cause))?;
+        self.validator = validator;
+        if !self.keep {
+            return Ok(());
+        }
+        match &self.validator.0 {
+            Some(tag) => fs::write(&self.tag, tag.as_bytes()).map_err(|e| failed(&self.tag, e)),
+            None => {
+                // Without a validator nothing can be resumed.
+                let _ = fs::remove_file(&self.tag);
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
+        let written = self.file.write_all(chunk);
+        written.map_err(|cause| failed(&self.path, cause))
+    }
+
+    fn publish(mut self) -> Result<PathBuf, ClientError> {
+        let renamed = fs::rename(&self.path, &self.target);
+        renamed.map_err(|cause| failed(&self.target, cause))?;
+        let _ = fs::remove_file(&self.tag);
+        // Nothing is left to remove.
+        self.keep = true;
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Without a validator, what is kept could never be continued.
+        if !self.keep || (self.path.exists() && self.validator.0.is_none()) {
+            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.tag);
+        }
+    }
+}
+
+fn read_tag(path: &Path) -> Validator {
+    let mut tag = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_VALIDATOR).read_to_end(&mut tag));
+    let usable = read.is_ok() && !tag.is_empty() && (tag.len() as u64) < MAX_VALIDATOR;
+    Validator(usable.then(|| HeaderValue::from_bytes(&tag).ok()).flatten())
+}
+
+fn failed(path: &Path, cause: io::Error) -> ClientError {
+    ClientError::File {
+        path: path.to_owned(),
+        cause,
+    }
+}

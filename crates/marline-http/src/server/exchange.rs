@@ -1,0 +1,59 @@
+//! One request and its response, whatever the version.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
+use http::{Request, Response, StatusCode, Version};
+use tower::ServiceExt;
+
+use super::Context;
+use super::record::{Record, Recorder};
+use crate::body::Body;
+use crate::clock;
+
+/// Asks the site, follows the response into log and metrics.
+pub(super) async fn respond(
+    context: &Context,
+    recorder: &Arc<Recorder>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let version = request.version();
+    let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    let Ok(mut response) = context.site.clone().oneshot(request).await;
+    decorate(context, version, &mut response);
+    record.follow(response)
+}
+
+/// Refuses a request that came as early data and is not safe to be replayed (RFC 8470).
+pub(super) fn too_early(
+    context: &Context,
+    recorder: &Arc<Recorder>,
+    request: &Request<Body>,
+) -> Response<Body> {
+    let version = request.version();
+    let record = Record::new(recorder, request.method(), request.uri().path(), version);
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::TOO_EARLY;
+    response
+        .headers_mut()
+        .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    decorate(context, version, &mut response);
+    record.follow(response)
+}
+
+fn decorate(context: &Context, version: Version, response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    if version == Version::HTTP_3 {
+        // hyper adds it to the other versions.
+        if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now())) {
+            headers.entry(DATE).or_insert(date);
+        }
+    } else if let Some(alt_svc) = &context.alt_svc {
+        headers.insert(ALT_SVC, alt_svc.clone());
+    }
+}
+
+fn now() -> SystemTime {
+    clock::unix_time()
+}

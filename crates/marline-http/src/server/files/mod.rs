@@ -1,0 +1,76 @@
+//! Static files of one directory.
+//!
+//! tower-http's `ServeDir` knows paths, content types, precompressed variants and conditional
+//! requests; [`root::Root`] is the file system it sees, which has nothing outside the directory; and
+//! [`ranges::Ranges`] answers range requests, several at once included.
+
+mod open_file;
+mod ranges;
+mod root;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::{Request, Response, StatusCode};
+use tower::Service;
+use tower_http::services::ServeDir;
+use tower_http::services::fs::DefaultServeDirFallback;
+
+use self::ranges::Ranges;
+use self::root::Root;
+use super::Site;
+use crate::body::Body;
+use crate::limits;
+
+/// A service that answers GET and HEAD with the files of `directory`.
+///
+/// Precompressed files beside the asked one (`.br`, `.zst`, `.gz`) are sent to clients that accept
+/// them. With `follow_links`, symbolic links may lead out of the directory; without, nothing does.
+///
+/// # Errors
+/// The directory does not exist, is none, or may not be read.
+pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
+    let root = Root::open(directory, follow_links)?;
+    let files = ServeDir::with_backend(".", root)
+        .precompressed_br()
+        .precompressed_zstd()
+        .precompressed_gzip()
+        .with_buf_chunk_size(limits::FILE_CHUNK_BYTES);
+    Ok(Site::new(Ranges::new(Files(files))))
+}
+
+/// `ServeDir` with this crate's body and without its blind spots.
+#[derive(Clone)]
+struct Files(ServeDir<DefaultServeDirFallback, Root>);
+
+impl Service<Request<Body>> for Files {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request<Body>>::poll_ready(&mut self.0, cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        // A directory `x` answers `//x` with a redirect to `//x/`, which browsers read as the host `x`.
+        if request.uri().path().starts_with("//") {
+            return Box::pin(std::future::ready(Ok(not_found())));
+        }
+        let response = self.0.call(request);
+        Box::pin(async move {
+            let response = response.await?;
+            Ok(response.map(Body::new))
+        })
+    }
+}
+
+fn not_found() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}

@@ -1,0 +1,168 @@
+//! Range requests (RFC 9110 section 14) over any service that serves whole files and single ranges.
+
+mod multipart;
+mod spec;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::header::{
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderValue,
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+    RANGE,
+};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use tower::{Service, ServiceExt};
+
+use crate::body::Body;
+
+/// Turns `Range` and `If-Range` into requests that name one range of bytes, or none.
+#[derive(Clone)]
+pub(super) struct Ranges<S>(S);
+
+impl<S> Ranges<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self(inner)
+    }
+}
+
+impl<S> Service<Request<Body>> for Ranges<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + Unpin
+        + 'static,
+    S::Future: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let range = request.headers_mut().remove(RANGE);
+        let if_range = request.headers_mut().remove(IF_RANGE);
+        match range {
+            // Ranges are defined for GET alone (RFC 9110 section 14.2).
+            Some(range) if request.method() == Method::GET => {
+                let service = self.0.clone();
+                Box::pin(answer(service, request, range, if_range))
+            }
+            _ => Box::pin(self.0.call(request)),
+        }
+    }
+}
+
+async fn answer<S>(
+    service: S,
+    request: Request<Body>,
+    range: HeaderValue,
+    if_range: Option<HeaderValue>,
+) -> Result<Response<Body>, Infallible>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + Unpin
+        + 'static,
+    S::Future: Send,
+{
+    let (mut parts, _) = request.into_parts();
+    let specs = spec::parse(range.as_bytes());
+    // A content coding would cover the multipart wrapping, too: several ranges are served as they are.
+    if specs.as_ref().is_some_and(|specs| specs.len() > 1) {
+        parts.headers.remove(ACCEPT_ENCODING);
+    }
+    let whole = || Request::from_parts(parts.clone(), Body::empty());
+    let Some(specs) = specs else {
+        return service.oneshot(whole()).await;
+    };
+
+    // What would be sent decides what the ranges mean and whether the client's part still fits.
+    let mut head = whole();
+    *head.method_mut() = Method::HEAD;
+    let head = service.clone().oneshot(head).await?;
+    let size = content_length(head.headers()).filter(|_| head.status() == StatusCode::OK);
+    let current = if_range.is_none_or(|tag| matches_validator(&tag, head.headers()));
+    let (Some(size), true) = (size, current) else {
+        return service.oneshot(whole()).await;
+    };
+    let ranges = spec::resolve(&specs, size);
+    if ranges.is_empty() {
+        return Ok(not_satisfiable(size));
+    }
+    // Overlaps that add up to more than the file: the file is the shorter answer.
+    let asked: u64 = ranges.iter().map(spec::ByteRange::len).sum();
+    if ranges.len() > 1 && asked > size {
+        return service.oneshot(whole()).await;
+    }
+    if let [range] = ranges[..] {
+        return service.oneshot(one_range(&parts, range, None)).await;
+    }
+    Ok(multipart::response(
+        service,
+        &parts,
+        head.headers(),
+        &ranges,
+        size,
+    ))
+}
+
+/// The request for one range; with `pinned`, only of the representation that has this tag.
+fn one_range(parts: &Parts, range: spec::ByteRange, pinned: Option<&HeaderValue>) -> Request<Body> {
+    let mut request = Request::from_parts(parts.clone(), Body::empty());
+    let headers = request.headers_mut();
+    headers.insert(RANGE, range.header_value());
+    if let Some(tag) = pinned {
+        for settled in [
+            IF_MATCH,
+            IF_NONE_MATCH,
+            IF_MODIFIED_SINCE,
+            IF_UNMODIFIED_SINCE,
+        ] {
+            headers.remove(settled);
+        }
+        headers.insert(IF_MATCH, tag.clone());
+    }
+    request
+}
+
+/// `If-Range` compares strongly (RFC 9110 section 13.1.5).
+fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
+    let validator = if_range.as_bytes();
+    if validator.starts_with(b"\"") {
+        headers.get(ETAG).is_some_and(|tag| tag == if_range)
+    } else if validator.starts_with(b"W/") {
+        false
+    } else {
+        headers
+            .get(LAST_MODIFIED)
+            .is_some_and(|date| date == if_range)
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn not_satisfiable(size: u64) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    let headers = response.headers_mut();
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    if let Ok(value) = HeaderValue::try_from(format!("bytes */{size}")) {
+        headers.insert(CONTENT_RANGE, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! `Range: bytes=...` (RFC 9110 section 14.1.2).
+
+use http::header::HeaderValue;
+
+use crate::limits;
+
+/// One range as the client wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RangeSpec {
+    /// From an offset to another, both included, or to the end.
+    From(u64, Option<u64>),
+    /// The last bytes, this many.
+    Last(u64),
+}
+
+/// Bytes of a file of known size: `first` to `last`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ByteRange {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+impl ByteRange {
+    pub(super) fn len(&self) -> u64 {
+        self.last - self.first + 1
+    }
+
+    pub(super) fn header_value(self) -> HeaderValue {
+        HeaderValue::try_from(format!("bytes={}-{}", self.first, self.last))
+            .unwrap_or_else(|_| HeaderValue::from_static("bytes=0-"))
+    }
+}
+
+/// The ranges of a header value; `None` if it is to be ignored: another unit, bad syntax, too many.
+pub(super) fn parse(value: &[u8]) -> Option<Vec<RangeSpec>> {
+    let value = std::str::from_utf8(value).ok()?.trim();
+    let (unit, set) = value.split_once('=')?;
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let mut specs = Vec::new();
+    // Lists may hold empty elements (RFC 9110 section 5.6.1).
+    for element in set.split(',').map(str::trim).filter(|e| !e.is_empty()) {
+        if specs.len() == limits::MAX_RANGES {
+            return None;
+        }
+        let (first, last) = element.split_once('-')?;
+        specs.push(match (first, last) {
+            ("", last) => RangeSpec::Last(number(last)?),
+            (first, "") => RangeSpec::From(number(first)?, None),
+            (first, last) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    return None;
+                }
+                RangeSpec::From(first, Some(last))
+            }
+        });
+    }
+    (!specs.is_empty()).then_some(specs)
+}
+
+/// The ranges that a file of `size` bytes has, in the order asked for.
+pub(super) fn resolve(specs: &[RangeSpec], size: u64) -> Vec<ByteRange> {
+    let end = |last: Option<u64>| last.map_or(size - 1, |last| last.min(size - 1));
+    specs
+        .iter()
+        .filter_map(|spec| match *spec {
+            RangeSpec::From(first, last) if first < size => Some(ByteRange {
+                first,
+                last: end(last),
+            }),
+            RangeSpec::Last(count) if count > 0 && size > 0 => Some(ByteRange {
+                first: size.saturating_sub(count),
+                last: size - 1,
+            }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Digits alone: `str::parse` would take a sign.
+fn number(digits: &str) -> Option<u64> {
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    // A number too large for a file's size is still a valid one.
+    Some(digits.parse().unwrap_or(u64::MAX))
+}

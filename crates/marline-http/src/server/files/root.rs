@@ -1,0 +1,143 @@
+//! A file system that ends at one directory.
+
+use std::fs::{self, File, Metadata};
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tower_http::services::fs::Backend;
+
+use super::open_file::OpenFile;
+
+type BoxFuture<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
+
+/// The directory that is served. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Root(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Absolute, without links.
+    path: PathBuf,
+    #[cfg(target_os = "linux")]
+    directory: File,
+    follow_links: bool,
+}
+
+/// Whether an attempt may wait for the disk.
+#[derive(Clone, Copy, PartialEq)]
+enum Wait {
+    Never,
+    Allowed,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path, follow_links: bool) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        if !fs::metadata(&path)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        fs::read_dir(&path)?;
+        Ok(Self(Arc::new(Inner {
+            #[cfg(target_os = "linux")]
+            directory: File::open(&path)?,
+            path,
+            follow_links,
+        })))
+    }
+
+    /// Opens at once what the system has cached, else on a thread that may wait.
+    async fn open_anywhere(self, path: PathBuf) -> io::Result<(File, Metadata)> {
+        match self.0.open(&path, Wait::Never) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                tokio::task::spawn_blocking(move || self.0.open(&path, Wait::Allowed)).await?
+            }
+            answer => answer,
+        }
+    }
+}
+
+impl Inner {
+    fn open(&self, path: &Path, wait: Wait) -> io::Result<(File, Metadata)> {
+        let file = self.open_within(path, wait)?;
+        let metadata = file.metadata()?;
+        // Pipes, sockets and devices have no length that a response could promise.
+        if metadata.is_file() || metadata.is_dir() {
+            Ok((file, metadata))
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_within(&self, path: &Path, wait: Wait) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+        use rustix::io::Errno;
+
+        let mut resolve = ResolveFlags::empty();
+        if !self.follow_links {
+            resolve |= ResolveFlags::BENEATH;
+        }
+        if wait == Wait::Never {
+            resolve |= ResolveFlags::CACHED;
+        }
+        // NONBLOCK: opening a pipe must not wait for its writer.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
+            Ok(file) => Ok(file.into()),
+            Err(Errno::XDEV | Errno::LOOP) => Err(io::ErrorKind::NotFound.into()),
+            // Kernels before 5.6, and sandboxes that forbid the call.
+            Err(Errno::NOSYS | Errno::PERM) if wait == Wait::Never => {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Err(Errno::NOSYS | Errno::PERM) => self.open_checked(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn open_within(&self, path: &Path, wait: Wait) -> io::Result<File> {
+        match wait {
+            Wait::Never => Err(io::ErrorKind::WouldBlock.into()),
+            Wait::Allowed => self.open_checked(path),
+        }
+    }
+
+    /// Where the kernel cannot confine a path: resolve it, then look where it led.
+    fn open_checked(&self, path: &Path) -> io::Result<File> {
+        let mut path = self.path.join(path);
+        if !self.follow_links {
+            path = fs::canonicalize(path)?;
+            if !path.starts_with(&self.path) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
+        let kind = fs::metadata(&path)?;
+        if !kind.is_file() && !kind.is_dir() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        File::open(path)
+    }
+}
+
+impl Backend for Root {
+    type File = OpenFile;
+    type Metadata = Metadata;
+    type OpenFuture = BoxFuture<OpenFile>;
+    type MetadataFuture = BoxFuture<Metadata>;
+
+    fn open(&self, path: PathBuf) -> Self::OpenFuture {
+        let root = self.clone();
+        Box::pin(async move {
+            let (file, metadata) = root.open_anywhere(path).await?;
+            Ok(OpenFile::new(file, metadata))
+        })
+    }
+
+    fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
+        let root = self.clone();
+        Box::pin(async move { Ok(root.open_anywhere(path).await?.1) })
+    }
+}

@@ -1,0 +1,219 @@
+//! HTTP/3 over QUIC.
+
+mod request_body;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use bytes::Bytes;
+use h3::error::Code;
+use h3::server::{RequestResolver, RequestStream};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, Method, Response, Version};
+use http_body_util::BodyExt;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::request_body::RequestBody;
+use super::exchange::{respond, too_early};
+use super::record::Recorder;
+use super::{Context, priority, stopped};
+use crate::body::Body;
+use crate::limits;
+use crate::transport::{self, SendStream};
+
+/// A UDP socket that clients come to.
+pub(super) struct Listener(marline::Endpoint);
+
+impl Listener {
+    pub(super) fn new(endpoint: marline::Endpoint) -> Self {
+        Self(endpoint)
+    }
+
+    /// Accepts until the server stops, then waits for the connections to finish.
+    pub(super) async fn run(self, context: Arc<Context>) {
+        let mut stopping = context.stopping.clone();
+        let mut visits = JoinSet::new();
+        let mut id = 0;
+        loop {
+            let connecting = tokio::select! {
+                () = stopped(&mut stopping) => break,
+                Some(_) = visits.join_next() => continue,
+                connecting = self.0.accept() => connecting,
+            };
+            let Some(connecting) = connecting else { break };
+            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
+                context.metrics.connection_refused();
+                continue;
+            };
+            id += 1;
+            let context = Arc::clone(&context);
+            visits.spawn(async move {
+                welcome(context, connecting, id).await;
+                drop(slot);
+            });
+        }
+        self.0.set_server_config(None);
+        while visits.join_next().await.is_some() {}
+        self.0.close(Code::H3_NO_ERROR.value(), b"");
+        self.0.wait_idle().await;
+    }
+}
+
+/// One client's connection, from its first packet on.
+async fn welcome(context: Arc<Context>, connecting: marline::Connecting, id: u64) {
+    // Early data is answered before the handshake is complete.
+    let quic = match connecting.into_0rtt() {
+        Ok(quic) => quic,
+        Err(connecting) => match connecting.await {
+            Ok(quic) => quic,
+            Err(_) => return context.metrics.handshake_failed(),
+        },
+    };
+    let visit = Visit {
+        recorder: Arc::new(Recorder {
+            metrics: Arc::clone(&context.metrics),
+            log: context.log.clone(),
+            client: quic.remote_address(),
+            connection: format!("quic-{id}"),
+        }),
+        established: Arc::default(),
+        context,
+        quic,
+    };
+    tokio::join!(visit.watch(), visit.serve());
+}
+
+struct Visit {
+    context: Arc<Context>,
+    recorder: Arc<Recorder>,
+    established: Arc<AtomicBool>,
+    quic: marline::Connection,
+}
+
+impl Visit {
+    /// Follows the connection's life.
+    async fn watch(&self) {
+        let metrics = &self.context.metrics;
+        if self.quic.connected().await.is_err() {
+            return metrics.handshake_failed();
+        }
+        self.established.store(true, Relaxed);
+        metrics.connection_opened(Version::HTTP_3);
+        self.quic.closed().await;
+        metrics.connection_closed(Version::HTTP_3);
+    }
+
+    /// Serves requests until the client leaves, or all under way are done after a GOAWAY.
+    async fn serve(&self) {
+        let mut stopping = self.context.stopping.clone();
+        let mut exchanges = JoinSet::new();
+        let http3 = h3::server::builder()
+            .max_field_section_size(limits::MAX_HEADER_BYTES.into())
+            .send_grease(false)
+            .build(transport::Connection::new(self.quic.clone()))
+            .await;
+        // The error is the connection's.
+        let Ok(mut http3) = http3 else { return };
+        let mut leaving = false;
+        while !(leaving && exchanges.is_empty()) {
+            tokio::select! {
+                () = stopped(&mut stopping), if !leaving => {
+                    leaving = true;
+                    if http3.shutdown(0).await.is_err() {
+                        break;
+                    }
+                }
+                Some(_) = exchanges.join_next() => {}
+                request = http3.accept() => match request {
+                    Ok(Some(request)) => {
+                        let (context, recorder) = (&self.context, &self.recorder);
+                        let exchange = Exchange {
+                            context: Arc::clone(context),
+                            recorder: Arc::clone(recorder),
+                            early: !self.established.load(Relaxed),
+                        };
+                        exchanges.spawn(exchange.run(request));
+                    }
+                    Ok(None) | Err(_) => break,
+                },
+            }
+        }
+        while exchanges.join_next().await.is_some() {}
+        self.quic.close(Code::H3_NO_ERROR.value(), b"");
+    }
+}
+
+/// One request and its response.
+struct Exchange {
+    context: Arc<Context>,
+    recorder: Arc<Recorder>,
+    early: bool,
+}
+
+impl Exchange {
+    async fn run(self, request: RequestResolver<transport::Connection, Bytes>) {
+        let resolved = timeout(limits::HEADER_TIMEOUT, request.resolve_request()).await;
+        // h3 has answered what was malformed or too large.
+        let Ok(Ok((request, stream))) = resolved else {
+            return;
+        };
+        let (mut send, recv) = stream.split();
+        let is_head = request.method() == Method::HEAD;
+        let priority = priority::of(request.headers());
+        let request = request.map(|()| Body::new(RequestBody::new(recv)));
+        let response = if self.early && !request.method().is_safe() {
+            too_early(&self.context, &self.recorder, &request)
+        } else {
+            respond(&self.context, &self.recorder, request).await
+        };
+        let (parts, body) = response.into_parts();
+        let expected = match is_head {
+            true => None,
+            false => content_length(&parts.headers),
+        };
+        let header = transport::send_response(&mut send, Response::from_parts(parts, ()), priority);
+        if header.await.is_err() {
+            return;
+        }
+        let sent = match is_head {
+            true => Ok(()),
+            false => send_content(&mut send, body, expected).await,
+        };
+        match sent {
+            // Ready when the client has all of it.
+            Ok(()) => drop(timeout(limits::IDLE_TIMEOUT, send.finish()).await),
+            Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
+        }
+    }
+}
+
+/// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
+async fn send_content(
+    send: &mut RequestStream<SendStream, Bytes>,
+    mut body: Body,
+    expected: Option<u64>,
+) -> Result<(), ()> {
+    let mut sent = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(drop)?.into_data() else {
+            continue;
+        };
+        sent += data.len() as u64;
+        if expected.is_some_and(|expected| sent > expected) {
+            return Err(());
+        }
+        timeout(limits::IDLE_TIMEOUT, transport::send_data(send, data))
+            .await
+            .map_err(drop)?
+            .map_err(drop)?;
+    }
+    match expected {
+        Some(expected) if sent != expected => Err(()),
+        _ => Ok(()),
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}

@@ -1,0 +1,179 @@
+//! Counters and their Prometheus text form.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::{StatusCode, Version};
+
+/// Upper bounds of the duration histogram's buckets, in seconds.
+const BUCKETS_S: [f64; 11] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+
+/// The HTTP versions as metrics and logs write them.
+const VERSIONS: [&str; 3] = ["1.1", "2", "3"];
+
+/// What a server has done since it started. All counters are totals.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    versions: [PerVersion; 3],
+    handshake_failures: AtomicU64,
+    refused_connections: AtomicU64,
+    durations: [AtomicU64; BUCKETS_S.len()],
+    duration_ns: AtomicU64,
+    requests: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct PerVersion {
+    /// By class: 1xx to 5xx.
+    responses: [AtomicU64; 5],
+    bytes: AtomicU64,
+    connections: AtomicU64,
+    closed: AtomicU64,
+}
+
+/// `1.1`, `2` or `3`.
+pub(crate) fn version_name(version: Version) -> &'static str {
+    VERSIONS[index(version)]
+}
+
+fn index(version: Version) -> usize {
+    match version {
+        Version::HTTP_3 => 2,
+        Version::HTTP_2 => 1,
+        _ => 0,
+    }
+}
+
+impl Metrics {
+    pub(super) fn connection_opened(&self, version: Version) {
+        self.versions[index(version)]
+            .connections
+            .fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn connection_closed(&self, version: Version) {
+        self.versions[index(version)].closed.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn handshake_failed(&self) {
+        self.handshake_failures.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn connection_refused(&self) {
+        self.refused_connections.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn responded(
+        &self,
+        version: Version,
+        status: StatusCode,
+        bytes: u64,
+        duration: Duration,
+    ) {
+        let of_version = &self.versions[index(version)];
+        let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
+        of_version.responses[class].fetch_add(1, Relaxed);
+        of_version.bytes.fetch_add(bytes, Relaxed);
+        let seconds = duration.as_secs_f64();
+        if let Some(bucket) = BUCKETS_S.iter().position(|bound| seconds <= *bound) {
+            self.durations[bucket].fetch_add(1, Relaxed);
+        }
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.duration_ns.fetch_add(nanos, Relaxed);
+        self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// Responses so far, of all versions.
+    pub fn responses(&self) -> u64 {
+        self.requests.load(Relaxed)
+    }
+
+    /// The Prometheus text exposition format, version 0.0.4.
+    pub fn render(&self) -> String {
+        let mut text = String::with_capacity(4096);
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
+            writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
+        };
+
+        let name = "marline_http_responses_total";
+        head(
+            out,
+            name,
+            "counter",
+            "Responses by HTTP version and status class.",
+        )?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            for (class, count) in (1..).zip(&counters.responses) {
+                let count = count.load(Relaxed);
+                writeln!(
+                    out,
+                    "{name}{{version=\"{version}\",status=\"{class}xx\"}} {count}"
+                )?;
+            }
+        }
+        let name = "marline_http_response_bytes_total";
+        head(out, name, "counter", "Bytes of response content sent.")?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            let bytes = counters.bytes.load(Relaxed);
+            writeln!(out, "{name}{{version=\"{version}\"}} {bytes}")?;
+        }
+        let name = "marline_connections_total";
+        head(
+            out,
+            name,
+            "counter",
+            "Connections whose handshake was completed.",
+        )?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            let total = counters.connections.load(Relaxed);
+            writeln!(out, "{name}{{version=\"{version}\"}} {total}")?;
+        }
+        let name = "marline_connections_open";
+        head(out, name, "gauge", "Connections open now.")?;
+        for (version, counters) in VERSIONS.iter().zip(&self.versions) {
+            let closed = counters.closed.load(Relaxed);
+            let open = counters.connections.load(Relaxed).saturating_sub(closed);
+            writeln!(out, "{name}{{version=\"{version}\"}} {open}")?;
+        }
+        let name = "marline_handshake_failures_total";
+        head(out, name, "counter", "TLS and QUIC handshakes that failed.")?;
+        writeln!(out, "{name} {}", self.handshake_failures.load(Relaxed))?;
+        let name = "marline_connections_refused_total";
+        head(
+            out,
+            name,
+            "counter",
+            "Connections refused because too many were open.",
+        )?;
+        writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
+
+        let name = "marline_http_request_duration_seconds";
+        head(
+            out,
+            name,
+            "histogram",
+            "From the request's header to the response's last byte.",
+        )?;
+        let mut cumulated = 0;
+        for (bound, count) in BUCKETS_S.iter().zip(&self.durations) {
+            cumulated += count.load(Relaxed);
+            writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {cumulated}")?;
+        }
+        let requests = self.requests.load(Relaxed).max(cumulated);
+        let seconds = Duration::from_nanos(self.duration_ns.load(Relaxed)).as_secs_f64();
+        writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {requests}")?;
+        writeln!(out, "{name}_sum {seconds}\n{name}_count {requests}")
+    }
+}
+
+#[cfg(test)]
+mod tests;

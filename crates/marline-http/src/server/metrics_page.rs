@@ -1,0 +1,64 @@
+//! `/metrics` for Prometheus.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::idle::IdleTimeout;
+use super::{Metrics, stopped};
+use crate::body::Body;
+use crate::limits;
+
+/// Scrapers at once; more wait.
+const MAX_SCRAPERS: usize = 16;
+
+/// Answers until the server stops.
+pub(super) async fn serve(
+    socket: TcpListener,
+    metrics: Arc<Metrics>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut scrapers = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = stopped(&mut stopping) => return,
+            _ = scrapers.join_next(), if scrapers.len() >= MAX_SCRAPERS => {}
+            accepted = socket.accept(), if scrapers.len() < MAX_SCRAPERS => {
+                let Ok((stream, _)) = accepted else { continue };
+                while scrapers.try_join_next().is_some() {}
+                let metrics = Arc::clone(&metrics);
+                scrapers.spawn(async move {
+                    let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
+                    let page = service_fn(move |request| std::future::ready(page(&metrics, &request)));
+                    // A scraper that goes away concerns nobody.
+                    let _ = http1::Builder::new()
+                        .timer(TokioTimer::new())
+                        .header_read_timeout(limits::HEADER_TIMEOUT)
+                        .serve_connection(stream, page)
+                        .await;
+                });
+            }
+        }
+    }
+}
+
+fn page(metrics: &Metrics, request: &Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let mut response = Response::new(Body::empty());
+    if request.uri().path() == "/metrics" {
+        *response.body_mut() = Body::full(metrics.render());
+        let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+    } else {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
+    Ok(response)
+}

@@ -1,0 +1,195 @@
+//! One record a response: the access log's line and the metrics' counts.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Instant, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{Method, Response, StatusCode, Version};
+use http_body::{Body as _, Frame, SizeHint};
+use serde::Serialize;
+
+use super::metrics::{Metrics, version_name};
+use crate::body::{Body, BoxError};
+
+/// Writes one JSON object a line. Cheap to clone.
+#[derive(Clone)]
+pub struct AccessLog(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl AccessLog {
+    /// Logs to `out`; each line is one write.
+    pub fn new(out: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(out))))
+    }
+
+    fn write(&self, line: &Line<'_>) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        out.write_all(&text)?;
+        out.flush()
+    }
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AccessLog")
+    }
+}
+
+/// The fields of a line; all but `complete` are fixed by what reads them.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// Seconds since 1970, when the request's header had arrived.
+    time: f64,
+    client: SocketAddr,
+    method: &'a str,
+    path: &'a str,
+    status: u16,
+    /// Bytes of content handed to the connection.
+    bytes: u64,
+    http_version: &'static str,
+    connection: &'a str,
+    bundle: Option<&'a str>,
+    duration_s: f64,
+    /// Whether the whole response was handed over.
+    complete: bool,
+}
+
+/// What the records of one connection share.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) log: Option<AccessLog>,
+    pub(super) client: SocketAddr,
+    pub(super) connection: String,
+}
+
+/// The part of a record that is known before the response.
+pub(super) struct Record {
+    recorder: Arc<Recorder>,
+    start: Instant,
+    time: f64,
+    method: Method,
+    path: String,
+    version: Version,
+    status: StatusCode,
+    bytes: u64,
+    expected: Option<u64>,
+    complete: bool,
+}
+
+impl Record {
+    pub(super) fn new(
+        recorder: &Arc<Recorder>,
+        method: &Method,
+        path: &str,
+        version: Version,
+    ) -> Self {
+        let logged = recorder.log.is_some();
+        Self {
+            recorder: Arc::clone(recorder),
+            start: crate::clock::now(),
+            time: unix_time_s(),
+            method: method.clone(),
+            path: if logged {
+                path.to_owned()
+            } else {
+                String::new()
+            },
+            version,
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            bytes: 0,
+            expected: None,
+            complete: false,
+        }
+    }
+
+    /// Follows `response` until its last byte, or until it is dropped.
+    pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
+        self.status = response.status();
+        self.expected = response
+            .headers()
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse().ok());
+        let head = self.method == Method::HEAD;
+        response.map(|body| {
+            self.complete = head || body.is_end_stream();
+            let (inner, record) = (body, self);
+            Body::new(Recorded { inner, record })
+        })
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let duration = self.start.elapsed();
+        let recorder = &self.recorder;
+        recorder
+            .metrics
+            .responded(self.version, self.status, self.bytes, duration);
+        let Some(log) = &recorder.log else { return };
+        let line = Line {
+            time: self.time,
+            client: recorder.client,
+            method: self.method.as_str(),
+            path: &self.path,
+            status: self.status.as_u16(),
+            bytes: self.bytes,
+            http_version: version_name(self.version),
+            connection: &recorder.connection,
+            bundle: None,
+            duration_s: duration.as_secs_f64(),
+            complete: self.complete,
+        };
+        // A full disk must not stop the server; the metrics still count.
+        let _ = log.write(&line);
+    }
+}
+
+fn unix_time_s() -> f64 {
+    crate::clock::unix_time()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
+}
+
+struct Recorded {
+    inner: Body,
+    record: Record,
+}
+
+impl http_body::Body for Recorded {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                this.record.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                // With a known length, nobody asks for the end.
+                let all = Some(this.record.bytes) == this.record.expected;
+                this.record.complete = all || this.inner.is_end_stream();
+            }
+            Some(Err(_)) => this.record.complete = false,
+            None => this.record.complete = true,
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

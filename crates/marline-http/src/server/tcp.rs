@@ -1,0 +1,199 @@
+//! HTTP/2 and HTTP/1.1 over TLS over TCP, and for laboratories HTTP/1.1 in the clear.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::{Request, Version};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::exchange::respond;
+use super::idle::IdleTimeout;
+use super::record::Recorder;
+use super::{Context, IdentityError, Protocols, ServerConfig, crypto_provider, stopped};
+use crate::body::Body;
+use crate::limits;
+
+/// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
+const TLS_HANDSHAKE: u8 = 22;
+
+/// What a client hears that speaks HTTP where TLS is expected.
+const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
+    Content-Length: 41\r\nConnection: close\r\n\r\nThis port speaks HTTPS: use an https URL.\n";
+
+/// A TCP socket that clients come to.
+pub(super) struct Listener {
+    socket: TcpListener,
+    tls: TlsAcceptor,
+    protocols: Protocols,
+}
+
+impl Listener {
+    pub(super) fn new(socket: TcpListener, config: &ServerConfig) -> Result<Self, IdentityError> {
+        let mut alpn: Vec<&[u8]> = Vec::new();
+        if config.protocols.http2 {
+            alpn.push(b"h2");
+        }
+        if config.protocols.http1 {
+            alpn.push(b"http/1.1");
+        }
+        let tls =
+            config
+                .identity
+                .config(crypto_provider(false), &alpn, rustls::DEFAULT_VERSIONS)?;
+        Ok(Self {
+            socket,
+            tls: TlsAcceptor::from(Arc::new(tls)),
+            protocols: config.protocols,
+        })
+    }
+
+    /// Accepts until the server stops, then waits for the connections to finish.
+    pub(super) async fn run(self, context: Arc<Context>) {
+        let graceful = GracefulShutdown::new();
+        let ids = AtomicU64::new(1);
+        let mut stopping = context.stopping.clone();
+        loop {
+            let accepted = tokio::select! {
+                () = stopped(&mut stopping) => break,
+                accepted = self.socket.accept() => accepted,
+            };
+            let (stream, client) = match accepted {
+                Ok(accepted) => accepted,
+                // Out of file descriptors: others must close first. The rest concerns one client.
+                Err(error) => {
+                    if error.raw_os_error().is_some() {
+                        sleep(Duration::from_millis(50)).await;
+                    }
+                    continue;
+                }
+            };
+            let Ok(slot) = Arc::clone(&context.slots).try_acquire_owned() else {
+                context.metrics.connection_refused();
+                continue;
+            };
+            let visit = Visit {
+                context: Arc::clone(&context),
+                tls: self.tls.clone(),
+                protocols: self.protocols,
+                client,
+                id: ids.fetch_add(1, Relaxed),
+                watcher: graceful.watcher(),
+            };
+            tokio::spawn(async move {
+                visit.serve(stream).await;
+                drop(slot);
+            });
+        }
+        drop(self.socket);
+        graceful.shutdown().await;
+    }
+}
+
+/// One client's connection.
+struct Visit {
+    context: Arc<Context>,
+    tls: TlsAcceptor,
+    protocols: Protocols,
+    client: SocketAddr,
+    id: u64,
+    watcher: hyper_util::server::graceful::Watcher,
+}
+
+impl Visit {
+    async fn serve(self, stream: TcpStream) {
+        // Small responses must not wait for the acknowledgement of earlier ones.
+        let _ = stream.set_nodelay(true);
+        let Ok(Ok(first)) = timeout(limits::HANDSHAKE_TIMEOUT, first_byte(&stream)).await else {
+            return;
+        };
+        if first == TLS_HANDSHAKE {
+            let handshake = timeout(limits::HANDSHAKE_TIMEOUT, self.tls.accept(stream)).await;
+            let Ok(Ok(stream)) = handshake else {
+                self.context.metrics.handshake_failed();
+                return;
+            };
+            let version = match stream.get_ref().1.alpn_protocol() {
+                Some(b"h2") => Version::HTTP_2,
+                _ => Version::HTTP_11,
+            };
+            self.speak(stream, version).await;
+        } else if self.protocols.cleartext {
+            self.speak(stream, Version::HTTP_11).await;
+        } else {
+            let mut stream = stream;
+            // A courtesy; whoever does not listen misses nothing.
+            let _ = timeout(limits::HANDSHAKE_TIMEOUT, stream.write_all(NOT_TLS)).await;
+        }
+    }
+
+    async fn speak<S>(self, stream: S, version: Version)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Self {
+            context, watcher, ..
+        } = self;
+        let metrics = Arc::clone(&context.metrics);
+        let recorder = Arc::new(Recorder {
+            metrics: Arc::clone(&metrics),
+            log: context.log.clone(),
+            client: self.client,
+            connection: format!("tcp-{}", self.id),
+        });
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));
+            async move {
+                let request = request.map(Body::new);
+                Ok::<_, Infallible>(respond(&context, &recorder, request).await)
+            }
+        });
+        let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
+        let builder = builder(version);
+        metrics.connection_opened(version);
+        // Errors are the client's: it went away, or it does not speak HTTP.
+        let _ = watcher
+            .watch(builder.serve_connection(stream, service).into_owned())
+            .await;
+        metrics.connection_closed(version);
+    }
+}
+
+fn builder(version: Version) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADER_TIMEOUT)
+        .max_buf_size(limits::MAX_HEADER_BYTES as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(limits::MAX_HEADER_BYTES)
+        .max_concurrent_streams(limits::MAX_CONCURRENT_REQUESTS)
+        .adaptive_window(true);
+    if version == Version::HTTP_2 {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
+    }
+}
+
+async fn first_byte(stream: &TcpStream) -> io::Result<u8> {
+    let mut byte = [0];
+    match stream.peek(&mut byte).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(byte[0]),
+    }
+}

@@ -1,0 +1,68 @@
+//! How QUIC behaves, and marline's configurations made of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use marline::{RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig};
+
+use crate::client::ClientConfig;
+use crate::server::{ServeError, ServerConfig, crypto_provider};
+
+/// How QUIC behaves.
+#[derive(Clone, Debug)]
+pub struct QuicOptions {
+    /// Windows, policies, timers.
+    pub transport: Arc<TransportConfig>,
+    /// When a server asks clients to prove their address first.
+    pub retry: RetryPolicy,
+    /// Whether safe requests may be sent, and are answered, before the handshake is complete.
+    pub zero_rtt: bool,
+    /// Whether ChaCha20-Poly1305 is the only cipher.
+    pub chacha20_only: bool,
+}
+
+impl Default for QuicOptions {
+    fn default() -> Self {
+        Self {
+            transport: Arc::default(),
+            retry: RetryPolicy::default(),
+            zero_rtt: true,
+            chacha20_only: false,
+        }
+    }
+}
+
+/// Opens the UDP socket of a server.
+pub(crate) fn server_endpoint(
+    config: &ServerConfig,
+    address: SocketAddr,
+) -> Result<marline::Endpoint, ServeError> {
+    let quic = &config.quic;
+    let provider = crypto_provider(quic.chacha20_only);
+    let mut tls = config
+        .identity
+        .config(provider, &[b"h3"], &[&rustls::version::TLS13])?;
+    // QUIC allows all early data or none (RFC 9001 section 4.6.1).
+    tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
+    let tls = TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))?;
+    let mut server = marline::ServerConfig::new(tls);
+    server.transport = Arc::clone(&quic.transport);
+    server.retry = quic.retry;
+    server.max_connections = config.max_connections;
+    marline::Endpoint::server(server, address).map_err(|cause| ServeError::Listen {
+        protocol: "UDP",
+        address,
+        cause,
+    })
+}
+
+/// Settings of a client's connections.
+pub(crate) fn client_config(
+    config: &ClientConfig,
+    tls: rustls::ClientConfig,
+) -> Result<marline::ClientConfig, String> {
+    let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
+    let mut client = marline::ClientConfig::new(tls);
+    client.transport = Arc::clone(&config.quic.transport);
+    Ok(client)
+}

@@ -1,0 +1,22 @@
+//! marline's connections and streams as the h3 crate wants them.
+
+mod config;
+mod connection;
+mod diagnosis;
+mod handover;
+mod stream;
+
+use bytes::Bytes;
+
+pub use self::config::QuicOptions;
+pub(crate) use self::config::{client_config, server_endpoint};
+pub use self::connection::{Connection, Opener};
+pub(crate) use self::diagnosis::{Blame, blame};
+pub(crate) use self::handover::{send_data, send_response};
+pub use self::stream::{BidiStream, RecvStream, SendStream};
+
+/// Sends requests on an HTTP/3 connection.
+pub(crate) type SendRequest = h3::client::SendRequest<Opener, Bytes>;
+
+/// A request that was sent, and its response.
+pub(crate) type RequestStream = h3::client::RequestStream<BidiStream, Bytes>;

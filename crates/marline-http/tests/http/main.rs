@@ -1,0 +1,5 @@
+//! Servers and clients of each version of HTTP in one process.
+
+mod common;
+mod files;
+mod transfers;

@@ -1,0 +1,333 @@
+//! Whole objects, or errors that say what is missing.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::{self, TestServer, VERSIONS, client, directory_of, nowhere, pattern};
+use aws_lc_rs::digest::{SHA256, digest};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use http_body_util::StreamBody;
+use marline_http::client::{ClientError, Destination, FetchOptions, HttpVersion, Progress, Target};
+use marline_http::server::{AccessLog, Site};
+use marline_http::{Body, BoxError};
+use tempfile::TempDir;
+
+fn sha256(content: &[u8]) -> String {
+    let hash = digest(&SHA256, content);
+    hash.as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_small_files() {
+    let root = TempDir::new().unwrap();
+    let content = |i: usize| format!("file number {i} {}", "x".repeat(i % 700)).into_bytes();
+    for i in 0..2000 {
+        std::fs::write(root.path().join(i.to_string()), content(i)).unwrap();
+    }
+    let server = TestServer::files(root.path()).await;
+    for (version, connections) in [
+        (HttpVersion::Http11, 6),
+        (HttpVersion::Http2, 1),
+        (HttpVersion::Http3, 1),
+        (HttpVersion::Http3, 3),
+    ] {
+        let targets = (0..2000).map(|i| nowhere(server.url(version, &format!("/{i}"))));
+        let options = FetchOptions {
+            connections,
+            ..FetchOptions::default()
+        };
+        let progress = Arc::new(Progress::default());
+        let report = client(version)
+            .fetch(targets.collect(), options, &progress)
+            .await;
+        assert_eq!(report.objects.len(), 2000);
+        assert_eq!(report.connections.len(), connections, "{version:?}");
+        for (i, object) in report.objects.iter().enumerate() {
+            assert_eq!(object.error, None, "{version:?} {i}");
+            assert_eq!(object.sha256.as_deref(), Some(&*sha256(&content(i))), "{i}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_megabytes() {
+    let content = pattern(50 << 20);
+    let expected = sha256(&content);
+    let root = directory_of(&[("big", &content)]);
+    drop(content);
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let target = nowhere(server.url(version, "/big"));
+        let report = client(version)
+            .fetch(vec![target], FetchOptions::default(), &Arc::default())
+            .await;
+        assert!(report.is_complete(), "{report:?}");
+        assert_eq!(report.objects[0].bytes, 50 << 20);
+        assert_eq!(report.objects[0].sha256.as_deref(), Some(&*expected));
+        assert_eq!(report.connections[0].bytes_received, 50 << 20);
+    }
+}
+
+/// Promises 1000 bytes, sends fewer, then fails or just ends.
+fn liar(fails: bool) -> Site {
+    Site::new(tower::service_fn(move |_: Request<Body>| async move {
+        let mut frames: Vec<Result<_, BoxError>> =
+            vec![Ok(http_body::Frame::data(vec![7; 400].into()))];
+        if fails {
+            frames.push(Err(io::Error::other("disk on fire").into()));
+        }
+        let body = StreamBody::new(tokio_stream(frames));
+        let response = Response::builder()
+            .header("content-length", "1000")
+            .body(Body::new(body.boxed_unsync()));
+        Ok::<_, Infallible>(response.unwrap())
+    }))
+}
+
+fn tokio_stream<T: Unpin>(items: Vec<T>) -> impl futures_core::Stream<Item = T> {
+    struct Items<T>(std::vec::IntoIter<T>);
+    impl<T: Unpin> futures_core::Stream for Items<T> {
+        type Item = T;
+        fn poll_next(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<T>> {
+            std::task::Poll::Ready(self.0.next())
+        }
+    }
+    Items(items.into_iter())
+}
+
+#[tokio::test]
+async fn a_short_response_is_an_error() {
+    for fails in [true, false] {
+        let server = TestServer::site(liar(fails)).await;
+        for version in VERSIONS {
+            let visitor = server.connect(version).await;
+            let response = visitor.try_send(http::Method::GET, "/", &[]).await;
+            let mut download = match response {
+                Ok(response) => response.into_body(),
+                // The connection broke before the header was flushed: no part was taken for the whole.
+                Err(error) => {
+                    assert!(matches!(error, ClientError::NoResponse { .. }), "{error}");
+                    continue;
+                }
+            };
+            let error = loop {
+                match download.chunk().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("{version:?} took a part for the whole"),
+                    Err(error) => break error,
+                }
+            };
+            let ClientError::Truncated {
+                received, expected, ..
+            } = &error
+            else {
+                panic!("{error}");
+            };
+            assert!(*received <= 400, "{version:?} {error}");
+            assert_eq!(*expected, Some(1000));
+        }
+    }
+}
+
+#[tokio::test]
+async fn files_appear_when_they_are_whole() {
+    let content = pattern(100_000);
+    let root = directory_of(&[("file", &content)]);
+    let good = TestServer::files(root.path()).await;
+    let bad = TestServer::site(liar(true)).await;
+    let out = TempDir::new().unwrap();
+    for version in VERSIONS {
+        let path = out.path().join("target");
+        let fetch = async |url: String, path: &std::path::Path| {
+            let target = Target {
+                url,
+                destination: Destination::File(path.to_owned()),
+            };
+            client(version)
+                .fetch(vec![target], FetchOptions::default(), &Arc::default())
+                .await
+        };
+        let report = fetch(good.url(version, "/file"), &path).await;
+        assert!(report.is_complete(), "{report:?}");
+        assert_eq!(report.objects[0].file.as_deref(), Some(&*path));
+        assert!(std::fs::read(&path).unwrap() == content);
+        std::fs::remove_file(&path).unwrap();
+
+        for url in [bad.url(version, "/file"), good.url(version, "/missing")] {
+            let report = fetch(url, &path).await;
+            assert!(!report.is_complete());
+            let left: Vec<_> = std::fs::read_dir(out.path()).unwrap().collect();
+            assert!(left.is_empty(), "{version:?} {left:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn downloads_resume_where_they_broke() {
+    let content = pattern(100_000);
+    let root = directory_of(&[("file", &content)]);
+    let server = TestServer::files(root.path()).await;
+    let out = TempDir::new().unwrap();
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        let (head, _) = visitor.get("/file", &[]).await;
+        let tag = head.headers()["etag"].to_str().unwrap().to_owned();
+        for (tag, new_bytes) in [(tag.as_str(), 60_000), ("\"stale\"", 100_000)] {
+            std::fs::write(out.path().join(".file.part"), &content[..40_000]).unwrap();
+            std::fs::write(out.path().join(".file.part.tag"), tag).unwrap();
+            let target = Target {
+                url: server.url(version, "/file"),
+                destination: Destination::File(out.path().join("file")),
+            };
+            let options = FetchOptions {
+                resume: true,
+                ..FetchOptions::default()
+            };
+            let progress = Arc::new(Progress::default());
+            let report = client(version)
+                .fetch(vec![target], options, &progress)
+                .await;
+            assert!(report.is_complete(), "{report:?}");
+            assert_eq!(report.objects[0].bytes, 100_000);
+            assert_eq!(
+                report.objects[0].sha256.as_deref(),
+                Some(&*sha256(&content))
+            );
+            assert_eq!(report.connections[0].bytes_received, new_bytes);
+            assert!(std::fs::read(out.path().join("file")).unwrap() == content);
+            assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1);
+        }
+    }
+}
+
+/// Answers with `len` bytes, in pieces over some time.
+fn slow(pieces: usize) -> Site {
+    Site::new(tower::service_fn(move |_: Request<Body>| async move {
+        let (sender, receiver) = tokio::sync::mpsc::channel::<Result<_, BoxError>>(1);
+        tokio::spawn(async move {
+            for _ in 0..pieces {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                let _ = sender
+                    .send(Ok(http_body::Frame::data(vec![1; 1000].into())))
+                    .await;
+            }
+        });
+        struct Pieces(
+            tokio::sync::mpsc::Receiver<Result<http_body::Frame<bytes::Bytes>, BoxError>>,
+        );
+        impl futures_core::Stream for Pieces {
+            type Item = Result<http_body::Frame<bytes::Bytes>, BoxError>;
+            fn poll_next(
+                mut self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<Option<Self::Item>> {
+                self.0.poll_recv(cx)
+            }
+        }
+        let body = StreamBody::new(Pieces(receiver));
+        Ok::<_, Infallible>(Response::new(Body::new(body.boxed_unsync())))
+    }))
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_responses_finish() {
+    for version in VERSIONS {
+        let server = TestServer::site(slow(20)).await;
+        let visitor = server.connect(version).await;
+        let response = visitor.send(http::Method::GET, "/", &[]).await;
+        server.handle.shut_down();
+        let content = common::read(response.into_body()).await;
+        assert_eq!(content.len(), 20_000, "{version:?}");
+        tokio::time::timeout(Duration::from_secs(5), server.task)
+            .await
+            .expect("it stops when all is sent")
+            .unwrap();
+        let (origin, _) = marline_http::client::parse_url(
+            &format!("https://{}", server.address),
+            HttpVersion::Http2,
+        )
+        .unwrap();
+        let again = client(HttpVersion::Http2).connect(&origin).await;
+        assert!(
+            matches!(again, Err(ClientError::Connect { .. })),
+            "{again:?}"
+        );
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn requests_are_logged_and_counted() {
+    let root = directory_of(&[("file", b"12345")]);
+    let lines = Lines::default();
+    let site = marline_http::server::directory(root.path(), false).unwrap();
+    let server = TestServer::with(site, |config| {
+        config.access_log = Some(AccessLog::new(lines.clone()));
+        config.metrics = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        visitor.get("/file", &[]).await;
+    }
+    for _ in 0..100 {
+        if server.metrics.responses() == 4 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let versions: Vec<_> = text
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["method"], "GET");
+            assert_eq!(line["path"], "/file");
+            assert_eq!(line["status"], 200);
+            assert_eq!(line["bytes"], 5);
+            assert_eq!(line["complete"], true);
+            assert!(line["time"].as_f64().unwrap() > 1.0e9);
+            assert!(line["duration_s"].is_f64() && line["connection"].is_string());
+            assert!(line["client"].as_str().unwrap().starts_with("127.0.0.1:"));
+            line["http_version"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(versions, ["1.1", "1.1", "2", "3"]);
+
+    let url = format!("http://{}/metrics", server.metrics_address.unwrap());
+    let (origin, uri) =
+        marline_http::client::parse_url(&url, HttpVersion::Http11Cleartext).unwrap();
+    let client = client(HttpVersion::Http11Cleartext);
+    let scraper = client.connect(&origin).await.unwrap();
+    let page = scraper
+        .get(&origin, &uri, &http::HeaderMap::new())
+        .await
+        .unwrap();
+    let page = String::from_utf8(common::read(page.into_body()).await).unwrap();
+    assert!(
+        page.contains("marline_http_response_bytes_total{version=\"3\"} 5\n"),
+        "{page}"
+    );
+}
