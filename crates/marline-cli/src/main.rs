@@ -1,2 +1,46 @@
-//! The `marline` command.
-fn main() {}
+//! The `marline` command: one file a verb, no logic of its own.
+
+mod cli;
+mod completions;
+mod config_file;
+mod failure;
+mod get;
+mod man;
+mod progress;
+mod qlog;
+mod serve;
+mod transport;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Verb};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::of_arguments(&error),
+    };
+    let done = match cli.verb {
+        Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
+        Verb::Get(arguments) => in_runtime(get::run(arguments)),
+        Verb::Qlog(arguments) => qlog::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Runs `work`, then drops what is left of it: partial files remove themselves.
+fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    runtime.block_on(work)
+}

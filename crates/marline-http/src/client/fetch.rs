@@ -111,7 +111,7 @@ impl Client {
                         .or_default()
                         .push_back(Job { index, target, uri })
                 }
-                Err(error) => objects[index].error = Some(error.to_string()),
+                Err(error) => objects[index].fail(error),
             }
         }
 
@@ -172,7 +172,7 @@ async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> 
             ..ObjectReport::default()
         };
         if let Err(error) = queue.fetch_one(&lane, &job, &mut object).await {
-            object.error = Some(error.to_string());
+            object.fail(error);
         }
         object.end_s = queue.start.elapsed().as_secs_f64();
         queue.progress.finished.fetch_add(1, Relaxed);

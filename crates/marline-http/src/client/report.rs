@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
+
+use super::ClientError;
 
 /// All objects, all connections.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -50,6 +53,16 @@ pub struct ObjectReport {
     /// Why it is not whole or not a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The same for programs in this process, if it was a failure and not a status.
+    #[serde(skip)]
+    pub failure: Option<Arc<ClientError>>,
+}
+
+impl ObjectReport {
+    pub(super) fn fail(&mut self, error: ClientError) {
+        self.error = Some(error.to_string());
+        self.failure = Some(Arc::new(error));
+    }
 }
 
 /// One connection.

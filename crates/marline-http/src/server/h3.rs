@@ -3,7 +3,6 @@
 mod request_body;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
 use h3::error::Code;
@@ -34,7 +33,6 @@ impl Listener {
     pub(super) async fn run(self, context: Arc<Context>) {
         let mut stopping = context.stopping.clone();
         let mut visits = JoinSet::new();
-        let mut id = 0;
         loop {
             let connecting = tokio::select! {
                 () = stopped(&mut stopping) => break,
@@ -46,10 +44,9 @@ impl Listener {
                 context.metrics.connection_refused();
                 continue;
             };
-            id += 1;
             let context = Arc::clone(&context);
             visits.spawn(async move {
-                welcome(context, connecting, id).await;
+                welcome(context, connecting).await;
                 drop(slot);
             });
         }
@@ -61,8 +58,8 @@ impl Listener {
 }
 
 /// One client's connection, from its first packet on.
-async fn welcome(context: Arc<Context>, connecting: marline::Connecting, id: u64) {
-    // Early data is answered before the handshake is complete.
+async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
+    // Early data is answered before the handshake is complete: the client waits for nothing.
     let quic = match connecting.into_0rtt() {
         Ok(quic) => quic,
         Err(connecting) => match connecting.await {
@@ -75,9 +72,8 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting, id: u64
             metrics: Arc::clone(&context.metrics),
             log: context.log.clone(),
             client: quic.remote_address(),
-            connection: format!("quic-{id}"),
+            connection: quic.original_destination().to_string(),
         }),
-        established: Arc::default(),
         context,
         quic,
     };
@@ -87,7 +83,6 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting, id: u64
 struct Visit {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
-    established: Arc<AtomicBool>,
     quic: marline::Connection,
 }
 
@@ -98,7 +93,6 @@ impl Visit {
         if self.quic.connected().await.is_err() {
             return metrics.handshake_failed();
         }
-        self.established.store(true, Relaxed);
         metrics.connection_opened(Version::HTTP_3);
         self.quic.closed().await;
         metrics.connection_closed(Version::HTTP_3);
@@ -131,7 +125,7 @@ impl Visit {
                         let exchange = Exchange {
                             context: Arc::clone(context),
                             recorder: Arc::clone(recorder),
-                            early: !self.established.load(Relaxed),
+                            early: self.quic.is_replayable(),
                         };
                         exchanges.spawn(exchange.run(request));
                     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use marline::{RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig};
 
+use super::qlog;
 use crate::client::ClientConfig;
 use crate::server::{ServeError, ServerConfig, crypto_provider};
 
@@ -49,6 +50,7 @@ pub(crate) fn server_endpoint(
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
+    server.observer = config.qlog.clone().map(qlog::observer);
     marline::Endpoint::server(server, address).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
@@ -64,5 +66,6 @@ pub(crate) fn client_config(
     let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
     let mut client = marline::ClientConfig::new(tls);
     client.transport = Arc::clone(&config.quic.transport);
+    client.observer = config.qlog.clone().map(qlog::observer);
     Ok(client)
 }

@@ -4,6 +4,7 @@ mod config;
 mod connection;
 mod diagnosis;
 mod handover;
+mod qlog;
 mod stream;
 
 use bytes::Bytes;

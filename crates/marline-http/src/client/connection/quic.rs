@@ -85,8 +85,8 @@ impl QuicClient {
         // Its errors reach the requests.
         tokio::spawn(async move { driver.wait_idle().await });
         let opened = Opened {
+            local: quic.local_address(),
             sender: Sender::Http3 { requests, quic },
-            local: endpoint.local_addr(),
             remote,
         };
         Ok(Connection::new(id, HttpVersion::Http3, start, opened))

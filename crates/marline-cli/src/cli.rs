@@ -1,0 +1,32 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::{completions, get, man, qlog, serve};
+
+/// Web content over links that lose, jitter and change.
+///
+/// marline speaks HTTP/3 over its own QUIC, and HTTP/2 and HTTP/1.1 over TCP.
+#[derive(Debug, Parser)]
+#[command(
+    name = "marline",
+    version,
+    subcommand_required = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Exit status: 0 done, 1 failed, 2 used wrongly.\n\
+                  `marline VERB --help` tells more about a verb, with examples."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Serve(serve::Arguments),
+    Get(get::Arguments),
+    Qlog(qlog::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}

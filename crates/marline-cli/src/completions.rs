@@ -1,0 +1,40 @@
+//! `marline completions`.
+
+use std::io;
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// Print completions for a shell
+///
+/// The shell then completes verbs, flags and their values.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline completions bash > ~/.local/share/bash-completion/completions/marline\n  \
+    marline completions zsh > ~/.zfunc/_marline\n  \
+    marline completions fish > ~/.config/fish/completions/marline.fish")]
+pub(crate) struct Arguments {
+    /// Which shell
+    shell: Supported,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Supported {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every verb returns alike")]
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let shell = match arguments.shell {
+        Supported::Bash => Shell::Bash,
+        Supported::Zsh => Shell::Zsh,
+        Supported::Fish => Shell::Fish,
+    };
+    clap_complete::generate(shell, &mut Cli::command(), "marline", &mut io::stdout());
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `serve`'s settings in a TOML file. Flags on the command line count more.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::transport::{Congestion, Profile};
+
+/// Every key is the name of a flag.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ConfigFile {
+    pub(crate) dir: Option<PathBuf>,
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) profile: Option<Profile>,
+    pub(crate) cc: Option<Congestion>,
+    pub(crate) qlog: Option<PathBuf>,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) access_log: Option<PathBuf>,
+    pub(crate) follow_links: Option<bool>,
+    pub(crate) cleartext: Option<bool>,
+}
+
+impl ConfigFile {
+    /// Reads `path`; relative paths in it start at its directory.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::Usage(format!("cannot read {name}: {error}; check the path"))
+        })?;
+        let mut file: Self = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| {
+                text[..span.start.min(text.len())].matches('\n').count() + 1
+            });
+            let reason = error.message().replace('\n', " ");
+            Failure::Usage(format!("{name}:{line}: {reason}"))
+        })?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let paths = [&mut file.dir, &mut file.cert, &mut file.key, &mut file.qlog];
+        for path in paths.into_iter().flatten() {
+            *path = base.join(&path);
+        }
+        if let Some(log) = file
+            .access_log
+            .as_mut()
+            .filter(|log| log.as_os_str() != "-")
+        {
+            *log = base.join(&log);
+        }
+        Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ConfigFile, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("site.toml");
+        std::fs::write(&path, text).unwrap();
+        ConfigFile::read(&path).map_err(|failure| match failure {
+            Failure::Usage(message) => message,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn paths_start_at_the_file() {
+        let file = read("dir = 'www'\nlisten = '[::1]:443'\naccess-log = '-'\ncc = 'bbr'").unwrap();
+        assert!(file.dir.unwrap().is_absolute());
+        assert_eq!(file.access_log.unwrap(), Path::new("-"));
+        assert_eq!(file.cc, Some(Congestion::Bbr));
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_by_name_and_line() {
+        let error = read("dir = 'www'\n\nlissen = '[::1]:443'\n").unwrap_err();
+        assert!(
+            error.contains("site.toml:3:") && error.contains("lissen"),
+            "{error}"
+        );
+        let error = read("dir = 5").unwrap_err();
+        assert!(error.contains("site.toml:1:"), "{error}");
+        assert!(!error.contains('\n'));
+    }
+}

@@ -1,0 +1,103 @@
+//! Failures: one line each, on standard error, that says what to do.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use marline_http::client::ClientError;
+
+/// Why a verb did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked wrongly: exit status 2.
+    Usage(String),
+    /// It could not: exit status 1.
+    Failed(String),
+    /// It could not, and has said why: exit status 1.
+    Told,
+}
+
+impl Failure {
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Usage(message) => {
+                tell(&message);
+                ExitCode::from(2)
+            }
+            Self::Failed(message) => {
+                tell(&message);
+                ExitCode::FAILURE
+            }
+            Self::Told => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// Says something about the work, on standard error.
+pub(crate) fn tell(message: &str) {
+    eprintln!("marline: {message}");
+}
+
+/// Help and version are answers; everything else is an error, in one line.
+pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        // Whoever closes the pipe has seen enough.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let mut words = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with("Usage:") || line.starts_with("For more information") {
+            break;
+        }
+        if !line.is_empty() {
+            words.push(line.trim_start_matches("error: ").replace("tip: ", "("));
+        }
+    }
+    let mut message = String::new();
+    for word in words {
+        if !message.is_empty() {
+            message.push(' ');
+        }
+        message.push_str(&word);
+        if word.starts_with('(') {
+            message.push(')');
+        }
+    }
+    Failure::Usage(format!(
+        "{message}; see `marline --help` and `marline VERB --help`"
+    ))
+    .report()
+}
+
+/// What a user of this command can do about it.
+pub(crate) fn advice(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Certificate { .. } => {
+            "give the certificate to trust with --cacert FILE, or for a test use --insecure"
+        }
+        ClientError::Resolve { .. } => "check the host's name and this machine's network",
+        ClientError::Connect { .. } | ClientError::ConnectTimeout { .. } => {
+            "check host and port, or try another version with --http"
+        }
+        ClientError::WrongProtocol { .. } => "try another version with --http",
+        ClientError::NoResponse { .. } => "try again, or another version with --http",
+        ClientError::Truncated { .. } => {
+            "get it again, with --resume to keep what arrived when it breaks"
+        }
+        ClientError::WrongRange(_) => "get it again without --resume",
+        ClientError::File { cause, .. } => match cause.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "free some space and get it again"
+            }
+            std::io::ErrorKind::NotFound => "make the directory first",
+            _ => "choose another place with -o",
+        },
+        ClientError::Trust { .. } => "give a PEM file with --cacert FILE",
+        _ => "see `marline get --help`",
+    }
+}

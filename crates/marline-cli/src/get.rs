@@ -1,0 +1,227 @@
+//! `marline get`.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use marline_http::client::{
+    Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Report,
+    Target, Trust, parse_url,
+};
+
+use crate::failure::{Failure, advice, tell};
+use crate::progress;
+use crate::serve::interrupted;
+use crate::transport::{TransportFlags, make_directory};
+
+/// Fetch objects over HTTP/3, 2 or 1.1
+///
+/// A file appears under its name when it is whole, never before. Exits with 0 only if every object
+/// arrived whole with a 2xx status. Redirects are reported, not followed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline get https://example.org/file -o file\n  \
+    marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
+    marline get https://localhost:4433/big --insecure --json > report.json\n  \
+    marline get https://example.org/image.iso -o image.iso --resume")]
+pub(crate) struct Arguments {
+    /// What to fetch
+    #[arg(required = true, value_name = "URL")]
+    urls: Vec<String>,
+
+    /// Write to FILE, or into DIR under the last name of each URL; without, a single object goes to
+    /// standard output
+    #[arg(short, long, value_name = "FILE|DIR")]
+    output: Option<PathBuf>,
+
+    /// Trust the certificates in FILE (PEM) and no others
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    cacert: Option<PathBuf>,
+
+    /// Trust every certificate; for tests
+    #[arg(long)]
+    insecure: bool,
+
+    /// The version of HTTP; 1.1c is without encryption
+    #[arg(long = "http", value_name = "VERSION", value_enum, default_value = "3")]
+    version: Version,
+
+    /// Open up to N connections to a server
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    connections: u16,
+
+    #[command(flatten)]
+    transport: TransportFlags,
+
+    /// Send this header field; may be given several times
+    #[arg(long, value_name = "K: V", value_parser = header)]
+    header: Vec<(HeaderName, HeaderValue)>,
+
+    /// Keep what arrived of a file that breaks, and continue there
+    #[arg(long)]
+    resume: bool,
+
+    /// Print a report of objects and connections instead of the content
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Version {
+    #[value(name = "1.1")]
+    Http11,
+    #[value(name = "1.1c")]
+    Http11Cleartext,
+    #[value(name = "2")]
+    Http2,
+    #[value(name = "3")]
+    Http3,
+}
+
+impl From<Version> for HttpVersion {
+    fn from(version: Version) -> Self {
+        match version {
+            Version::Http11 => Self::Http11,
+            Version::Http11Cleartext => Self::Http11Cleartext,
+            Version::Http2 => Self::Http2,
+            Version::Http3 => Self::Http3,
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let targets = targets(&arguments)?;
+    let client = Client::new(config(&arguments)?).map_err(|error| explain(&error))?;
+    let client = Arc::new(client);
+    let options = FetchOptions {
+        connections: arguments.connections.into(),
+        resume: arguments.resume,
+    };
+    let progress = Arc::new(Progress::default());
+    let report = tokio::select! {
+        report = client.fetch(targets, options, &progress) => report,
+        () = progress::show(Arc::clone(&progress), arguments.urls.len()) => return Err(Failure::Told),
+        () = interrupted() => {
+            let kept = if arguments.resume { "kept for --resume" } else { "removed" };
+            return Err(Failure::Failed(format!("interrupted; partial files are {kept}")));
+        }
+    };
+    if let Some(client) = Arc::into_inner(client) {
+        client.close().await;
+    }
+    for object in report.objects.iter() {
+        if let Some(error) = &object.error {
+            let advice = object.failure.as_deref().map(advice);
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+            tell(&format!("{}: {error}{advice}", object.url));
+        }
+    }
+    if arguments.json {
+        print_json(&report)?;
+    }
+    match report.is_complete() {
+        true => Ok(()),
+        false => Err(Failure::Told),
+    }
+}
+
+fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
+    let trust = match (&arguments.cacert, arguments.insecure) {
+        (Some(file), _) => Trust::File(file.clone()),
+        (None, true) => Trust::Anybody,
+        (None, false) => Trust::System,
+    };
+    let mut config = ClientConfig {
+        version: arguments.version.into(),
+        trust,
+        headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
+        qlog: arguments.transport.qlog_directory()?,
+        ..ClientConfig::default()
+    };
+    config.quic.transport = arguments.transport.config();
+    Ok(config)
+}
+
+/// Where each URL goes.
+fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
+    for url in &arguments.urls {
+        parse_url(url, arguments.version.into())
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    let several = arguments.urls.len() > 1;
+    let destination: Box<dyn Fn(&str) -> Destination> = match &arguments.output {
+        None if arguments.json => Box::new(|_| Destination::Nowhere),
+        None if several => {
+            let message = "several URLs need a directory to go to; give it with -o DIR";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        None => Box::new(|_| Destination::StandardOutput),
+        Some(path) if several || is_directory(path) => {
+            make_directory(path)?;
+            let path = path.clone();
+            Box::new(move |url| Destination::File(path.join(file_name(url))))
+        }
+        Some(path) => {
+            let path = path.clone();
+            Box::new(move |_| Destination::File(path.clone()))
+        }
+    };
+    let mut names = HashSet::new();
+    let mut targets = Vec::new();
+    for url in &arguments.urls {
+        let destination = destination(url);
+        if let Destination::File(path) = &destination
+            && !names.insert(path.clone())
+        {
+            let path = path.display();
+            let message = format!("two URLs would be written to {path}; get them one by one");
+            return Err(Failure::Usage(message));
+        }
+        targets.push(Target {
+            url: url.clone(),
+            destination,
+        });
+    }
+    Ok(targets)
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// The last name in a URL's path, which can be nothing but a file's name.
+fn file_name(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    let last = match path.split_once('/') {
+        Some((_, path)) => path.rsplit('/').next().unwrap_or_default(),
+        None => "",
+    };
+    // Hidden names would collide with partial files.
+    let name = last.trim_start_matches('.');
+    if name.is_empty() {
+        "index.html".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("write it as 'Name: value'")?;
+    let name = name.trim().parse().map_err(|_| "the name is not valid")?;
+    let value = HeaderValue::from_str(value.trim()).map_err(|_| "the value is not valid")?;
+    Ok((name, value))
+}
+
+fn print_json(report: &Report) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(report)
+        .map_err(|error| Failure::Failed(format!("cannot write the report: {error}")))?;
+    println!("{text}");
+    Ok(())
+}
+
+fn explain(error: &ClientError) -> Failure {
+    Failure::Failed(format!("{error}; {}", advice(error)))
+}

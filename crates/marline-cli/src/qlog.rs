@@ -1,0 +1,56 @@
+//! `marline qlog`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use marline_report::Summary;
+
+use crate::failure::Failure;
+
+/// Read the logs of QUIC connections
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Summary(SummaryArguments),
+}
+
+/// Sum up a qlog file
+///
+/// Time in each congestion state, losses and spurious losses, round-trip times, windows and
+/// throughput, of each connection and path in the file. Reads the logs of other QUIC programs, too.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline get --qlog logs https://example.org/file -o file\n  \
+    marline qlog summary logs/*_client.sqlog\n  \
+    marline qlog summary --json trace.qlog")]
+struct SummaryArguments {
+    /// qlog files, of one JSON document or of JSON text sequences
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print a JSON array with one object a file
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Action::Summary(arguments) = &arguments.action;
+    let summaries = arguments.files.iter().map(Summary::read);
+    let summaries = summaries
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Failure::Failed(format!("{error}; give a qlog file")))?;
+    if arguments.json {
+        let summaries: Vec<_> = summaries.iter().map(Summary::to_json).collect();
+        println!("{}", serde_json::Value::from(summaries));
+    } else {
+        for summary in summaries {
+            print!("{summary}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! `marline serve`.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
+use tokio::signal;
+
+use crate::config_file::ConfigFile;
+use crate::failure::{Failure, tell};
+use crate::transport::TransportFlags;
+
+/// Serve the files of a directory over HTTP/3, 2 and 1.1
+///
+/// All versions are served on one port number, UDP and TCP; those on TCP tell clients of HTTP/3
+/// (Alt-Svc). Ranges, conditional requests and files compressed beforehand (.br, .zst, .gz beside the
+/// file) are supported. Nothing outside the directory is served.
+///
+/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests under
+/// way have 10 seconds to finish.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline serve public\n  \
+    marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
+    marline serve --config site.toml\n\n\
+    A configuration file has the names of the flags as keys:\n  \
+    dir = 'public'\n  \
+    listen = '0.0.0.0:443'\n  \
+    follow-links = false")]
+pub(crate) struct Arguments {
+    /// The directory whose files to serve
+    #[arg(value_name = "DIR", required_unless_present = "config")]
+    dir: Option<PathBuf>,
+
+    /// Where to listen, TCP and UDP alike; port 0 finds a free one [default: 127.0.0.1:4433]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+
+    /// The certificate chain in PEM; without, a self-signed certificate is made and its public key's
+    /// SHA-256 printed
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+
+    /// Read settings from a TOML file; flags count more
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    transport: TransportFlags,
+
+    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<SocketAddr>,
+
+    /// Append a JSON object for each request to FILE, or print it with `-`
+    #[arg(long, value_name = "FILE|-")]
+    access_log: Option<PathBuf>,
+
+    /// Let symbolic links lead out of the directory
+    #[arg(long)]
+    follow_links: bool,
+
+    /// Answer HTTP/1.1 without encryption, too, on the same TCP port; for measurements
+    #[arg(long)]
+    cleartext: bool,
+}
+
+pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.config {
+        let file = ConfigFile::read(path)?;
+        arguments.fill_from(file);
+    }
+    let server = Server::bind(config(&arguments)?)
+        .await
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let handle = server.handle();
+    if let Some(address) = server.metrics_addr() {
+        eprintln!("metrics on http://{address}/metrics");
+    }
+    eprintln!("listening on https://{}", server.local_addr());
+    tokio::spawn(async move {
+        interrupted().await;
+        handle.shut_down();
+    });
+    server.run().await;
+    Ok(())
+}
+
+impl Arguments {
+    fn fill_from(&mut self, file: ConfigFile) {
+        self.dir = self.dir.take().or(file.dir);
+        self.listen = self.listen.or(file.listen);
+        self.cert = self.cert.take().or(file.cert);
+        self.key = self.key.take().or(file.key);
+        self.transport.profile = self.transport.profile.or(file.profile);
+        self.transport.cc = self.transport.cc.or(file.cc);
+        self.transport.qlog = self.transport.qlog.take().or(file.qlog);
+        self.metrics = self.metrics.or(file.metrics);
+        self.access_log = self.access_log.take().or(file.access_log);
+        self.follow_links |= file.follow_links.unwrap_or(false);
+        self.cleartext |= file.cleartext.unwrap_or(false);
+    }
+}
+
+fn config(arguments: &Arguments) -> Result<ServerConfig, Failure> {
+    let Some(dir) = &arguments.dir else {
+        let message = "no directory to serve; name it, or set `dir` in the configuration file";
+        return Err(Failure::Usage(message.to_owned()));
+    };
+    let site = directory(dir, arguments.follow_links).map_err(|error| {
+        let dir = dir.display();
+        Failure::Failed(format!(
+            "cannot serve {dir}: {error}; give a directory that can be read"
+        ))
+    })?;
+    let listen = arguments
+        .listen
+        .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
+    let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
+    config.quic.transport = arguments.transport.config();
+    config.qlog = arguments.transport.qlog_directory()?;
+    config.protocols.cleartext = arguments.cleartext;
+    config.metrics = arguments.metrics;
+    config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
+    Ok(config)
+}
+
+fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure> {
+    let identity = match (&arguments.cert, &arguments.key) {
+        (Some(cert), Some(key)) => Identity::from_pem_files(cert, key),
+        (None, None) => {
+            let mut names = vec![
+                "localhost".to_owned(),
+                "127.0.0.1".to_owned(),
+                "::1".to_owned(),
+            ];
+            if !address.is_unspecified() && !address.is_loopback() {
+                names.push(address.to_string());
+            }
+            Identity::self_signed(names)
+        }
+        (Some(_), None) => {
+            let message = "--cert needs its private key; give it with --key FILE";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        (None, Some(_)) => {
+            let message = "--key needs its certificate; give it with --cert FILE";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    };
+    let identity = identity.map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(pin) = identity.pin() {
+        tell(&format!(
+            "self-signed certificate; for Chromium: --ignore-certificate-errors-spki-list={pin}"
+        ));
+    }
+    Ok(identity)
+}
+
+fn open_log(path: &Path) -> Result<AccessLog, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(AccessLog::new(io::stdout()));
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map(AccessLog::new).map_err(|error| {
+        let path = path.display();
+        Failure::Failed(format!(
+            "cannot write the access log {path}: {error}; choose another"
+        ))
+    })
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+pub(crate) async fn interrupted() {
+    let ctrl_c = signal::ctrl_c();
+    #[cfg(unix)]
+    if let Ok(mut terminate) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = ctrl_c => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    let _ = ctrl_c.await;
+}

@@ -1,0 +1,40 @@
+//! One qlog file a connection.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marline::observe::qlog::{Header, VantagePoint};
+use marline::observe::{Observer, QlogWriter};
+use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime};
+
+/// Logs into `directory`: `ID_server.sqlog` or `ID_client.sqlog`, where ID is the original destination
+/// connection ID in hexadecimal. A file that cannot be made leaves its connection without a log.
+pub(super) fn observer(directory: PathBuf) -> MakeObserver {
+    Arc::new(move |connection| {
+        let writer = begin(&directory, connection)?;
+        Some(Box::new(writer) as Box<dyn Observer>)
+    })
+}
+
+fn begin(directory: &Path, connection: &ConnectionInfo) -> Option<QlogWriter<File>> {
+    let side = match connection.side {
+        Side::Client => "client",
+        Side::Server => "server",
+    };
+    let id = connection.original_destination;
+    let file = File::create(directory.join(format!("{id}_{side}.sqlog"))).ok()?;
+    let runtime = TokioRuntime::current().ok()?;
+    let since_epoch = runtime.now().saturating_since(Instant::EPOCH);
+    let header = Header {
+        title: &format!("{side} and {}", connection.remote),
+        vantage_point: VantagePoint {
+            name: "marline",
+            side: connection.side,
+        },
+        original_destination_connection_id: id,
+        reference: Instant::EPOCH,
+        wall_clock: runtime.unix_time().checked_sub(since_epoch),
+    };
+    Some(QlogWriter::new(file, &header))
+}
