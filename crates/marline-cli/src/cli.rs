@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{completions, get, man, qlog, serve};
+use crate::{completions, demo, get, man, qlog, serve};
 
 /// Web content over links that lose, jitter and change.
 ///
@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Serve(serve::Arguments),
     Get(get::Arguments),
+    Demo(demo::Arguments),
     Qlog(qlog::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),

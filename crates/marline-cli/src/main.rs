@@ -3,6 +3,7 @@
 mod cli;
 mod completions;
 mod config_file;
+mod demo;
 mod failure;
 mod get;
 mod man;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
+        Verb::Demo(arguments) => in_runtime(demo::run(arguments)),
         Verb::Qlog(arguments) => qlog::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments),
         Verb::Man(arguments) => man::run(&arguments),
