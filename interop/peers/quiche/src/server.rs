@@ -38,7 +38,9 @@ struct Server<'a> {
     config: Config,
     local: SocketAddr,
     sockets: [UdpSocket; 1],
-    clients: Vec<Client>,
+    clients: HashMap<usize, Client>,
+    /// Key of the next client.
+    next: usize,
     by_id: HashMap<ConnectionId<'static>, usize>,
     /// Retry tokens given out, with the client's address and its first destination ID.
     retries: HashMap<Vec<u8>, (SocketAddr, ConnectionId<'static>)>,
@@ -59,25 +61,27 @@ pub(crate) fn run(args: &ServerArgs) -> Outcome {
         config,
         local,
         sockets: [socket],
-        clients: Vec::new(),
+        clients: HashMap::new(),
+        next: 0,
         by_id: HashMap::new(),
         retries: HashMap::new(),
     };
     let mut events = Events::with_capacity(16);
     loop {
-        let timeouts = server.clients.iter().filter_map(|c| c.quic.timeout());
+        let timeouts = server.clients.values().filter_map(|c| c.quic.timeout());
         let nap = timeouts.min().map_or(NAP, |timeout| timeout.min(NAP));
         poll.poll(&mut events, Some(nap))?;
         server.receive()?;
-        for client in &mut server.clients {
+        for client in server.clients.values_mut() {
             client.turn(&args.www)?;
         }
         server.issue_ids();
-        for client in &mut server.clients {
+        for client in server.clients.values_mut() {
             if let Err(error) = config::send_all(&mut client.quic, &server.sockets) {
                 eprintln!("send: {error}");
             }
         }
+        server.forget_closed();
     }
 }
 
@@ -94,23 +98,34 @@ impl Server<'_> {
             let Ok(header) = Header::from_slice(datagram, ID_LENGTH) else {
                 continue;
             };
-            let client = match self.by_id.get(&header.dcid) {
-                Some(&client) => client,
-                None => match self.accept(&header, from)? {
-                    Some(client) => client,
-                    None => continue,
-                },
+            let info = quiche::RecvInfo {
+                from,
+                to: self.local,
             };
-            let to = self.local;
             // What cannot be read is dropped: it may have been changed on the way.
-            let _ = self.clients[client]
-                .quic
-                .recv(datagram, quiche::RecvInfo { from, to });
+            match self.by_id.get(&header.dcid).copied() {
+                Some(client) => {
+                    if let Some(client) = self.clients.get_mut(&client) {
+                        let _ = client.quic.recv(datagram, info);
+                    }
+                }
+                None => {
+                    if let Some((id, mut quic)) = self.accept(&header, from)?
+                        && quic.recv(datagram, info).is_ok()
+                    {
+                        self.insert([header.dcid.into_owned(), id], quic);
+                    }
+                }
+            }
         }
     }
 
     /// Answers a datagram of no known connection, and opens one if it may.
-    fn accept(&mut self, header: &Header<'_>, from: SocketAddr) -> anyhow::Result<Option<usize>> {
+    fn accept(
+        &mut self,
+        header: &Header<'_>,
+        from: SocketAddr,
+    ) -> anyhow::Result<Option<(ConnectionId<'static>, quiche::Connection)>> {
         let mut answer = [0; config::MAX_DATAGRAM];
         let long = !matches!(header.ty, Type::Short | Type::VersionNegotiation);
         if long && !quiche::version_is_supported(header.version) {
@@ -143,15 +158,20 @@ impl Server<'_> {
             None => config::random_id(),
         };
         let quic = quiche::accept(&id, retried.as_ref(), self.local, from, &mut self.config)?;
-        let index = self.clients.len();
-        self.by_id.insert(header.dcid.clone().into_owned(), index);
-        self.by_id.insert(id, index);
-        self.clients.push(Client {
+        Ok(Some((id, quic)))
+    }
+
+    /// Takes in a connection that goes by `ids`.
+    fn insert(&mut self, ids: [ConnectionId<'static>; 2], quic: quiche::Connection) {
+        let index = self.next;
+        self.next += 1;
+        self.by_id.extend(ids.map(|id| (id, index)));
+        let client = Client {
             quic,
             http: None,
             responses: HashMap::new(),
-        });
-        Ok(Some(index))
+        };
+        self.clients.insert(index, client);
     }
 
     /// Sends a stateless answer; a full socket loses it, as a network may.
@@ -159,12 +179,21 @@ impl Server<'_> {
         let _ = self.sockets[0].send_to(datagram, to);
     }
 
+    fn forget_closed(&mut self) {
+        let before = self.clients.len();
+        self.clients.retain(|_, client| !client.quic.is_closed());
+        if self.clients.len() < before {
+            self.by_id
+                .retain(|_, client| self.clients.contains_key(client));
+        }
+    }
+
     /// Gives clients spare connection IDs, without which they cannot migrate.
     fn issue_ids(&mut self) {
-        for (index, client) in self.clients.iter_mut().enumerate() {
+        for (index, client) in &mut self.clients {
             if client.quic.is_established() && !client.quic.is_closed() {
                 for id in config::issue_ids(&mut client.quic) {
-                    self.by_id.insert(id, index);
+                    self.by_id.insert(id, *index);
                 }
             }
             while let Some(id) = client.quic.retired_scid_next() {
