@@ -278,8 +278,10 @@ fn free_address(ipv6: bool) -> anyhow::Result<SocketAddr> {
     } else {
         Ipv4Addr::LOCALHOST.into()
     };
+    // Runners side by side start at different ports.
+    let start = (std::process::id().wrapping_mul(509) % u32::from(COUNT)) as u16;
     for _ in 0..COUNT {
-        let port = FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+        let port = FIRST + (NEXT.fetch_add(1, Ordering::Relaxed) % COUNT + start) % COUNT;
         let address = SocketAddr::new(ip, port);
         if UdpSocket::bind(address).is_ok() {
             return Ok(address);
