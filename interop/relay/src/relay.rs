@@ -329,3 +329,6 @@ impl Relay {
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).map_or(FOREVER, |time| time.min(FOREVER))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,3 @@
-//! A relay between two sockets of this process.
-
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -7,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use interop_relay::{Config, Rebind, Relay, Report};
+use crate::{Config, Rebind, Relay, Report};
 
 /// Sends `count` numbered datagrams from `client` through a relay to an echo; returns what came back, the addresses
 /// the echo saw and the report.
