@@ -86,7 +86,7 @@ fn drops_what_is_listed() {
 fn delays_both_ways() {
     let start = Instant::now();
     let (arrived, _, _) = run("127.0.0.1", 1, Duration::ZERO, |config| {
-        config.delay_ms = 60
+        config.delay_ms = 60;
     });
     assert_eq!(arrived, [0]);
     // The last reads wait 300 ms for nothing, after 120 ms on the way.
