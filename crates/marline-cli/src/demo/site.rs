@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest;
 use marline_http::client::Report;
 
+/// Sizes of the objects made up, in bytes; the largest is the caller's.
+const SIZES: [u64; 5] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20];
+
 /// One object: what was served, and what became of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Object {
@@ -52,14 +55,13 @@ impl Site {
             }
             fs::copy(dir.join(&document), target)?;
         }
-        let mut size = 1 << 10;
-        let mut seed = 1;
-        while size < largest {
+        let sizes = SIZES
+            .into_iter()
+            .filter(|&size| size < largest)
+            .chain([largest]);
+        for (seed, size) in (1..).zip(sizes) {
             fs::write(root.join(name_of(size)), noise(size as usize, seed))?;
-            size *= 10;
-            seed += 1;
         }
-        fs::write(root.join(name_of(largest)), noise(largest as usize, seed))?;
         let mut site = Self {
             root,
             objects: Vec::new(),
@@ -136,9 +138,9 @@ fn documents(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn name_of(size: u64) -> String {
-    match size {
-        0..1_000_000 => format!("{}KB.bin", size >> 10),
-        _ => format!("{}MB.bin", size as f64 / f64::from(1 << 20)).replace(".0MB", "MB"),
+    match size >> 20 {
+        0 => format!("{}KB.bin", size >> 10),
+        megabytes => format!("{megabytes}MB.bin"),
     }
 }
 
