@@ -52,6 +52,20 @@
 //! Dropping the last handle closes what it names: the last [`Connection`] and stream of a connection
 //! close it with code 0, the last [`Endpoint`] closes all of its connections.
 
+#[cfg(doctest)]
+mod pages {
+    //! The code of the documentation's pages.
+
+    #[doc = include_str!("../../../docs/embedding.md")]
+    struct Embedding;
+
+    #[doc = include_str!("../../../docs/policies.md")]
+    struct Policies;
+
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}
+
 mod connection;
 mod endpoint;
 mod error;
