@@ -1,0 +1,399 @@
+//! What the command says and with which status it exits.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::{TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+fn marline(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    marline(arguments).output().unwrap()
+}
+
+/// Runs and expects this status and one line that contains `words`.
+#[track_caller]
+fn fails(arguments: &[&str], status: i32, words: &[&str]) {
+    let output = run(arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{said}");
+    assert_eq!(said.lines().count(), 1, "one line: {said}");
+    assert!(said.starts_with("marline: "), "{said}");
+    for word in words {
+        assert!(said.contains(word), "`{word}` in {said}");
+    }
+}
+
+/// A `marline serve` on a free port.
+struct Server {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    address: String,
+    pin: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = marline(&["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (mut pin, mut line) = (String::new(), String::new());
+        loop {
+            line.clear();
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended");
+            if let Some((_, found)) = line.trim().split_once("spki-list=") {
+                pin = found.to_owned();
+            }
+            if let Some(address) = line.trim().strip_prefix("listening on https://") {
+                let address = address.to_owned();
+                return Self {
+                    child,
+                    stderr,
+                    address,
+                    pin,
+                };
+            }
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://{}/{path}", self.address)
+    }
+
+    fn terminate(mut self) -> (i32, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+        let status = self.child.wait().unwrap();
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (status.code().unwrap_or(-1), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn site() -> TempDir {
+    let root = TempDir::new().unwrap();
+    fs::write(root.path().join("a.txt"), "first").unwrap();
+    fs::write(root.path().join("b.txt"), "second").unwrap();
+    root
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn serves_and_gets_over_every_version() {
+    let root = site();
+    let out = TempDir::new().unwrap();
+    let log = out.path().join("access.log");
+    let qlog = out.path().join("qlog");
+    let arguments = [
+        text(root.path()),
+        "--cleartext",
+        "--access-log",
+        text(&log),
+        "--qlog",
+        text(&qlog),
+    ];
+    let server = Server::start(&arguments);
+    assert_eq!(server.pin.len(), 44, "SHA-256 in base64: {}", server.pin);
+    for version in ["3", "2", "1.1"] {
+        let url = server.url("a.txt");
+        let output = run(&["get", &url, "--insecure", "--http", version]);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(output.stdout, b"first", "HTTP/{version}");
+    }
+    let clear = server.url("a.txt").replace("https", "http");
+    let output = run(&["get", &clear, "--http", "1.1c"]);
+    assert_eq!(output.stdout, b"first");
+
+    let directory = out.path().join("files");
+    let (a, b) = (server.url("a.txt"), server.url("b.txt"));
+    let output = run(&[
+        "get",
+        &a,
+        &b,
+        "--insecure",
+        "-o",
+        text(&directory),
+        "--connections",
+        "2",
+        "--json",
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read(directory.join("b.txt")).unwrap(), b"second");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["objects"][0]["bytes"], 5);
+    assert_eq!(report["objects"][1]["http_version"], "3");
+    assert_eq!(report["objects"][0]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(report["connections"].as_array().unwrap().len(), 2);
+    for key in [
+        "id",
+        "http_version",
+        "handshake_s",
+        "bytes_received",
+        "packets_lost_observed",
+    ] {
+        assert!(report["connections"][0].get(key).is_some(), "{key}");
+    }
+    assert!(report["connections"][0]["paths"][0]["rtt_s"].is_f64());
+    assert!(report["page_load_s"].is_f64());
+
+    let (status, rest) = server.terminate();
+    assert_eq!((status, rest.as_str()), (0, ""), "stops cleanly on SIGTERM");
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 6);
+
+    let logs: Vec<_> = fs::read_dir(&qlog)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert_eq!(logs.len(), 3, "one a QUIC connection: {logs:?}");
+    let summary = run(&["qlog", "summary", "--json", text(&logs[0])]);
+    assert!(summary.status.success(), "{summary:?}");
+    serde_json::from_slice::<serde_json::Value>(&summary.stdout).unwrap();
+}
+
+#[test]
+fn failures_of_get_are_one_line() {
+    let root = site();
+    let out = TempDir::new().unwrap();
+    let server = Server::start(&[text(root.path())]);
+    let (url, missing) = (server.url("a.txt"), server.url("missing"));
+    for version in ["3", "2"] {
+        fails(
+            &["get", &url, "--http", version],
+            1,
+            &["certificate", "--insecure"],
+        );
+        fails(
+            &["get", &missing, "--insecure", "--http", version],
+            1,
+            &["404"],
+        );
+    }
+    let target = out.path().join("no/such/directory/file");
+    fails(
+        &["get", &url, "--insecure", "-o", text(&target)],
+        1,
+        &["cannot write", "directory"],
+    );
+    fails(
+        &["get", &url, "--insecure", "-o", "/dev/full/x"],
+        1,
+        &["cannot write"],
+    );
+    fails(
+        &["get", &url, "--cacert", text(&target)],
+        1,
+        &["trusted certificates", "PEM"],
+    );
+    fails(
+        &["get", "https://host.invalid/", "--http", "2"],
+        1,
+        &["host.invalid", "check"],
+    );
+    assert_eq!(
+        fs::read_dir(out.path()).unwrap().count(),
+        0,
+        "nothing is left behind"
+    );
+
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let url = format!("https://{closed}/");
+    fails(
+        &["get", &url, "--insecure", "--http", "1.1"],
+        1,
+        &["cannot reach", "--http"],
+    );
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    fails(&["get", &url, "--insecure"], 1, &["--http"]);
+}
+
+#[test]
+fn wrong_use_is_one_line_and_status_2() {
+    for (arguments, words) in [
+        (
+            &["get", "https://h/", "--frobnicate"][..],
+            &["--frobnicate"][..],
+        ),
+        (&["get"], &["URL"]),
+        (&["get", "example.org"], &["https://example.org/file"]),
+        (&["get", "ftp://example.org/"], &["http"]),
+        (&["get", "http://example.org/"], &["https://"]),
+        (&["get", "https://h/", "--http", "4"], &["4"]),
+        (
+            &["get", "https://h/", "--connections", "0"],
+            &["connections"],
+        ),
+        (
+            &["get", "https://h/", "--header", "nonsense"],
+            &["Name: value"],
+        ),
+        (&["get", "https://h/a", "https://h/b"], &["-o DIR"]),
+        (
+            &["get", "https://h/x", "https://g/x", "-o", "/tmp/"],
+            &["two URLs"],
+        ),
+        (&["serve"], &["DIR"]),
+        (&["serve", ".", "--listen", "nowhere"], &["nowhere"]),
+        (&["serve", ".", "--cert", "x"], &["--key"]),
+        (&["serve", "--config", "/no/such/file"], &["cannot read"]),
+        (&["frobnicate"], &["frobnicate"]),
+        (&["man", "frobnicate"], &["frobnicate"]),
+        (&["completions", "tcsh"], &["tcsh"]),
+    ] {
+        fails(arguments, 2, words);
+    }
+    assert_eq!(run(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn failures_of_serve_are_one_line() {
+    let root = site();
+    let directory = text(root.path());
+    let file = root.path().join("a.txt");
+    fails(
+        &["serve", "/no/such/directory"],
+        1,
+        &["cannot serve", "directory"],
+    );
+    fails(&["serve", text(&file)], 1, &["cannot serve"]);
+    let pem = [
+        "serve",
+        directory,
+        "--cert",
+        text(&file),
+        "--key",
+        text(&file),
+    ];
+    fails(&pem, 1, &["PEM"]);
+
+    let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (cert, key) = (root.path().join("cert.pem"), root.path().join("key.pem"));
+    fs::write(&cert, identity.cert.pem()).unwrap();
+    fs::write(&key, identity.signing_key.serialize_pem()).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let with_identity = [
+        "serve",
+        directory,
+        "--cert",
+        text(&cert),
+        "--key",
+        text(&key),
+    ];
+    let listen = [&with_identity[..], &["--listen", &address]].concat();
+    fails(&listen, 1, &["cannot listen", "another"]);
+
+    // The certificate is good for those who trust it.
+    let server = Server::start(&with_identity[1..]);
+    let url = server.url("a.txt").replace("127.0.0.1", "localhost");
+    for version in ["3", "2"] {
+        let output = run(&["get", &url, "--cacert", text(&cert), "--http", version]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    fails(
+        &["get", &server.url("a.txt"), "--cacert", text(&cert)],
+        1,
+        &["certificate"],
+    );
+
+    let config = root.path().join("site.toml");
+    fs::write(&config, "dir = '.'\nlissen = ''\n").unwrap();
+    fails(
+        &["serve", "--config", text(&config)],
+        2,
+        &["site.toml:2:", "lissen"],
+    );
+    fs::write(&config, "dir = '.'\nlisten = '127.0.0.1:0'\n").unwrap();
+    let server = Server::start(&["--config", text(&config)]);
+    assert!(
+        run(&["get", &server.url("b.txt"), "--insecure"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let root = site();
+    let out = TempDir::new().unwrap();
+    let big = fs::File::create(root.path().join("big")).unwrap();
+    big.set_len(20 << 30).unwrap();
+    let server = Server::start(&[text(root.path())]);
+    let target = out.path().join("big");
+    let mut child = marline(&["get", &server.url("big"), "--insecure", "-o", text(&target)])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let part = out.path().join(".big.part");
+    while !fs::metadata(&part).is_ok_and(|part| part.len() > 1 << 20) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(child.try_wait().unwrap().is_none());
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("interrupted")
+    );
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn explains_itself() {
+    let help = run(&["--help"]);
+    assert!(help.status.success());
+    for verb in ["serve", "get", "qlog", "completions", "man"] {
+        assert!(String::from_utf8_lossy(&help.stdout).contains(verb));
+        let help = run(&[verb, "--help"]);
+        assert!(help.status.success());
+        let page = run(&["man", verb]);
+        assert!(
+            page.status.success() && page.stdout.starts_with(b".ie"),
+            "{page:?}"
+        );
+    }
+    let get = String::from_utf8(run(&["get", "--help"]).stdout).unwrap();
+    assert!(get.contains("Examples:") && get.contains("--resume"));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]);
+        assert!(
+            String::from_utf8(script.stdout)
+                .unwrap()
+                .contains("access-log"),
+            "{shell}"
+        );
+    }
+}
