@@ -47,6 +47,12 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    if matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        return Failure::Usage("what to do is missing; see `marline --help`".to_owned()).report();
+    }
     let text = error.to_string();
     let mut words = Vec::new();
     for line in text.lines() {

@@ -109,7 +109,11 @@ impl Connection {
                 let response = sender.send_request(request.map(|()| Body::empty()));
                 response.await.map_err(no_response)?.map(Content::Hyper)
             }
-            Sender::Http3 { requests, .. } => {
+            Sender::Http3 { requests, quic } => {
+                // Early data can be replayed by an attacker (RFC 8470 section 2).
+                if !method.is_safe() {
+                    quic.connected().await.map_err(no_response)?;
+                }
                 *request.version_mut() = Version::HTTP_3;
                 let mut stream = requests
                     .clone()
@@ -167,10 +171,11 @@ impl Connection {
                 })
                 .collect(),
         };
+        let handshake = stats.as_ref().and_then(|stats| stats.handshake);
         ConnectionReport {
             id: self.id,
             http_version: self.version.label(),
-            handshake_s: self.handshake.as_secs_f64(),
+            handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),
             paths,

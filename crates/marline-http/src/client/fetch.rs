@@ -109,7 +109,7 @@ impl Client {
                     origins
                         .entry(origin)
                         .or_default()
-                        .push_back(Job { index, target, uri })
+                        .push_back(Job { index, target, uri });
                 }
                 Err(error) => objects[index].fail(error),
             }

@@ -117,6 +117,14 @@ impl Client {
         }
     }
 
+    /// How its QUIC connections are configured, their remembered sessions included; `None` over TCP.
+    pub fn quic_config(&self) -> Option<marline::ClientConfig> {
+        match &self.transport {
+            Transport::Quic(quic) => Some(quic.config()),
+            Transport::Tcp(_) => None,
+        }
+    }
+
     /// Closes all connections and waits shortly until the servers know.
     pub async fn close(self) {
         if let Transport::Quic(quic) = &self.transport {

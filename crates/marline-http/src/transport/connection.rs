@@ -49,7 +49,7 @@ impl quic::OpenStreams<Bytes> for Connection {
 
 impl quic::Connection<Bytes> for Connection {
     type RecvStream = RecvStream;
-    type OpenStreams = Opener;
+    type OpenStreams = Self;
 
     fn poll_accept_recv(
         &mut self,
@@ -67,7 +67,7 @@ impl quic::Connection<Bytes> for Connection {
         Poll::Ready(Ok(BidiStream::accepted(send, recv)))
     }
 
-    fn opener(&self) -> Opener {
+    fn opener(&self) -> Self {
         self.clone()
     }
 }

@@ -1,5 +1,8 @@
 //! Servers and clients of each version of HTTP in one process.
 
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
+
 mod common;
 mod files;
+mod quic;
 mod transfers;

@@ -30,6 +30,11 @@ impl QuicClient {
         })
     }
 
+    /// How connections are configured.
+    pub(in crate::client) fn config(&self) -> marline::ClientConfig {
+        self.config.clone()
+    }
+
     /// The socket that reaches `remote`.
     pub(in crate::client) fn endpoint(
         &self,

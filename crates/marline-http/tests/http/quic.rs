@@ -1,0 +1,122 @@
+//! What QUIC can do beyond TCP, switched on and off.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use http::{Method, Request, StatusCode};
+use marline_http::client::{Client, ClientConfig, HttpVersion, Trust, parse_url};
+use marline_http::server::directory;
+use marline_http::transport;
+
+use crate::common::{TestServer, directory_of, pattern, read};
+
+fn client(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
+    let mut config = ClientConfig {
+        version: HttpVersion::Http3,
+        trust: Trust::Anybody,
+        ..ClientConfig::default()
+    };
+    change(&mut config);
+    Arc::new(Client::new(config).unwrap())
+}
+
+#[tokio::test]
+async fn retry_and_chacha20() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.quic.retry = marline::RetryPolicy::Always;
+        config.quic.chacha20_only = true;
+    })
+    .await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    let (_, content) = visitor.get("/file", &[("priority", "u=0, i")]).await;
+    assert_eq!(content, b"content");
+}
+
+#[tokio::test]
+async fn the_next_connection_needs_no_round_trip() {
+    let root = directory_of(&[("file", b"content")]);
+    for zero_rtt in [true, false] {
+        let site = directory(root.path(), false).unwrap();
+        let server = TestServer::with(site, |config| config.quic.zero_rtt = zero_rtt).await;
+        let client = client(|_| {});
+        let (origin, uri) =
+            parse_url(&server.url(HttpVersion::Http3, "/file"), HttpVersion::Http3).unwrap();
+        for attempt in 0..2 {
+            let connection = client.connect(&origin).await.unwrap();
+            let response = connection
+                .get(&origin, &uri, &Default::default())
+                .await
+                .unwrap();
+            assert_eq!(response.status(), StatusCode::OK);
+            assert_eq!(read(response.into_body()).await, b"content");
+            let quic = connection.quic().unwrap();
+            quic.confirmed().await.unwrap();
+            let resumed = attempt == 1;
+            assert_eq!(quic.is_resumed(), resumed);
+            assert_eq!(
+                quic.early_data_accepted(),
+                resumed && zero_rtt,
+                "{zero_rtt}"
+            );
+            // The session ticket follows the handshake.
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn early_requests_that_change_something_are_refused() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    let url = server.url(HttpVersion::Http3, "/file");
+    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let client = client(|_| {});
+    let first = client.connect(&origin).await.unwrap();
+    let response = first.get(&origin, &uri, &Default::default()).await.unwrap();
+    read(response.into_body()).await;
+    first.quic().unwrap().confirmed().await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+
+    // This client would wait with a POST; one that does not hears 425.
+    let (origin_name, address) = ("127.0.0.1", server.address);
+    let connecting = client
+        .endpoint(address)
+        .unwrap()
+        .connect_with(client.quic_config().unwrap(), address, origin_name)
+        .unwrap();
+    let quic = connecting.into_0rtt().expect("a session is remembered");
+    let (mut driver, mut requests) = h3::client::new(transport::Connection::new(quic))
+        .await
+        .unwrap();
+    let driver = tokio::spawn(async move { driver.wait_idle().await });
+    let request = Request::builder().method(Method::POST).uri(uri).body(());
+    let mut stream = requests.send_request(request.unwrap()).await.unwrap();
+    stream.finish().await.unwrap();
+    let response = stream.recv_response().await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_EARLY);
+    driver.abort();
+}
+
+#[tokio::test]
+async fn keys_and_sockets_change_under_way() {
+    let content = pattern(4 << 20);
+    let root = directory_of(&[("file", &content)]);
+    let server = TestServer::files(root.path()).await;
+    let client = client(|_| {});
+    let url = server.url(HttpVersion::Http3, "/file");
+    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let connection = client.connect(&origin).await.unwrap();
+    connection.quic().unwrap().confirmed().await.unwrap();
+    let response = connection
+        .get(&origin, &uri, &Default::default())
+        .await
+        .unwrap();
+    assert!(connection.quic().unwrap().update_keys());
+    let endpoint = client.endpoint(server.address).unwrap();
+    endpoint
+        .rebind(UdpSocket::bind("0.0.0.0:0").unwrap())
+        .unwrap();
+    assert!(read(response.into_body()).await == content);
+    assert!(connection.report().handshake_s > 0.0);
+}
