@@ -95,7 +95,7 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
         ClientError::Truncated { .. } => {
             "get it again, with --resume to keep what arrived when it breaks"
         }
-        ClientError::WrongRange(_) => "get it again without --resume",
+        ClientError::WrongRange(_) => "get it again without --resume and --split",
         ClientError::File { cause, .. } => match cause.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 "free some space and get it again"

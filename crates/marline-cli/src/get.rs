@@ -1,6 +1,7 @@
 //! `marline get`.
 
 use std::collections::HashSet;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ use crate::transport::{TransportFlags, make_directory};
     marline get https://example.org/file -o file\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
     marline get https://localhost:4433/big --insecure --json > report.json\n  \
-    marline get https://example.org/image.iso -o image.iso --resume")]
+    marline get https://example.org/image.iso -o image.iso --resume\n  \
+    marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000")]
 pub(crate) struct Arguments {
     /// What to fetch
     #[arg(required = true, value_name = "URL")]
@@ -51,6 +53,10 @@ pub(crate) struct Arguments {
     /// Open up to N connections to a server
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: u16,
+
+    /// Fetch a file larger than BYTES in ranges over all connections; needs --connections and -o
+    #[arg(long, value_name = "BYTES", requires = "output")]
+    split: Option<NonZeroU64>,
 
     #[command(flatten)]
     transport: TransportFlags,
@@ -98,6 +104,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let options = FetchOptions {
         connections: arguments.connections.into(),
         resume: arguments.resume,
+        split: arguments.split,
     };
     let progress = Arc::new(Progress::default());
     let report = tokio::select! {

@@ -1,18 +1,19 @@
 //! Many objects over several connections.
 
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
+use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use tokio::task::JoinSet;
 
 use super::lane::Lane;
 use super::save::{Sink, Validator};
-use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url};
+use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url, pieces};
 use crate::clock;
 
 /// One object to fetch.
@@ -42,6 +43,8 @@ pub struct FetchOptions {
     pub connections: usize,
     /// Keep what arrived of a file that breaks, and continue there next time.
     pub resume: bool,
+    /// Fetch files larger than this many bytes in ranges over all connections.
+    pub split: Option<NonZeroU64>,
 }
 
 impl Default for FetchOptions {
@@ -50,6 +53,7 @@ impl Default for FetchOptions {
         Self {
             connections: 1,
             resume: false,
+            split: None,
         }
     }
 }
@@ -65,18 +69,19 @@ pub struct Progress {
     pub finished: AtomicU64,
 }
 
-struct Job {
+pub(super) struct Job {
     index: usize,
     target: Target,
-    uri: Uri,
+    pub(super) uri: Uri,
 }
 
 /// What the workers of one origin share.
-struct Queue {
+pub(super) struct Queue {
     jobs: Mutex<VecDeque<Job>>,
-    client: Arc<Client>,
+    pub(super) client: Arc<Client>,
+    pub(super) lanes: Vec<Arc<Lane>>,
     options: FetchOptions,
-    progress: Arc<Progress>,
+    pub(super) progress: Arc<Progress>,
     start: Instant,
 }
 
@@ -98,6 +103,7 @@ impl Client {
             .map(|target| ObjectReport {
                 url: target.url.clone(),
                 http_version: version.label(),
+                error: Some("it was not fetched".to_owned()),
                 ..ObjectReport::default()
             })
             .collect();
@@ -118,23 +124,28 @@ impl Client {
         let mut lanes = Vec::new();
         let mut workers = JoinSet::new();
         for (origin, jobs) in origins {
-            let connections = options.connections.clamp(1, jobs.len());
+            let connections = match options.split {
+                Some(_) => options.connections.max(1),
+                None => options.connections.clamp(1, jobs.len()),
+            };
             let at_once = version
                 .requests_at_once()
                 .min(jobs.len().div_ceil(connections));
             let queue = Arc::new(Queue {
                 jobs: Mutex::new(jobs),
                 client: Arc::clone(self),
+                lanes: (0..connections)
+                    .map(|_| Arc::new(Lane::new(origin.clone())))
+                    .collect(),
                 options,
                 progress: Arc::clone(progress),
                 start,
             });
-            for _ in 0..connections {
-                let lane = Arc::new(Lane::new(origin.clone()));
+            for lane in &queue.lanes {
                 for _ in 0..at_once {
-                    workers.spawn(work(Arc::clone(&queue), Arc::clone(&lane)));
+                    workers.spawn(work(Arc::clone(&queue), Arc::clone(lane)));
                 }
-                lanes.push(lane);
+                lanes.push(Arc::clone(lane));
             }
         }
         while let Some(done) = workers.join_next().await {
@@ -182,7 +193,7 @@ async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> 
 
 impl Queue {
     async fn fetch_one(
-        &self,
+        self: &Arc<Self>,
         lane: &Lane,
         job: &Job,
         object: &mut ObjectReport,
@@ -193,21 +204,37 @@ impl Queue {
         if let Some((offset, validator)) = &resumed_from {
             ask_for_rest(&mut headers, *offset, validator);
         }
+        let first_piece = self.first_piece(&sink);
+        if let Some(last) = first_piece {
+            headers.insert(RANGE, range(0, Some(last)));
+        }
         let (connection, response) = lane.get(&self.client, &job.uri, &headers).await?;
         object.first_byte_s = Some(self.start.elapsed().as_secs_f64());
         object.connection = Some(connection.id);
         object.status = Some(response.status().as_u16());
 
         // The saved part is stale, or it is already all there is: only the whole settles it.
-        if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        let asked_for_part = resumed_from.is_some() || first_piece.is_some();
+        if asked_for_part && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
             let headers = &self.client.config().headers;
             let (_, response) = lane.get(&self.client, &job.uri, headers).await?;
             object.status = Some(response.status().as_u16());
             return self.receive(response, None, sink, object).await;
         }
+        if first_piece.is_some() && response.status() == StatusCode::PARTIAL_CONTENT {
+            pieces::receive(self, &job.uri, response, &mut sink).await?;
+            return finish(sink, object);
+        }
         let offset = resumed_from.map(|(offset, _)| offset);
         self.receive(response, offset, sink, object).await
+    }
+
+    /// The last byte of the piece that tells how large an object is, if it may be split.
+    fn first_piece(&self, sink: &Sink) -> Option<u64> {
+        let split = self.options.split?.get();
+        let ranged = self.client.config().headers.contains_key(RANGE);
+        (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(split - 1)
     }
 
     /// Copies the response into the sink.
@@ -239,39 +266,61 @@ impl Queue {
                 .received
                 .fetch_add(chunk.len() as u64, Relaxed);
         }
-        object.bytes = sink.len();
-        let (hash, file) = sink.finish()?;
-        object.sha256 = Some(hash);
-        object.file = file;
-        Ok(())
+        finish(sink, object)
     }
+}
+
+fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
+    object.bytes = sink.len();
+    let (hash, file) = sink.finish()?;
+    object.sha256 = Some(hash);
+    object.file = file;
+    Ok(())
+}
+
+/// `Range: bytes=FIRST-LAST` (RFC 9110 section 14.1.2).
+pub(super) fn range(first: u64, last: Option<u64>) -> HeaderValue {
+    let last = last.map_or_else(String::new, |last| last.to_string());
+    HeaderValue::try_from(format!("bytes={first}-{last}")).expect("digits are visible ASCII")
 }
 
 /// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
 fn ask_for_rest(headers: &mut HeaderMap, offset: u64, validator: &HeaderValue) {
-    if let Ok(range) = HeaderValue::try_from(format!("bytes={offset}-")) {
-        headers.insert(RANGE, range);
-        headers.insert(IF_RANGE, validator.clone());
+    headers.insert(RANGE, range(offset, None));
+    headers.insert(IF_RANGE, validator.clone());
+}
+
+/// The response has to continue at `offset`.
+fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
+    match ContentRange::of(headers) {
+        Some(range) if range.first == offset => Ok(()),
+        range => Err(ClientError::WrongRange(format!(
+            "{range:?}, not from {offset}"
+        ))),
     }
 }
 
-/// `Content-Range: bytes OFFSET-...` (RFC 9110 section 14.4).
-fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
-    let range = headers
-        .get(http::header::CONTENT_RANGE)
-        .and_then(|range| range.to_str().ok())
-        .unwrap_or_default();
-    let first = range
-        .strip_prefix("bytes ")
-        .and_then(|range| range.split_once('-'))
-        .and_then(|(first, _)| first.parse::<u64>().ok());
-    if first == Some(offset) {
-        Ok(())
-    } else {
-        Err(ClientError::WrongRange(format!(
-            "`{}` does not begin at {offset}",
-            range.escape_debug()
-        )))
+/// `Content-Range: bytes FIRST-LAST/SIZE` (RFC 9110 section 14.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ContentRange {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    pub(super) size: Option<u64>,
+}
+
+impl ContentRange {
+    /// A range that makes sense: it is not empty and ends before the size.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+        let (range, size) = value.strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let range = Self {
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+            size: size.parse().ok(),
+        };
+        let end = range.size.unwrap_or(u64::MAX);
+        (range.first <= range.last && range.last < end).then_some(range)
     }
 }
 
@@ -288,7 +337,7 @@ fn explain_status(status: StatusCode, headers: &HeaderMap) -> String {
 
 impl Validator {
     /// What `If-Range` may name later: a strong tag, else a date.
-    fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let strong = headers
             .get(ETAG)
             .filter(|tag| tag.as_bytes().starts_with(b"\""));

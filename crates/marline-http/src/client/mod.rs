@@ -8,6 +8,7 @@ mod connection;
 mod error;
 mod fetch;
 mod lane;
+mod pieces;
 mod report;
 mod response;
 mod save;

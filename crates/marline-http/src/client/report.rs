@@ -22,7 +22,9 @@ pub struct Report {
 impl Report {
     /// Whether every object arrived whole with a 2xx status.
     pub fn is_complete(&self) -> bool {
-        self.objects.iter().all(|object| object.error.is_none())
+        self.objects.iter().all(|object| {
+            object.error.is_none() && object.status.is_some_and(|status| status / 100 == 2)
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where content goes. A file appears under its name when it is whole, never before.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
@@ -73,6 +73,37 @@ impl Sink {
             Out::File(part) => part.start_over(validator),
             _ => Ok(()),
         }
+    }
+
+    /// A second hand on the file, to write pieces of it out of order; `None` if it is no file.
+    ///
+    /// A file with holes cannot be resumed: [`rehash`](Self::rehash) it when the last piece is written.
+    pub(super) fn begin_pieces(&mut self) -> Result<Option<Pieces>, ClientError> {
+        self.start_over(Validator::default())?;
+        let Out::File(part) = &self.out else {
+            return Ok(None);
+        };
+        let file = part.file.try_clone();
+        Ok(Some(Pieces {
+            file: file.map_err(|cause| failed(&part.path, cause))?,
+            path: part.path.clone(),
+        }))
+    }
+
+    /// Whether pieces can be written out of order.
+    pub(super) fn takes_pieces(&self) -> bool {
+        matches!(self.out, Out::File(_)) && self.len == 0
+    }
+
+    /// Counts and hashes what the pieces have written.
+    pub(super) fn rehash(&mut self) -> Result<(), ClientError> {
+        if let Out::File(part) = &mut self.out {
+            let rewound = part.file.rewind();
+            rewound.map_err(|cause| failed(&part.path, cause))?;
+            self.hash = Context::new(&SHA256);
+            self.len = part.hash_rest(&mut self.hash)?;
+        }
+        Ok(())
     }
 
     /// What follows is not the object.
@@ -169,9 +200,14 @@ impl Part {
 
     /// Hashes what an earlier attempt left; leaves the file's position at its end.
     fn recall(&mut self, hash: &mut Context) -> Result<u64, ClientError> {
-        if self.validator.0.is_none() {
-            return Ok(0);
+        match self.validator.0 {
+            None => Ok(0),
+            Some(_) => self.hash_rest(hash),
         }
+    }
+
+    /// Hashes from the file's position to its end; returns how many bytes.
+    fn hash_rest(&mut self, hash: &mut Context) -> Result<u64, ClientError> {
         let mut buffer = vec![0; 1 << 16];
         let mut len = 0;
         loop {
@@ -188,8 +224,6 @@ impl Part {
     }
 
     fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
-        use std::io::Seek;
-
         let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
         emptied.map_err(|cause| failed(&self.path, cause))?;
         self.validator = validator;
@@ -229,6 +263,32 @@ impl Drop for Part {
             let _ = fs::remove_file(&self.tag);
         }
     }
+}
+
+/// Writes pieces of a file.
+pub(super) struct Pieces {
+    file: File,
+    path: PathBuf,
+}
+
+impl Pieces {
+    pub(super) fn write(&self, offset: u64, chunk: &[u8]) -> Result<(), ClientError> {
+        #[cfg(unix)]
+        let written = std::os::unix::fs::FileExt::write_all_at(&self.file, chunk, offset);
+        #[cfg(windows)]
+        let written = write_all_at(&self.file, chunk, offset);
+        written.map_err(|cause| failed(&self.path, cause))
+    }
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut chunk: &[u8], mut offset: u64) -> io::Result<()> {
+    while !chunk.is_empty() {
+        let written = std::os::windows::fs::FileExt::seek_write(file, chunk, offset)?;
+        chunk = &chunk[written..];
+        offset += written as u64;
+    }
+    Ok(())
 }
 
 fn read_tag(path: &Path) -> Validator {

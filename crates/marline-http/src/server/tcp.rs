@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{Request, Version};
@@ -15,6 +14,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -27,6 +27,9 @@ use crate::limits;
 
 /// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
+
+/// How long not to accept when the system can take no more connections.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client hears that speaks HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
@@ -62,20 +65,22 @@ impl Listener {
     /// Accepts until the server stops, then waits for the connections to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let graceful = GracefulShutdown::new();
-        let ids = AtomicU64::new(1);
+        let mut visits = JoinSet::new();
+        let mut id = 0;
         let mut stopping = context.stopping.clone();
         loop {
             let accepted = tokio::select! {
                 () = stopped(&mut stopping) => break,
+                Some(_) = visits.join_next() => continue,
                 accepted = self.socket.accept() => accepted,
             };
             let (stream, client) = match accepted {
                 Ok(accepted) => accepted,
-                // Out of file descriptors: others must close first. The rest concerns one client.
-                Err(error) => {
-                    if error.raw_os_error().is_some() {
-                        sleep(Duration::from_millis(50)).await;
-                    }
+                // The client gave up.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                // Out of file descriptors or memory: others must close first.
+                Err(_) => {
+                    sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
@@ -83,15 +88,16 @@ impl Listener {
                 context.metrics.connection_refused();
                 continue;
             };
+            id += 1;
             let visit = Visit {
                 context: Arc::clone(&context),
                 tls: self.tls.clone(),
                 protocols: self.protocols,
                 client,
-                id: ids.fetch_add(1, Relaxed),
+                id,
                 watcher: graceful.watcher(),
             };
-            tokio::spawn(async move {
+            visits.spawn(async move {
                 visit.serve(stream).await;
                 drop(slot);
             });

@@ -331,3 +331,41 @@ async fn requests_are_logged_and_counted() {
         "{page}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_files_come_in_ranges_over_all_connections() {
+    let content = pattern(1_000_003);
+    let root = directory_of(&[
+        ("large", &content),
+        ("small", &content[..999]),
+        ("empty", b""),
+    ]);
+    let server = TestServer::files(root.path()).await;
+    let out = TempDir::new().unwrap();
+    for version in VERSIONS {
+        let targets = ["large", "small", "empty"].map(|name| Target {
+            url: server.url(version, &format!("/{name}")),
+            destination: Destination::File(out.path().join(name)),
+        });
+        let options = FetchOptions {
+            connections: 3,
+            split: std::num::NonZeroU64::new(1000),
+            ..FetchOptions::default()
+        };
+        let report = client(version)
+            .fetch(targets.to_vec(), options, &Arc::default())
+            .await;
+        assert!(report.is_complete(), "{report:?}");
+        assert_eq!(
+            report.objects[0].sha256.as_deref(),
+            Some(&*sha256(&content))
+        );
+        assert_eq!(report.objects[1].bytes, 999);
+        assert_eq!(report.objects[2].bytes, 0);
+        assert!(std::fs::read(out.path().join("large")).unwrap() == content);
+        assert_eq!(report.connections.len(), 3, "{version:?}");
+        for connection in &report.connections {
+            assert!(connection.bytes_received > 300_000, "{connection:?}");
+        }
+    }
+}
