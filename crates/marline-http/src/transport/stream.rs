@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use marline::{ConnectionError, ReadError, WriteError};
 
@@ -14,6 +15,7 @@ pub struct SendStream {
     stream: marline::SendStream,
     /// A frame's header and its content; written in this order.
     writing: [Bytes; 2],
+    /// Whether nothing more will be written.
     finished: bool,
     /// Whether finishing lasts until the peer has everything. Responses are waited for: their
     /// connection may be closed next. Requests are not: their response comes anyway.
@@ -77,11 +79,21 @@ impl quic::SendStream<Bytes> for SendStream {
 
     fn reset(&mut self, reset_code: u64) {
         self.writing = [Bytes::new(), Bytes::new()];
+        self.finished = true;
         self.stream.reset(reset_code);
     }
 
     fn send_id(&self) -> StreamId {
         stream_id(self.stream.id())
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        // marline would say 0, which means nothing in HTTP/3.
+        if !self.finished {
+            self.stream.reset(Code::H3_REQUEST_CANCELLED.value());
+        }
     }
 }
 
@@ -93,6 +105,13 @@ pub struct RecvStream {
 impl RecvStream {
     pub(super) fn new(stream: marline::RecvStream) -> Self {
         Self { stream }
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        // Has no effect on a stream that has ended.
+        let _ = self.stream.stop(Code::H3_REQUEST_CANCELLED.value());
     }
 }
 

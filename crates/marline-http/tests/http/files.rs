@@ -2,7 +2,7 @@
 
 use crate::common::{self, TestServer, VERSIONS, directory_of, pattern};
 use http::{Method, StatusCode};
-use marline_http::client::HttpVersion;
+use marline_http::client::{ClientError, HttpVersion};
 use marline_http::server::directory;
 
 #[tokio::test]
@@ -226,4 +226,27 @@ async fn a_directory_that_is_none_is_refused() {
     let root = directory_of(&[("file", b"")]);
     assert!(directory(&root.path().join("file"), false).is_err());
     assert!(directory(&root.path().join("missing"), false).is_err());
+}
+
+#[tokio::test]
+async fn huge_headers_are_refused() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    let huge = "a".repeat(100_000);
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        match visitor
+            .try_send(Method::GET, "/file", &[("x", &huge)])
+            .await
+        {
+            Ok(response) => assert_eq!(
+                response.status(),
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "{version:?}"
+            ),
+            Err(error) => assert!(matches!(error, ClientError::NoResponse { .. }), "{error}"),
+        }
+        let (head, _) = server.connect(version).await.get("/file", &[]).await;
+        assert_eq!(head.status(), StatusCode::OK, "others are not disturbed");
+    }
 }
