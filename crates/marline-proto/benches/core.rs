@@ -1,0 +1,140 @@
+//! The core alone: two endpoints in virtual time, no sockets. What is measured is both ends together.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use bytes::Bytes;
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::{ConnectionHandle, Dir, ReadError, StreamId, TransportConfig, WriteError};
+
+const BULK: usize = 16 << 20;
+const REQUESTS: usize = 200;
+
+/// A pair with an established connection over a fast network.
+fn established() -> (Pair, ConnectionHandle, ConnectionHandle) {
+    let quiet = || TransportConfig {
+        pacing: false,
+        ..TransportConfig::default()
+    };
+    let mut pair = Pair::with(PairConfig {
+        client: quiet(),
+        server: quiet(),
+        ..PairConfig::default()
+    });
+    pair.network.set(Conditions {
+        delay: Duration::from_micros(100),
+        ..Conditions::default()
+    });
+    let (client, server) = pair.establish();
+    (pair, client, server)
+}
+
+/// One stream of `data` from server to client.
+fn download(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle, data: &Bytes) {
+    let id = pair
+        .server(server)
+        .open(Dir::Uni)
+        .expect("the client allows streams");
+    let (mut rest, mut finished) = (data.clone(), false);
+    let mut received = 0;
+    let done = pair.drive_until(Duration::from_secs(60), |pair| {
+        let connection = pair.server(server);
+        while !rest.is_empty() {
+            match connection.write_chunk(id, &mut rest) {
+                Ok(_) => {}
+                Err(WriteError::Blocked) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        if rest.is_empty() && !finished {
+            finished = true;
+            connection.finish(id).expect("the stream is open");
+        }
+        let now = pair.now;
+        loop {
+            match pair.client(client).read(now, id, usize::MAX) {
+                Ok(Some(bytes)) => received += black_box(&bytes).len(),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    });
+    assert!(done && received == data.len());
+}
+
+/// Requests of 40 bytes answered with 1 KiB, one after another.
+fn requests(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle, count: usize) {
+    let answer = Bytes::from_static(&[7; 1024]);
+    for _ in 0..count {
+        let id = pair
+            .client(client)
+            .open(Dir::Bi)
+            .expect("the server allows streams");
+        pair.client(client)
+            .write(id, &[1; 40])
+            .expect("there is room");
+        pair.client(client).finish(id).expect("the stream is open");
+        let done = pair.drive_until(Duration::from_secs(5), |pair| {
+            let now = pair.now;
+            let connection = pair.server(server);
+            if connection.accept(Dir::Bi).is_some() {
+                while let Ok(Some(_)) = connection.read(now, id, usize::MAX) {}
+                let _ = connection.write_chunk(id, &mut answer.clone());
+                let _ = connection.finish(id);
+            }
+            matches!(drain(pair, client, id), Ok(None))
+        });
+        assert!(done);
+    }
+}
+
+fn drain(
+    pair: &mut Pair,
+    client: ConnectionHandle,
+    id: StreamId,
+) -> Result<Option<Bytes>, ReadError> {
+    let now = pair.now;
+    loop {
+        match pair.client(client).read(now, id, usize::MAX) {
+            Ok(Some(_)) => {}
+            end => return end,
+        }
+    }
+}
+
+fn core(c: &mut Criterion) {
+    let mut group = c.benchmark_group("core");
+    group.sample_size(20);
+    let data = Bytes::from(vec![5; BULK]);
+    group.throughput(Throughput::Bytes(BULK as u64));
+    group.bench_function("bulk", |b| {
+        b.iter_batched(
+            established,
+            |(mut pair, client, server)| download(&mut pair, client, server, &data),
+            BatchSize::PerIteration,
+        );
+    });
+    group.throughput(Throughput::Elements(REQUESTS as u64));
+    group.bench_function("requests", |b| {
+        b.iter_batched(
+            established,
+            |(mut pair, client, server)| requests(&mut pair, client, server, REQUESTS),
+            BatchSize::PerIteration,
+        );
+    });
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("handshake", |b| {
+        b.iter_batched(
+            Pair::new,
+            |mut pair| {
+                pair.establish();
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, core);
+criterion_main!(benches);
