@@ -1,13 +1,33 @@
-//! Whole connections in virtual time.
+//! Whole connections in virtual time. The cases of the QUIC interop runner bear its names.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::*;
+use crate::config::RetryPolicy;
 use crate::endpoint::ConnectionHandle;
+use crate::handshake::Cipher;
 use crate::streams::{ReadError, WriteError};
-use crate::testing::{Conditions, Direction, Pair, PairConfig};
-use marline_wire::Dir;
+use crate::testing::{Conditions, Datagram, Direction, Node, Pair, PairConfig};
+use marline_wire::{Dir, ErrorCode};
 
+mod support;
+
+mod amplificationlimit;
+mod blackhole;
+mod chacha20;
+mod closing;
+mod handshake;
+mod handshakeloss;
+mod idle;
+mod longrtt;
+mod multiplexing;
+mod resumption;
+mod retry;
 mod transfer;
+mod transferloss;
+mod versionnegotiation;
+mod zerortt;
+
+use support::*;

@@ -10,7 +10,7 @@ use super::network::{Direction, Network};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
 use crate::connection::{Connection, Event};
 use crate::endpoint::{ConnectionHandle, Endpoint, Route};
-use crate::handshake::{TlsClientConfig, TlsServerConfig};
+use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
@@ -159,6 +159,10 @@ pub struct PairConfig {
     pub adjust_server: Box<dyn FnOnce(&mut ServerConfig)>,
     /// Whether the server takes 0-RTT.
     pub zero_rtt: bool,
+    /// The only cipher that the server offers, if there is but one.
+    pub cipher: Option<Cipher>,
+    /// Names on the certificate beside [`SERVER_NAME`]: they make it long.
+    pub further_names: usize,
     /// All randomness but that of TLS.
     pub seed: u64,
 }
@@ -170,6 +174,8 @@ impl Default for PairConfig {
             server: TransportConfig::default(),
             adjust_server: Box::new(|_| {}),
             zero_rtt: false,
+            cipher: None,
+            further_names: 0,
             seed: 1,
         }
     }
@@ -187,6 +193,10 @@ pub struct Pair {
     pub network: Network,
     /// For further connections of the client.
     pub client_config: ClientConfig,
+    /// How the server accepts connections; [`Self::reconfigure_server`] changes it.
+    server_config: ServerConfig,
+    server_tls: rustls::ServerConfig,
+    seed: u64,
 }
 
 impl Pair {
@@ -201,34 +211,65 @@ impl Pair {
     ///
     /// Never: the test certificate fits.
     pub fn with(config: PairConfig) -> Self {
-        let identity = TestIdentity::new(&[SERVER_NAME]);
-        let mut server_tls = identity.server(&[ALPN], None);
+        let further: Vec<String> = (0..config.further_names)
+            .map(|n| format!("number-{n:05}.{SERVER_NAME}"))
+            .collect();
+        let names: Vec<&str> = std::iter::once(SERVER_NAME)
+            .chain(further.iter().map(String::as_str))
+            .collect();
+        let identity = TestIdentity::new(&names);
+        let mut server_tls = identity.server(&[ALPN], config.cipher);
         server_tls.max_early_data_size = if config.zero_rtt { u32::MAX } else { 0 };
         let mut client_tls = identity.client(&[ALPN], None);
         client_tls.enable_early_data = config.zero_rtt;
-        let tls = TlsServerConfig::new(Arc::new(server_tls)).expect("the test settings fit QUIC");
-        let mut server = ServerConfig::new(tls);
+        let mut server = ServerConfig::new(quic_tls(&server_tls));
         server.transport = Arc::new(config.server);
         (config.adjust_server)(&mut server);
         let tls = TlsClientConfig::new(Arc::new(client_tls)).expect("the test settings fit QUIC");
         let mut client_config = ClientConfig::new(tls);
         client_config.transport = Arc::new(config.client);
-        let seeded = |side: u8| {
-            let mut seed = [side; 32];
-            seed[..8].copy_from_slice(&config.seed.to_le_bytes());
-            Arc::new(EndpointConfig::from_seed(seed))
-        };
-        let client = Node::new(Endpoint::new(seeded(1), None), "192.0.2.1:50000");
+        let client = Endpoint::new(endpoint_config(1, config.seed), None);
+        let client = Node::new(client, "192.0.2.1:50000");
+        let accepting = Some(Arc::new(server.clone()));
         Self {
             now: Instant::from_nanos(1_000_000_000),
             network: Network::new(config.seed, client.address),
             client,
             server: Node::new(
-                Endpoint::new(seeded(2), Some(Arc::new(server))),
+                Endpoint::new(endpoint_config(2, config.seed), accepting),
                 "192.0.2.2:443",
             ),
             client_config,
+            server_config: server,
+            server_tls,
+            seed: config.seed,
         }
+    }
+
+    /// Changes how the server accepts connections from now on. What TLS is set to can be changed
+    /// too, and keeps its tickets unless they are changed.
+    ///
+    /// # Panics
+    ///
+    /// If the TLS settings do not fit QUIC.
+    pub fn reconfigure_server(
+        &mut self,
+        change: impl FnOnce(&mut ServerConfig, &mut rustls::ServerConfig),
+    ) {
+        change(&mut self.server_config, &mut self.server_tls);
+        self.server_config.tls = quic_tls(&self.server_tls);
+        let config = Arc::new(self.server_config.clone());
+        self.server.endpoint.set_server_config(Some(config));
+    }
+
+    /// The server forgets all connections without a word and starts again with the same keys.
+    pub fn restart_server(&mut self) {
+        let config = endpoint_config(2, self.seed);
+        let accepting = Some(Arc::new(self.server_config.clone()));
+        self.server = Node {
+            address: self.server.address,
+            ..Node::new(Endpoint::new(config, accepting), "192.0.2.2:443")
+        };
     }
 
     /// Begins a connection; returns the client's handle.
@@ -349,6 +390,25 @@ impl Pair {
             if !self.step(until) {
                 return done(self);
             }
+        }
+    }
+}
+
+fn quic_tls(tls: &rustls::ServerConfig) -> TlsServerConfig {
+    TlsServerConfig::new(Arc::new(tls.clone())).expect("the test settings fit QUIC")
+}
+
+fn endpoint_config(side: u8, seed: u64) -> Arc<EndpointConfig> {
+    let mut bytes = [side; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    Arc::new(EndpointConfig::from_seed(bytes))
+}
+
+impl Drop for Pair {
+    /// A test that failed tells with which seed.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the pair had seed {}", self.seed);
         }
     }
 }

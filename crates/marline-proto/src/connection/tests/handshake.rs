@@ -1,0 +1,109 @@
+//! A connection comes up.
+
+use std::sync::Mutex;
+
+use super::*;
+
+#[test]
+fn a_handshake_takes_one_round_trip_and_is_confirmed() {
+    let mut pair = Pair::new();
+    let began = pair.now;
+    let (client, server) = pair.establish();
+    assert_eq!(pair.now - began, Duration::from_millis(40));
+    assert_eq!(pair.client(client).alpn(), Some(crate::testing::ALPN));
+    assert_eq!(
+        pair.server(server).server_name(),
+        Some(crate::testing::SERVER_NAME)
+    );
+    pair.drive(Duration::from_secs(1));
+    assert_eq!(pair.client(client).stats().packets_lost(), 0);
+    assert_eq!(pair.server(server).stats().packets_lost(), 0);
+}
+
+#[test]
+fn ipv6_addresses_do_as_well() {
+    let mut pair = Pair::new();
+    pair.client.address = "[2001:db8::1]:50000".parse().unwrap();
+    pair.server.address = "[2001:db8::2]:443".parse().unwrap();
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(1 << 20));
+    assert_eq!(
+        pair.server(server).remote_address(),
+        "[2001:db8::1]:50000".parse().unwrap()
+    );
+}
+
+#[test]
+fn a_server_that_is_full_refuses() {
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(|server| server.max_connections = 1),
+        ..PairConfig::default()
+    });
+    pair.establish();
+    let second = pair.connect();
+    pair.drive(Duration::from_secs(1));
+    let end = client_end(&pair, second);
+    assert!(
+        matches!(
+            end,
+            Some(ConnectionError::PeerTransport {
+                code: ErrorCode::CONNECTION_REFUSED,
+                ..
+            })
+        ),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_there_is_given_up() {
+    let mut pair = Pair::new();
+    pair.network.conditions(Direction::ToServer).down = true;
+    let client = pair.connect();
+    pair.drive(Duration::from_secs(9));
+    assert_eq!(client_end(&pair, client), None);
+    pair.drive(Duration::from_secs(2));
+    assert_eq!(
+        client_end(&pair, client),
+        Some(ConnectionError::HandshakeTimeout)
+    );
+}
+
+/// Labels of the secrets that TLS showed.
+#[derive(Debug, Default)]
+struct Overheard(Mutex<Vec<String>>);
+
+impl rustls::KeyLog for Overheard {
+    fn log(&self, label: &str, _client_random: &[u8], _secret: &[u8]) {
+        self.0.lock().unwrap().push(label.to_owned());
+    }
+}
+
+#[test]
+fn secrets_are_shown_to_a_key_log_that_was_asked_for_and_to_nobody_else() {
+    let identity = crate::testing::TestIdentity::new(&[crate::testing::SERVER_NAME]);
+    let silent = identity.server(&[crate::testing::ALPN], None);
+    assert!(!silent.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
+    let silent = identity.client(&[crate::testing::ALPN], None);
+    assert!(!silent.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
+
+    let overheard = Arc::new(Overheard::default());
+    let mut pair = Pair::new();
+    let log = Arc::clone(&overheard);
+    pair.reconfigure_server(|_, tls| tls.key_log = log);
+    pair.establish();
+    let mut labels = std::mem::take(&mut *overheard.0.lock().unwrap());
+    labels.sort();
+    labels.dedup();
+    for label in [
+        "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+        "CLIENT_TRAFFIC_SECRET_0",
+        "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+        "SERVER_TRAFFIC_SECRET_0",
+    ] {
+        assert!(
+            labels.iter().any(|known| known == label),
+            "{label} is not in {labels:?}"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Handshakes on a network that loses or alters three datagrams of ten.
+
+use super::*;
+
+/// Fifty connections, one after another, each with a kilobyte to deliver.
+fn fifty(seed: u64, conditions: Conditions) {
+    let mut pair = Pair::with(PairConfig {
+        client: patient(),
+        server: patient(),
+        seed,
+        ..PairConfig::default()
+    });
+    pair.network.set(conditions);
+    for number in 0..50 {
+        pair.client_config.tokens = Arc::default();
+        let began = pair.now;
+        let client = pair.connect();
+        let up = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+        assert!(up, "connection {number}: no handshake");
+        let newest = pair.server.accepted.pop_back();
+        pair.server.accepted.clear();
+        let server = newest.expect("the server accepted");
+        download(&mut pair, client, server, &pattern(1000));
+        let took = pair.now - began;
+        assert!(
+            took < Duration::from_secs(60),
+            "connection {number} took {took:?}"
+        );
+        let now = pair.now;
+        pair.client(client).close(now, 0, b"");
+        pair.drive(Duration::from_secs(60));
+        assert_eq!(pair.client.endpoint.open_connections(), 0);
+        assert_eq!(pair.server.endpoint.open_connections(), 0);
+    }
+}
+
+#[test]
+fn fifty_handshakes_survive_bursts_of_loss() {
+    // One in eight begins a burst of three: three of ten are lost.
+    fifty(
+        1,
+        Conditions {
+            loss: 0.125,
+            burst: 3,
+            delay: Duration::from_millis(15),
+            ..Conditions::default()
+        },
+    );
+}
+
+#[test]
+fn fifty_handshakes_survive_corruption() {
+    fifty(
+        2,
+        Conditions {
+            corrupt: 0.3,
+            delay: Duration::from_millis(15),
+            ..Conditions::default()
+        },
+    );
+}

@@ -1,0 +1,95 @@
+//! Silence.
+
+use super::*;
+
+#[test]
+fn silence_ends_a_connection() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.establish();
+    let began = pair.now;
+    pair.drive(Duration::from_secs(29));
+    assert_eq!(client_end(&pair, client), None);
+    let gone = pair.drive_until(Duration::from_secs(60), |pair| {
+        client_end(pair, client).is_some() && server_end(pair, server).is_some()
+    });
+    assert!(gone);
+    assert!(pair.now - began < Duration::from_secs(32));
+    assert_eq!(
+        client_end(&pair, client),
+        Some(ConnectionError::IdleTimeout)
+    );
+    assert_eq!(
+        server_end(&pair, server),
+        Some(ConnectionError::IdleTimeout)
+    );
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+}
+
+#[test]
+fn the_smaller_timeout_counts_for_both() {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            max_idle_timeout: Some(Duration::from_secs(3)),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let (client, server) = pair.establish();
+    pair.drive(Duration::from_secs(5));
+    assert_eq!(
+        client_end(&pair, client),
+        Some(ConnectionError::IdleTimeout)
+    );
+    assert_eq!(
+        server_end(&pair, server),
+        Some(ConnectionError::IdleTimeout)
+    );
+}
+
+#[test]
+fn a_dead_link_ends_a_connection_that_has_something_to_say() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(1 << 20));
+    pair.network.conditions(Direction::ToServer).down = true;
+    for _ in 0..12 {
+        pair.drive(Duration::from_secs(5));
+        if server_end(&pair, ends.1).is_none() {
+            transfer.advance(&mut pair);
+        }
+    }
+    assert_eq!(
+        server_end(&pair, ends.1),
+        Some(ConnectionError::IdleTimeout)
+    );
+}
+
+#[test]
+fn a_keep_alive_of_one_end_keeps_both() {
+    let mut pair = Pair::with(PairConfig {
+        client: TransportConfig {
+            keep_alive: Some(Duration::from_secs(10)),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let (client, server) = pair.establish();
+    let (before, _, _) = pair.network.counts(Direction::ToServer);
+    pair.drive(Duration::from_secs(600));
+    assert_eq!(client_end(&pair, client), None);
+    assert_eq!(server_end(&pair, server), None);
+    let sent = pair.network.counts(Direction::ToServer).0 - before;
+    assert!((55..=70).contains(&sent), "{sent} datagrams in ten minutes");
+}
+
+#[test]
+fn without_timeouts_a_connection_stays() {
+    let mut pair = both(TransportConfig {
+        max_idle_timeout: None,
+        ..TransportConfig::default()
+    });
+    let (client, server) = pair.establish();
+    pair.drive(Duration::from_secs(86_400));
+    download(&mut pair, client, server, &pattern(10_000));
+}

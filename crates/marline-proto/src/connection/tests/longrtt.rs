@@ -1,0 +1,25 @@
+//! A satellite: 750 ms each way, longer than the first probe timeout.
+
+use super::*;
+
+#[test]
+fn a_path_longer_than_the_first_probe_timeout_works() {
+    let mut pair = Pair::new();
+    pair.network.set(Conditions {
+        delay: Duration::from_millis(750),
+        rate: Some(1_250_000),
+        ..Conditions::default()
+    });
+    let began = pair.now;
+    let (client, server) = pair.establish();
+    assert_eq!(pair.now - began, Duration::from_secs(3));
+    let took = download(&mut pair, client, server, &pattern(3_000_000));
+    assert!(took < Duration::from_secs(13), "took {took:?}");
+    let stats = pair.server(server).stats();
+    assert_eq!(stats.paths[0].min_rtt, Some(Duration::from_millis(1500)));
+    assert!(
+        stats.packets_lost() <= 2,
+        "{} were taken for lost",
+        stats.packets_lost()
+    );
+}

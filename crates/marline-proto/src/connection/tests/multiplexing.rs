@@ -1,0 +1,95 @@
+//! Many small streams, more than are allowed at once.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Answers each request with its own bytes twice.
+fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<StreamId, Vec<u8>>) {
+    let now = pair.now;
+    let connection = pair.server(server);
+    while let Some(id) = connection.accept(Dir::Bi) {
+        requests.insert(id, Vec::new());
+    }
+    requests.retain(|&id, request| {
+        loop {
+            match connection.read(now, id, usize::MAX) {
+                Ok(Some(bytes)) => request.extend_from_slice(&bytes),
+                Ok(None) => break,
+                Err(ReadError::Blocked) => return true,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let answer = request.repeat(2);
+        assert_eq!(connection.write(id, &answer), Ok(answer.len()));
+        assert_eq!(connection.finish(id), Ok(()));
+        false
+    });
+}
+
+/// Makes `count` requests, as many at once as the server allows; returns the time they took.
+fn request(pair: &mut Pair, count: usize) -> Duration {
+    let (client, server) = pair.establish();
+    let began = pair.now;
+    let (mut asked, mut answered) = (0, 0);
+    let mut waiting: BTreeMap<StreamId, (usize, Vec<u8>)> = BTreeMap::new();
+    let mut requests = BTreeMap::new();
+    let done = pair.drive_until(PATIENCE, |pair| {
+        let now = pair.now;
+        let connection = pair.client(client);
+        while asked < count
+            && let Some(id) = connection.open(Dir::Bi)
+        {
+            let request = format!("file number {asked}");
+            assert_eq!(connection.write(id, request.as_bytes()), Ok(request.len()));
+            assert_eq!(connection.finish(id), Ok(()));
+            waiting.insert(id, (asked, Vec::new()));
+            asked += 1;
+        }
+        assert!(waiting.len() <= 256, "more streams than the server allows");
+        waiting.retain(|&id, (number, answer)| {
+            loop {
+                match connection.read(now, id, usize::MAX) {
+                    Ok(Some(bytes)) => answer.extend_from_slice(&bytes),
+                    Ok(None) => break,
+                    Err(ReadError::Blocked) => return true,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert_eq!(
+                *answer,
+                format!("file number {number}").repeat(2).as_bytes()
+            );
+            answered += 1;
+            false
+        });
+        serve(pair, server, &mut requests);
+        answered == count
+    });
+    assert!(done, "{answered} of {count} answered");
+    let took = pair.now - began;
+    pair.drive(Duration::from_secs(1));
+    assert_eq!(pair.client(client).streams.stats().open, 0);
+    assert_eq!(pair.server(server).streams.stats().open, 0);
+    took
+}
+
+#[test]
+fn two_thousand_small_streams_are_answered() {
+    let took = request(&mut Pair::new(), 2000);
+    // Eight times 256 streams, each a round trip and what acknowledging costs.
+    assert!(took < Duration::from_millis(600), "took {took:?}");
+}
+
+#[test]
+fn loss_does_not_leave_a_stream_behind() {
+    for seed in 0..3 {
+        let mut pair = seeded(seed);
+        pair.network.set(Conditions {
+            loss: 0.05,
+            jitter: Duration::from_millis(5),
+            ..Conditions::default()
+        });
+        request(&mut pair, 500);
+    }
+}

@@ -1,0 +1,97 @@
+//! The server has the client prove its address first.
+
+use super::*;
+
+fn demanding() -> Pair {
+    Pair::with(PairConfig {
+        adjust_server: Box::new(|server| server.retry = RetryPolicy::Always),
+        ..PairConfig::default()
+    })
+}
+
+/// The time that a handshake takes until it is confirmed.
+fn handshake(pair: &mut Pair) -> Duration {
+    let began = pair.now;
+    let (client, server) = pair.establish();
+    let took = pair.now - began;
+    download(pair, client, server, &pattern(10_000));
+    close(pair, client);
+    took
+}
+
+const ONE_ROUND_TRIP: Duration = Duration::from_millis(20);
+
+#[test]
+fn a_retry_costs_a_round_trip_and_a_token_saves_it_the_next_time() {
+    let mut pair = demanding();
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 3);
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
+}
+
+#[test]
+fn a_token_of_another_address_is_as_none() {
+    let mut pair = demanding();
+    handshake(&mut pair);
+    pair.client.address = "192.0.2.9:50000".parse().unwrap();
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 3);
+}
+
+#[test]
+fn a_token_works_once() {
+    let mut pair = demanding();
+    handshake(&mut pair);
+    let token = pair.client_config.tokens.take(crate::testing::SERVER_NAME);
+    let token = token.expect("the server gave a token");
+    put(&pair, &token);
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
+    pair.client_config.tokens = Arc::default();
+    put(&pair, &token);
+    assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 3);
+}
+
+fn put(pair: &Pair, token: &[u8]) {
+    let tokens = &pair.client_config.tokens;
+    tokens.put(crate::testing::SERVER_NAME, token);
+}
+
+#[test]
+fn a_retry_survives_loss() {
+    for seed in 0..20 {
+        let mut pair = Pair::with(PairConfig {
+            adjust_server: Box::new(|server| server.retry = RetryPolicy::Always),
+            client: patient(),
+            server: patient(),
+            seed,
+            ..PairConfig::default()
+        });
+        pair.network.set(Conditions {
+            loss: 0.3,
+            ..Conditions::default()
+        });
+        let (client, server) = pair.establish();
+        download(&mut pair, client, server, &pattern(1000));
+    }
+}
+
+#[test]
+fn a_token_from_a_retry_to_someone_else_is_refused() {
+    let mut pair = demanding();
+    let client = pair.connect();
+    // The Retry comes to one address, the answer to it from another.
+    pair.drive(Duration::from_millis(15));
+    let (now, other) = (pair.now, "203.0.113.7:50000".parse().unwrap());
+    pair.client(client).rebind(now, other);
+    pair.drive(Duration::from_secs(1));
+    let end = client_end(&pair, client);
+    assert!(
+        matches!(
+            end,
+            Some(ConnectionError::PeerTransport {
+                code: ErrorCode::INVALID_TOKEN,
+                ..
+            })
+        ),
+        "{end:?}"
+    );
+}

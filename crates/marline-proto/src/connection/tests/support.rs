@@ -1,0 +1,203 @@
+//! What the cases have in common: bytes to move, and ways to move them.
+
+use super::*;
+
+/// How long, in virtual time, anything may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Bytes that differ from place to place.
+pub(super) fn pattern(len: usize) -> Bytes {
+    (0..len)
+        .map(|n| (n * 31 + n / 251) as u8)
+        .collect::<Vec<u8>>()
+        .into()
+}
+
+/// A pair whose ends and network are seeded with `seed`.
+pub(super) fn seeded(seed: u64) -> Pair {
+    Pair::with(PairConfig {
+        seed,
+        ..PairConfig::default()
+    })
+}
+
+/// A pair whose ends behave as `transport` says.
+pub(super) fn both(transport: TransportConfig) -> Pair {
+    Pair::with(PairConfig {
+        client: transport.clone(),
+        server: transport,
+        ..PairConfig::default()
+    })
+}
+
+/// One stream from an end to the other, in steps.
+pub(super) struct Transfer {
+    from: Side,
+    client: ConnectionHandle,
+    server: ConnectionHandle,
+    pub(super) id: StreamId,
+    data: Bytes,
+    rest: Bytes,
+    finished: bool,
+    received: usize,
+}
+
+impl Transfer {
+    /// Opens a stream from the server to the client, for `data`.
+    pub(super) fn down(
+        pair: &mut Pair,
+        (client, server): (ConnectionHandle, ConnectionHandle),
+        data: &Bytes,
+    ) -> Self {
+        let id = pair.server(server).open(Dir::Uni);
+        Self::new(Side::Server, (client, server), id, data)
+    }
+
+    /// Opens a stream from the client to the server, for `data`.
+    pub(super) fn up(
+        pair: &mut Pair,
+        (client, server): (ConnectionHandle, ConnectionHandle),
+        data: &Bytes,
+    ) -> Self {
+        let id = pair.client(client).open(Dir::Uni);
+        Self::new(Side::Client, (client, server), id, data)
+    }
+
+    fn new(
+        from: Side,
+        (client, server): (ConnectionHandle, ConnectionHandle),
+        id: Option<StreamId>,
+        data: &Bytes,
+    ) -> Self {
+        Self {
+            from,
+            client,
+            server,
+            id: id.expect("the peer allows streams"),
+            data: data.clone(),
+            rest: data.clone(),
+            finished: false,
+            received: 0,
+        }
+    }
+
+    /// Bytes that arrived so far.
+    pub(super) fn received(&self) -> usize {
+        self.received
+    }
+
+    /// Writes and reads what can be; returns whether all has arrived.
+    pub(super) fn advance(&mut self, pair: &mut Pair) -> bool {
+        let now = pair.now;
+        let sender = match self.from {
+            Side::Client => pair.client(self.client),
+            Side::Server => pair.server(self.server),
+        };
+        while !self.rest.is_empty() {
+            match sender.write_chunk(self.id, &mut self.rest) {
+                Ok(_) => {}
+                Err(WriteError::Blocked) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        if self.rest.is_empty() && !self.finished {
+            self.finished = true;
+            sender.finish(self.id).expect("the stream is open");
+        }
+        let receiver = match self.from {
+            Side::Client => pair.server(self.server),
+            Side::Server => pair.client(self.client),
+        };
+        loop {
+            match receiver.read(now, self.id, usize::MAX) {
+                Ok(Some(bytes)) => {
+                    let until = self.received + bytes.len();
+                    assert!(
+                        self.data.get(self.received..until) == Some(&*bytes),
+                        "the bytes differ from {} on",
+                        self.received
+                    );
+                    self.received = until;
+                }
+                Ok(None) => {
+                    assert_eq!(self.received, self.data.len(), "the stream is cut short");
+                    return true;
+                }
+                Err(ReadError::Blocked) => return false,
+                Err(_) if self.received == 0 => return false,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Lets time pass until all has arrived; returns how much.
+    pub(super) fn complete(mut self, pair: &mut Pair) -> Duration {
+        let began = pair.now;
+        let done = pair.drive_until(PATIENCE, |pair| self.advance(pair));
+        assert!(
+            done,
+            "stalled after {} of {} bytes",
+            self.received,
+            self.data.len()
+        );
+        pair.now - began
+    }
+}
+
+/// Moves `data` from the server to the client; returns the virtual time it took.
+pub(super) fn download(
+    pair: &mut Pair,
+    client: ConnectionHandle,
+    server: ConnectionHandle,
+    data: &Bytes,
+) -> Duration {
+    Transfer::down(pair, (client, server), data).complete(pair)
+}
+
+/// Moves `data` from the client to the server; returns the virtual time it took.
+pub(super) fn upload(
+    pair: &mut Pair,
+    client: ConnectionHandle,
+    server: ConnectionHandle,
+    data: &Bytes,
+) -> Duration {
+    Transfer::up(pair, (client, server), data).complete(pair)
+}
+
+/// Why a connection of the client is over, if it is.
+pub(super) fn client_end(pair: &Pair, handle: ConnectionHandle) -> Option<ConnectionError> {
+    ending(&pair.client, handle)
+}
+
+/// Why a connection of the server is over, if it is.
+pub(super) fn server_end(pair: &Pair, handle: ConnectionHandle) -> Option<ConnectionError> {
+    ending(&pair.server, handle)
+}
+
+fn ending(node: &Node, handle: ConnectionHandle) -> Option<ConnectionError> {
+    node.events.iter().find_map(|(of, event)| match event {
+        Event::Closed(error) if *of == handle => Some(error.clone()),
+        _ => None,
+    })
+}
+
+/// Closes the connection at the client and waits until both ends have forgotten it.
+pub(super) fn close(pair: &mut Pair, client: ConnectionHandle) {
+    let now = pair.now;
+    pair.client(client).close(now, 0, b"");
+    let gone = pair.drive_until(PATIENCE, |pair| {
+        pair.client.endpoint.open_connections() + pair.server.endpoint.open_connections() == 0
+    });
+    assert!(gone, "a closed connection lingers");
+    pair.client.events.clear();
+    pair.server.events.clear();
+}
+
+/// Settings that give a handshake on a bad network time.
+pub(super) fn patient() -> TransportConfig {
+    TransportConfig {
+        handshake_timeout: Duration::from_secs(60),
+        max_idle_timeout: Some(Duration::from_secs(60)),
+        ..TransportConfig::default()
+    }
+}

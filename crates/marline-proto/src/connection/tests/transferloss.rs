@@ -1,0 +1,61 @@
+//! Transfers on a network that loses, alters, repeats and reorders.
+
+use super::*;
+
+/// 2 MB over 10 Mbit/s and 30 ms; returns the time it took.
+fn transfer(seed: u64, conditions: Conditions) -> Duration {
+    let mut pair = seeded(seed);
+    pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 50_000,
+        delay: Duration::from_millis(15),
+        ..conditions
+    });
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(2_000_000))
+}
+
+#[test]
+fn two_percent_of_loss_slow_a_transfer_down_and_no_more() {
+    for seed in 0..5 {
+        let took = transfer(
+            seed,
+            Conditions {
+                loss: 0.02,
+                ..Conditions::default()
+            },
+        );
+        assert!(took < Duration::from_secs(6), "seed {seed}: took {took:?}");
+    }
+}
+
+#[test]
+fn two_percent_of_corruption_are_as_loss() {
+    for seed in 0..5 {
+        let took = transfer(
+            seed,
+            Conditions {
+                corrupt: 0.02,
+                ..Conditions::default()
+            },
+        );
+        assert!(took < Duration::from_secs(6), "seed {seed}: took {took:?}");
+    }
+}
+
+#[test]
+fn loss_reordering_duplication_and_corruption_do_not_show() {
+    for seed in 0..20 {
+        let mut pair = seeded(seed);
+        pair.network.set(Conditions {
+            loss: 0.03,
+            jitter: Duration::from_millis(8),
+            duplicate: 0.02,
+            corrupt: 0.02,
+            rate: Some(2_000_000),
+            ..Conditions::default()
+        });
+        let (client, server) = pair.establish();
+        download(&mut pair, client, server, &pattern(300_000));
+    }
+}

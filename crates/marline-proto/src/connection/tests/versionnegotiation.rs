@@ -1,0 +1,56 @@
+//! A client that begins with a version that the server does not speak.
+
+use marline_wire::packet::VersionNegotiation;
+
+use super::*;
+
+#[test]
+fn a_client_of_an_unknown_version_learns_that_there_is_none_in_common() {
+    let mut pair = Pair::new();
+    pair.client_config.version = 0x5a6a_7a8a;
+    let client = pair.connect();
+    pair.drive(Duration::from_millis(100));
+    assert_eq!(
+        client_end(&pair, client),
+        Some(ConnectionError::VersionMismatch)
+    );
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+    pair.client_config.version = marline_wire::packet::VERSION_1;
+    pair.establish();
+}
+
+/// Sends the client what an attacker who saw its first packet makes of it.
+fn offer(pair: &mut Pair, versions: &[u32], ids: (&[u8], &[u8])) {
+    let mut bytes = Vec::new();
+    VersionNegotiation::encode(ids.0, ids.1, versions, 0, &mut bytes);
+    let datagram = Datagram {
+        source: pair.server.address,
+        destination: pair.client.address,
+        ecn: None,
+        bytes,
+    };
+    pair.network.inject(pair.now, Direction::ToClient, datagram);
+}
+
+#[test]
+fn offers_that_make_no_sense_are_ignored() {
+    let mut pair = Pair::new();
+    pair.network.conditions(Direction::ToServer).delay = Duration::from_millis(50);
+    let client = pair.connect();
+    let ours = pair.client(client).handshake_cid();
+    let theirs = pair.client(client).original_destination();
+    let version = marline_wire::packet::VERSION_1;
+    offer(&mut pair, &[version, 0xfeed], (&ours, &theirs));
+    offer(&mut pair, &[0xfeed], (&ours, b"guessed!"));
+    pair.drive(Duration::from_millis(300));
+    assert_eq!(client_end(&pair, client), None);
+    assert!(!pair.client(client).is_handshaking());
+    offer(&mut pair, &[0xfeed], (&ours, &theirs));
+    pair.drive(Duration::from_millis(300));
+    assert_eq!(
+        client_end(&pair, client),
+        None,
+        "it is too late to negotiate"
+    );
+}
