@@ -118,6 +118,7 @@ impl Connection {
             };
             let header = LongHeader {
                 kind,
+                version: self.version,
                 dcid: envelope.dcid,
                 scid: self.handshake_cid,
                 token,

@@ -99,6 +99,7 @@ impl Endpoint {
         let keys = crypto::initial_keys(&header.dcid, Side::Server);
         let long = LongHeader {
             kind: LongType::Initial,
+            version: VERSION_1,
             dcid: header.scid,
             scid: self.new_connection_id(),
             token: &[],

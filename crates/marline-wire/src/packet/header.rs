@@ -280,6 +280,8 @@ pub fn destination(bytes: &[u8], local_cid_len: usize) -> Option<&[u8]> {
 pub struct LongHeader<'a> {
     /// Which kind of packet.
     pub kind: LongType,
+    /// The version: 1, or what a client tries to have negotiated.
+    pub version: u32,
     /// Destination connection ID.
     pub dcid: ConnectionId,
     /// Source connection ID.
@@ -310,7 +312,7 @@ impl LongHeader<'_> {
     ) -> LongHeaderEnd {
         let form = form_bits(true, clear_fixed_bit);
         buf.push(form | (self.kind as u8) << 4 | number.len_bits());
-        buf.extend_from_slice(&VERSION_1.to_be_bytes());
+        buf.extend_from_slice(&self.version.to_be_bytes());
         for id in [&self.dcid, &self.scid] {
             buf.push(id.len() as u8);
             buf.extend_from_slice(id);

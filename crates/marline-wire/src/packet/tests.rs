@@ -72,6 +72,7 @@ fn numbers_at_the_edges() {
 fn client_initial_of_rfc_9001_appendix_a2() {
     let header = LongHeader {
         kind: LongType::Initial,
+        version: VERSION_1,
         dcid: id("8394c8f03e515708"),
         scid: ConnectionId::EMPTY,
         token: &[],
@@ -100,6 +101,7 @@ fn client_initial_of_rfc_9001_appendix_a2() {
 fn server_initial_of_rfc_9001_appendix_a3() {
     let header = LongHeader {
         kind: LongType::Initial,
+        version: VERSION_1,
         dcid: ConnectionId::EMPTY,
         scid: id("f067a5502a4262b5"),
         token: &[],
@@ -213,6 +215,7 @@ fn coalesced_packets_follow_each_other() {
     for (kind, payload) in [(LongType::Initial, 40), (LongType::Handshake, 50)] {
         let header = LongHeader {
             kind,
+            version: VERSION_1,
             dcid: id("0102"),
             scid: id("03"),
             token: b"token",
@@ -280,7 +283,7 @@ proptest! {
         payload in bytes(0..300),
     ) {
         let mut buf = before.clone();
-        let header = LongHeader { kind, dcid, scid, token: &token };
+        let header = LongHeader { kind, version: VERSION_1, dcid, scid, token: &token };
         let end = header.encode(number, false, &mut buf);
         prop_assert_eq!(end.payload_offset, buf.len());
         prop_assert_eq!(end.number_offset + number.len(), buf.len());

@@ -1,4 +1,4 @@
-use marline_wire::packet::{LongHeader, LongType, expand, patch_length, truncate};
+use marline_wire::packet::{LongHeader, LongType, VERSION_1, expand, patch_length, truncate};
 use marline_wire::{ConnectionId, Side};
 use proptest::prelude::*;
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
@@ -146,7 +146,7 @@ proptest! {
         flipped in any::<proptest::sample::Index>(),
     ) {
         let largest = number.checked_sub(behind + 1);
-        let header = LongHeader { kind: LongType::Handshake, dcid: dcid(), scid: dcid(), token: &[] };
+        let header = LongHeader { kind: LongType::Handshake, version: VERSION_1, dcid: dcid(), scid: dcid(), token: &[] };
         let mut buf = before.clone();
         let end = header.encode(truncate(number, largest), false, &mut buf);
         buf.extend_from_slice(&payload);
