@@ -178,11 +178,15 @@ impl Connection {
         if path.tuples.active.amplification.credit() == 0 {
             return None;
         }
-        let eliciting = self
+        // Before the handshake is confirmed, application data is no reason to probe (section 6.2.1).
+        let probes_data = self.is_confirmed() || self.early.is_empty();
+        let mut eliciting = self
             .spaces()
-            .any(|(_, space)| space.sent.has_ack_eliciting_in_flight());
+            .filter(|(_, space)| space.sent.has_ack_eliciting_in_flight())
+            .filter(|&(id, _)| id != SpaceId::Data || probes_data)
+            .peekable();
         let backoff = |period| pto::backoff(period, path.recovery.pto_count);
-        if !eliciting {
+        if eliciting.peek().is_none() {
             if self.peer_completed_address_validation() {
                 return None;
             }
@@ -191,12 +195,11 @@ impl Connection {
                 Some(_) => SpaceId::Handshake,
                 None => SpaceId::Initial,
             };
-            let since = path.recovery.idle_since.unwrap_or(now);
+            let sent = path.space.last_ack_eliciting;
+            let since = path.recovery.idle_since.or(sent).unwrap_or(now);
             return Some((since + backoff(path.recovery.pto(Duration::ZERO)), space));
         }
-        self.spaces()
-            .filter(|(_, space)| space.sent.has_ack_eliciting_in_flight())
-            .filter(|&(id, _)| id != SpaceId::Data || self.is_confirmed() || self.early.is_empty())
+        eliciting
             .filter_map(|(id, space)| {
                 let delay = match id {
                     SpaceId::Data => self.peer.max_ack_delay,
