@@ -54,6 +54,7 @@ fn a_closing_end_says_less_and_less() {
     pair.server(server).ping();
     // The server never hears of it and the client hears nothing but echoes of the past.
     pair.network.conditions(Direction::ToServer).down = true;
+    pair.network.conditions(Direction::ToClient).jitter = Duration::from_millis(5);
     let addresses = (pair.server.address, pair.client.address);
     let cid = pair.client(client).handshake_cid();
     for _ in 0..1000 {

@@ -12,11 +12,13 @@ fn a_path_longer_than_the_first_probe_timeout_works() {
     });
     let began = pair.now;
     let (client, server) = pair.establish();
-    assert_eq!(pair.now - began, Duration::from_secs(3));
+    // Two round trips, and the time that the packets take to leave.
+    assert!(pair.now - began < Duration::from_millis(3_010));
     let took = download(&mut pair, client, server, &pattern(3_000_000));
-    assert!(took < Duration::from_secs(13), "took {took:?}");
+    assert!(took < Duration::from_secs(15), "took {took:?}");
     let stats = pair.server(server).stats();
-    assert_eq!(stats.paths[0].min_rtt, Some(Duration::from_millis(1500)));
+    let shortest = stats.paths[0].min_rtt.expect("there was a sample");
+    assert!((1500..1510).contains(&shortest.as_millis()), "{shortest:?}");
     assert!(
         stats.packets_lost() <= 2,
         "{} were taken for lost",
