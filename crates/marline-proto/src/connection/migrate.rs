@@ -7,7 +7,7 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
-use super::packet::Envelope;
+use super::packet::{Envelope, MIN_ROOM};
 use super::receive::Opened;
 use crate::config::TransportConfig;
 use crate::congestion::ConnectionKind;
@@ -38,6 +38,26 @@ impl Tuple {
             mtu: MtuDiscovery::new(ceiling),
             ecn: EcnValidation::new(config.ecn),
         }
+    }
+
+    /// Whether the amplification limit leaves room for a packet.
+    pub(super) fn may_send(&self) -> bool {
+        self.amplification.credit() >= MIN_ROOM as u64
+    }
+
+    fn is_challenge_due(&self, now: Instant) -> bool {
+        self.validation
+            .as_ref()
+            .is_some_and(|validation| validation.is_due(now))
+    }
+
+    /// When its validation has something to do that the amplification limit permits.
+    fn next_validation_timeout(&self) -> Option<Instant> {
+        let validation = self.validation.as_ref()?;
+        Some(match self.may_send() {
+            true => validation.next_timeout(),
+            false => validation.deadline(),
+        })
     }
 }
 
@@ -205,7 +225,7 @@ impl Connection {
         let mut old = std::mem::replace(&mut path.tuples.active, tuple);
         if let Some((sequence, id)) = cid {
             path.remote_cids.activate(sequence);
-            old.cid = Some((old_sequence, id));
+            old.cid = Some(old_cid);
         }
         let replaced = match old.amplification.is_validated() {
             true => path.tuples.previous.replace(Box::new(old)),
@@ -374,6 +394,26 @@ impl Connection {
 
     /// A datagram with a challenge or a response, for any of the 4-tuples.
     pub(super) fn transmit_path_probe(
+    /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
+    fn probe_destination(&mut self, generation: u32) -> ConnectionId {
+        let path = &mut self.paths[0];
+        let ids = &mut path.remote_cids;
+        if let Some(tuple) = path
+            .tuples
+            .inactive()
+            .find(|tuple| tuple.generation == generation)
+            && let Some((sequence, _)) = tuple.cid
+        {
+            if !ids.holds(sequence) {
+                tuple.cid = ids.next_unused();
+            }
+            if let Some((_, id)) = tuple.cid {
+                return id;
+            }
+        }
+        *ids.active()
+    }
+
         &mut self,
         now: Instant,
         buf: &mut Vec<u8>,
@@ -402,7 +442,7 @@ impl Connection {
             end: buf.len() + full.min(credit),
             ecn: false,
             tuple: generation,
-            dcid: tuple.cid.map_or(active_cid, |(_, id)| id),
+            dcid,
         };
         if full.min(credit) < super::packet::MIN_ROOM {
             return None;

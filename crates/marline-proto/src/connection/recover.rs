@@ -175,7 +175,7 @@ impl Connection {
     /// The space whose probe timeout ends first, and when.
     fn pto_space(&self, now: Instant) -> Option<(Instant, SpaceId)> {
         let path = &self.paths[0];
-        if path.tuples.active.amplification.credit() == 0 {
+        if !path.tuples.active.may_send() {
             return None;
         }
         // Before the handshake is confirmed, application data is no reason to probe (section 6.2.1).

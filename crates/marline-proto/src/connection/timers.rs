@@ -11,11 +11,15 @@ impl Connection {
             return self.lifecycle.next_timeout();
         }
         let path = &self.paths[0];
-        let acks = self
+        // What the amplification limit stops waits for the peer, not for a time.
+        let may_send = path.tuples.active.may_send();
+        let sends = self
             .spaces()
-            .filter_map(|(_, space)| space.received.deadline());
-        acks.chain(path.recovery.timer)
+            .filter_map(|(_, space)| space.received.deadline())
             .chain(path.recovery.paced_until)
+            .filter(|_| may_send);
+        sends
+            .chain(path.recovery.timer)
             .chain(self.idle.next_timeout())
             .chain(self.next_validation_timeout())
             .chain(

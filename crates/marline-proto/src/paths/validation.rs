@@ -67,6 +67,11 @@ impl Validation {
         now >= self.deadline
     }
 
+    /// When it is given up.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
     /// When to look at [`Self::is_due`] or [`Self::is_expired`] again.
     pub(crate) fn next_timeout(&self) -> Instant {
         self.next.min(self.deadline)
