@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use marline_wire::frame::{PathChallenge, PathResponse, RetireConnectionId};
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
@@ -221,9 +221,12 @@ impl Connection {
         for segment in path.queue.drain(..) {
             self.streams.return_segment(&segment);
         }
-        let old_sequence = path.remote_cids.active_sequence();
+        let old_cid = (
+            path.remote_cids.active_sequence(),
+            *path.remote_cids.active(),
+        );
         let mut old = std::mem::replace(&mut path.tuples.active, tuple);
-        if let Some((sequence, id)) = cid {
+        if let Some((sequence, _)) = cid {
             path.remote_cids.activate(sequence);
             old.cid = Some(old_cid);
         }
@@ -344,8 +347,7 @@ impl Connection {
             .map(|tuple| &**tuple);
         std::iter::once(&tuples.active)
             .chain(inactive)
-            .filter_map(|tuple| tuple.validation.as_ref())
-            .map(Validation::next_timeout)
+            .filter_map(Tuple::next_validation_timeout)
             .min()
     }
 
@@ -392,8 +394,6 @@ impl Connection {
         }
     }
 
-    /// A datagram with a challenge or a response, for any of the 4-tuples.
-    pub(super) fn transmit_path_probe(
     /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
     fn probe_destination(&mut self, generation: u32) -> ConnectionId {
         let path = &mut self.paths[0];
@@ -414,6 +414,8 @@ impl Connection {
         *ids.active()
     }
 
+    /// A datagram with a challenge or a response, for any of the 4-tuples.
+    pub(super) fn transmit_path_probe(
         &mut self,
         now: Instant,
         buf: &mut Vec<u8>,
@@ -421,20 +423,17 @@ impl Connection {
         self.keys.one_rtt.as_ref()?;
         let generation = {
             let tuples = &mut self.paths[0].tuples;
-            let challenge_due = |tuple: &Tuple| {
-                tuple
-                    .validation
-                    .as_ref()
-                    .is_some_and(|validation| validation.is_due(now))
-            };
-            let active_due = challenge_due(&tuples.active).then_some(tuples.active.generation);
+            let active = &tuples.active;
+            let active_due =
+                (active.may_send() && active.is_challenge_due(now)).then_some(active.generation);
             let inactive_due = tuples
                 .inactive()
-                .find(|tuple| tuple.responses.is_due() || challenge_due(tuple))
+                .filter(|tuple| tuple.may_send())
+                .find(|tuple| tuple.responses.is_due() || tuple.is_challenge_due(now))
                 .map(|tuple| tuple.generation);
             active_due.or(inactive_due)?
         };
-        let active_cid = *self.paths[0].remote_cids.active();
+        let dcid = self.probe_destination(generation);
         let tuple = self.paths[0].tuples.by_generation(generation)?;
         let credit = usize::try_from(tuple.amplification.credit()).unwrap_or(usize::MAX);
         let full = usize::from(MIN_DATAGRAM_SIZE);
@@ -444,9 +443,6 @@ impl Connection {
             tuple: generation,
             dcid,
         };
-        if full.min(credit) < super::packet::MIN_ROOM {
-            return None;
-        }
         let addresses = tuple.addresses;
         let transmit = self.transmit_alone(
             now,
