@@ -2,14 +2,14 @@
 
 use marline_wire::frame::Frames;
 use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
-use marline_wire::{ConnectionId, ErrorCode, TransportError};
+use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
 use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
 use crate::level::SpaceId;
-use crate::limits::MAX_UNDECRYPTABLE_PACKETS;
+use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
 use crate::observe::Event;
 use crate::observe::events::{DropTrigger, Ecn, PacketDropped, PacketKind, PacketReceived};
 use crate::time::Instant;
@@ -113,6 +113,10 @@ impl Connection {
         packet: &mut [u8],
     ) {
         let kind = packet_kind(header.kind);
+        if self.is_misshapen_initial(header, arrival, packet) {
+            self.tell_dropped(now, kind, packet.len(), DropTrigger::Invalid);
+            return;
+        }
         if !self.may_open(header.kind) {
             self.defer(now, arrival, header, packet);
             return;
@@ -165,6 +169,21 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Whether this is an Initial packet that must be discarded unopened: in a small datagram from a
+    /// client (RFC 9000, section 14.1), with a token from a server (section 17.2.2).
+    fn is_misshapen_initial(
+        &self,
+        header: &ProtectedHeader,
+        arrival: Arrival,
+        packet: &[u8],
+    ) -> bool {
+        matches!(header.kind, ProtectedKind::Initial { .. })
+            && match self.side {
+                Side::Server => arrival.datagram < usize::from(MIN_DATAGRAM_SIZE),
+                Side::Client => !header.token(packet).is_empty(),
+            }
     }
 
     /// Whether the keys for packets of this kind exist and may be used by now. A server leaves 1-RTT
