@@ -43,7 +43,7 @@ impl Connection {
             Frame::NewToken(frame) => self.on_new_token(frame),
             Frame::AckFrequency(frame) => self.on_ack_frequency(now, frame),
             Frame::ImmediateAck => {
-                self.paths[0].space.received.acknowledge_by(now);
+                self.paths[0].space.acknowledge_by(now);
                 Ok(())
             }
             Frame::ConnectionClose(frame) => self.on_connection_close(now, frame),

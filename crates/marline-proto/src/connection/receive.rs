@@ -358,7 +358,7 @@ impl Connection {
                     .received
                     .on_packet(now, number, ack_eliciting, arrival.ecn);
                 if ack_eliciting {
-                    space.received.acknowledge_by(now);
+                    space.acknowledge_by(now);
                 }
             }
             return;
@@ -385,8 +385,8 @@ impl Connection {
             min_rtt: path.recovery.rtt.min(),
         };
         match path.ack_policy.on_packet(&view) {
-            AckDecision::Now => received.acknowledge_by(now),
-            AckDecision::By(deadline) => received.acknowledge_by(deadline),
+            AckDecision::Now => path.space.acknowledge_by(now),
+            AckDecision::By(deadline) => path.space.acknowledge_by(deadline),
             AckDecision::NotNeeded => {}
         }
     }

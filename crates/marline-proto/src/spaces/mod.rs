@@ -6,6 +6,7 @@ mod sent;
 pub(crate) use received::Received;
 pub(crate) use sent::{Sent, SentPacket, Settled};
 
+use crate::limits::MAX_ACKS_UNANSWERED;
 use crate::time::Instant;
 
 /// One packet number space (RFC 9000, section 12.3) with what RFC 9002, appendix A.3 keeps for each.
@@ -32,6 +33,15 @@ impl<T> Space<T> {
             loss_time: None,
             last_ack_eliciting: None,
             probes: 0,
+        }
+    }
+
+    /// An ACK frame shall leave by `deadline`, unless the peer has long left all of ours unanswered:
+    /// then it travels with the next probe, lest we remember packets for a peer that acknowledges
+    /// none.
+    pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
+        if self.sent.silent_outstanding() < MAX_ACKS_UNANSWERED {
+            self.received.acknowledge_by(deadline);
         }
     }
 }

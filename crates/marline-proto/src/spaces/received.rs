@@ -35,6 +35,12 @@ impl Received {
         number < self.forgotten_below || self.numbers.contains(number)
     }
 
+    /// Ranges of numbers remembered.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
     pub(crate) fn largest(&self) -> Option<u64> {
         self.largest.map(|(number, _)| number)
     }

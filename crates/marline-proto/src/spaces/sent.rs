@@ -72,6 +72,8 @@ pub(crate) struct Sent<T> {
     tokens_committed: u64,
     largest_acked: Option<u64>,
     ack_eliciting_in_flight: u64,
+    /// Outstanding packets that do not ask to be acknowledged.
+    silent_outstanding: u64,
 }
 
 impl<T> Sent<T> {
@@ -84,6 +86,7 @@ impl<T> Sent<T> {
             tokens_committed: 0,
             largest_acked: None,
             ack_eliciting_in_flight: 0,
+            silent_outstanding: 0,
         }
     }
 
@@ -92,12 +95,23 @@ impl<T> Sent<T> {
         self.first + self.slots.len() as u64
     }
 
+    /// Packets remembered, settled or not.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn largest_acked(&self) -> Option<u64> {
         self.largest_acked
     }
 
     pub(crate) fn has_ack_eliciting_in_flight(&self) -> bool {
         self.ack_eliciting_in_flight > 0
+    }
+
+    /// Outstanding packets that do not ask to be acknowledged.
+    pub(crate) fn silent_outstanding(&self) -> u64 {
+        self.silent_outstanding
     }
 
     /// Leaves out the next number (RFC 9000, section 21.4).
@@ -126,6 +140,7 @@ impl<T> Sent<T> {
         if packet.ack_eliciting && packet.in_flight {
             self.ack_eliciting_in_flight += 1;
         }
+        self.silent_outstanding += u64::from(!packet.ack_eliciting);
         self.push(packet, State::Outstanding);
         number
     }
@@ -174,6 +189,9 @@ impl<T> Sent<T> {
             if settled == Settled::Acked && packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
+            if settled == Settled::Acked {
+                self.silent_outstanding -= u64::from(!packet.ack_eliciting);
+            }
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             let until = from + usize::from(slot.tokens);
             visit(number, &packet, settled);
@@ -207,6 +225,7 @@ impl<T> Sent<T> {
             if packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
+            self.silent_outstanding -= u64::from(!packet.ack_eliciting);
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             let until = from + usize::from(slot.tokens);
             visit(number, &packet);
@@ -264,5 +283,6 @@ impl<T> Sent<T> {
         self.tokens.clear();
         self.slots.clear();
         self.ack_eliciting_in_flight = 0;
+        self.silent_outstanding = 0;
     }
 }
