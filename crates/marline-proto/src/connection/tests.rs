@@ -1,5 +1,6 @@
 //! Whole connections in virtual time. The cases of the QUIC interop runner bear its names.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,22 +10,25 @@ use crate::config::RetryPolicy;
 use crate::endpoint::ConnectionHandle;
 use crate::handshake::Cipher;
 use crate::streams::{ReadError, WriteError};
-use crate::testing::{Conditions, Datagram, Direction, Node, Pair, PairConfig};
-use marline_wire::{Dir, ErrorCode};
-
-mod support;
 
 mod amplificationlimit;
 mod blackhole;
 mod chacha20;
 mod closing;
+mod craft;
 mod handshake;
 mod handshakeloss;
+mod hostile;
 mod idle;
 mod longrtt;
 mod multiplexing;
 mod resumption;
 mod retry;
+mod support;
+use crate::testing::{Conditions, Datagram, Direction, Node, Pair, PairConfig};
+use crate::testing::{Conditions, Datagram, Direction, Pair, PairConfig};
+use marline_wire::Dir;
+use marline_wire::{Dir, ErrorCode};
 mod transfer;
 mod transferloss;
 mod versionnegotiation;

@@ -96,6 +96,12 @@ impl Endpoint {
         self.entries.len()
     }
 
+    /// Connection IDs that lead to a connection.
+    #[cfg(test)]
+    pub(crate) fn routes_of_ids(&self) -> usize {
+        self.routes.ids()
+    }
+
     /// Begins a connection to `server_name` at the tuple's remote address.
     ///
     /// # Errors

@@ -35,6 +35,12 @@ impl Routes {
         }
     }
 
+    /// IDs that lead somewhere.
+    #[cfg(test)]
+    pub(super) fn ids(&self) -> usize {
+        self.ids.len()
+    }
+
     pub(super) fn add(&mut self, id: ConnectionId, handle: ConnectionHandle) {
         self.ids.insert(id, handle);
     }

@@ -297,6 +297,16 @@ impl Streams {
         }
     }
 
+    /// Received bytes in memory, on all streams.
+    #[cfg(test)]
+    pub(crate) fn buffered(&self) -> usize {
+        let parts = self
+            .table
+            .values()
+            .filter_map(|stream| stream.recv.as_ref());
+        parts.map(RecvPart::buffered).sum()
+    }
+
     /// Adds the stream to the table with the parts its kind has.
     fn create(&mut self, id: StreamId) {
         let local = self.ids.is_local(id);

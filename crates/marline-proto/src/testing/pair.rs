@@ -339,6 +339,36 @@ impl Pair {
             .expect("the server's connection lives")
     }
 
+    /// An end gets a datagram at once, as if the other had sent it.
+    pub fn deliver(&mut self, direction: Direction, bytes: Vec<u8>) {
+        let client = self.client.address;
+        match direction {
+            Direction::ToServer => self.deliver_from(client, bytes),
+            Direction::ToClient => {
+                let mut datagram = Datagram {
+                    source: self.server.address,
+                    destination: client,
+                    ecn: None,
+                    bytes,
+                };
+                self.client
+                    .receive(self.now, &mut datagram, &mut self.network);
+            }
+        }
+    }
+
+    /// The server gets a datagram at once that seems to come from `source`.
+    pub fn deliver_from(&mut self, source: SocketAddr, bytes: Vec<u8>) {
+        let mut datagram = Datagram {
+            source,
+            destination: self.server.address,
+            ecn: None,
+            bytes,
+        };
+        self.server
+            .receive(self.now, &mut datagram, &mut self.network);
+    }
+
     /// Lets both ends send what they have.
     pub fn flush(&mut self) {
         self.client.flush(self.now, &mut self.network);

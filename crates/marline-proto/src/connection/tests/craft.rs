@@ -1,0 +1,164 @@
+//! Packets under a connection's real keys that say what no honest connection would, and what a
+//! connection holds in memory.
+
+use super::*;
+use crate::connection::packet::Envelope;
+use crate::crypto::{self, Sealing, TAG_LEN};
+use crate::limits::MIN_DATAGRAM_SIZE;
+use marline_wire::packet::{ShortHeader, truncate};
+use marline_wire::varint;
+
+/// A packet number that travels in four bytes and that no test reaches otherwise.
+const FAR_NUMBER: u64 = 1 << 25;
+
+/// What a connection holds because of its peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Received stream bytes that nobody read.
+    pub(super) unread: usize,
+    /// Written stream bytes that nobody acknowledged.
+    pub(super) unacked: u64,
+    /// Entries for sent packets, in all spaces.
+    pub(super) sent_packets: usize,
+    /// Ranges of received packet numbers, in all spaces.
+    pub(super) received_ranges: usize,
+    /// Packets that wait for keys.
+    pub(super) deferred: usize,
+    /// Streams that exist.
+    pub(super) streams: usize,
+}
+
+impl Connection {
+    /// A datagram of one packet that carries `frames`, with the next packet number. The connection
+    /// remembers it as sent.
+    pub(super) fn craft(&mut self, now: Instant, space: SpaceId, frames: &[u8]) -> Vec<u8> {
+        self.craft_altered(now, space, frames, 0)
+    }
+
+    /// As [`Self::craft`], with the bits of `flip` inverted in the first byte before it is protected.
+    pub(super) fn craft_altered(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        frames: &[u8],
+        flip: u8,
+    ) -> Vec<u8> {
+        let pad_to = match space {
+            SpaceId::Initial => MIN_DATAGRAM_SIZE,
+            SpaceId::Handshake | SpaceId::Data => 0,
+        };
+        self.craft_packet(now, space, frames, flip, pad_to)
+    }
+
+    /// An Initial packet in a datagram that is smaller than it must be.
+    pub(super) fn craft_small_initial(&mut self, now: Instant, frames: &[u8]) -> Vec<u8> {
+        self.craft_packet(now, SpaceId::Initial, frames, 0, 0)
+    }
+
+    fn craft_packet(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        frames: &[u8],
+        flip: u8,
+        pad_to: u16,
+    ) -> Vec<u8> {
+        let mut buf = Vec::new();
+        let path = &self.paths[0];
+        let envelope = Envelope {
+            end: usize::MAX,
+            ecn: false,
+            tuple: path.tuples.active.generation,
+            dcid: *path.remote_cids.active(),
+        };
+        let kind = self.sealing_kind(space).expect("the keys exist");
+        let mut packet = self
+            .begin_packet(now, space, kind, &envelope, &mut buf)
+            .expect("the keys are fresh");
+        buf[0] ^= flip;
+        buf.extend_from_slice(frames);
+        Self::pad_packet(&mut packet, pad_to.into(), &mut buf);
+        packet.ack_eliciting = true;
+        self.finish_packet(now, packet, &envelope, &mut buf);
+        buf
+    }
+
+    /// A 1-RTT packet without a single frame, which the connection does not remember.
+    pub(super) fn craft_empty(&mut self) -> Vec<u8> {
+        let mut buf = Vec::new();
+        let keys = self.keys.one_rtt.as_mut().expect("the keys exist");
+        let header = ShortHeader {
+            dcid: *self.paths[0].remote_cids.active(),
+            spin: false,
+            key_phase: keys.next_key_phase().expect("the keys are fresh"),
+        };
+        let end = header.encode(truncate(FAR_NUMBER, None), false, &mut buf);
+        let sealing = Sealing {
+            path_id: 0,
+            number: FAR_NUMBER,
+            packet_start: 0,
+            number_offset: end.number_offset,
+            payload_offset: end.payload_offset,
+        };
+        keys.seal(sealing, &mut buf);
+        assert_eq!(buf.len(), end.payload_offset + TAG_LEN);
+        buf
+    }
+
+    /// Makes the next packet number one that is left out; returns it.
+    pub(super) fn skip_next(&mut self) -> u64 {
+        self.skip_at = self.next_data_number();
+        self.skip_at
+    }
+
+    /// The next number of a 1-RTT packet.
+    pub(super) fn next_data_number(&self) -> u64 {
+        self.paths[0].space.sent.next_number()
+    }
+
+    /// Has the connection name itself otherwise in long headers than in its transport parameters.
+    pub(super) fn lie_about_source(&mut self) {
+        self.handshake_cid = self.dice.connection_id(self.handshake_cid.len());
+    }
+
+    /// Which spaces it has keys for.
+    pub(super) fn can_seal(&self, space: SpaceId) -> bool {
+        self.sealing_kind(space).is_some()
+    }
+
+    /// What it holds because of its peer.
+    pub(super) fn held(&self) -> Held {
+        Held {
+            unread: self.streams.buffered(),
+            unacked: self.streams.stats().bytes_held,
+            sent_packets: self.spaces().map(|(_, space)| space.sent.len()).sum(),
+            received_ranges: self.spaces().map(|(_, space)| space.received.len()).sum(),
+            deferred: self.deferred.len(),
+            streams: self.streams.stats().open,
+        }
+    }
+}
+
+/// `values` as variable-length integers, one after another: most frames are nothing else.
+pub(super) fn varints(values: &[u64]) -> Vec<u8> {
+    let mut buf = Vec::new();
+    for &value in values {
+        varint::encode(value, &mut buf);
+    }
+    buf
+}
+
+/// The tag and header of a Retry packet as an attacker on the path can make it.
+pub(super) fn forge_retry(
+    original: ConnectionId,
+    dcid: ConnectionId,
+    scid: ConnectionId,
+    token: &[u8],
+) -> Vec<u8> {
+    use marline_wire::packet::{Retry, retry};
+    let mut buf = Vec::new();
+    Retry::encode_without_tag(dcid, scid, token, 0, &mut buf);
+    let tag = crypto::retry_tag(&retry::pseudo_packet(original, &buf));
+    buf.extend_from_slice(&tag);
+    buf
+}

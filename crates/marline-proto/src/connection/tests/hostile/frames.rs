@@ -1,0 +1,261 @@
+//! Frames that contradict the state of streams, or are no frames at all (RFC 9000, sections 4, 12.4
+//! and 19).
+
+use super::*;
+use marline_wire::varint;
+
+const STREAM: u64 = 0x08;
+const FIN: u64 = 0x01;
+const LEN: u64 = 0x02;
+const OFF: u64 = 0x04;
+
+/// A STREAM frame with offset and length.
+fn stream(id: u64, offset: u64, data: &[u8], fin: bool) -> Vec<u8> {
+    let kind = STREAM | OFF | LEN | if fin { FIN } else { 0 };
+    let mut frame = varints(&[kind, id, offset, data.len() as u64]);
+    frame.extend_from_slice(data);
+    frame
+}
+
+#[test]
+fn a_stream_beyond_the_limit() {
+    let id = 4 * TransportConfig::default().max_concurrent_bidi_streams;
+    closes(
+        Side::Client,
+        &stream(id, 0, b"x", false),
+        ErrorCode::STREAM_LIMIT_ERROR,
+    );
+    passes(Side::Client, &stream(id - 4, 0, b"x", false));
+}
+
+#[test]
+fn more_data_than_the_streams_limit() {
+    let window = TransportConfig::default().stream_receive_window;
+    closes(
+        Side::Client,
+        &stream(0, window, b"x", false),
+        ErrorCode::FLOW_CONTROL_ERROR,
+    );
+    passes(Side::Client, &stream(0, window - 1, b"x", false));
+}
+
+#[test]
+fn more_data_than_the_connections_limit() {
+    let config = TransportConfig::default();
+    let streams = config.receive_window / config.stream_receive_window + 1;
+    let frames: Vec<u8> = (0..streams)
+        .flat_map(|n| stream(4 * n, config.stream_receive_window - 1, b"x", false))
+        .collect();
+    closes(Side::Client, &frames, ErrorCode::FLOW_CONTROL_ERROR);
+}
+
+#[test]
+fn a_reset_beyond_the_limit() {
+    let window = TransportConfig::default().stream_receive_window;
+    closes(
+        Side::Client,
+        &varints(&[0x04, 0, 7, window + 1]),
+        ErrorCode::FLOW_CONTROL_ERROR,
+    );
+}
+
+#[test]
+fn stream_data_up_to_the_largest_offset_and_beyond() {
+    closes(
+        Side::Client,
+        &stream(0, varint::MAX, b"x", false),
+        ErrorCode::FRAME_ENCODING_ERROR,
+    );
+    closes(
+        Side::Client,
+        &stream(0, varint::MAX, b"", true),
+        ErrorCode::FLOW_CONTROL_ERROR,
+    );
+}
+
+#[test]
+fn data_after_the_final_size() {
+    let frames = [stream(0, 0, b"1234", true), stream(0, 4, b"5", false)].concat();
+    closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
+}
+
+#[test]
+fn a_final_size_below_what_came() {
+    let frames = [stream(0, 0, b"1234", false), stream(0, 0, b"12", true)].concat();
+    closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
+}
+
+#[test]
+fn a_reset_that_changes_the_final_size() {
+    let frames = [stream(0, 0, b"1234", true), varints(&[0x04, 0, 7, 5])].concat();
+    closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
+}
+
+#[test]
+fn streams_that_this_end_alone_may_use_or_open() {
+    for frame in [
+        // STREAM and RESET_STREAM on a unidirectional stream of the server.
+        stream(3, 0, b"x", false),
+        varints(&[0x04, 3, 0, 0]),
+        // STREAM on a bidirectional stream that the server has not opened.
+        stream(1, 0, b"x", false),
+        // MAX_STREAM_DATA and STOP_SENDING for a stream on which only the client sends.
+        varints(&[0x11, 2, 1 << 20]),
+        varints(&[0x05, 2, 0]),
+        varints(&[0x05, 1, 0]),
+        varints(&[0x15, 3, 0]),
+    ] {
+        closes(Side::Client, &frame, ErrorCode::STREAM_STATE_ERROR);
+    }
+}
+
+#[test]
+fn limits_on_streams_that_no_number_holds() {
+    for kind in [0x12, 0x13, 0x16, 0x17] {
+        let frame = varints(&[kind, (1 << 60) + 1]);
+        closes(Side::Client, &frame, ErrorCode::FRAME_ENCODING_ERROR);
+    }
+    passes(Side::Client, &varints(&[0x12, 1 << 60]));
+}
+
+#[test]
+fn limits_that_go_back_are_ignored() {
+    let frames = varints(&[0x10, 0, 0x12, 0, 0x13, 0]);
+    let mut siege = Siege::by(Side::Client);
+    siege.say(&frames);
+    assert_eq!(siege.verdict(), None);
+    assert!(siege.victim().open(Dir::Uni).is_some());
+}
+
+#[test]
+fn types_of_frames_that_do_not_exist() {
+    for kind in [0x21, 0x2f, 0x40, 0x3f3f, varint::MAX] {
+        closes(
+            Side::Client,
+            &varints(&[kind]),
+            ErrorCode::FRAME_ENCODING_ERROR,
+        );
+    }
+}
+
+#[test]
+fn frames_that_end_in_the_middle() {
+    for frame in [
+        &[0x06, 0x00, 0x44][..],
+        &[0x02, 0x05],
+        &[0x0a, 0x00, 0x3f, 0x00],
+        &[0x18, 0x01, 0x00, 0x08],
+        &[0x1a, 1, 2, 3],
+    ] {
+        closes(Side::Client, frame, ErrorCode::FRAME_ENCODING_ERROR);
+    }
+}
+
+#[test]
+fn frames_that_only_servers_send() {
+    closes(Side::Client, &[0x1e], ErrorCode::PROTOCOL_VIOLATION);
+    closes(
+        Side::Client,
+        &[0x07, 0x01, 0xaa],
+        ErrorCode::PROTOCOL_VIOLATION,
+    );
+    passes(Side::Server, &[0x1e]);
+}
+
+#[test]
+fn a_token_of_no_bytes() {
+    closes(Side::Server, &[0x07, 0x00], ErrorCode::FRAME_ENCODING_ERROR);
+}
+
+#[test]
+fn crypto_data_after_the_handshake() {
+    let mut frame = varints(&[0x06, 0, 4]);
+    frame.extend_from_slice(&[1, 0, 0, 0]);
+    closes(Side::Client, &frame, ErrorCode::crypto(10));
+}
+
+#[test]
+fn crypto_data_too_far_ahead() {
+    let mut frame = varints(&[0x06, 1 << 17, 1]);
+    frame.push(0);
+    closes(Side::Server, &frame, ErrorCode::CRYPTO_BUFFER_EXCEEDED);
+    let mut frame = varints(&[0x06, varint::MAX, 1]);
+    frame.push(0);
+    closes(Side::Server, &frame, ErrorCode::FRAME_ENCODING_ERROR);
+}
+
+#[test]
+fn a_datagram_where_none_are_taken() {
+    let mut siege = Siege::with(
+        Side::Client,
+        PairConfig {
+            server: TransportConfig {
+                datagram_receive_buffer: None,
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        },
+    );
+    siege.say(&[0x30, 1, 2, 3]);
+    assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+}
+
+#[test]
+fn a_packet_without_frames() {
+    let mut siege = Siege::by(Side::Client);
+    let datagram = siege.attacker().craft_empty();
+    siege.deliver(datagram);
+    assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+}
+
+#[test]
+fn reserved_bits_of_the_header() {
+    for flip in [0x08, 0x10] {
+        let mut siege = Siege::by(Side::Client);
+        let now = siege.pair.now;
+        let datagram = siege
+            .attacker()
+            .craft_altered(now, SpaceId::Data, &[0x01], flip);
+        siege.deliver(datagram);
+        assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+    }
+}
+
+#[test]
+fn a_packet_twice_counts_once() {
+    let mut siege = Siege::by(Side::Client);
+    let now = siege.pair.now;
+    let datagram = siege.attacker().craft(now, SpaceId::Data, &[0x30, 7]);
+    for _ in 0..5 {
+        siege.deliver(datagram.clone());
+    }
+    assert_eq!(siege.verdict(), None);
+    assert!(siege.victim().recv_datagram().is_some());
+    assert!(siege.victim().recv_datagram().is_none());
+    assert_eq!(siege.victim().stats().packets_dropped, 4);
+}
+
+#[test]
+fn bytes_that_are_no_packets() {
+    let mut siege = Siege::by(Side::Client);
+    for len in 0..64 {
+        for first in [0x00, 0x40, 0x7f, 0x80, 0xc0, 0xd0, 0xe0, 0xff] {
+            let mut datagram = vec![first; len];
+            datagram.iter_mut().skip(1).for_each(|byte| *byte = 0);
+            siege.deliver(datagram);
+        }
+    }
+    assert_eq!(siege.verdict(), None);
+    siege.drain();
+}
+
+#[test]
+fn the_reason_of_a_close_is_not_trusted() {
+    let mut siege = Siege::by(Side::Client);
+    let mut frame = varints(&[0x1c, 0x0a, 0, 4]);
+    frame.extend_from_slice(b"\xff\x1b[1");
+    siege.say(&frame);
+    let text = siege.victim().error().expect("closed").to_string();
+    assert!(!text.contains('\x1b'), "{text:?}");
+    assert_eq!(siege.drain().0, 0, "who drains is silent");
+}

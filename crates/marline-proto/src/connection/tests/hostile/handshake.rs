@@ -1,0 +1,351 @@
+//! Lies during the handshake, and injections into it (RFC 9000, sections 7, 8.1, 14.1 and 17.2).
+
+use super::*;
+use crate::config::RetryPolicy;
+use marline_wire::packet::VersionNegotiation;
+use std::sync::{Arc, Mutex};
+
+/// A client that has sent nothing yet.
+fn beginning() -> (Pair, ConnectionHandle) {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    (pair, client)
+}
+
+/// A client's end of the handshake that is complete, while the server has not heard so.
+fn half_done() -> (Pair, ConnectionHandle, ConnectionHandle) {
+    let (mut pair, client) = beginning();
+    pair.network.filter = Some(Box::new(|direction, datagram: &Datagram| {
+        direction == Direction::ToServer && datagram.bytes[0] & 0xb0 != 0x80
+    }));
+    let done = pair.drive_until(Duration::from_secs(1), |pair| {
+        !pair.client(client).is_handshaking()
+    });
+    assert!(done, "the client has the server's flight");
+    let server = pair.server.accepted.pop_front().expect("accepted");
+    (pair, client, server)
+}
+
+fn closed_with(connection: &Connection, code: ErrorCode) {
+    match connection.error() {
+        Some(ConnectionError::Transport(error)) => assert_eq!(error.code, code),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn frames_that_initial_packets_must_not_carry() {
+    for frame in [
+        &[0x08, 0x00][..],
+        &[0x1e],
+        &[0x1d, 0, 0],
+        &[0x18, 1, 0, 4],
+        &[0x30],
+        &[0x10, 0],
+    ] {
+        let (mut pair, client) = beginning();
+        let now = pair.now;
+        let datagram = pair.client(client).craft(now, SpaceId::Initial, frame);
+        pair.deliver(Direction::ToServer, datagram);
+        let server = pair.server.accepted.pop_front().expect("accepted");
+        let error = pair.server(server).error();
+        let Some(ConnectionError::Transport(error)) = error else {
+            panic!("{error:?} after {frame:?}")
+        };
+        assert!(
+            [
+                ErrorCode::PROTOCOL_VIOLATION,
+                ErrorCode::FRAME_ENCODING_ERROR
+            ]
+            .contains(&error.code)
+        );
+    }
+}
+
+#[test]
+fn frames_that_handshake_packets_must_not_carry() {
+    for frame in [&[0x08, 0x00][..], &[0x1e], &[0x10, 0]] {
+        let (mut pair, client, server) = half_done();
+        let now = pair.now;
+        let datagram = pair.server(server).craft(now, SpaceId::Handshake, frame);
+        pair.deliver(Direction::ToClient, datagram);
+        closed_with(pair.client(client), ErrorCode::PROTOCOL_VIOLATION);
+    }
+}
+
+#[test]
+fn data_of_a_server_that_was_not_asked_to_finish_stays_secret() {
+    let (mut pair, _, server) = half_done();
+    assert!(pair.server(server).can_seal(SpaceId::Data));
+    assert!(pair.server(server).is_handshaking());
+    let id = pair.server(server).open(Dir::Uni);
+    assert!(id.is_some(), "0.5-RTT data may be written");
+}
+
+#[test]
+fn a_client_that_lies_about_its_id() {
+    let (mut pair, client) = beginning();
+    pair.client(client).lie_about_source();
+    pair.drive(Duration::from_millis(50));
+    let server = pair.server.accepted.pop_front().expect("accepted");
+    closed_with(pair.server(server), ErrorCode::TRANSPORT_PARAMETER_ERROR);
+}
+
+#[test]
+fn a_server_that_lies_about_its_id() {
+    let (mut pair, client) = beginning();
+    let now = pair.now;
+    let mut buf = Vec::new();
+    pair.client(client)
+        .poll_transmit(now, 1, &mut buf)
+        .expect("a first flight");
+    pair.deliver(Direction::ToServer, buf);
+    let server = pair.server.accepted.pop_front().expect("accepted");
+    pair.server(server).lie_about_source();
+    pair.drive(Duration::from_millis(50));
+    closed_with(pair.client(client), ErrorCode::TRANSPORT_PARAMETER_ERROR);
+}
+
+#[test]
+fn version_negotiation_that_offers_our_version_is_ignored() {
+    let (mut pair, client) = beginning();
+    let connection = pair.client(client);
+    let (dcid, scid) = (
+        connection.handshake_cid(),
+        connection.original_destination(),
+    );
+    for (dcid, scid, versions) in [
+        (&*dcid, &*scid, &[0x0a0a_0a0a, 1][..]),
+        (&*scid, &*dcid, &[0x0a0a_0a0a]),
+        (&*dcid, &*dcid, &[0x0a0a_0a0a]),
+    ] {
+        let mut offer = Vec::new();
+        VersionNegotiation::encode(dcid, scid, versions, 7, &mut offer);
+        pair.deliver(Direction::ToClient, offer);
+        assert!(pair.client(client).error().is_none());
+    }
+}
+
+#[test]
+fn version_negotiation_after_any_packet_is_ignored() {
+    let (mut pair, client, _) = half_done();
+    let connection = pair.client(client);
+    let mut offer = Vec::new();
+    VersionNegotiation::encode(
+        &connection.handshake_cid(),
+        &connection.original_destination(),
+        &[0x0a0a_0a0a],
+        7,
+        &mut offer,
+    );
+    pair.deliver(Direction::ToClient, offer);
+    assert!(pair.client(client).error().is_none());
+}
+
+#[test]
+fn a_retry_without_a_good_tag_is_ignored() {
+    let (mut pair, client) = beginning();
+    let connection = pair.client(client);
+    let original = connection.original_destination();
+    let id = connection.handshake_cid();
+    let scid = ConnectionId::new(&[9; 8]).expect("short");
+    let good = forge_retry(original, id, scid, b"token");
+    for index in 0..good.len() {
+        let mut bad = good.clone();
+        bad[index] ^= 1;
+        pair.deliver(Direction::ToClient, bad);
+    }
+    assert!(pair.client(client).retry_source.is_none());
+    pair.deliver(Direction::ToClient, good);
+    assert_eq!(pair.client(client).retry_source, Some(scid));
+    let again = forge_retry(original, id, original, b"other");
+    pair.deliver(Direction::ToClient, again);
+    assert_eq!(
+        pair.client(client).retry_source,
+        Some(scid),
+        "only the first"
+    );
+}
+
+#[test]
+fn a_forged_retry_is_found_out() {
+    let (mut pair, client) = beginning();
+    let connection = pair.client(client);
+    let original = connection.original_destination();
+    let id = connection.handshake_cid();
+    let scid = ConnectionId::new(&[9; 8]).expect("short");
+    pair.deliver(
+        Direction::ToClient,
+        forge_retry(original, id, scid, b"token"),
+    );
+    pair.drive(Duration::from_millis(100));
+    closed_with(pair.client(client), ErrorCode::TRANSPORT_PARAMETER_ERROR);
+}
+
+#[test]
+fn a_retry_after_any_packet_is_ignored() {
+    let (mut pair, client, _) = half_done();
+    let connection = pair.client(client);
+    let retry = forge_retry(
+        connection.original_destination(),
+        connection.handshake_cid(),
+        ConnectionId::new(&[9; 8]).expect("short"),
+        b"token",
+    );
+    pair.deliver(Direction::ToClient, retry);
+    assert!(pair.client(client).retry_source.is_none());
+}
+
+#[test]
+fn an_initial_packet_in_a_small_datagram_is_dropped_by_servers() {
+    let (mut pair, client) = beginning();
+    let now = pair.now;
+    let flight = pair.client(client).craft(now, SpaceId::Initial, &[0x01]);
+    pair.deliver(Direction::ToServer, flight.clone());
+    let server = pair.server.accepted.pop_front().expect("accepted");
+    let dropped = pair.server(server).stats().packets_dropped;
+    let received = pair.server(server).stats().frames_received.ping;
+    let connection = pair.client(client);
+    connection.ping_due = false;
+    let mut small = connection.craft_small_initial(now, &[0x01]);
+    assert!(small.len() < 1200);
+    pair.deliver(Direction::ToServer, std::mem::take(&mut small));
+    assert_eq!(pair.server(server).stats().packets_dropped, dropped + 1);
+    assert_eq!(pair.server(server).stats().frames_received.ping, received);
+}
+
+#[test]
+fn an_initial_packet_of_a_server_with_a_token_is_dropped() {
+    let (mut pair, client) = beginning();
+    let now = pair.now;
+    let mut buf = Vec::new();
+    pair.client(client)
+        .poll_transmit(now, 1, &mut buf)
+        .expect("a first flight");
+    pair.deliver(Direction::ToServer, buf);
+    let server = pair.server.accepted.pop_front().expect("accepted");
+    pair.server(server).initial_token = vec![1; 20];
+    let datagram = pair.server(server).craft(now, SpaceId::Initial, &[0x01]);
+    pair.deliver(Direction::ToClient, datagram);
+    assert_eq!(pair.client(client).stats().frames_received.ping, 0);
+    assert!(pair.client(client).error().is_none());
+}
+
+#[test]
+fn a_silent_client_gets_three_times_what_it_sent() {
+    let (mut pair, _) = beginning();
+    let seen = Arc::new(Mutex::new((0, 0)));
+    let counts = Arc::clone(&seen);
+    pair.network.filter = Some(Box::new(move |direction, datagram: &Datagram| {
+        let mut counts = counts.lock().expect("one thread");
+        match direction {
+            Direction::ToServer => {
+                let first = counts.0 == 0;
+                counts.0 += datagram.bytes.len();
+                !first
+            }
+            Direction::ToClient => {
+                counts.1 += datagram.bytes.len();
+                true
+            }
+        }
+    }));
+    pair.drive(Duration::from_secs(30));
+    let (_, sent) = *seen.lock().expect("one thread");
+    assert!(sent > 1200 && sent <= 3 * 1200, "{sent} bytes for 1200");
+    assert_eq!(pair.server.endpoint.open_connections(), 0, "timed out");
+}
+
+#[test]
+fn half_handshakes_are_bounded_in_number_and_time() {
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(|server| {
+            server.retry = RetryPolicy::WhenBusy { handshakes: 20 };
+        }),
+        ..PairConfig::default()
+    });
+    pair.network.conditions(Direction::ToClient).down = true;
+    for _ in 0..200 {
+        pair.connect();
+    }
+    pair.drive(Duration::from_secs(1));
+    assert_eq!(pair.server.endpoint.open_connections(), 20);
+    assert!(
+        pair.server
+            .connections
+            .values()
+            .all(|connection| connection.held().deferred <= 10)
+    );
+    pair.drive(Duration::from_secs(30));
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+    assert_eq!(pair.client.endpoint.open_connections(), 0);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused() {
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(|server| server.max_connections = 3),
+        ..PairConfig::default()
+    });
+    for _ in 0..5 {
+        pair.connect();
+    }
+    pair.drive(Duration::from_secs(1));
+    assert_eq!(pair.server.endpoint.open_connections(), 3);
+    let refused = pair.client.events.iter().filter(|(_, event)| {
+        matches!(
+            event,
+            Event::Closed(ConnectionError::PeerTransport {
+                code: ErrorCode::CONNECTION_REFUSED,
+                ..
+            })
+        )
+    });
+    assert_eq!(refused.count(), 2);
+}
+
+#[test]
+fn replayed_early_data_stays_marked_and_is_not_taken_twice() {
+    let mut pair = Pair::with(PairConfig {
+        zero_rtt: true,
+        ..PairConfig::default()
+    });
+    pair.establish();
+    pair.drive(Duration::from_secs(1));
+    let client = pair.connect();
+    assert!(pair.client(client).has_zero_rtt());
+    let id = pair.client(client).open(Dir::Uni).expect("remembered");
+    pair.client(client).write(id, b"early").expect("room");
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&recorded);
+    pair.network.filter = Some(Box::new(move |direction, datagram: &Datagram| {
+        if direction == Direction::ToServer {
+            record
+                .lock()
+                .expect("one thread")
+                .push(datagram.bytes.clone());
+        }
+        false
+    }));
+    pair.flush();
+    let flight = std::mem::take(&mut *recorded.lock().expect("one thread"));
+    pair.drive(Duration::from_millis(11));
+    let first = pair.server.accepted.pop_front().expect("accepted");
+    let now = pair.now;
+    assert!(pair.server(first).is_replayable());
+    let read = pair.server(first).read(now, id, 100);
+    assert_eq!(read, Ok(Some(Bytes::from_static(b"early"))));
+    pair.drive(Duration::from_secs(1));
+    assert!(!pair.server(first).is_replayable(), "the client was there");
+
+    for bytes in flight {
+        pair.deliver_from(SocketAddr::from(([198, 51, 100, 3], 999)), bytes);
+    }
+    let second = pair.server.accepted.pop_front().expect("accepted");
+    let now = pair.now;
+    let replayed = pair.server(second);
+    assert!(replayed.is_replayable());
+    assert!(replayed.read(now, id, 100).is_err(), "tickets serve once");
+    pair.drive(Duration::from_secs(5));
+    assert!(pair.server(second).is_replayable(), "nobody finishes it");
+}

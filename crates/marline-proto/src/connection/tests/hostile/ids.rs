@@ -1,0 +1,221 @@
+//! Connection IDs and paths (RFC 9000, sections 5.1, 8.2, 9 and 10.3).
+
+use super::*;
+use crate::limits::{LOCAL_CIDS, PATH_RESPONSES, REMOTE_CIDS, RETIRED_CIDS};
+
+const RETIRE_CONNECTION_ID: u64 = 0x19;
+
+/// NEW_CONNECTION_ID with an ID and a token made from `seed`.
+fn new_id(sequence: u64, retire_prior_to: u64, seed: u8) -> Vec<u8> {
+    let mut frame = varints(&[0x18, sequence, retire_prior_to]);
+    frame.push(8);
+    frame.extend_from_slice(&sequence.to_be_bytes()[1..]);
+    frame.push(seed);
+    frame.extend_from_slice(&[seed ^ sequence as u8; 16]);
+    frame
+}
+
+#[test]
+fn more_ids_than_allowed() {
+    let first = LOCAL_CIDS as u64;
+    let frames: Vec<u8> = (first..=REMOTE_CIDS as u64 + 1)
+        .flat_map(|n| new_id(n, 0, 1))
+        .collect();
+    closes(Side::Client, &frames, ErrorCode::CONNECTION_ID_LIMIT_ERROR);
+}
+
+#[test]
+fn an_id_issued_twice_differently() {
+    let n = LOCAL_CIDS as u64;
+    let frames = [new_id(n, 0, 1), new_id(n, 0, 2)].concat();
+    closes(Side::Client, &frames, ErrorCode::PROTOCOL_VIOLATION);
+    let frames = [new_id(n, 0, 1), new_id(n, 0, 1)].concat();
+    passes(Side::Client, &frames);
+}
+
+#[test]
+fn an_id_that_retires_itself() {
+    closes(
+        Side::Client,
+        &new_id(9, 10, 1),
+        ErrorCode::FRAME_ENCODING_ERROR,
+    );
+}
+
+#[test]
+fn ids_of_a_wrong_length() {
+    for len in [0, 21, 255] {
+        let mut frame = varints(&[0x18, 9, 0]);
+        frame.push(len);
+        frame.extend_from_slice(&[7; 300]);
+        closes(Side::Client, &frame, ErrorCode::FRAME_ENCODING_ERROR);
+    }
+}
+
+#[test]
+fn a_flood_of_retirements_ends() {
+    let mut siege = Siege::by(Side::Client);
+    let first = LOCAL_CIDS as u64;
+    for n in first..first + 4 * RETIRED_CIDS as u64 {
+        siege.say(&new_id(n, n, 1));
+        if siege.verdict().is_some() {
+            break;
+        }
+    }
+    assert_eq!(siege.verdict(), Some(ErrorCode::CONNECTION_ID_LIMIT_ERROR));
+}
+
+#[test]
+fn retiring_what_was_never_issued() {
+    closes(
+        Side::Client,
+        &varints(&[RETIRE_CONNECTION_ID, 1 << 40]),
+        ErrorCode::PROTOCOL_VIOLATION,
+    );
+}
+
+#[test]
+fn retiring_the_id_in_use() {
+    closes(
+        Side::Client,
+        &varints(&[RETIRE_CONNECTION_ID, 0]),
+        ErrorCode::PROTOCOL_VIOLATION,
+    );
+}
+
+#[test]
+fn retiring_without_end_leaves_no_more_ids_than_before() {
+    let mut siege = Siege::by(Side::Client);
+    for sequence in 1..500 {
+        siege.attacker().paths[0].remote_cids.retire(sequence);
+        siege.attacker().ping();
+        siege.pair.drive(Duration::from_millis(100));
+        assert_eq!(siege.verdict(), None);
+        assert!(siege.pair.server.endpoint.routes_of_ids() <= LOCAL_CIDS);
+    }
+    assert!(siege.victim().held().sent_packets < 50);
+}
+
+#[test]
+fn a_flood_of_challenges_gets_few_answers() {
+    let mut siege = Siege::by(Side::Client);
+    let challenge = [&[0x1a][..], &[7; 8]].concat();
+    siege.drain();
+    siege.say(&challenge.repeat(150));
+    let (datagrams, bytes) = siege.drain();
+    assert!(datagrams <= 2, "{datagrams} datagrams for one");
+    assert!(bytes <= 2 * 1472);
+    let answers = PATH_RESPONSES as u64;
+    siege.pair.drive(Duration::from_secs(1));
+    let heard = siege.attacker().stats().frames_received.path_response;
+    assert!(heard <= answers, "{heard} answers");
+}
+
+#[test]
+fn challenges_from_everywhere_keep_one_path_in_mind() {
+    let mut siege = Siege::by(Side::Client);
+    let challenge = [&[0x1a][..], &[7; 8]].concat();
+    for port in 1024..1224 {
+        let now = siege.pair.now;
+        let mut datagram = siege.attacker().craft(now, SpaceId::Data, &challenge);
+        let tuple = FourTuple {
+            local: siege.pair.server.address,
+            remote: SocketAddr::from(([198, 51, 100, 7], port)),
+        };
+        siege
+            .victim()
+            .handle_datagram(now, tuple, None, &mut datagram);
+        let (_, bytes) = siege.drain();
+        assert!(
+            bytes <= 3 * datagram.len() + 1472,
+            "{bytes} bytes for {}",
+            datagram.len()
+        );
+    }
+    assert_eq!(siege.verdict(), None);
+}
+
+#[test]
+fn the_path_left_behind_keeps_its_id() {
+    let mut siege = Siege::by(Side::Client);
+    let before = *siege.victim().paths[0].remote_cids.active();
+    let client = siege.client;
+    let now = siege.pair.now;
+    let elsewhere = SocketAddr::from(([192, 0, 2, 77], 50_001));
+    siege.pair.client(client).rebind(now, elsewhere);
+    siege.pair.drive(Duration::from_millis(15));
+    let path = &siege.victim().paths[0];
+    assert_ne!(*path.remote_cids.active(), before);
+    let previous = path.tuples.previous.as_ref().expect("the way back");
+    assert_eq!(previous.cid.map(|(_, id)| id), Some(before));
+}
+
+#[test]
+fn a_response_to_nothing_is_ignored() {
+    passes(Side::Client, &[&[0x1b][..], &[9; 8]].concat());
+}
+
+#[test]
+fn guesses_at_the_reset_token_do_not_end_a_connection() {
+    let mut siege = Siege::by(Side::Server);
+    let id = siege.victim().handshake_cid();
+    for guess in 0..2000u64 {
+        let mut datagram = vec![0x40; 40];
+        datagram[1..9].copy_from_slice(&id);
+        datagram[24..32].copy_from_slice(&guess.to_be_bytes());
+        siege.deliver(datagram);
+    }
+    assert_eq!(siege.verdict(), None);
+}
+
+#[test]
+fn the_reset_token_ends_it_wherever_the_datagram_seems_to_go() {
+    let mut siege = Siege::by(Side::Server);
+    let (client, server) = (siege.client, siege.server);
+    siege.pair.server.connections.remove(&server);
+    siege
+        .pair
+        .server
+        .endpoint
+        .on_connection_event(server, EndpointEvent::Drained);
+    siege.pair.client(client).ping();
+    siege.pair.drive(Duration::from_secs(1));
+    let ended = siege.pair.client.events.iter().any(|(handle, event)| {
+        *handle == client && matches!(event, Event::Closed(ConnectionError::Reset))
+    });
+    assert!(ended, "the server that forgot says so");
+}
+
+#[test]
+fn a_spoofed_address_gets_three_times_what_it_sent_and_no_loop() {
+    let mut siege = Siege::by(Side::Client);
+    let spoofed = SocketAddr::from(([198, 51, 100, 9], 4000));
+    let now = siege.pair.now;
+    let mut datagram = siege.attacker().craft(now, SpaceId::Data, &[0x01]);
+    let tuple = FourTuple {
+        local: siege.pair.server.address,
+        remote: spoofed,
+    };
+    siege
+        .victim()
+        .handle_datagram(now, tuple, None, &mut datagram);
+    let mut to_spoofed = 0;
+    let mut buf = Vec::new();
+    let mut time = now;
+    for _ in 0..200 {
+        let victim = siege.victim();
+        while let Some(transmit) = victim.poll_transmit(time, 1, &mut buf) {
+            if transmit.tuple.remote == spoofed {
+                to_spoofed += transmit.size;
+            }
+            buf.clear();
+        }
+        let Some(next) = victim.poll_timeout() else {
+            break;
+        };
+        assert!(next > time, "a timer that is due and does nothing");
+        time = next;
+        victim.handle_timeout(time);
+    }
+    assert!(to_spoofed <= 3 * datagram.len(), "{to_spoofed} bytes");
+}

@@ -1,0 +1,171 @@
+//! What a peer can make us hold or do is bounded, whatever it sends and never acknowledges.
+
+use super::*;
+use crate::limits::MAX_ACKS_UNANSWERED;
+
+/// Datagrams of the usual size.
+const ROOM: usize = 1400;
+
+#[test]
+fn a_peer_that_never_acknowledges_is_not_remembered_forever() {
+    let mut siege = Siege::by(Side::Client);
+    for _ in 0..20_000 {
+        siege.say(&[0x01]);
+        siege.drain();
+        siege.pair.now += Duration::from_millis(1);
+        let now = siege.pair.now;
+        let victim = siege.victim();
+        if victim.poll_timeout().is_some_and(|timeout| timeout <= now) {
+            victim.handle_timeout(now);
+        }
+    }
+    assert_eq!(siege.verdict(), None);
+    let held = siege.victim().held();
+    let most = MAX_ACKS_UNANSWERED as usize + 500;
+    assert!(held.sent_packets <= most, "{held:?}");
+    assert!(held.received_ranges <= 16, "{held:?}");
+}
+
+#[test]
+fn a_reader_that_reads_nothing_holds_the_windows_at_most() {
+    let mut siege = Siege::by(Side::Client);
+    let config = TransportConfig::default();
+    // One byte in every page that the windows permit: the worst case of the assembler.
+    let mut frames = Vec::new();
+    for stream in 0..2u64 {
+        for page in 1..config.stream_receive_window / 1024 {
+            frames.extend(varints(&[0x0e, 4 * stream, page * 1024, 1]));
+            frames.push(1);
+            if frames.len() > ROOM {
+                siege.say(&std::mem::take(&mut frames));
+                siege.drain();
+            }
+        }
+    }
+    assert_eq!(siege.verdict(), None);
+    assert!(siege.victim().held().unread as u64 <= config.receive_window);
+}
+
+#[test]
+fn streams_that_nobody_accepts_count_against_the_limit() {
+    let mut siege = Siege::by(Side::Client);
+    let config = TransportConfig::default();
+    for n in 0..config.max_concurrent_uni_streams {
+        // Open and reset: it still waits for the application.
+        siege.say(
+            &[
+                varints(&[0x08, 4 * n + 2]),
+                varints(&[0x04, 4 * n + 2, 0, 0]),
+            ]
+            .concat(),
+        );
+        siege.drain();
+    }
+    assert_eq!(siege.verdict(), None);
+    let streams = siege.victim().held().streams as u64;
+    assert!(streams <= config.max_concurrent_uni_streams);
+    let next = varints(&[0x08, 4 * config.max_concurrent_uni_streams + 2]);
+    siege.say(&next);
+    assert_eq!(siege.verdict(), Some(ErrorCode::STREAM_LIMIT_ERROR));
+}
+
+#[test]
+fn small_frames_in_large_numbers_are_answered_little() {
+    let abuses: [&[u8]; 9] = [
+        &[0x01],
+        &[0x00, 0x01],
+        &[0x08, 0x00],
+        &[0x0a, 0x00, 0x00],
+        &[0x14, 0x00],
+        &[0x15, 0x00, 0x00],
+        &[0x16, 0x00],
+        &[0x05, 0x00, 0x00],
+        &[0x30],
+    ];
+    for abuse in abuses {
+        let mut siege = Siege::by(Side::Client);
+        siege.drain();
+        let before = siege.victim().held().sent_packets;
+        for _ in 0..20 {
+            // The last frame of a datagram may extend to its end.
+            siege.say(&abuse.repeat(ROOM / abuse.len()));
+            let (datagrams, _) = siege.drain();
+            assert!(datagrams <= 2, "{datagrams} datagrams after {abuse:?}");
+        }
+        assert_eq!(siege.verdict(), None, "{abuse:?}");
+        let held = siege.victim().held();
+        assert!(held.sent_packets <= before + 40, "{held:?} after {abuse:?}");
+    }
+}
+
+#[test]
+fn credit_byte_by_byte_costs_a_packet_a_byte_at_most() {
+    let mut siege = Siege::with(
+        Side::Client,
+        PairConfig {
+            client: TransportConfig {
+                receive_window: 0,
+                stream_receive_window: 0,
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        },
+    );
+    let id = siege.victim().open(Dir::Uni).expect("permitted");
+    assert!(siege.victim().write(id, &[7; 100]).is_err(), "no credit");
+    for n in 1..=100u64 {
+        siege.say(&varints(&[0x11, id.into(), n, 0x10, n]));
+        let _ = siege.victim().write(id, &[7; 100]);
+        let (datagrams, bytes) = siege.drain();
+        assert!(datagrams <= 3 && bytes <= 3 * 1472, "{datagrams}, {bytes}");
+    }
+    assert_eq!(siege.verdict(), None);
+}
+
+#[test]
+fn datagrams_that_nobody_reads_are_dropped() {
+    let mut siege = Siege::with(
+        Side::Client,
+        PairConfig {
+            server: TransportConfig {
+                datagram_receive_buffer: Some(10_000),
+                ..TransportConfig::default()
+            },
+            ..PairConfig::default()
+        },
+    );
+    for _ in 0..200 {
+        let mut frame = vec![0x30];
+        frame.resize(1000, 7);
+        siege.say(&frame);
+        siege.drain();
+    }
+    let kept = std::iter::from_fn(|| siege.victim().recv_datagram()).count();
+    assert!(kept <= 10, "{kept}");
+}
+
+#[test]
+fn acknowledgment_requests_out_of_range() {
+    let frame = varints(&[0xaf, 0, 1, 0, 1]);
+    closes(Side::Client, &frame, ErrorCode::PROTOCOL_VIOLATION);
+    let most = marline_wire::varint::MAX;
+    let mut siege = Siege::by(Side::Client);
+    siege.say(&varints(&[
+        0xaf, 0, most, most, most, 0xaf, most, most, most, 0,
+    ]));
+    assert_eq!(siege.verdict(), None);
+    siege.say(&[0x01]);
+    siege.drain();
+}
+
+#[test]
+fn closing_is_repeated_ever_more_rarely() {
+    let mut siege = Siege::by(Side::Client);
+    siege.say(&[0x21]);
+    let mut answers = 0;
+    for _ in 0..1000 {
+        siege.deliver(vec![0x40; 30]);
+        answers += siege.drain().0;
+    }
+    assert!(answers <= 12, "{answers} answers to 1000 datagrams");
+}
