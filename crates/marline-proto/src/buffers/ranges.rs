@@ -47,6 +47,10 @@ impl RangeSet {
 
     /// Whether `value` is a member.
     pub(crate) fn contains(&self, value: u64) -> bool {
+        match self.ranges.back() {
+            Some(last) if value < last.start => {}
+            last => return last.is_some_and(|last| value < last.end),
+        }
         let next = self.first_ending_after(value);
         self.ranges
             .get(next)

@@ -162,6 +162,7 @@ impl Connection {
     /// whether it could be asked now.
     pub fn rotate_connection_ids(&mut self) -> bool {
         let rotates = self.confirmed && self.paths[0].local_cids.retire_all();
+        self.issue_ids = true;
         self.issue_connection_ids();
         rotates
     }

@@ -79,6 +79,7 @@ impl Connection {
         self.idle.heed_peer(self.peer.max_idle_timeout);
         let path = &mut self.paths[0];
         path.local_cids.set_limit(params.active_connection_id_limit);
+        self.issue_ids = true;
         path.tuples
             .active
             .mtu
@@ -286,9 +287,10 @@ impl Connection {
 
     /// The IDs by which the peer may reach us, beside the one of the handshake.
     pub(super) fn issue_connection_ids(&mut self) {
-        if self.keys.one_rtt.is_none() {
+        if !self.issue_ids || self.keys.one_rtt.is_none() {
             return;
         }
+        self.issue_ids = false;
         for _ in 0..self.paths[0].local_cids.want_more() {
             let id = self.dice.connection_id(self.handshake_cid.len());
             let token = self.endpoint.reset_key.token(&id);

@@ -62,12 +62,9 @@ impl Tuple {
 }
 
 impl Connection {
-    /// Whether datagrams on `tuple` are looked at: a client talks to servers it knows only, a server
+    /// Whether datagrams on a new `tuple` are looked at: a client talks to servers it knows only, a server
     /// to no second address before the handshake is confirmed (RFC 9000, section 9).
     pub(super) fn may_come_from(&mut self, tuple: &FourTuple) -> bool {
-        if self.paths[0].tuples.find(tuple).is_some() {
-            return true;
-        }
         let remote_known = self.paths[0]
             .tuples
             .all()
@@ -165,6 +162,9 @@ impl Connection {
     pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened) {
         let addresses = packet.arrival.tuple;
         let active = &mut self.paths[0].tuples.active;
+        if active.addresses == addresses {
+            return;
+        }
         if active.addresses.matches(&addresses) {
             if active.addresses.local.ip().is_unspecified() {
                 active.addresses.local = addresses.local;
@@ -323,6 +323,7 @@ impl Connection {
         packet: &Opened,
     ) -> Result<(), TransportError> {
         if let Some(id) = self.paths[0].local_cids.on_retire(frame, &packet.dcid)? {
+            self.issue_ids = true;
             self.mailbox.endpoint.push_back(EndpointEvent::Retired(id));
         }
         Ok(())

@@ -145,6 +145,8 @@ pub struct Connection {
     /// Whether the packet being handled has the largest number so far.
     newest_packet: bool,
     ping_due: bool,
+    /// Whether the peer may be able to hold more of our connection IDs.
+    issue_ids: bool,
     /// The application data packet number to leave out.
     skip_at: u64,
     ack_frequency_seen: Option<u64>,
@@ -413,6 +415,7 @@ impl Connection {
             packet_opened: false,
             newest_packet: false,
             ping_due: false,
+            issue_ids: false,
             skip_at,
             ack_frequency_seen: None,
             tuple_generation: 0,

@@ -58,20 +58,32 @@ impl Connection {
             self.lifecycle.on_datagram();
             return;
         }
-        if !self.may_come_from(&tuple) {
-            return;
-        }
         let arrival = Arrival {
             tuple,
             ecn,
             datagram: datagram.len(),
         };
-        if let Some(known) = self.paths[0].tuples.find(&tuple) {
-            known.amplification.on_received(datagram.len() as u64);
+        if !self.credit_sender(&arrival) {
+            return;
         }
         self.handle_packets(now, arrival, datagram);
         self.retry_deferred(now);
         self.after_input(now);
+    }
+
+    /// Counts a datagram for its 4-tuple; `false` if nothing may come from there.
+    fn credit_sender(&mut self, arrival: &Arrival) -> bool {
+        let bytes = arrival.datagram as u64;
+        let active = &mut self.paths[0].tuples.active;
+        if active.addresses == arrival.tuple {
+            active.amplification.on_received(bytes);
+            return true;
+        }
+        if let Some(known) = self.paths[0].tuples.find(&arrival.tuple) {
+            known.amplification.on_received(bytes);
+            return true;
+        }
+        self.may_come_from(&arrival.tuple)
     }
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).

@@ -161,11 +161,11 @@ impl Handshake {
 
     /// What came of the data so far; `None` if all is told.
     pub(crate) fn poll(&mut self) -> Option<HandshakeStep> {
-        let step = self.steps.pop_front();
+        let step = self.steps.pop_front()?;
         if self.steps.is_empty() {
             self.steps = VecDeque::new();
         }
-        step
+        Some(step)
     }
 
     /// Whether CRYPTO data of `space` is due.
