@@ -2,10 +2,9 @@
 
 use std::io;
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::failure::Failure;
 
 /// Print completions for a shell
@@ -29,12 +28,12 @@ enum Supported {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every verb returns alike")]
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
     let shell = match arguments.shell {
         Supported::Bash => Shell::Bash,
         Supported::Zsh => Shell::Zsh,
         Supported::Fish => Shell::Fish,
     };
-    clap_complete::generate(shell, &mut Cli::command(), "marline", &mut io::stdout());
+    clap_complete::generate(shell, &mut root, "marline", &mut io::stdout());
     Ok(())
 }

@@ -14,7 +14,7 @@ mod transport;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
@@ -29,8 +29,8 @@ fn main() -> ExitCode {
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         Verb::Demo(arguments) => in_runtime(demo::run(arguments)),
         Verb::Qlog(arguments) => qlog::run(&arguments),
-        Verb::Completions(arguments) => completions::run(&arguments),
-        Verb::Man(arguments) => man::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

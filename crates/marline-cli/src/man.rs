@@ -2,9 +2,8 @@
 
 use std::io;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 
-use crate::cli::Cli;
 use crate::failure::Failure;
 
 /// Print the manual page, of marline or of a verb
@@ -17,8 +16,7 @@ pub(crate) struct Arguments {
     verb: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut root = Cli::command();
+pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
     root.build();
     let command = match &arguments.verb {
         None => root,

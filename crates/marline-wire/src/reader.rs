@@ -1,7 +1,5 @@
 //! A cursor over bytes that a peer sent.
 
-use crate::varint;
-
 /// The bytes ended before the value did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
@@ -89,7 +87,12 @@ impl<'a> Reader<'a> {
     ///
     /// [`Truncated`] if the bytes end first.
     pub fn varint(&mut self) -> Result<u64, Truncated> {
-        varint::decode(self)
+        let first = self.u8()?;
+        let mut value = u64::from(first & 0x3f);
+        for _ in 1..1usize << (first >> 6) {
+            value = value << 8 | u64::from(self.u8()?);
+        }
+        Ok(value)
     }
 
     /// Takes a variable-length integer and that many bytes after it.

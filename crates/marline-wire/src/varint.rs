@@ -1,7 +1,5 @@
 //! Variable-length integers (RFC 9000, section 16).
 
-use crate::reader::{Reader, Truncated};
-
 /// The largest value a variable-length integer can carry: 2^62 - 1.
 pub const MAX: u64 = (1 << 62) - 1;
 
@@ -36,23 +34,10 @@ pub fn encode(value: u64, buf: &mut Vec<u8>) {
     }
 }
 
-/// Reads one integer.
-///
-/// # Errors
-///
-/// [`Truncated`] if the bytes end first.
-pub fn decode(reader: &mut Reader<'_>) -> Result<u64, Truncated> {
-    let first = reader.u8()?;
-    let mut value = u64::from(first & 0x3f);
-    for _ in 1..1usize << (first >> 6) {
-        value = value << 8 | u64::from(reader.u8()?);
-    }
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reader::{Reader, Truncated};
     use proptest::prelude::*;
 
     #[test]
@@ -67,7 +52,7 @@ mod tests {
             (&[0x25], 37),
             (&[0x40, 0x25], 37),
         ] {
-            assert_eq!(decode(&mut Reader::new(bytes)), Ok(value));
+            assert_eq!(Reader::new(bytes).varint(), Ok(value));
         }
     }
 
@@ -78,9 +63,9 @@ mod tests {
             encode(value, &mut buf);
             prop_assert_eq!(buf.len(), size(value));
             let mut reader = Reader::new(&buf);
-            prop_assert_eq!(decode(&mut reader), Ok(value));
+            prop_assert_eq!(reader.varint(), Ok(value));
             prop_assert!(reader.is_empty());
-            prop_assert_eq!(decode(&mut Reader::new(&buf[..buf.len() - 1])), Err(Truncated));
+            prop_assert_eq!(Reader::new(&buf[..buf.len() - 1]).varint(), Err(Truncated));
         }
     }
 }

@@ -70,6 +70,7 @@ mod connection;
 mod endpoint;
 mod error;
 pub mod runtime;
+mod signal;
 mod stream;
 pub mod tls;
 mod wakers;

@@ -3,15 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
+use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use tokio::task::JoinSet;
 
 use super::lane::Lane;
+use super::pieces::Source;
+use super::progress::Progress;
+use super::range::{ContentRange, range};
 use super::save::{Sink, Validator};
 use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url, pieces};
 use crate::clock;
@@ -58,30 +61,19 @@ impl Default for FetchOptions {
     }
 }
 
-/// How far a fetch is, for those who watch.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Bytes of content that arrived.
-    pub received: AtomicU64,
-    /// Bytes of content promised by the responses so far.
-    pub expected: AtomicU64,
-    /// Objects that are complete or failed.
-    pub finished: AtomicU64,
-}
-
-pub(super) struct Job {
+struct Job {
     index: usize,
     target: Target,
-    pub(super) uri: Uri,
+    uri: Uri,
 }
 
 /// What the workers of one origin share.
-pub(super) struct Queue {
+struct Queue {
     jobs: Mutex<VecDeque<Job>>,
-    pub(super) client: Arc<Client>,
-    pub(super) lanes: Vec<Arc<Lane>>,
+    client: Arc<Client>,
+    lanes: Vec<Arc<Lane>>,
     options: FetchOptions,
-    pub(super) progress: Arc<Progress>,
+    progress: Arc<Progress>,
     start: Instant,
 }
 
@@ -223,11 +215,20 @@ impl Queue {
             return self.receive(response, None, sink, object).await;
         }
         if first_piece.is_some() && response.status() == StatusCode::PARTIAL_CONTENT {
-            pieces::receive(self, &job.uri, response, &mut sink).await?;
+            pieces::receive(&Arc::new(self.source()), &job.uri, response, &mut sink).await?;
             return finish(sink, object);
         }
         let offset = resumed_from.map(|(offset, _)| offset);
         self.receive(response, offset, sink, object).await
+    }
+
+    /// Where pieces of a file come from.
+    fn source(&self) -> Source {
+        Source {
+            client: Arc::clone(&self.client),
+            lanes: self.lanes.clone(),
+            progress: Arc::clone(&self.progress),
+        }
     }
 
     /// The last byte of the piece that tells how large an object is, if it may be split.
@@ -278,12 +279,6 @@ fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// `Range: bytes=FIRST-LAST` (RFC 9110 section 14.1.2).
-pub(super) fn range(first: u64, last: Option<u64>) -> HeaderValue {
-    let last = last.map_or_else(String::new, |last| last.to_string());
-    HeaderValue::try_from(format!("bytes={first}-{last}")).expect("digits are visible ASCII")
-}
-
 /// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
 fn ask_for_rest(headers: &mut HeaderMap, offset: u64, validator: &HeaderValue) {
     headers.insert(RANGE, range(offset, None));
@@ -297,30 +292,6 @@ fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
         range => Err(ClientError::WrongRange(format!(
             "{range:?}, not from {offset}"
         ))),
-    }
-}
-
-/// `Content-Range: bytes FIRST-LAST/SIZE` (RFC 9110 section 14.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ContentRange {
-    pub(super) first: u64,
-    pub(super) last: u64,
-    pub(super) size: Option<u64>,
-}
-
-impl ContentRange {
-    /// A range that makes sense: it is not empty and ends before the size.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let value = headers.get(CONTENT_RANGE)?.to_str().ok()?;
-        let (range, size) = value.strip_prefix("bytes ")?.split_once('/')?;
-        let (first, last) = range.split_once('-')?;
-        let range = Self {
-            first: first.parse().ok()?,
-            last: last.parse().ok()?,
-            size: size.parse().ok(),
-        };
-        let end = range.size.unwrap_or(u64::MAX);
-        (range.first <= range.last && range.last < end).then_some(range)
     }
 }
 

@@ -7,13 +7,22 @@ use http::header::{IF_RANGE, RANGE};
 use http::{HeaderValue, Response, StatusCode, Uri};
 use tokio::task::JoinSet;
 
-use super::fetch::{ContentRange, Queue, range};
+use super::lane::Lane;
+use super::progress::Progress;
+use super::range::{ContentRange, range};
 use super::save::{Pieces, Sink, Validator};
-use super::{ClientError, Download};
+use super::{Client, ClientError, Download};
+
+/// Where pieces come from, and who watches.
+pub(super) struct Source {
+    pub(super) client: Arc<Client>,
+    pub(super) lanes: Vec<Arc<Lane>>,
+    pub(super) progress: Arc<Progress>,
+}
 
 /// Stores the first piece of a file and fetches the others; the sink then has the whole.
 pub(super) async fn receive(
-    queue: &Arc<Queue>,
+    source: &Arc<Source>,
     uri: &Uri,
     first: Response<Download>,
     sink: &mut Sink,
@@ -29,18 +38,18 @@ pub(super) async fn receive(
         .begin_pieces()?
         .ok_or_else(|| wrong("pieces go to files only"))?;
     let file = Arc::new(file);
-    queue.progress.expected.fetch_add(size, Relaxed);
+    source.progress.expected.fetch_add(size, Relaxed);
 
     let mut pieces = JoinSet::new();
     {
-        let (queue, file) = (Arc::clone(queue), Arc::clone(&file));
-        pieces.spawn(async move { store(&queue, download, got, &file).await });
+        let (source, file) = (Arc::clone(source), Arc::clone(&file));
+        pieces.spawn(async move { store(&source, download, got, &file).await });
     }
-    let rest = shares(got.last + 1, size, queue.lanes.len() as u64);
+    let rest = shares(got.last + 1, size, source.lanes.len() as u64);
     for (lane, share) in rest.into_iter().enumerate() {
-        let (queue, file) = (Arc::clone(queue), Arc::clone(&file));
+        let (source, file) = (Arc::clone(source), Arc::clone(&file));
         let (uri, validator) = (uri.clone(), validator.clone());
-        pieces.spawn(async move { fetch(&queue, lane, &uri, share, &validator, &file).await });
+        pieces.spawn(async move { fetch(&source, lane, &uri, share, &validator, &file).await });
     }
     // Dropping the set stops the others when one fails.
     while let Some(piece) = pieces.join_next().await {
@@ -71,17 +80,19 @@ fn shares(first: u64, size: u64, lanes: u64) -> Vec<ContentRange> {
 }
 
 async fn fetch(
-    queue: &Queue,
+    source: &Source,
     lane: usize,
     uri: &Uri,
     share: ContentRange,
     validator: &HeaderValue,
     file: &Pieces,
 ) -> Result<(), ClientError> {
-    let mut headers = queue.client.config().headers.clone();
+    let mut headers = source.client.config().headers.clone();
     headers.insert(RANGE, range(share.first, Some(share.last)));
     headers.insert(IF_RANGE, validator.clone());
-    let (_, response) = queue.lanes[lane].get(&queue.client, uri, &headers).await?;
+    let (_, response) = source.lanes[lane]
+        .get(&source.client, uri, &headers)
+        .await?;
     let (parts, download) = response.into_parts();
     let got = ContentRange::of(&parts.headers);
     if parts.status != StatusCode::PARTIAL_CONTENT || got != Some(share) {
@@ -91,11 +102,11 @@ async fn fetch(
         );
         return Err(ClientError::WrongRange(message));
     }
-    store(queue, download, share, file).await
+    store(source, download, share, file).await
 }
 
 async fn store(
-    queue: &Queue,
+    source: &Source,
     mut download: Download,
     share: ContentRange,
     file: &Pieces,
@@ -108,7 +119,7 @@ async fn store(
         }
         file.write(offset, &chunk)?;
         offset += len;
-        queue.progress.received.fetch_add(len, Relaxed);
+        source.progress.received.fetch_add(len, Relaxed);
     }
     match offset == share.last + 1 {
         true => Ok(()),

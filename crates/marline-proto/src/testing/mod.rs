@@ -9,5 +9,5 @@ mod pair;
 pub use certs::TestIdentity;
 #[cfg(test)]
 pub(crate) use hex::hex;
-pub use network::{Conditions, Direction, Filter, Network};
-pub use pair::{ALPN, Datagram, Node, Pair, PairConfig, SERVER_NAME};
+pub use network::{Conditions, Datagram, Direction, Filter, Network};
+pub use pair::{ALPN, Node, Pair, PairConfig, SERVER_NAME};

@@ -7,9 +7,21 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::pair::Datagram;
 use crate::time::Instant;
 use crate::tuple::EcnCodepoint;
+
+/// A datagram in a [`Network`].
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    /// From and to, as the sender sees it.
+    pub source: SocketAddr,
+    /// Where it goes.
+    pub destination: SocketAddr,
+    /// Its marking.
+    pub ecn: Option<EcnCodepoint>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
 
 /// Which end a datagram goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

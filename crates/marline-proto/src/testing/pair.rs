@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::TestIdentity;
-use super::network::{Direction, Network};
+use super::network::{Datagram, Direction, Network};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
 use crate::connection::{Connection, Event};
 use crate::endpoint::{ConnectionHandle, Endpoint, Route};
 use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
-use crate::tuple::{EcnCodepoint, FourTuple};
+use crate::tuple::FourTuple;
 
 /// Datagrams that an endpoint may put into one batch.
 const BATCH: usize = 16;
@@ -37,19 +37,6 @@ pub struct Node {
     pub events: VecDeque<(ConnectionHandle, Event)>,
     reply: Vec<u8>,
     buf: Vec<u8>,
-}
-
-/// A datagram in a [`Network`].
-#[derive(Clone, Debug)]
-pub struct Datagram {
-    /// From and to, as the sender sees it.
-    pub source: SocketAddr,
-    /// Where it goes.
-    pub destination: SocketAddr,
-    /// Its marking.
-    pub ecn: Option<EcnCodepoint>,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
 }
 
 impl Node {

@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use tokio::sync::broadcast;
 
 use super::events::ConnectionEvent;
-use crate::endpoint::Signal;
 use crate::runtime::Runtime;
+use crate::signal::Signal;
 use crate::wakers::WakerList;
 
 /// What everyone who knows the connection shares.
@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     pub(crate) handle: ConnectionHandle,
     pub(crate) side: Side,
     runtime: Arc<dyn Runtime>,
-    signal: Arc<Signal>,
+    signal: Arc<Signal<Arc<Self>>>,
     state: Mutex<State>,
     /// Connections, streams and attempts in the application's hands.
     handles: AtomicUsize,
@@ -75,7 +75,7 @@ impl Shared {
         handle: ConnectionHandle,
         side: Side,
         runtime: Arc<dyn Runtime>,
-        signal: Arc<Signal>,
+        signal: Arc<Signal<Arc<Self>>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             handle,

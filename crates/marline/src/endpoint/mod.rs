@@ -3,7 +3,6 @@
 mod driver;
 mod incoming;
 mod outgoing;
-mod signal;
 mod state;
 mod timers;
 
@@ -18,7 +17,6 @@ use std::task::{Context, Poll, Waker};
 
 use marline_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, Side, TransportConfig};
 
-pub(crate) use self::signal::Signal;
 use self::state::{Shared, State};
 use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::ConnectError;

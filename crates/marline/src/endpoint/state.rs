@@ -8,9 +8,9 @@ use std::task::Waker;
 
 use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, ServerConfig, Side};
 
-use super::signal::Signal;
 use crate::connection::{self, ConnectionRef};
 use crate::runtime::{Runtime, UdpSocket};
+use crate::signal::Signal;
 use crate::wakers::WakerList;
 
 /// Connections that may wait for [`Endpoint::accept`](super::Endpoint::accept) before new ones are
@@ -22,7 +22,7 @@ const ACCEPT_BACKLOG: usize = 4096;
 /// Locks are taken in this order: endpoint, connection, signal.
 pub(super) struct Shared {
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) signal: Arc<Signal>,
+    pub(super) signal: Arc<Signal<Arc<connection::Shared>>>,
     state: Mutex<State>,
     /// Clones of the endpoint in the application's hands.
     pub(super) handles: AtomicUsize,

@@ -1,31 +1,38 @@
 //! How the application tells the driver that there is something to do.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use crate::connection::Shared;
 use crate::wakers::register_one;
 
-/// Connections that the application changed, and the sleeping driver.
-#[derive(Default)]
-pub(crate) struct Signal(Mutex<Inner>);
+/// What the application changed (connections, all `T`), and the sleeping driver.
+pub(crate) struct Signal<T>(Mutex<Inner<T>>);
 
-#[derive(Default)]
-struct Inner {
-    changed: Vec<Arc<Shared>>,
+struct Inner<T> {
+    changed: Vec<T>,
     /// Something other than a connection changed.
     news: bool,
     driver: Option<Waker>,
 }
 
-impl Signal {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl<T> Default for Signal<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Inner {
+            changed: Vec::new(),
+            news: false,
+            driver: None,
+        }))
+    }
+}
+
+impl<T> Signal<T> {
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues `connection`; wakes the driver unless it was woken for another already.
-    pub(crate) fn push(&self, connection: Arc<Shared>) {
+    pub(crate) fn push(&self, connection: T) {
         let mut inner = self.lock();
         inner.changed.push(connection);
         let driver = inner.driver.take();
@@ -47,12 +54,12 @@ impl Signal {
     }
 
     /// Moves the changed connections to `queue`.
-    pub(super) fn take(&self, queue: &mut VecDeque<Arc<Shared>>) {
+    pub(crate) fn take(&self, queue: &mut VecDeque<T>) {
         queue.extend(self.lock().changed.drain(..));
     }
 
     /// Has the driver woken by the next change. False if something changed before: look again.
-    pub(super) fn sleep(&self, driver: &Waker) -> bool {
+    pub(crate) fn sleep(&self, driver: &Waker) -> bool {
         let mut inner = self.lock();
         if std::mem::take(&mut inner.news) || !inner.changed.is_empty() {
             return false;
