@@ -20,6 +20,10 @@ use crate::paths::{
 use crate::time::Instant;
 use crate::tuple::{FourTuple, Transmit};
 
+/// Bytes in which a challenge or a response certainly fits: the longest short header, the frame and
+/// the tag. The smallest packet of a peer gives credit for as much.
+const PROBE_ROOM: u64 = 1 + 20 + 4 + 9 + 16;
+
 impl Tuple {
     /// A 4-tuple about which nothing is known.
     pub(super) fn new(config: &TransportConfig, generation: u32, addresses: FourTuple) -> Self {
