@@ -59,6 +59,9 @@ pub(super) struct Recovery {
     pub(super) first_sample_at: Option<Instant>,
     pub(super) epoch: LossEpoch,
     pub(super) lost_packets: u64,
+    pub(super) lost_bytes: u64,
+    /// Packets reported as marked Congestion Experienced.
+    pub(super) ecn_ce: u64,
     pub(super) spurious_losses: u64,
     pub(super) congestion_events: u64,
     /// The phase last told to observers.
@@ -97,6 +100,8 @@ impl Recovery {
             first_sample_at: None,
             epoch: LossEpoch::default(),
             lost_packets: 0,
+            lost_bytes: 0,
+            ecn_ce: 0,
             spurious_losses: 0,
             congestion_events: 0,
             told_phase: None,
@@ -122,9 +127,16 @@ impl Path {
         kind: &ConnectionKind<'_>,
         seed: u64,
     ) {
-        let in_flight = self.recovery.in_flight;
+        let old = &mut self.recovery;
         self.recovery = Recovery {
-            in_flight,
+            in_flight: old.in_flight,
+            // Packets on the way remember how far it had counted.
+            rate: std::mem::take(&mut old.rate),
+            lost_packets: old.lost_packets,
+            lost_bytes: old.lost_bytes,
+            ecn_ce: old.ecn_ce,
+            spurious_losses: old.spurious_losses,
+            congestion_events: old.congestion_events,
             ..Recovery::new(config, kind, seed)
         };
     }

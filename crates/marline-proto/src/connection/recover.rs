@@ -8,6 +8,7 @@ use marline_wire::frame::Ack;
 use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
+use super::packet::MIN_ROOM;
 use super::path::Recovery;
 use super::token::{Rooms, Token};
 use crate::level::SpaceId;
@@ -222,6 +223,7 @@ impl Connection {
         if let Some((_, id)) = due {
             self.detect_lost(now, id);
         } else if let Some((_, id)) = self.pto_space(now) {
+            self.counters.ptos += 1;
             self.paths[0].recovery.pto_count += 1;
             self.request_probes(id);
         }
@@ -359,6 +361,7 @@ impl Road<'_> {
                     new_ce,
                     largest_sent: self.sent.next_number() - 1,
                 };
+                self.recovery.ecn_ce += new_ce;
                 self.recovery.controller.on_ce(now, &sample);
             }
             Ok(_) | Err(_) => {}
@@ -499,6 +502,7 @@ impl Recovery {
             self.epoch.unexplained += sample.packets;
         }
         self.lost_packets += sample.packets;
+        self.lost_bytes += sample.bytes;
         self.congestion_events += u64::from(new_epoch);
         self.detector.on_loss();
         self.controller.on_loss(now, sample);

@@ -31,8 +31,6 @@ pub(super) struct Counters {
     pub(super) packets_received: u64,
     pub(super) packets_dropped: u64,
     pub(super) ptos: u64,
-    pub(super) bytes_lost: u64,
-    pub(super) ecn_ce: u64,
 }
 
 impl SpaceId {
@@ -256,7 +254,7 @@ impl Connection {
             udp_received: received,
             packets_sent: counters.packets_sent,
             packets_lost: recovery.lost_packets,
-            bytes_lost: counters.bytes_lost,
+            bytes_lost: recovery.lost_bytes,
             packets_lost_spuriously: recovery.spurious_losses,
             ptos: counters.ptos,
             congestion_events: recovery.congestion_events,
@@ -278,7 +276,7 @@ impl Connection {
                 paths::EcnState::Capable => EcnState::Capable,
                 paths::EcnState::Failed => EcnState::Failed,
             },
-            ecn_ce: counters.ecn_ce,
+            ecn_ce: recovery.ecn_ce,
             mtu: active.mtu.current(),
         };
         let streams = self.streams.stats();
