@@ -33,7 +33,11 @@ impl Connection {
                 }
                 HandshakeStep::OneRttKeys(keys) => {
                     let (keys, secrets) = *keys;
-                    self.keys.one_rtt = Some(Box::new(OneRttKeys::new(keys, secrets)));
+                    let mut keys = OneRttKeys::new(keys, secrets);
+                    if let Some(interval) = self.config.key_update_interval {
+                        keys.update_after(interval);
+                    }
+                    self.keys.one_rtt = Some(Box::new(keys));
                     if self.side.is_client() {
                         self.keys.zero_rtt = None;
                     }

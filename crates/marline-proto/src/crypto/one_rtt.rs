@@ -40,6 +40,8 @@ pub(crate) struct OneRttKeys {
     /// Received packets that failed authentication, under all keys.
     forged: u64,
     confidentiality_limit: u64,
+    /// Packets after which an update is tried.
+    update_after: u64,
     integrity_limit: u64,
 }
 
@@ -130,11 +132,17 @@ impl OneRttKeys {
             acknowledged: false,
             first_sealed: Vec::new(),
             forged: 0,
+            update_after: u64::MAX,
             confidentiality_limit: local.packet.confidentiality_limit(),
             integrity_limit: remote.packet.integrity_limit(),
             local,
             remote,
         }
+    }
+
+    /// Has an update tried after `packets` sealed with one key, if that is sooner than need be.
+    pub(crate) fn update_after(&mut self, packets: u64) {
+        self.update_after = self.update_after.min(packets.max(1));
     }
 
     /// How often the keys were updated.
@@ -245,7 +253,7 @@ impl OneRttKeys {
             self.prepare();
         }
         // Half of the limit leaves as much again for updates that must wait.
-        if self.sealed >= self.confidentiality_limit / 2
+        if self.sealed >= self.update_after.min(self.confidentiality_limit / 2)
             && self.initiate_update().is_err()
             && self.sealed >= self.confidentiality_limit
         {
