@@ -49,6 +49,8 @@ pub struct Conditions {
     pub corrupt: f64,
     /// Share of ECT datagrams that is marked CE.
     pub mark: f64,
+    /// Whether ECN marks are erased.
+    pub erase_marks: bool,
     /// Bytes a second; `None` is no limit.
     pub rate: Option<u64>,
     /// Bytes that wait for the rate; more are lost.
@@ -70,6 +72,7 @@ impl Default for Conditions {
             duplicate: 0.0,
             corrupt: 0.0,
             mark: 0.0,
+            erase_marks: false,
             rate: None,
             queue: 1 << 20,
             mtu: 1472,
@@ -216,6 +219,9 @@ impl Network {
         let mut draw = |share: f64| share > 0.0 && rng.random_bool(share.min(1.0));
         if datagram.ecn.is_some() && draw(conditions.mark) {
             datagram.ecn = Some(EcnCodepoint::Ce);
+        }
+        if conditions.erase_marks {
+            datagram.ecn = None;
         }
         if draw(conditions.duplicate) {
             self.enqueue(now, direction, datagram.clone());

@@ -426,10 +426,6 @@ impl Drop for Pair {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the pair had seed {}", self.seed);
-            eprintln!(
-                "DEBUG {:?} {:?} now {:?}",
-                self.client.events, self.server.events, self.now
-            );
         }
     }
 }

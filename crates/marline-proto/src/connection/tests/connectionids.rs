@@ -1,0 +1,63 @@
+//! Connection IDs come and go while data flows.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use super::*;
+
+/// Has the peer give up all IDs that it was told so far.
+fn rotate(connection: &mut Connection, now: Instant, sequence: u64) -> bool {
+    let begun = connection.paths[0].local_cids.retire_prior_to(sequence);
+    connection.after_input(now);
+    begun
+}
+
+#[test]
+fn both_ends_rotate_their_ids_during_a_transfer() {
+    for seed in 0..3 {
+        let mut pair = seeded(seed);
+        pair.network.set(Conditions {
+            loss: 0.03,
+            jitter: Duration::from_millis(8),
+            rate: Some(1_250_000),
+            ..Conditions::default()
+        });
+        let ids: Arc<Mutex<[BTreeSet<Vec<u8>>; 2]>> = Arc::default();
+        let seen = Arc::clone(&ids);
+        pair.network.filter = Some(Box::new(move |direction, datagram| {
+            if datagram.bytes[0] & 0x80 == 0 {
+                let id = datagram.bytes[1..9].to_vec();
+                seen.lock().unwrap()[direction as usize].insert(id);
+            }
+            false
+        }));
+        let ends = pair.establish();
+        let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_500_000));
+        let (mut client, mut server) = (0, 0);
+        let done = pair.drive_until(PATIENCE, |pair| {
+            let now = pair.now;
+            client += u64::from(rotate(pair.client(ends.0), now, client + 1));
+            server += u64::from(rotate(pair.server(ends.1), now, server + 2));
+            transfer.advance(pair)
+        });
+        assert!(done, "stalled after {} bytes", transfer.received());
+        assert!(client > 5 && server > 5, "{client} and {server} rotations");
+        let ids = ids.lock().unwrap();
+        assert!(ids.iter().all(|ids| ids.len() > 4), "few IDs were used");
+    }
+}
+
+#[test]
+fn an_endpoint_routes_no_more_ids_than_its_connections_hold() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    for sequence in 1..50 {
+        let now = pair.now;
+        rotate(pair.server(ends.1), now, sequence);
+        pair.client(ends.0).ping();
+        pair.drive(Duration::from_millis(100));
+        let held = pair.server(ends.1).paths[0].local_cids.iter().count();
+        assert!(held <= 5, "{held} IDs lead to one connection");
+    }
+    download(&mut pair, ends.0, ends.1, &pattern(10_000));
+}

@@ -1,0 +1,171 @@
+//! The client moves on purpose, or because the server would rather be elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use super::*;
+
+/// By the client's address, the destination IDs of short headers, each way.
+type Seen = Arc<Mutex<BTreeMap<(SocketAddr, bool), BTreeSet<Vec<u8>>>>>;
+
+/// Notes the IDs of everything that is sent.
+fn watch(pair: &mut Pair) -> Seen {
+    let seen = Seen::default();
+    let notes = Arc::clone(&seen);
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let up = direction == Direction::ToServer;
+        let client = if up {
+            datagram.source
+        } else {
+            datagram.destination
+        };
+        if datagram.bytes[0] & 0x80 == 0 {
+            let id = datagram.bytes[1..9].to_vec();
+            notes
+                .lock()
+                .unwrap()
+                .entry((client, up))
+                .or_default()
+                .insert(id);
+        }
+        false
+    }));
+    seen
+}
+
+fn slow(pair: &mut Pair) {
+    pair.network.set(Conditions {
+        rate: Some(250_000),
+        queue: 50_000,
+        delay: Duration::from_millis(15),
+        ..Conditions::default()
+    });
+}
+
+#[test]
+fn a_client_moves_and_cannot_be_linked() {
+    for loss in [0.0, 0.03] {
+        let mut pair = Pair::new();
+        slow(&mut pair);
+        let seen = watch(&mut pair);
+        let ends = pair.establish();
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            pair.network.conditions(direction).loss = loss;
+        }
+        let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_500_000));
+        for place in ["198.51.100.7:50000", "203.0.113.7:50001", "192.0.2.5:50002"] {
+            pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
+            let (now, place) = (pair.now, place.parse().unwrap());
+            pair.client(ends.0).rebind(now, place);
+            pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
+            assert_eq!(pair.server(ends.1).remote_address(), place);
+        }
+        transfer.complete(&mut pair);
+        pair.drive(Duration::from_secs(5));
+        assert!(pair.server(ends.1).paths[0].tuples.previous.is_none());
+        assert!(pair.client(ends.0).paths[0].tuples.previous.is_none());
+        let seen = seen.lock().unwrap();
+        for (place, ids) in &*seen {
+            for (other, others) in &*seen {
+                assert!(
+                    place == other || ids.is_disjoint(others),
+                    "an ID of {place:?} is used with {other:?} too, loss {loss}"
+                );
+            }
+        }
+        assert_eq!(seen.len(), 8, "four places, each both ways");
+    }
+}
+
+#[test]
+fn a_client_that_moves_where_nobody_answers_comes_back() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    let home = pair.client.address;
+    let nowhere: SocketAddr = "203.0.113.66:50000".parse().unwrap();
+    pair.network.filter = Some(Box::new(move |_, datagram| {
+        datagram.source == nowhere || datagram.destination == nowhere
+    }));
+    let now = pair.now;
+    pair.client(ends.0).rebind(now, nowhere);
+    pair.drive(Duration::from_secs(10));
+    assert_eq!(pair.client(ends.0).local_address(), home);
+    upload(&mut pair, ends.0, ends.1, &pattern(100_000));
+}
+
+#[test]
+fn a_server_is_found_at_its_preferred_address() {
+    let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
+        ..PairConfig::default()
+    });
+    let ends = pair.establish();
+    upload(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    assert_eq!(pair.client(ends.0).remote_address(), elsewhere);
+    assert_eq!(pair.server(ends.1).local_address(), elsewhere);
+    assert_eq!(pair.client(ends.0).stats().packets_lost(), 0);
+}
+
+#[test]
+fn a_preferred_address_that_cannot_be_reached_is_left_alone() {
+    let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
+        ..PairConfig::default()
+    });
+    pair.network.filter = Some(Box::new(move |_, datagram| {
+        datagram.destination == elsewhere
+    }));
+    let ends = pair.establish();
+    let home = pair.server.address;
+    upload(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    pair.drive(Duration::from_secs(10));
+    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    assert_eq!(pair.client(ends.0).remote_address(), home);
+    assert!(pair.client(ends.0).paths[0].tuples.probed.is_none());
+}
+
+#[test]
+fn a_packet_repeated_from_elsewhere_does_not_steal_the_connection() {
+    let mut pair = Pair::new();
+    slow(&mut pair);
+    let ends = pair.establish();
+    let home = pair.client.address;
+    let thief: SocketAddr = "203.0.113.66:6666".parse().unwrap();
+    let newest: Arc<Mutex<Option<Datagram>>> = Arc::default();
+    let stolen = Arc::new(Mutex::new(0));
+    let (keep, count) = (Arc::clone(&newest), Arc::clone(&stolen));
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        if direction == Direction::ToServer {
+            *keep.lock().unwrap() = Some(datagram.clone());
+        }
+        let lost = datagram.destination == thief;
+        *count.lock().unwrap() += usize::from(lost) * datagram.bytes.len();
+        lost
+    }));
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_000_000));
+    let mut copied = 0;
+    for _ in 0..5 {
+        pair.drive_until(Duration::from_millis(300), |pair| transfer.advance(pair));
+        let copy = newest.lock().unwrap().take();
+        if let Some(mut copy) = copy {
+            copied += copy.bytes.len();
+            copy.source = thief;
+            // It overtakes the original.
+            let upstream = *pair.network.conditions(Direction::ToServer);
+            pair.network.conditions(Direction::ToServer).delay = Duration::ZERO;
+            pair.network.inject(pair.now, Direction::ToServer, copy);
+            *pair.network.conditions(Direction::ToServer) = upstream;
+        }
+    }
+    transfer.complete(&mut pair);
+    assert_eq!(pair.server(ends.1).remote_address(), home);
+    let stolen = *stolen.lock().unwrap();
+    assert!(
+        stolen <= 3 * copied,
+        "the thief got {stolen} bytes for {copied}"
+    );
+}

@@ -1,0 +1,103 @@
+//! Unreliable datagrams (RFC 9221).
+
+use super::*;
+use crate::datagrams::DatagramError;
+
+#[test]
+fn datagrams_arrive_once_or_never() {
+    for seed in 0..5 {
+        let mut pair = seeded(seed);
+        let (client, server) = pair.establish();
+        pair.network.set(Conditions {
+            loss: 0.1,
+            duplicate: 0.1,
+            jitter: Duration::from_millis(5),
+            ..Conditions::default()
+        });
+        let mut arrived = Vec::new();
+        for number in 0..500u32 {
+            let data = number.to_be_bytes().repeat(1 + number as usize % 50);
+            let sent = pair.client(client).send_datagram(data.into());
+            assert_eq!(sent, Ok(()), "seed {seed}");
+            pair.drive(Duration::from_millis(2));
+        }
+        pair.drive(Duration::from_secs(2));
+        while let Some(data) = pair.server(server).recv_datagram() {
+            let number = u32::from_be_bytes(data[..4].try_into().unwrap());
+            assert_eq!(data.len(), 4 * (1 + number as usize % 50));
+            arrived.push(number);
+        }
+        let count = arrived.len();
+        arrived.sort_unstable();
+        arrived.dedup();
+        assert_eq!(arrived.len(), count, "seed {seed}: a datagram came twice");
+        assert!((420..490).contains(&count), "seed {seed}: {count} of 500");
+    }
+}
+
+#[test]
+fn the_longest_datagram_is_as_long_as_it_says() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.establish();
+    pair.drive(Duration::from_secs(1));
+    let most = pair.client(client).max_datagram_len().expect("supported");
+    assert!(most > 1400, "{most}");
+    let data = pattern(most + 1);
+    assert_eq!(
+        pair.client(client).send_datagram(data.clone()),
+        Err(DatagramError::TooLarge { max: most })
+    );
+    let fits = data.slice(1..);
+    assert_eq!(pair.client(client).send_datagram(fits.clone()), Ok(()));
+    pair.drive(Duration::from_millis(15));
+    assert_eq!(pair.server(server).recv_datagram(), Some(fits));
+    let told = pair
+        .server
+        .events
+        .iter()
+        .any(|(_, event)| matches!(event, Event::DatagramReceived));
+    assert!(told);
+}
+
+#[test]
+fn a_peer_that_takes_none_is_spared() {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            datagram_receive_buffer: None,
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let (client, server) = pair.establish();
+    assert_eq!(pair.client(client).max_datagram_len(), None);
+    assert_eq!(
+        pair.client(client).send_datagram(Bytes::from_static(b"x")),
+        Err(DatagramError::Unsupported)
+    );
+    let sent = pair.server(server).send_datagram(Bytes::from_static(b"x"));
+    assert_eq!(sent, Ok(()), "the other way it works");
+}
+
+#[test]
+fn datagrams_and_streams_share_the_path() {
+    let mut pair = Pair::new();
+    pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 50_000,
+        ..Conditions::default()
+    });
+    let ends = pair.establish();
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_000_000));
+    let (mut sent, mut received) = (0, 0);
+    let done = pair.drive_until(PATIENCE, |pair| {
+        if sent < 200 && pair.server(ends.1).send_datagram(pattern(200)).is_ok() {
+            sent += 1;
+        }
+        while pair.client(ends.0).recv_datagram().is_some() {
+            received += 1;
+        }
+        transfer.advance(pair)
+    });
+    assert!(done);
+    assert!(received > 150, "{received} of {sent}");
+}

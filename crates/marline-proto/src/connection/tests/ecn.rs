@@ -1,0 +1,93 @@
+//! Explicit congestion notification.
+
+use super::*;
+use crate::observe::events::EcnState;
+
+/// 10 Mbit/s and 40 ms; downstream, `share` of the packets is marked CE.
+fn marking(share: f64) -> Conditions {
+    Conditions {
+        mark: share,
+        delay: Duration::from_millis(20),
+        rate: Some(1_250_000),
+        queue: 100_000,
+        ..Conditions::default()
+    }
+}
+
+#[test]
+fn marks_are_validated_by_both_ends() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+    upload(&mut pair, client, server, &pattern(100_000));
+    for stats in [pair.client(client).stats(), pair.server(server).stats()] {
+        assert_eq!(stats.paths[0].ecn, EcnState::Capable);
+        assert_eq!(stats.paths[0].ecn_ce, 0);
+    }
+}
+
+#[test]
+fn congestion_experienced_slows_the_sender() {
+    let mut pair = Pair::new();
+    pair.network.set(marking(0.0));
+    let (client, server) = pair.establish();
+    let free = download(&mut pair, client, server, &pattern(3_000_000));
+
+    let mut pair = Pair::new();
+    pair.network.set(marking(0.0));
+    *pair.network.conditions(Direction::ToClient) = marking(0.03);
+    let (client, server) = pair.establish();
+    let marked = download(&mut pair, client, server, &pattern(3_000_000));
+    let path = pair.server(server).stats().paths.remove(0);
+    assert_eq!(path.packets_lost, 0);
+    assert_eq!(path.ecn, EcnState::Capable);
+    assert!(path.ecn_ce > 20, "{} marks", path.ecn_ce);
+    assert!(
+        marked > free.mul_f64(1.3),
+        "{free:?} free, {marked:?} marked"
+    );
+}
+
+#[test]
+fn erased_marks_switch_it_off() {
+    let mut pair = Pair::new();
+    pair.network.conditions(Direction::ToClient).erase_marks = true;
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+    upload(&mut pair, client, server, &pattern(100_000));
+    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Failed);
+    assert_eq!(pair.client(client).stats().paths[0].ecn, EcnState::Capable);
+}
+
+#[test]
+fn marks_erased_later_switch_it_off_too() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Capable);
+    pair.network.conditions(Direction::ToClient).erase_marks = true;
+    download(&mut pair, client, server, &pattern(100_000));
+    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Failed);
+}
+
+#[test]
+fn a_network_that_drops_marked_packets_is_survived() {
+    let mut pair = both(patient());
+    pair.network.filter = Some(Box::new(|_, datagram| datagram.ecn.is_some()));
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+}
+
+#[test]
+fn who_does_not_want_it_does_not_mark() {
+    let mut pair = both(TransportConfig {
+        ecn: false,
+        ..TransportConfig::default()
+    });
+    pair.network.filter = Some(Box::new(|_, datagram| {
+        assert_eq!(datagram.ecn, None);
+        false
+    }));
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+}

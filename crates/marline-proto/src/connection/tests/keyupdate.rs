@@ -1,0 +1,131 @@
+//! New keys while data flows.
+
+use super::*;
+
+fn generations(
+    pair: &mut Pair,
+    (client, server): (ConnectionHandle, ConnectionHandle),
+) -> (u64, u64) {
+    let of = |connection: &mut Connection| {
+        let keys = connection.keys.one_rtt.as_ref();
+        keys.expect("the handshake is complete").generation()
+    };
+    (of(pair.client(client)), of(pair.server(server)))
+}
+
+/// A megabyte each way while `updaters` update as often as they may; returns how often each began.
+fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
+    let ends = pair.establish();
+    let mut transfers = [
+        Transfer::down(pair, ends, &pattern(1_000_000)),
+        Transfer::up(pair, ends, &pattern(1_000_000)),
+    ];
+    let mut begun = [0; 2];
+    let mut complete = [false; 2];
+    let done = pair.drive_until(PATIENCE, |pair| {
+        let now = pair.now;
+        if updaters[0] && pair.client(ends.0).initiate_key_update(now) {
+            begun[0] += 1;
+        }
+        if updaters[1] && pair.server(ends.1).initiate_key_update(now) {
+            begun[1] += 1;
+        }
+        for (transfer, complete) in transfers.iter_mut().zip(&mut complete) {
+            *complete = *complete || transfer.advance(pair);
+        }
+        complete == [true; 2]
+    });
+    assert!(done, "a key update stalled a transfer");
+    pair.drive(Duration::from_secs(2));
+    let (client, server) = generations(pair, ends);
+    assert_eq!(client, server, "the ends differ in their keys");
+    assert!(client >= begun[0].max(begun[1]));
+    begun
+}
+
+fn bad(seed: u64) -> Pair {
+    let mut pair = seeded(seed);
+    pair.network.set(Conditions {
+        loss: 0.03,
+        duplicate: 0.01,
+        jitter: Duration::from_millis(10),
+        rate: Some(1_250_000),
+        ..Conditions::default()
+    });
+    pair
+}
+
+#[test]
+fn either_end_updates_under_loss_and_reordering() {
+    for seed in 0..3 {
+        let [client, _] = transfer(&mut bad(seed), [true, false]);
+        assert!(client > 3, "seed {seed}: the client updated {client} times");
+        let [_, server] = transfer(&mut bad(seed), [false, true]);
+        assert!(server > 3, "seed {seed}: the server updated {server} times");
+    }
+}
+
+#[test]
+fn both_ends_may_update_at_once() {
+    for seed in 0..3 {
+        let begun = transfer(&mut bad(seed), [true, true]);
+        assert!(begun[0] + begun[1] > 3, "seed {seed}: {begun:?}");
+    }
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    pair.drive(Duration::from_millis(100));
+    let now = pair.now;
+    assert!(pair.client(ends.0).initiate_key_update(now));
+    assert!(pair.server(ends.1).initiate_key_update(now));
+    pair.drive(Duration::from_secs(1));
+    assert_eq!(
+        generations(&mut pair, ends),
+        (1, 1),
+        "it is the same update"
+    );
+    assert_eq!(pair.client(ends.0).stats().packets_dropped, 0);
+}
+
+#[test]
+fn an_interval_updates_without_being_asked() {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            key_update_interval: Some(100),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let ends = pair.establish();
+    let data = pattern(4_000_000);
+    pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 30_000,
+        ..Conditions::default()
+    });
+    download(&mut pair, ends.0, ends.1, &data);
+    let (client, server) = generations(&mut pair, ends);
+    assert_eq!(client, server);
+    // 2800 packets; an update also waits until packets under the old key no longer come.
+    assert!((5..=28).contains(&server), "{server} updates");
+}
+
+#[test]
+fn an_update_waits_for_confirmation_and_for_the_one_before() {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    let now = pair.now;
+    assert!(!pair.client(client).initiate_key_update(now));
+    pair.drive(Duration::from_millis(100));
+    let now = pair.now;
+    assert!(pair.client(client).initiate_key_update(now));
+    assert!(!pair.client(client).initiate_key_update(now));
+    pair.drive(Duration::from_millis(25));
+    let now = pair.now;
+    assert!(
+        !pair.client(client).initiate_key_update(now),
+        "old packets may still come"
+    );
+    pair.drive(Duration::from_secs(2));
+    let now = pair.now;
+    assert!(pair.client(client).initiate_key_update(now));
+}

@@ -1,0 +1,66 @@
+//! How large datagrams may be.
+
+use super::*;
+
+fn mtu(pair: &mut Pair, server: ConnectionHandle) -> u16 {
+    pair.server(server).stats().paths[0].mtu
+}
+
+#[test]
+fn what_fits_is_found_and_probes_are_no_congestion() {
+    for limit in [1200, 1210, 1280, 1350, 1400, 1452, 1472] {
+        let mut pair = Pair::new();
+        pair.network.set(Conditions {
+            mtu: limit,
+            ..Conditions::default()
+        });
+        let (client, server) = pair.establish();
+        download(&mut pair, client, server, &pattern(2_000_000));
+        pair.drive(Duration::from_secs(5));
+        let found = usize::from(mtu(&mut pair, server));
+        assert!(
+            found <= limit && limit - found <= 16,
+            "{found} found of {limit}"
+        );
+        let path = &pair.server(server).stats().paths[0];
+        assert_eq!(path.congestion_events, 0, "{limit}");
+    }
+}
+
+#[test]
+fn a_path_that_shrinks_is_noticed() {
+    for limit in [1200, 1300, 1400] {
+        let mut pair = Pair::new();
+        pair.network.set(Conditions {
+            rate: Some(1_250_000),
+            queue: 50_000,
+            ..Conditions::default()
+        });
+        let ends = pair.establish();
+        let mut transfer = Transfer::down(&mut pair, ends, &pattern(3_000_000));
+        pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
+        assert_eq!(mtu(&mut pair, ends.1), 1472);
+        pair.network.conditions(Direction::ToClient).mtu = limit;
+        let took = transfer.complete(&mut pair);
+        assert!(took < Duration::from_secs(6), "{limit}: took {took:?}");
+        pair.drive(Duration::from_secs(5));
+        let found = usize::from(mtu(&mut pair, ends.1));
+        assert!(
+            found <= limit && limit - found <= 16,
+            "{found} found of {limit}"
+        );
+    }
+}
+
+#[test]
+fn who_does_not_probe_stays_small() {
+    let mut config = TransportConfig::default();
+    config.mtu.discover = false;
+    let mut pair = both(config);
+    pair.network.filter = Some(Box::new(|_, datagram| {
+        assert!(datagram.bytes.len() <= 1200);
+        false
+    }));
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(100_000));
+}

@@ -1,0 +1,89 @@
+//! What is urgent goes first (RFC 9218).
+
+use super::*;
+use crate::priority::Priority;
+
+/// Downloads streams of 300 KB with these priorities over 10 Mbit/s; returns what had arrived of
+/// each when the first was complete, and the order in which they were.
+fn compete(priorities: &[Priority]) -> (Vec<usize>, Vec<usize>) {
+    let mut pair = Pair::new();
+    pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 50_000,
+        ..Conditions::default()
+    });
+    let ends = pair.establish();
+    let data = pattern(300_000);
+    let mut transfers: Vec<Transfer> = priorities
+        .iter()
+        .map(|&priority| {
+            let transfer = Transfer::down(&mut pair, ends, &data);
+            pair.server(ends.1).set_priority(transfer.id, priority);
+            transfer
+        })
+        .collect();
+    let mut order = Vec::new();
+    let mut arrived = Vec::new();
+    let done = pair.drive_until(PATIENCE, |pair| {
+        for (number, transfer) in transfers.iter_mut().enumerate() {
+            if !order.contains(&number) && transfer.advance(pair) {
+                order.push(number);
+            }
+        }
+        if arrived.is_empty() && !order.is_empty() {
+            arrived = transfers.iter().map(Transfer::received).collect();
+        }
+        order.len() == transfers.len()
+    });
+    assert!(done, "only {order:?} arrived");
+    (arrived, order)
+}
+
+#[test]
+fn the_urgent_stream_is_first_though_it_came_last() {
+    let usual = Priority::default();
+    let (arrived, order) = compete(&[usual, usual, Priority::new(0, false)]);
+    assert_eq!(order, [2, 0, 1]);
+    assert!(arrived[0] < 20_000 && arrived[1] == 0, "{arrived:?}");
+}
+
+#[test]
+fn streams_of_one_urgency_go_one_after_another() {
+    let (arrived, order) = compete(&[Priority::default(); 3]);
+    assert_eq!(order, [0, 1, 2]);
+    assert!(arrived[1] < 30_000 && arrived[2] == 0, "{arrived:?}");
+}
+
+#[test]
+fn incremental_streams_share() {
+    let (arrived, _) = compete(&[Priority::new(3, true); 3]);
+    assert!(arrived.iter().all(|&bytes| bytes > 280_000), "{arrived:?}");
+}
+
+#[test]
+fn a_stream_that_becomes_urgent_overtakes() {
+    let mut pair = Pair::new();
+    pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 50_000,
+        ..Conditions::default()
+    });
+    let ends = pair.establish();
+    let data = pattern(500_000);
+    let mut first = Transfer::down(&mut pair, ends, &data);
+    let mut second = Transfer::down(&mut pair, ends, &data);
+    pair.drive_until(Duration::from_millis(200), |pair| {
+        first.advance(pair);
+        second.advance(pair)
+    });
+    assert_eq!(second.received(), 0);
+    let id = second.id;
+    pair.server(ends.1)
+        .set_priority(id, Priority::new(1, false));
+    let done = pair.drive_until(PATIENCE, |pair| {
+        assert!(!first.advance(pair), "the usual stream was first");
+        second.advance(pair)
+    });
+    assert!(done);
+    first.complete(&mut pair);
+}

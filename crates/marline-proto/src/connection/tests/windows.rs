@@ -1,0 +1,59 @@
+//! Receive windows that grow until they no longer hold the sender back.
+
+use super::*;
+
+/// 100 Mbit/s and 200 ms: two and a half megabytes on the way.
+fn long_fat(pair: &mut Pair) {
+    pair.network.set(Conditions {
+        rate: Some(12_500_000),
+        queue: 2_500_000,
+        delay: Duration::from_millis(100),
+        ..Conditions::default()
+    });
+}
+
+/// The rate of the last 12 MB of 30, in bytes per second.
+fn late_rate(mut pair: Pair) -> f64 {
+    long_fat(&mut pair);
+    let ends = pair.establish();
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(30_000_000));
+    let early = pair.drive_until(PATIENCE, |pair| {
+        transfer.advance(pair);
+        transfer.received() > 18_000_000
+    });
+    assert!(early, "stalled after {} bytes", transfer.received());
+    let rest = 30_000_000 - transfer.received();
+    rest as f64 / transfer.complete(&mut pair).as_secs_f64()
+}
+
+#[test]
+fn a_long_fat_path_is_filled() {
+    let rate = late_rate(Pair::new());
+    assert!(rate > 0.85 * 12_500_000.0, "{rate:.0} bytes/s");
+}
+
+#[test]
+fn a_window_that_may_not_grow_is_the_limit() {
+    let fixed = TransportConfig {
+        max_stream_receive_window: 512 << 10,
+        ..TransportConfig::default()
+    };
+    let rate = late_rate(both(fixed));
+    // A window each round trip.
+    let most = f64::from(512 << 10) / 0.2;
+    assert!(rate < 1.05 * most && rate > 0.4 * most, "{rate:.0} bytes/s");
+}
+
+#[test]
+fn a_reader_that_stops_is_sent_no_more_than_its_window() {
+    let mut pair = Pair::new();
+    let (client, server) = pair.establish();
+    let id = pair.server(server).open(Dir::Uni).unwrap();
+    let mut rest = pattern(5_000_000);
+    for _ in 0..100 {
+        let _ = pair.server(server).write_chunk(id, &mut rest);
+        pair.drive(Duration::from_millis(50));
+    }
+    let received = pair.client(client).streams.stats().bytes_received;
+    assert_eq!(received, 512 << 10);
+}
