@@ -133,11 +133,9 @@ impl fmt::Debug for TransportConfig {
 /// Sizes of datagrams (RFC 9000, section 14; RFC 8899).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MtuConfig {
-    /// UDP payload that every path is taken to carry, in bytes; at least 1200.
-    pub initial: u16,
     /// The largest UDP payload to probe for, in bytes.
     pub ceiling: u16,
-    /// Whether to probe for more than `initial`.
+    /// Whether to probe for more than the 1200 bytes that every path carries.
     pub discover: bool,
 }
 
@@ -145,7 +143,6 @@ impl Default for MtuConfig {
     /// 1200 bytes at first, up to 1472: an Ethernet frame less IPv4 and UDP headers.
     fn default() -> Self {
         Self {
-            initial: 1200,
             ceiling: 1472,
             discover: true,
         }

@@ -35,7 +35,7 @@ impl Connection {
             Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|first| {
                 self.tell_datagram(first);
             }),
-            Frame::NewConnectionId(frame) => self.paths[0].remote_cids.on_new_connection_id(frame),
+            Frame::NewConnectionId(frame) => self.on_new_connection_id(frame),
             Frame::RetireConnectionId(frame) => self.on_retire_connection_id(frame, packet),
             Frame::PathChallenge(frame) => self.on_path_challenge(frame, packet),
             Frame::PathResponse(frame) => self.on_path_response(now, frame),

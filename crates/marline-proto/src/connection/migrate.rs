@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
-use marline_wire::frame::{PathChallenge, PathResponse, RetireConnectionId};
+use marline_wire::frame::{NewConnectionId, PathChallenge, PathResponse, RetireConnectionId};
 use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::packet::{Envelope, MIN_ROOM};
+use super::path::Path;
 use super::receive::Opened;
 use crate::config::TransportConfig;
 use crate::congestion::ConnectionKind;
@@ -19,10 +20,6 @@ use crate::paths::{
 };
 use crate::time::Instant;
 use crate::tuple::{FourTuple, Transmit};
-
-/// Bytes in which a challenge or a response certainly fits: the longest short header, the frame and
-/// the tag. The smallest packet of a peer gives credit for as much.
-const PROBE_ROOM: u64 = 1 + 20 + 4 + 9 + 16;
 
 impl Tuple {
     /// A 4-tuple about which nothing is known.
@@ -188,12 +185,12 @@ impl Connection {
         if !rebinding && !may_migrate && !to_preferred {
             return;
         }
-        let mut tuple = match self.paths[0]
-            .tuples
-            .probed
-            .take_if(|probed| probed.addresses.matches(&addresses))
-        {
-            Some(probed) => *probed,
+        let tuples = &mut self.paths[0].tuples;
+        let known = [&mut tuples.probed, &mut tuples.previous]
+            .into_iter()
+            .find_map(|slot| slot.take_if(|tuple| tuple.addresses.matches(&addresses)));
+        let mut tuple = match known {
+            Some(known) => *known,
             None => {
                 let mut tuple = self.new_tuple(addresses);
                 tuple
@@ -230,6 +227,7 @@ impl Connection {
             *path.remote_cids.active(),
         );
         let mut old = std::mem::replace(&mut path.tuples.active, tuple);
+        let old_generation = old.generation;
         if let Some((sequence, _)) = cid {
             path.remote_cids.activate(sequence);
             old.cid = Some(old_cid);
@@ -252,6 +250,7 @@ impl Connection {
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
+            path.recovery.former_tuple = Some(old_generation);
         }
         self.mailbox.application.push_back(Event::PathChanged);
         self.tell_migration(now, MigrationState::MigrationStarted);
@@ -319,6 +318,28 @@ impl Connection {
         self.server
             .as_ref()
             .is_some_and(|server| server.config.preferred_address == Some(local))
+    }
+
+    /// The peer issued an ID, and may want others back: a 4-tuple whose ID is gone takes another.
+    pub(super) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+    ) -> Result<(), TransportError> {
+        let Path {
+            remote_cids,
+            tuples,
+            ..
+        } = &mut self.paths[0];
+        remote_cids.on_new_connection_id(frame)?;
+        for tuple in tuples.inactive() {
+            if tuple
+                .cid
+                .is_some_and(|(sequence, _)| !remote_cids.holds(sequence))
+            {
+                tuple.cid = remote_cids.next_unused();
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn on_retire_connection_id(

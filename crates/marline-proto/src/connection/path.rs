@@ -57,6 +57,8 @@ pub(super) struct Recovery {
     pub(super) paced_until: Option<Instant>,
     /// When the first round-trip sample came: losses before say nothing about persistent congestion.
     pub(super) first_sample_at: Option<Instant>,
+    /// The 4-tuple before this one, if it led to the same host: what it taught still holds.
+    pub(super) former_tuple: Option<u32>,
     pub(super) epoch: LossEpoch,
     pub(super) lost_packets: u64,
     pub(super) lost_bytes: u64,
@@ -98,6 +100,7 @@ impl Recovery {
             timer: None,
             paced_until: None,
             first_sample_at: None,
+            former_tuple: None,
             epoch: LossEpoch::default(),
             lost_packets: 0,
             lost_bytes: 0,

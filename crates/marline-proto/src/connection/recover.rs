@@ -8,7 +8,6 @@ use marline_wire::frame::Ack;
 use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
-use super::packet::MIN_ROOM;
 use super::path::Recovery;
 use super::token::{Rooms, Token};
 use crate::level::SpaceId;
@@ -105,7 +104,9 @@ impl Connection {
             return outcome;
         };
 
-        let rtt_updated = largest == ack.largest && newly.ack_eliciting;
+        let active = road.tuples.active.generation;
+        let rtt_updated =
+            largest == ack.largest && newly.ack_eliciting && road.recovery.heeds(&packet, active);
         if rtt_updated {
             let latest = now - packet.sent_at;
             road.recovery
@@ -301,6 +302,7 @@ impl Road<'_> {
             rooms,
             ..
         } = self;
+        let active = tuples.active.generation;
         let visit = |number: u64, packet: &SentPacket, settled: Settled| {
             newly.packets += 1;
             newly.ack_eliciting |= packet.ack_eliciting;
@@ -311,8 +313,10 @@ impl Road<'_> {
             match settled {
                 Settled::Acked if packet.in_flight => {
                     recovery.in_flight -= size;
-                    newly.bytes += size;
-                    recovery.rate.on_packet_acked(now, &packet.rate, size);
+                    if recovery.heeds(packet, active) {
+                        newly.bytes += size;
+                        recovery.rate.on_packet_acked(now, &packet.rate, size);
+                    }
                 }
                 Settled::Acked => {}
                 Settled::AfterLoss => {
@@ -333,7 +337,7 @@ impl Road<'_> {
                     }
                 }
             }
-            if packet.tuple == tuples.active.generation {
+            if packet.tuple == active {
                 newly.ecn_marked += u64::from(packet.ecn);
                 let mtu = &mut tuples.active.mtu;
                 if packet.mtu_probe {
@@ -526,6 +530,12 @@ impl Recovery {
                     .on_spurious_loss(now, self.epoch.newest_sent_at);
             }
         }
+    }
+
+    /// Whether the fate of `packet` says something about the way that is in use: packets sent to
+    /// another address before, or to probe one, do not (RFC 9000, section 9.4).
+    fn heeds(&self, packet: &SentPacket, active: u32) -> bool {
+        packet.tuple == active || Some(packet.tuple) == self.former_tuple
     }
 
     /// Datagrams have another size.

@@ -2,7 +2,6 @@
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent};
-use super::packet::MIN_ROOM;
 use crate::time::Instant;
 
 impl Connection {

@@ -77,11 +77,6 @@ impl Validation {
         self.next.min(self.deadline)
     }
 
-    /// When the validation is given up, whether or not a challenge can be sent before.
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
     /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether
     /// it did: the datagram is then to be padded to 1200 bytes as far as the amplification limit
     /// permits, and its final size told to [`Self::on_sent`].
