@@ -1,0 +1,77 @@
+//! The command line of every program of the bench.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What the program is to be.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Answers requests until standard input ends.
+    Server(ServerArgs),
+    /// Does one task and prints what it measured as JSON.
+    Client(ClientArgs),
+}
+
+/// A server.
+#[derive(Args)]
+pub struct ServerArgs {
+    /// Address and port to listen on.
+    #[arg(long)]
+    pub listen: SocketAddr,
+    /// Certificate, PEM.
+    #[arg(long)]
+    pub cert: PathBuf,
+    /// Private key, PEM.
+    #[arg(long)]
+    pub key: PathBuf,
+}
+
+/// A client.
+#[derive(Args)]
+pub struct ClientArgs {
+    /// The server's address and port.
+    #[arg(long)]
+    pub server: SocketAddr,
+    /// What to do.
+    #[arg(long)]
+    pub task: Task,
+    /// Bytes to ask for: of a bulk download, or of every request.
+    #[arg(long, default_value_t = 1 << 30)]
+    pub bytes: u64,
+    /// Requests under way at once.
+    #[arg(long, default_value_t = 1)]
+    pub concurrency: usize,
+    /// How long to make requests or handshakes.
+    #[arg(long, default_value_t = 1.0)]
+    pub seconds: f64,
+    /// Connections to hold idle.
+    #[arg(long, default_value_t = 2000)]
+    pub connections: usize,
+}
+
+/// What a client does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Task {
+    /// One download on one stream.
+    Bulk,
+    /// Small downloads, each on a stream of its own, on one connection.
+    Requests,
+    /// One connection after the other, each closed as soon as its handshake is complete.
+    Handshakes,
+    /// Opens connections and holds them until standard input ends.
+    Idle,
+}
+
+/// Parses the command line, or explains it and exits.
+#[must_use]
+pub fn parse() -> Command {
+    Cli::parse().command
+}
