@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::ensure;
+use bench_kit::batches::Socket;
 use bench_kit::{ClientArgs, Meter, socket};
 use rustls::Side;
 
 use crate::packet;
-use crate::socket::Socket;
 
 /// Bytes between two reports to the sender.
 const REPORT: u64 = 1 << 18;

@@ -4,7 +4,6 @@
 mod client;
 mod packet;
 mod server;
-mod socket;
 
 use bench_kit::{Command, Task, cli};
 

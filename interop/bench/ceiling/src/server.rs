@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bench_kit::batches::{MAX_BATCH, Socket};
 use bench_kit::{ServerArgs, control};
 use rustls::Side;
 use rustls::quic::Keys;
 
 use crate::packet::{self, PACKET, PAYLOAD};
-use crate::socket::{MAX_BATCH, Socket};
 
 /// Bytes under way.
 const WINDOW: u64 = 1 << 20;

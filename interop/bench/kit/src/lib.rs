@@ -3,6 +3,8 @@
 //! The protocol, on every stack: the client opens a bidirectional stream, sends eight bytes, a big-endian number, and
 //! finishes; the server answers with that many bytes and finishes.
 
+#[cfg(feature = "batches")]
+pub mod batches;
 pub mod cli;
 #[cfg(feature = "async")]
 pub mod client;

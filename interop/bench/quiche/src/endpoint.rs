@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bench_kit::SERVER_NAME;
+use bench_kit::batches::{MAX_BATCH, Socket};
 use quiche::{Config, Connection, ConnectionId, Header, RecvInfo, Type};
 use rand::RngExt as _;
 
 use crate::config::DATAGRAM;
-use crate::socket::{MAX_BATCH, Socket};
 
 /// Length of connection IDs, bytes.
 const ID_LENGTH: usize = 16;
@@ -99,28 +99,31 @@ impl Endpoint {
         let Some(connection) = self.connections.get_mut(key).and_then(Option::as_mut) else {
             return Ok(());
         };
+        let (mut filled, mut segment, mut to) = (0, 0, self.local);
         loop {
-            let (mut filled, mut to) = (0, None);
-            let mut segment = DATAGRAM;
-            while filled + segment <= self.batch.len() {
-                let room = &mut self.batch[filled..][..segment];
-                match connection.send(room) {
-                    Ok((length, info)) => {
-                        if filled == 0 {
-                            segment = length;
-                        }
-                        filled += length;
-                        to = Some(info.to);
-                        // Only the last datagram of a batch may be shorter.
-                        if length < segment {
-                            break;
-                        }
+            match connection.send(&mut self.batch[filled..][..DATAGRAM]) {
+                Ok((length, info)) => {
+                    if filled > 0 && length > segment {
+                        self.socket.send(info.to, &self.batch[..filled], segment)?;
+                        self.batch.copy_within(filled..filled + length, 0);
+                        filled = 0;
                     }
-                    Err(quiche::Error::Done | quiche::Error::BufferTooShort) => break,
-                    Err(error) => return Err(error.into()),
+                    if filled == 0 {
+                        segment = length;
+                    }
+                    filled += length;
+                    // Only the last datagram of a batch may be shorter.
+                    if length < segment || filled + DATAGRAM > self.batch.len() {
+                        self.socket.send(info.to, &self.batch[..filled], segment)?;
+                        filled = 0;
+                    }
+                    to = info.to;
                 }
+                Err(quiche::Error::Done) => break,
+                Err(error) => return Err(error.into()),
             }
-            let Some(to) = to else { break };
+        }
+        if filled > 0 {
             self.socket.send(to, &self.batch[..filled], segment)?;
         }
         if connection.is_closed() || connection.is_draining() {

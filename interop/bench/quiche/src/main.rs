@@ -5,7 +5,6 @@ mod client;
 mod config;
 mod endpoint;
 mod server;
-mod socket;
 
 use bench_kit::{Command, cli};
 

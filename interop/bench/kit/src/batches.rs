@@ -1,18 +1,20 @@
-//! A UDP socket with segmentation offloads in both directions.
+//! A UDP socket with segmentation offloads in both directions, for stacks that bring no loop.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bench_kit::socket;
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 
-/// Largest UDP payload, and so the largest batch of datagrams, bytes.
-pub(crate) const MAX_BATCH: usize = 65_507;
+use crate::socket;
 
-pub(crate) struct Socket {
+/// Largest UDP payload, and so the largest batch of datagrams, bytes.
+pub const MAX_BATCH: usize = 65_507;
+
+/// A socket, and the buffers to receive with.
+pub struct Socket {
     socket: UdpSocket,
     state: UdpSocketState,
     poll: Poll,
@@ -21,7 +23,11 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+    /// A socket bound to `address`, with the buffers every stack gets.
+    ///
+    /// # Errors
+    /// If it cannot be bound.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let socket = socket::bind(address)?;
         let state = UdpSocketState::new((&socket).into())?;
         let mut socket = UdpSocket::from_std(socket);
@@ -37,17 +43,25 @@ impl Socket {
         })
     }
 
-    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+    /// The address it is bound to.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     /// Datagrams that can be sent at once.
-    pub(crate) fn max_segments(&self) -> usize {
+    #[must_use]
+    pub fn max_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// Sends `contents` as datagrams of `segment` bytes.
-    pub(crate) fn send(&self, to: SocketAddr, contents: &[u8], segment: usize) -> io::Result<()> {
+    /// Sends `contents` as datagrams of `segment` bytes, the last one perhaps shorter.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn send(&self, to: SocketAddr, contents: &[u8], segment: usize) -> io::Result<()> {
         let transmit = Transmit {
             destination: to,
             ecn: None,
@@ -66,11 +80,11 @@ impl Socket {
         }
     }
 
-    /// Gives all datagrams that are there to `handle`; whether there were any.
-    pub(crate) fn receive(
-        &mut self,
-        mut handle: impl FnMut(SocketAddr, &mut [u8]),
-    ) -> io::Result<bool> {
+    /// Gives a batch of datagrams to `handle`; whether there were any.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self
             .buffers
@@ -90,8 +104,12 @@ impl Socket {
         Ok(true)
     }
 
-    /// Waits until there is something to receive; whether it came within `limit`.
-    pub(crate) fn wait(&mut self, limit: Duration) -> io::Result<bool> {
+    /// Waits until there is something to receive; whether it came within `limit`. To be called only when all there was
+    /// has been received.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn wait(&mut self, limit: Duration) -> io::Result<bool> {
         self.poll.poll(&mut self.events, Some(limit))?;
         Ok(!self.events.is_empty())
     }

@@ -1,0 +1,114 @@
+//! marline in the bench.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bench_kit::client::{self, Stack};
+use bench_kit::{
+    ClientArgs, Command, IDLE, REQUEST, SERVER_NAME, STREAMS, ServerArgs, WINDOW, cli, control,
+    socket, tls,
+};
+use marline::congestion::Algorithm;
+use marline::{
+    Bytes, ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig,
+    TlsClientConfig, TlsServerConfig, TransportConfig,
+};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    match cli::parse() {
+        Command::Server(args) => serve(&args).await,
+        Command::Client(args) => client::run(&Marline::new(&args)?, &args).await,
+    }
+}
+
+fn transport() -> Arc<TransportConfig> {
+    let window = WINDOW.into();
+    Arc::new(TransportConfig {
+        stream_receive_window: window,
+        receive_window: window,
+        max_stream_receive_window: window,
+        max_receive_window: window,
+        send_buffer: window,
+        max_concurrent_bidi_streams: STREAMS.into(),
+        max_idle_timeout: Some(IDLE),
+        controller: Arc::new(Algorithm::Cubic),
+        ..TransportConfig::default()
+    })
+}
+
+async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
+    let tls = TlsServerConfig::new(Arc::new(tls::server_config(args)?))?;
+    let mut config = ServerConfig::new(tls);
+    config.transport = transport();
+    let endpoint = Endpoint::server(config, args.listen)?;
+    control::serve(endpoint.local_addr());
+    let chunk = client::chunk();
+    while let Some(connecting) = endpoint.accept().await {
+        let chunk = chunk.clone();
+        tokio::spawn(async move {
+            let Ok(connection) = connecting.await else {
+                return;
+            };
+            while let Ok((send, recv)) = connection.accept_bi().await {
+                tokio::spawn(answer(send, recv, chunk.clone()));
+            }
+        });
+    }
+    Ok(())
+}
+
+async fn answer(mut send: SendStream, mut recv: RecvStream, chunk: Bytes) -> anyhow::Result<()> {
+    let request = recv.read_to_end(REQUEST).await?;
+    let mut left = u64::from_be_bytes(request[..].try_into()?);
+    while left > 0 {
+        let part = client::part(&chunk, left);
+        left -= part.len() as u64;
+        send.write_chunk(part).await?;
+    }
+    send.finish()?;
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Marline {
+    endpoint: Endpoint,
+    server: SocketAddr,
+}
+
+impl Marline {
+    fn new(args: &ClientArgs) -> anyhow::Result<Self> {
+        let tls = TlsClientConfig::new(Arc::new(tls::client_config()?))?;
+        let mut config = ClientConfig::new(tls);
+        config.transport = transport();
+        let endpoint = Endpoint::client(socket::client_address(args.server))?;
+        endpoint.set_default_client_config(config);
+        Ok(Self {
+            endpoint,
+            server: args.server,
+        })
+    }
+}
+
+impl Stack for Marline {
+    type Connection = Connection;
+
+    async fn connect(&self) -> anyhow::Result<Connection> {
+        Ok(self.endpoint.connect(self.server, SERVER_NAME)?.await?)
+    }
+
+    async fn download(connection: &Connection, bytes: u64) -> anyhow::Result<u64> {
+        let (mut send, mut recv) = connection.open_bi().await?;
+        send.write_all(&bytes.to_be_bytes()).await?;
+        send.finish()?;
+        let mut received = 0;
+        while let Some(chunk) = recv.read_chunk(usize::MAX).await? {
+            received += chunk.len() as u64;
+        }
+        Ok(received)
+    }
+
+    fn close(connection: &Connection) {
+        connection.close(0, b"");
+    }
+}

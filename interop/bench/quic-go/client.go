@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+)
+
+// What a client does.
+type task struct {
+	server      string
+	name        string
+	bytes       uint64
+	concurrency int
+	seconds     float64
+	connections int
+
+	remote    *net.UDPAddr
+	transport *quic.Transport
+}
+
+func (t *task) run(ctx context.Context) error {
+	var err error
+	if t.remote, err = net.ResolveUDPAddr("udp", t.server); err != nil {
+		return err
+	}
+	if t.transport, err = bind("127.0.0.1:0"); err != nil {
+		return err
+	}
+	switch t.name {
+	case "bulk":
+		return t.bulk(ctx)
+	case "requests":
+		return t.requests(ctx)
+	case "handshakes":
+		return t.handshakes(ctx)
+	case "idle":
+		return t.idle(ctx)
+	default:
+		return fmt.Errorf("no task: %s", t.name)
+	}
+}
+
+// A measurement under way.
+type meter struct {
+	start time.Time
+	cpu   float64
+}
+
+func startMeter() meter {
+	cpu := cpuSeconds()
+	return meter{time.Now(), cpu}
+}
+
+func (m meter) seconds() float64 {
+	return time.Since(m.start).Seconds()
+}
+
+func (m meter) report(count, bytes uint64) error {
+	seconds := m.seconds()
+	return printJSON(map[string]any{
+		"bytes": bytes, "count": count, "seconds": seconds, "cpu_s": cpuSeconds() - m.cpu,
+	})
+}
+
+// connect opens a connection and waits for the end of its handshake.
+func (t *task) connect(ctx context.Context) (*quic.Conn, error) {
+	settings := tlsConfig()
+	settings.ServerName = "localhost"
+	return t.transport.Dial(ctx, t.remote, settings, config())
+}
+
+// download asks for bytes on a new stream and reads to the end.
+func download(ctx context.Context, connection *quic.Conn, bytes uint64, buffer []byte) error {
+	stream, err := connection.OpenStreamSync(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, bytes)); err != nil {
+		return err
+	}
+	stream.Close()
+	var received uint64
+	for {
+		n, err := stream.Read(buffer)
+		received += uint64(n)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if received != bytes {
+		return fmt.Errorf("%d bytes instead of %d", received, bytes)
+	}
+	return nil
+}
+
+func (t *task) bulk(ctx context.Context) error {
+	connection, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	meter := startMeter()
+	if err := download(ctx, connection, t.bytes, make([]byte, 1<<16)); err != nil {
+		return err
+	}
+	return meter.report(1, t.bytes)
+}
+
+func (t *task) requests(ctx context.Context) error {
+	connection, err := t.connect(ctx)
+	if err != nil {
+		return err
+	}
+	meter := startMeter()
+	var count atomic.Uint64
+	ended := make(chan error, t.concurrency)
+	for range t.concurrency {
+		go func() {
+			buffer := make([]byte, 1<<12)
+			for meter.seconds() < t.seconds {
+				if err := download(ctx, connection, t.bytes, buffer); err != nil {
+					ended <- err
+					return
+				}
+				count.Add(1)
+			}
+			ended <- nil
+		}()
+	}
+	for range t.concurrency {
+		if err := <-ended; err != nil {
+			return err
+		}
+	}
+	return meter.report(count.Load(), count.Load()*t.bytes)
+}
+
+func (t *task) handshakes(ctx context.Context) error {
+	meter := startMeter()
+	var count uint64
+	for meter.seconds() < t.seconds {
+		connection, err := t.connect(ctx)
+		if err != nil {
+			return err
+		}
+		if err := connection.CloseWithError(0, ""); err != nil {
+			return err
+		}
+		count++
+	}
+	return meter.report(count, 0)
+}
+
+func (t *task) idle(ctx context.Context) error {
+	meter := startMeter()
+	held := make([]*quic.Conn, 0, t.connections)
+	for range t.connections {
+		connection, err := t.connect(ctx)
+		if err != nil {
+			return err
+		}
+		held = append(held, connection)
+	}
+	if err := meter.report(uint64(len(held)), 0); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}

@@ -1,0 +1,57 @@
+//! The command line.
+
+use std::env;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::task::Task;
+
+/// Measures QUIC stacks side by side and prints a table.
+#[derive(Parser)]
+pub(crate) struct Args {
+    /// Stacks to measure: all that are built, unless said.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) stacks: Vec<String>,
+    /// Tasks to measure: all, unless said.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<Task>,
+    /// How often to measure everything.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+    /// Smaller tasks: a first look.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run servers and clients before all other work of the machine (SCHED_FIFO; takes `chrt` and the right to).
+    #[arg(long)]
+    pub(crate) realtime: bool,
+    /// Cores of server and client.
+    #[arg(long, value_delimiter = ',', num_args = 2, default_values_t = [0, 1])]
+    pub(crate) cores: Vec<usize>,
+    /// First port to listen on.
+    #[arg(long, default_value_t = 14_440)]
+    pub(crate) port: u16,
+    /// Directory of the programs.
+    #[arg(long, default_value_os_t = own_directory())]
+    pub(crate) programs: PathBuf,
+    /// Write the table to a file instead of printing it.
+    #[arg(long)]
+    pub(crate) out: Option<PathBuf>,
+    /// Write every single measurement to a file.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Args {
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
+        Task::ALL
+            .into_iter()
+            .filter(|task| self.only.is_empty() || self.only.contains(task))
+    }
+}
+
+fn own_directory() -> PathBuf {
+    let own = env::current_exe().ok();
+    own.and_then(|path| path.parent().map(PathBuf::from))
+        .unwrap_or_default()
+}
