@@ -4,14 +4,16 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 
+use crate::stacks;
 use crate::task::Task;
 
 /// Measures QUIC stacks side by side and prints a table.
 #[derive(Parser)]
 pub(crate) struct Args {
     /// Stacks to measure: all that are built, unless said.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = stack_names())]
     pub(crate) stacks: Vec<String>,
     /// Tasks to measure: all, unless said.
     #[arg(long, value_delimiter = ',')]
@@ -25,10 +27,13 @@ pub(crate) struct Args {
     /// Run servers and clients before all other work of the machine (SCHED_FIFO; takes `chrt` and the right to).
     #[arg(long)]
     pub(crate) realtime: bool,
-    /// Cores of server and client.
-    #[arg(long, value_delimiter = ',', num_args = 2, default_values_t = [0, 1])]
-    pub(crate) cores: Vec<usize>,
-    /// First port to listen on.
+    /// The server's core.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) server_core: usize,
+    /// The client's core.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) client_core: usize,
+    /// Port that servers listen on.
     #[arg(long, default_value_t = 14_440)]
     pub(crate) port: u16,
     /// Directory of the programs.
@@ -48,6 +53,10 @@ impl Args {
             .into_iter()
             .filter(|task| self.only.is_empty() || self.only.contains(task))
     }
+}
+
+fn stack_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(stacks::ALL.iter().map(|stack| stack.name))
 }
 
 fn own_directory() -> PathBuf {

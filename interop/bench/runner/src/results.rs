@@ -18,7 +18,8 @@ pub(crate) struct Results {
     pub(crate) rounds: usize,
     pub(crate) quick: bool,
     pub(crate) realtime: bool,
-    pub(crate) cores: Vec<usize>,
+    pub(crate) server_core: usize,
+    pub(crate) client_core: usize,
     /// The processor, as the system names it.
     pub(crate) processor: String,
     /// Processes that wanted to run, on average over a minute, before the first measurement.
@@ -33,7 +34,8 @@ impl Results {
             rounds: args.rounds,
             quick: args.quick,
             realtime: args.realtime,
-            cores: args.cores.clone(),
+            server_core: args.server_core,
+            client_core: args.client_core,
             processor: processor().unwrap_or_default(),
             load_before: load().unwrap_or_default(),
             failures: Vec::new(),

@@ -141,8 +141,8 @@ fn describe(results: &Results, text: &mut String) {
          and the stack's own size of datagrams. Bulk: {} MiB on one stream. Requests: 1 KiB, each on a stream of its own, \
          on one connection. Handshakes: full, one after the other. Memory: growth of the server's resident memory by \
          {} idle connections.\n",
-        results.cores[0],
-        results.cores[1],
+        results.server_core,
+        results.client_core,
         results.processor,
         results.load_before,
         task::bulk_bytes(results.quick) >> 20,

@@ -200,7 +200,7 @@ impl Trial<'_> {
         let arguments = [
             "server", "--listen", &listen, "--cert", &cert, "--key", &key,
         ];
-        let place = self.place(self.args.cores[0]);
+        let place = self.place(self.args.server_core);
         let process = Process::start(&self.program()?, &arguments, place)?;
         process.wait_for("listening", ANSWER)?;
         Ok(process)
@@ -210,7 +210,7 @@ impl Trial<'_> {
         let listen = self.listen();
         let mut arguments = vec!["client", "--server", &listen, "--task"];
         arguments.extend(task.iter().map(String::as_str));
-        let place = self.place(self.args.cores[1]);
+        let place = self.place(self.args.client_core);
         Process::start(&self.program()?, &arguments, place).context("client")
     }
 
