@@ -18,7 +18,7 @@ use crate::time::Instant;
 const MIN_NUMBER_AND_PAYLOAD: usize = 4;
 
 /// The least room, in bytes, in which a packet is begun: header, tag and a frame or two.
-pub(super) const MIN_ROOM: usize = 96;
+pub(super) const MIN_ROOM: usize = 112;
 
 /// A packet under construction at the end of the buffer.
 #[derive(Debug)]

@@ -7,7 +7,6 @@ use marline_wire::TransportError;
 
 use super::Connection;
 use super::packet::{Envelope, MIN_ROOM, OpenPacket};
-use crate::crypto::TAG_LEN;
 use crate::level::SpaceId;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::PacketKind;
@@ -162,7 +161,7 @@ impl Connection {
             if !self.has_output(now, space, permit) {
                 continue;
             }
-            if end - buf.len() < MIN_ROOM + TAG_LEN {
+            if end - buf.len() < MIN_ROOM {
                 break;
             }
             if let Some(done) = open.take() {
