@@ -231,18 +231,26 @@ impl Connection {
         self.set_loss_timer(now);
     }
 
-    /// Has two probes sent from `id`, which repeat what has waited longest (RFC 9002, section 6.2.4).
+    /// Has two probes sent from `id`, which repeat what has waited longest (RFC 9002, section 6.2.4). Of
+    /// the handshake all is repeated: its flights are short, travel together and get lost together,
+    /// and each further timeout would be twice as long.
     fn request_probes(&mut self, id: SpaceId) {
         const PROBES: u8 = 2;
-        if let Some(mut road) = self.road(id) {
-            let Road { sent, rooms, .. } = &mut road;
-            sent.oldest_outstanding(|token| rooms.on_lost(token));
-        }
-        // A server may be waiting for handshake packets from the other early space too.
-        for (space_id, space) in self.spaces_mut() {
-            let wanted = space_id == id
-                || (space_id != SpaceId::Data && space.sent.has_ack_eliciting_in_flight());
-            if wanted {
+        for space_id in SpaceId::ALL {
+            let Some(Road {
+                sent, mut rooms, ..
+            }) = self.road(space_id)
+            else {
+                continue;
+            };
+            let is_early = space_id != SpaceId::Data;
+            // A server may be waiting for handshake packets from the other early space too.
+            if space_id != id && !(is_early && sent.has_ack_eliciting_in_flight()) {
+                continue;
+            }
+            let packets = if is_early { usize::MAX } else { 1 };
+            sent.oldest_outstanding(packets, |token| rooms.on_lost(token));
+            if let Some((_, space)) = self.spaces_mut().find(|(found, _)| *found == space_id) {
                 space.probes = PROBES;
             }
         }

@@ -233,13 +233,14 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The tickets of the oldest outstanding ack-eliciting packet, for a probe to carry again.
-    pub(crate) fn oldest_outstanding(&self, mut ticket: impl FnMut(&T)) {
+    /// The tickets of the oldest `packets` outstanding ack-eliciting packets, for probes to carry again.
+    pub(crate) fn oldest_outstanding(&self, packets: usize, mut ticket: impl FnMut(&T)) {
         let oldest = self
             .slots
             .iter()
-            .find(|slot| slot.state == State::Outstanding && slot.packet.ack_eliciting);
-        if let Some(slot) = oldest {
+            .filter(|slot| slot.state == State::Outstanding && slot.packet.ack_eliciting)
+            .take(packets);
+        for slot in oldest {
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             self.tokens
                 .range(from..from + usize::from(slot.tokens))
