@@ -33,6 +33,7 @@ mod longrtt;
 mod mtu;
 mod multiplexing;
 mod priorities;
+mod random;
 mod rebind;
 mod reordering;
 mod resumption;

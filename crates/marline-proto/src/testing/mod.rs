@@ -4,6 +4,8 @@ mod certs;
 #[cfg(test)]
 mod hex;
 mod network;
+#[cfg(test)]
+pub(crate) mod ops;
 mod pair;
 
 pub use certs::TestIdentity;

@@ -161,6 +161,12 @@ impl Network {
         self.enqueue(now, direction, datagram);
     }
 
+    /// The client is at `inside` now, and behind no NAT.
+    pub(super) fn move_inside(&mut self, inside: SocketAddr) {
+        self.inside = inside;
+        self.nat = None;
+    }
+
     fn way(&mut self, direction: Direction) -> &mut Way {
         match direction {
             Direction::ToServer => &mut self.to_server,

@@ -356,6 +356,20 @@ impl Pair {
             .receive(self.now, &mut datagram, &mut self.network);
     }
 
+    /// The client moves to another address, where no NAT stands in between.
+    pub fn migrate(&mut self, handle: ConnectionHandle, to: SocketAddr) {
+        self.client.address = to;
+        self.network.move_inside(to);
+        if let Some(connection) = self.client.connections.get_mut(&handle) {
+            connection.rebind(self.now, to);
+        }
+    }
+
+    /// A NAT gives the client another address, of which the client does not know.
+    pub fn rebind_nat(&mut self, outside: SocketAddr) {
+        self.network.nat = Some(outside);
+    }
+
     /// Lets both ends send what they have.
     pub fn flush(&mut self) {
         self.client.flush(self.now, &mut self.network);

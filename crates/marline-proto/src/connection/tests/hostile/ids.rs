@@ -188,10 +188,17 @@ fn the_reset_token_ends_it_wherever_the_datagram_seems_to_go() {
 
 #[test]
 fn a_spoofed_address_gets_three_times_what_it_sent_and_no_loop() {
+    // Credit that is just too small for a packet, and just large enough.
+    for padding in 0..40 {
+        spoof_from_elsewhere(&vec![1; 1 + padding]);
+    }
+}
+
+fn spoof_from_elsewhere(frames: &[u8]) {
     let mut siege = Siege::by(Side::Client);
     let spoofed = SocketAddr::from(([198, 51, 100, 9], 4000));
     let now = siege.pair.now;
-    let mut datagram = siege.attacker().craft(now, SpaceId::Data, &[0x01]);
+    let mut datagram = siege.attacker().craft(now, SpaceId::Data, frames);
     let tuple = FourTuple {
         local: siege.pair.server.address,
         remote: spoofed,
