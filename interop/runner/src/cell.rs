@@ -14,7 +14,7 @@ use interop_relay::{Config, Relay, Report};
 use serde::Serialize;
 
 use crate::cases::{Case, Evidence};
-use crate::peers::{BROWSER_CASES, Peer};
+use crate::peers::{Kind, Peer};
 use crate::process::Process;
 use crate::site::{Identity, NAME, Site};
 
@@ -75,11 +75,14 @@ pub(crate) struct Cell<'a> {
 /// A cell's result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
+    pub(crate) subject: &'static str,
     pub(crate) peer: &'static str,
     pub(crate) case: &'static str,
     pub(crate) role: Role,
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
+    /// What a cell that passed has to say of the peer.
+    pub(crate) note: Option<String>,
     pub(crate) duration_s: f64,
     pub(crate) relay: Option<Report>,
 }
@@ -89,14 +92,29 @@ impl Cell<'_> {
     pub(crate) fn run(&self) -> Outcome {
         let start = Instant::now();
         let mut relay = None;
-        let verdict = self
+        let mut verdict = self
             .attempt(&mut relay)
             .unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
+        let mut note = None;
+        if let (Verdict::Passed, Some(report)) = (&verdict, &relay) {
+            match self.case.verify(&self.evidence(report)) {
+                Ok(seen) => note = seen,
+                Err(why) => verdict = Verdict::Failed(why),
+            }
+        }
+        if verdict == Verdict::Passed {
+            // Both are large; what passed needs no explanation.
+            for bulky in ["out", "qlog"] {
+                let _ = fs::remove_dir_all(self.logs.join(bulky));
+            }
+        }
         Outcome {
+            subject: self.subject.name,
             peer: self.peer.name,
             case: self.case.name,
             role: self.role,
             verdict,
+            note,
             duration_s: start.elapsed().as_secs_f64(),
             relay,
         }
@@ -107,7 +125,7 @@ impl Cell<'_> {
             Role::Server => (self.subject, self.peer),
             Role::Client => (self.peer, self.subject),
         };
-        if let Some(why) = self.beyond_browser() {
+        if let Some(why) = self.is_moot() {
             return Ok(Verdict::Unsupported(why.to_owned()));
         }
         let (server_command, client_command) = match (self.command(server), self.command(client)) {
@@ -149,42 +167,29 @@ impl Cell<'_> {
             Some(status) if !status.success() => {
                 Verdict::Failed(format!("client: {}", client.last_words()))
             }
-            Some(_) => self.judge(&report, &out),
+            Some(_) if self.case.compare => match self.site.compare(&out) {
+                Ok(()) => Verdict::Passed,
+                Err(why) => Verdict::Failed(why),
+            },
+            Some(_) => Verdict::Passed,
         };
         *seen = Some(report);
-        if verdict == Verdict::Passed {
-            fs::remove_dir_all(&out)?;
-        }
         Ok(verdict)
     }
 
-    /// Why a browser cannot take part, if the peer is one.
-    pub(crate) fn beyond_browser(&self) -> Option<&'static str> {
-        if !self.peer.browser {
-            None
-        } else if self.role == Role::Client {
-            Some("a browser is no server")
-        } else if !BROWSER_CASES.contains(&self.case.name) {
-            Some("a browser has no switch for it")
-        } else {
-            None
-        }
+    /// Why this cell makes no sense, if it does not.
+    pub(crate) fn is_moot(&self) -> Option<&'static str> {
+        let peer_serves = self.role == Role::Client;
+        let case = self.case.name;
+        self.peer
+            .stays_out(case, peer_serves)
+            .or_else(|| self.subject.stays_out(case, !peer_serves))
     }
 
-    /// Judges a client that says it succeeded.
-    fn judge(&self, report: &Report, out: &Path) -> Verdict {
-        let evidence = Evidence {
+    fn evidence<'r>(&self, report: &'r Report) -> Evidence<'r> {
+        Evidence {
             report,
             subject_serves: self.role == Role::Server,
-        };
-        let files = if self.case.compare {
-            self.site.compare(out)
-        } else {
-            Ok(())
-        };
-        match files.and_then(|()| self.case.verify(&evidence)) {
-            Ok(()) => Verdict::Passed,
-            Err(why) => Verdict::Failed(why),
         }
     }
 
@@ -219,7 +224,7 @@ impl Cell<'_> {
             .arg(out)
             .arg("--paths-from")
             .arg(&self.site.list);
-        if self.peer.browser {
+        if self.peer.kind == Kind::Browser {
             command.arg("--cert").arg(&self.identity.cert);
         }
         command

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -21,15 +22,16 @@ use serde::Serialize;
 
 use crate::cases::{CASES, Case};
 use crate::cell::{Cell, Outcome, Role, Verdict};
-use crate::peers::{PEERS, Peer};
+use crate::peers::{Kind, PEERS, Peer};
 use crate::site::{Identity, Site};
+use crate::table::Section;
 
 /// Runs QUIC interoperability cases over loopback.
 #[derive(Parser)]
 struct Cli {
-    /// The stack under test.
-    #[arg(long, default_value = "marline")]
-    subject: String,
+    /// The stack under test; repeatable.
+    #[arg(long, default_values = ["marline", "command"])]
+    subject: Vec<String>,
     /// Program that plays marline, if not the one built here.
     #[arg(long)]
     marline: Option<PathBuf>,
@@ -65,7 +67,6 @@ struct Cli {
 /// What `--json` writes.
 #[derive(Serialize)]
 struct Results<'a> {
-    subject: &'static str,
     seed: u64,
     cells: &'a [Outcome],
 }
@@ -77,17 +78,14 @@ fn main() -> anyhow::Result<ExitCode> {
     fs::create_dir_all(&logs)?;
     let logs = logs.canonicalize()?;
 
-    let subject = Peer::named(&cli.subject).with_context(|| unknown("subject", &cli.subject))?;
-    let peers: Vec<&Peer> = select(&cli.peer, PEERS, "peer", |peer| peer.name)?
-        .into_iter()
-        .filter(|peer| peer.name != subject.name && peer.name != "marline")
-        .collect();
     let cases = select(&cli.case, CASES, "case", |case| case.name)?;
     let wanted: Vec<String> = cli.role.iter().cloned().collect();
     let roles: Vec<Role> = select(&wanted, &Role::ALL, "role", |role| role.name())?
         .into_iter()
         .copied()
         .collect();
+
+    let sections = sections(&cli, &cases)?;
 
     let small = Identity::create(&logs.join("identity/small"), false)?;
     let large = Identity::create(&logs.join("identity/large"), true)?;
@@ -100,32 +98,36 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 
     let mut cells = Vec::new();
-    for &role in &roles {
-        for &case in &cases {
-            for &peer in &peers {
-                cells.push(Cell {
-                    subject,
-                    peer,
-                    case,
-                    role,
-                    site: &sites[case.name],
-                    identity: if case.large_certificate {
-                        &large
-                    } else {
-                        &small
-                    },
-                    marline: cli.marline.as_deref(),
-                    interop: &interop,
-                    logs: cell_logs(&logs, subject, role, peer, case),
-                    seed: cli.seed,
-                });
+    for (role, section) in product(&roles, &sections) {
+        for (case, &peer) in product(&section.cases, &section.peers) {
+            let subject = section.subject;
+            if peer.name == subject.name && *role != roles[0] {
+                // One cell shows both roles.
+                continue;
             }
+            cells.push(Cell {
+                subject,
+                peer,
+                case,
+                role: *role,
+                site: &sites[case.name],
+                identity: if case.large_certificate {
+                    &large
+                } else {
+                    &small
+                },
+                marline: cli.marline.as_deref(),
+                interop: &interop,
+                logs: cell_logs(&logs, subject, *role, peer, case),
+                seed: cli.seed,
+            });
         }
     }
+    let start = Instant::now();
     let outcomes = run_all(&cells, cli.jobs.max(1));
 
     if let Some(out) = &cli.out {
-        let text = table::render(subject, &peers, &cases, &roles, &outcomes, &interop);
+        let text = table::render(&sections, &roles, &outcomes, &interop);
         if let Some(parent) = out.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -133,7 +135,6 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     if let Some(json) = &cli.json {
         let results = Results {
-            subject: subject.name,
             seed: cli.seed,
             cells: &outcomes,
         };
@@ -142,16 +143,47 @@ fn main() -> anyhow::Result<ExitCode> {
     let count = |kind: fn(&Verdict) -> bool| outcomes.iter().filter(|o| kind(&o.verdict)).count();
     let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
     eprintln!(
-        "interop: {} passed, {failed} failed, {} not supported, {} skipped",
+        "interop: {} passed, {failed} failed, {} not supported, {} skipped, in {:.0} s",
         count(|verdict| *verdict == Verdict::Passed),
         count(|verdict| matches!(verdict, Verdict::Unsupported(_))),
         count(|verdict| matches!(verdict, Verdict::Skipped(_))),
+        start.elapsed().as_secs_f64(),
     );
     Ok(if failed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Who meets whom in what: a section of the report for each subject.
+fn sections(cli: &Cli, cases: &[&'static Case]) -> anyhow::Result<Vec<Section>> {
+    let named = select(&cli.peer, PEERS, "peer", |peer| peer.name)?;
+    let mut sections = Vec::new();
+    for name in &cli.subject {
+        let subject = Peer::named(name).with_context(|| unknown("subject", name))?;
+        // marline meets itself; other stacks meet themselves and marline only if asked to.
+        let meets = |peer: &&Peer| match peer.kind {
+            Kind::Command => false,
+            _ if !cli.peer.is_empty() || subject.name == "marline" => true,
+            _ => peer.name != subject.name && peer.name != "marline",
+        };
+        let takes_part = |case: &&Case| subject.stays_out(case.name, true).is_none();
+        let section = Section {
+            subject,
+            peers: named.iter().copied().filter(meets).collect(),
+            cases: cases.iter().copied().filter(takes_part).collect(),
+        };
+        if !section.cases.is_empty() && !section.peers.is_empty() {
+            sections.push(section);
+        }
+    }
+    Ok(sections)
+}
+
+fn product<'a, A, B>(a: &'a [A], b: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
+    a.iter()
+        .flat_map(move |left| b.iter().map(move |right| (left, right)))
 }
 
 fn unknown(what: &str, name: &str) -> String {
@@ -191,7 +223,7 @@ fn run_all(cells: &[Cell<'_>], jobs: usize) -> Vec<Outcome> {
             scope.spawn(|| {
                 while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let outcome = cell.run();
-                    if cell.beyond_browser().is_none() {
+                    if cell.is_moot().is_none() {
                         announce(&outcome);
                     }
                     if let Ok(mut outcomes) = outcomes.lock() {
@@ -205,15 +237,17 @@ fn run_all(cells: &[Cell<'_>], jobs: usize) -> Vec<Outcome> {
 }
 
 fn announce(outcome: &Outcome) {
+    let note = outcome.note.as_deref().unwrap_or("");
     let (word, why) = match &outcome.verdict {
-        Verdict::Passed => ("passed", ""),
+        Verdict::Passed => ("passed", note),
         Verdict::Failed(why) => ("FAILED", why.as_str()),
         Verdict::Unsupported(why) => ("not supported", why.as_str()),
         Verdict::Skipped(why) => ("skipped", why.as_str()),
     };
     let colon = if why.is_empty() { "" } else { ": " };
     eprintln!(
-        "{:<6} {:<9} {:<20} {word}{colon}{why} ({:.1} s)",
+        "{:<7} {:<6} {:<9} {:<20} {word}{colon}{why} ({:.1} s)",
+        outcome.subject,
         outcome.role.name(),
         outcome.peer,
         outcome.case,

@@ -13,9 +13,25 @@ pub(crate) struct Peer {
     program: &'static [&'static str],
     /// Where its version is written.
     version: Version,
-    /// Whether it is a browser: a client only, for the cases it has.
-    pub(crate) browser: bool,
+    pub(crate) kind: Kind,
 }
+
+/// What a peer takes part in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Every case, in both roles.
+    Stack,
+    /// A client only, for the cases it has.
+    Browser,
+    /// Programs for people, as subject only, for the cases that need nothing of it.
+    Command,
+}
+
+/// Cases a browser takes part in.
+const BROWSER_CASES: &[&str] = &["http3"];
+
+/// Cases that `marline serve` and `marline get` take part in.
+const COMMAND_CASES: &[&str] = &["transfer", "multiplexing", "http3", "transferloss", "ipv6"];
 
 enum Version {
     /// A package of `Cargo.lock`.
@@ -30,9 +46,6 @@ enum Version {
     Own,
 }
 
-/// Cases a browser takes part in.
-pub(crate) const BROWSER_CASES: &[&str] = &["http3"];
-
 /// All peers. The subject is one of them.
 pub(crate) const PEERS: &[Peer] = &[
     Peer {
@@ -40,49 +53,56 @@ pub(crate) const PEERS: &[Peer] = &[
         title: "marline",
         program: &["target/release/peer-marline"],
         version: Version::Own,
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "quinn",
         title: "quinn with h3-quinn",
         program: &["target/release/peer-quinn"],
         version: Version::Crate("quinn"),
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "noq",
         title: "noq with h3",
         program: &["target/release/peer-noq"],
         version: Version::Crate("noq"),
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "quiche",
         title: "quiche",
         program: &["target/quiche/release/peer-quiche"],
         version: Version::Crate("quiche"),
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "aioquic",
         title: "aioquic",
         program: &[".venv/bin/python", "peers/aioquic/peer.py"],
         version: Version::Requirement("aioquic"),
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "quic-go",
         title: "quic-go",
         program: &["target/peer-quic-go"],
         version: Version::Module("github.com/quic-go/quic-go"),
-        browser: false,
+        kind: Kind::Stack,
     },
     Peer {
         name: "chromium",
         title: "Chromium",
         program: &[".venv/bin/python", "chromium/page_load.py"],
         version: Version::Asked("chromium"),
-        browser: true,
+        kind: Kind::Browser,
+    },
+    Peer {
+        name: "command",
+        title: "`marline serve` and `marline get`",
+        program: &["target/release/peer-command", "../target/debug/marline"],
+        version: Version::Own,
+        kind: Kind::Command,
     },
 ];
 
@@ -90,6 +110,18 @@ impl Peer {
     /// The peer of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         PEERS.iter().find(|peer| peer.name == name)
+    }
+
+    /// Why it takes no part in `case` if it `serves`, or does not.
+    pub(crate) fn stays_out(&self, case: &str, serves: bool) -> Option<&'static str> {
+        match self.kind {
+            Kind::Browser if serves => Some("a browser is no server"),
+            Kind::Browser if !BROWSER_CASES.contains(&case) => {
+                Some("a browser has no switch for it")
+            }
+            Kind::Command if !COMMAND_CASES.contains(&case) => Some("no flag for it"),
+            _ => None,
+        }
     }
 
     /// A command that starts the peer, or why there is none.

@@ -14,6 +14,7 @@ pub(crate) use self::config::{client_config, server_endpoint};
 pub use self::connection::{Connection, Opener};
 pub(crate) use self::diagnosis::{Blame, blame};
 pub(crate) use self::handover::{send_data, send_response};
+pub use self::qlog::observer as qlog_observer;
 pub use self::stream::{BidiStream, RecvStream, SendStream};
 
 /// Sends requests on an HTTP/3 connection.

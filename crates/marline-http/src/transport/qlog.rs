@@ -10,7 +10,7 @@ use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime
 
 /// Logs into `directory`: `ID_server.sqlog` or `ID_client.sqlog`, where ID is the original destination
 /// connection ID in hexadecimal. A file that cannot be made leaves its connection without a log.
-pub(super) fn observer(directory: PathBuf) -> MakeObserver {
+pub fn observer(directory: PathBuf) -> MakeObserver {
     Arc::new(move |connection| {
         let writer = begin(&directory, connection)?;
         Some(Box::new(writer) as Box<dyn Observer>)

@@ -1,5 +1,6 @@
 //! The command line all peers have in common.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -81,4 +82,10 @@ struct Cli {
 #[must_use]
 pub fn parse() -> Command {
     Cli::parse().command
+}
+
+/// Parses `arguments`, the program's name first; exits with status 2 on bad usage.
+#[must_use]
+pub fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Command {
+    Cli::parse_from(arguments).command
 }

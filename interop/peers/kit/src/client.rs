@@ -2,6 +2,7 @@
 
 use std::future::{self, Future};
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,14 +27,17 @@ const TICKET_WAIT: Duration = Duration::from_millis(300);
 /// Says, once known, whether the server accepted 0-RTT.
 pub type EarlyAccepted = Pin<Box<dyn Future<Output = bool> + Send>>;
 
+/// Ends when the key update is under way.
+pub type UpdateKeys = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
+
 /// A connection that a [`Stack`] opened.
 pub struct Link<T> {
     /// What HTTP/3 runs over.
     pub transport: T,
     /// Present if the connection started with 0-RTT.
     pub early: Option<EarlyAccepted>,
-    /// Initiates a key update.
-    pub update_keys: Box<dyn Fn() + Send>,
+    /// Initiates a key update, as soon as one is allowed.
+    pub update_keys: Box<dyn Fn() -> UpdateKeys + Send>,
     /// Moves the client to another local port.
     pub migrate: Box<dyn Fn() -> io::Result<()> + Send>,
 }
@@ -65,6 +69,15 @@ pub trait Stack {
     fn full_handshakes(&self) -> usize;
 }
 
+/// Any local address and port of the family of `server`.
+#[must_use]
+pub fn any_address(server: SocketAddr) -> SocketAddr {
+    match server {
+        SocketAddr::V4(_) => (Ipv4Addr::LOCALHOST, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::LOCALHOST, 0).into(),
+    }
+}
+
 /// Plays the client in the case `args` names.
 pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
     let paths = args.all_paths()?;
@@ -83,7 +96,7 @@ pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
             let session = open(stack, args, false).await?;
             let (first, rest) = paths.split_at(1);
             session.fetch(first).await?;
-            (session.update_keys)();
+            (session.update_keys)().await?;
             session.fetch(rest).await?;
             session.close().await;
             Ok(())
@@ -152,7 +165,7 @@ struct Session<O: quic::OpenStreams<Bytes>> {
     authority: Arc<str>,
     out: Arc<Path>,
     early: Option<EarlyAccepted>,
-    update_keys: Box<dyn Fn() + Send>,
+    update_keys: Box<dyn Fn() -> UpdateKeys + Send>,
     migrate: Box<dyn Fn() -> io::Result<()> + Send>,
 }
 

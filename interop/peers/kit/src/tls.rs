@@ -70,7 +70,7 @@ impl ServerCertVerifier for TrustAny {
     }
 }
 
-/// A client's TLS settings for `case`, and the verifier that counts full handshakes.
+/// A client's TLS settings for `case` over ring, and the verifier that counts full handshakes.
 ///
 /// # Errors
 /// If the provider lacks TLS 1.3.
@@ -81,6 +81,17 @@ pub fn client_config(case: &str) -> anyhow::Result<(rustls::ClientConfig, Arc<Tr
             .cipher_suites
             .retain(|suite| suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }
+    client_config_with(provider, case)
+}
+
+/// The same with the algorithms of `provider`, as they are.
+///
+/// # Errors
+/// If the provider lacks TLS 1.3.
+pub fn client_config_with(
+    provider: CryptoProvider,
+    case: &str,
+) -> anyhow::Result<(rustls::ClientConfig, Arc<TrustAny>)> {
     let provider = Arc::new(provider);
     let verifier = Arc::new(TrustAny {
         provider: Arc::clone(&provider),

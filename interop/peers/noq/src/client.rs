@@ -1,12 +1,13 @@
 //! The client.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::future::ready;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, ConnectionError, Endpoint};
-use peer_kit::client::{ConnectError, Link, Stack};
+use peer_kit::client::{ConnectError, Link, Stack, any_address};
 use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome};
 
@@ -84,16 +85,11 @@ impl Noq<'_> {
         Link {
             transport: Transport::new(connection),
             early: accepted.map(|accepted| Box::pin(accepted) as _),
-            update_keys: Box::new(move || keys.force_key_update()),
+            update_keys: Box::new(move || {
+                keys.force_key_update();
+                Box::pin(ready(Ok(())))
+            }),
             migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
         }
-    }
-}
-
-/// Any local address and port of the family of `server`.
-fn any_address(server: SocketAddr) -> SocketAddr {
-    match server {
-        SocketAddr::V4(_) => (Ipv4Addr::LOCALHOST, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::LOCALHOST, 0).into(),
     }
 }

@@ -1,10 +1,11 @@
 //! The client.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::future::ready;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use peer_kit::client::{ConnectError, Link, Stack};
+use peer_kit::client::{ConnectError, Link, Stack, any_address};
 use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome};
 use quinn::crypto::rustls::QuicClientConfig;
@@ -82,16 +83,11 @@ impl Quinn<'_> {
         Link {
             transport: h3_quinn::Connection::new(connection),
             early: accepted.map(|accepted| Box::pin(accepted) as _),
-            update_keys: Box::new(move || keys.force_key_update()),
+            update_keys: Box::new(move || {
+                keys.force_key_update();
+                Box::pin(ready(Ok(())))
+            }),
             migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
         }
-    }
-}
-
-/// Any local address and port of the family of `server`.
-fn any_address(server: SocketAddr) -> SocketAddr {
-    match server {
-        SocketAddr::V4(_) => (Ipv4Addr::LOCALHOST, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::LOCALHOST, 0).into(),
     }
 }

@@ -17,23 +17,23 @@ fn marks_and_notes() {
         .iter()
         .zip(verdicts)
         .map(|(case, verdict)| Outcome {
+            subject: subject.name,
             peer: peer.name,
             case: case.name,
             role: Role::Server,
             verdict,
+            note: None,
             duration_s: 1.0,
             relay: None,
         })
         .collect();
     let nowhere = Path::new("/nonexistent");
-    let text = render(
+    let section = Section {
         subject,
-        &[peer],
-        &cases,
-        &[Role::Server],
-        &outcomes,
-        nowhere,
-    );
+        peers: vec![peer],
+        cases: cases.clone(),
+    };
+    let text = render(&[section], &[Role::Server], &outcomes, nowhere);
     let cells: Vec<&str> = text
         .lines()
         .filter(|line| {

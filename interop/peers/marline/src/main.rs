@@ -1,0 +1,26 @@
+//! marline as an interop peer.
+
+mod client;
+mod server;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use peer_kit::Command;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    peer_kit::outcome::exit(match peer_kit::cli::parse() {
+        Command::Server(args) => server::run(&args).await,
+        Command::Client(args) => client::run(&args).await,
+    })
+}
+
+/// The directory for qlog files that `QLOGDIR` asks for, made if need be.
+fn qlog_directory() -> std::io::Result<Option<PathBuf>> {
+    let directory = std::env::var_os("QLOGDIR").map(PathBuf::from);
+    if let Some(directory) = &directory {
+        std::fs::create_dir_all(directory)?;
+    }
+    Ok(directory)
+}
