@@ -47,7 +47,7 @@ bench:
 	$(CARGO) bench --workspace
 
 bench-peers:
-	$(MAKE) -C interop bench
+	$(MAKE) -C interop/bench build run
 
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)

@@ -140,3 +140,6 @@ fn from_udp_meta(meta: &quinn_udp::RecvMeta) -> RecvMeta {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;
