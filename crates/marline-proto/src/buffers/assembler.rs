@@ -92,7 +92,7 @@ impl Assembler {
     }
 
     /// Bytes held, readable or not.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn buffered(&self) -> usize {
         (self.received - self.read) as usize + self.beyond_gap
     }

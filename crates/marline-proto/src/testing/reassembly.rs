@@ -11,7 +11,7 @@ use crate::buffers::{Assembler, RangeSet};
 pub fn check_reassembly(pieces: &[(u16, u16, Option<u16>)]) {
     let byte = |offset: u64| (offset ^ offset >> 8) as u8;
     let mut assembler = Assembler::new();
-    let mut model = RangeSet::new();
+    let mut model = RangeSet::default();
     let mut read = 0;
     for &(offset, len, want) in pieces {
         let offset = u64::from(offset);
