@@ -95,9 +95,6 @@ impl Connection {
     }
 
     fn on_end(&mut self, error: ConnectionError) {
-        self.mailbox
-            .endpoint
-            .push_back(EndpointEvent::HandshakeDone);
         self.mailbox.application.push_back(Event::Closed(error));
     }
 

@@ -145,7 +145,8 @@ impl Connection {
         self.confirmed = true;
         self.discard_keys(now, SpaceId::Initial);
         self.discard_keys(now, SpaceId::Handshake);
-        self.keys.zero_rtt = self.keys.zero_rtt.take().filter(|_| self.side.is_server());
+        // Packets that were overtaken may still come (RFC 9001, section 4.9.3).
+        self.zero_rtt_until = self.keys.zero_rtt.as_ref().map(|_| now + self.pto() * 3);
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_handshake_confirmed();
         }

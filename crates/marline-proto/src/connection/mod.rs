@@ -127,6 +127,8 @@ pub struct Connection {
     began: Instant,
     handshake_deadline: Option<Instant>,
     handshake_took: Option<Duration>,
+    /// When a server forgets the keys of 0-RTT packets.
+    zero_rtt_until: Option<Instant>,
     /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
     confirmed: bool,
     original_destination: ConnectionId,
@@ -404,6 +406,7 @@ impl Connection {
             began: now,
             handshake_deadline: Some(now + config.handshake_timeout),
             handshake_took: None,
+            zero_rtt_until: None,
             confirmed: false,
             original_destination: start.original_destination,
             handshake_cid: start.local_cid,

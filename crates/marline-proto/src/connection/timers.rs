@@ -29,6 +29,7 @@ impl Connection {
                     .and_then(|keys| keys.next_timeout()),
             )
             .chain(self.handshake_deadline)
+            .chain(self.zero_rtt_until)
             .min()
     }
 
@@ -58,6 +59,9 @@ impl Connection {
             .is_some_and(|timer| timer <= now)
         {
             self.on_loss_timeout(now);
+        }
+        if self.zero_rtt_until.take_if(|until| *until <= now).is_some() {
+            self.keys.zero_rtt = None;
         }
         self.on_validation_timeout(now);
         if let Some(keys) = &mut self.keys.one_rtt {

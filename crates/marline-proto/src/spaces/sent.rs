@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use crate::buffers::RangeSet;
 use crate::samples::RateSnapshot;
 use crate::time::Instant;
 
@@ -71,6 +72,8 @@ pub(crate) struct Sent<T> {
     /// Tokens that belong to slots; those behind them belong to the packet being built.
     tokens_committed: u64,
     largest_acked: Option<u64>,
+    /// Acknowledged numbers from `first` on: an ACK frame repeats most of what earlier ones said.
+    acked: RangeSet,
     ack_eliciting_in_flight: u64,
     /// Outstanding packets that do not ask to be acknowledged.
     silent_outstanding: u64,
@@ -85,6 +88,7 @@ impl<T> Sent<T> {
             tokens_popped: 0,
             tokens_committed: 0,
             largest_acked: None,
+            acked: RangeSet::default(),
             ack_eliciting_in_flight: 0,
             silent_outstanding: 0,
         }
@@ -176,7 +180,8 @@ impl<T> Sent<T> {
         if end < self.first {
             return Ok(());
         }
-        for number in (*range.start()).max(self.first)..=end {
+        let range = (*range.start()).max(self.first)..end + 1;
+        for number in self.acked.gaps(range.clone()).flatten() {
             let slot = &mut self.slots[(number - self.first) as usize];
             let settled = match slot.state {
                 State::Skipped => return Err(BadAck(number)),
@@ -197,6 +202,7 @@ impl<T> Sent<T> {
             visit(number, &packet, settled);
             self.tokens.range(from..until).for_each(&mut ticket);
         }
+        self.acked.insert(range);
         Ok(())
     }
 
@@ -251,6 +257,7 @@ impl<T> Sent<T> {
     /// Forgets settled packets at the front; lost ones only when they were sent before `horizon`, so
     /// that a late acknowledgement can still reveal a spurious loss.
     pub(crate) fn forget_settled(&mut self, horizon: Instant) {
+        let first = self.first;
         while let Some(front) = self.slots.front() {
             match front.state {
                 State::Acked => {}
@@ -263,6 +270,9 @@ impl<T> Sent<T> {
             self.tokens_popped = settled;
             self.slots.pop_front();
             self.first += 1;
+        }
+        if self.first > first {
+            self.acked.remove(0..self.first);
         }
         if self.slots.is_empty() && self.slots.capacity() > crate::limits::IDLE_QUEUE_CAPACITY {
             self.slots.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
@@ -283,6 +293,7 @@ impl<T> Sent<T> {
         self.tokens_popped = self.tokens_committed;
         self.tokens.clear();
         self.slots.clear();
+        self.acked.clear();
         self.ack_eliciting_in_flight = 0;
         self.silent_outstanding = 0;
     }
