@@ -129,9 +129,11 @@ impl Endpoint {
                 },
                 _ => Route::Drop,
             },
-            Ok(Packet::UnsupportedVersion { dcid, scid, .. }) if welcome => {
-                self.negotiate_version(now, dcid, scid, reply)
-            }
+            Ok(Packet::UnsupportedVersion {
+                version,
+                dcid,
+                scid,
+            }) if welcome => self.negotiate_version(now, version, (dcid, scid), reply),
             // A stateless reset may look like anything.
             Ok(_) | Err(_) => match self.routes.find_reset(datagram) {
                 Some(handle) => Route::Connection(handle),

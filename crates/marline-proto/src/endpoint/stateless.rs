@@ -16,10 +16,6 @@ use crate::limits::STATELESS_ANSWERS_PER_SECOND;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// A version that nobody speaks, so that clients learn to ignore those they do not know
-/// (RFC 9000, section 15).
-const RESERVED_VERSION: u32 = 0x1a2a_3a4a;
-
 /// The shortest stateless reset that cannot be told from a packet (RFC 9000, section 10.3).
 const MIN_RESET: usize = 21;
 
@@ -49,19 +45,30 @@ impl Budget {
     }
 }
 
+/// A version that nobody speaks, so that clients learn to ignore those they do not know (RFC 9000,
+/// section 15). Never the one that the client asked for: it would ignore the offer.
+fn reserved_version(random: u32, refused: u32) -> u32 {
+    let version = random & 0xf0f0_f0f0 | 0x0a0a_0a0a;
+    if version == refused {
+        version ^ 0x1000_0000
+    } else {
+        version
+    }
+}
+
 impl Endpoint {
-    /// Says which versions we speak (RFC 9000, section 6.1).
+    /// Says which versions we speak (RFC 9000, section 6.1) to a client that asked for `refused`.
     pub(super) fn negotiate_version(
         &mut self,
         now: Instant,
-        dcid: &[u8],
-        scid: &[u8],
+        refused: u32,
+        (dcid, scid): (&[u8], &[u8]),
         reply: &mut Vec<u8>,
     ) -> Route {
         if !self.budget.spend(now) {
             return Route::Drop;
         }
-        let versions = [VERSION_1, RESERVED_VERSION];
+        let versions = [VERSION_1, reserved_version(self.rng.random(), refused)];
         VersionNegotiation::encode(scid, dcid, &versions, self.rng.random(), reply);
         Route::Reply
     }
@@ -143,5 +150,16 @@ impl Endpoint {
         reply[0] = reply[0] & 0x3f | 0x40;
         reply.extend_from_slice(&token);
         Route::Reply
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reserved_versions_follow_the_pattern_and_avoid_what_was_refused() {
+        assert_eq!(reserved_version(0x1020_3040, 7), 0x1a2a_3a4a);
+        assert_eq!(reserved_version(0x1020_3040, 0x1a2a_3a4a), 0x0a2a_3a4a);
     }
 }

@@ -20,6 +20,18 @@ fn a_client_of_an_unknown_version_learns_that_there_is_none_in_common() {
     pair.establish();
 }
 
+#[test]
+fn reserved_versions_are_negotiated_too() {
+    let mut pair = Pair::new();
+    for random in (0..=u32::MAX).step_by(1 << 28) {
+        pair.client_config.version = random & 0xf0f0_f0f0 | 0x0a0a_0a0a;
+        let client = pair.connect();
+        pair.drive(Duration::from_millis(100));
+        let end = client_end(&pair, client);
+        assert_eq!(end, Some(ConnectionError::VersionMismatch));
+    }
+}
+
 /// Sends the client what an attacker who saw its first packet makes of it.
 fn offer(pair: &mut Pair, versions: &[u32], ids: (&[u8], &[u8])) {
     let mut bytes = Vec::new();
