@@ -47,16 +47,4 @@ impl EarlySpaces {
             SpaceId::Data => None,
         }
     }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (SpaceId, &mut Space<Token>)> {
-        let initial = self
-            .initial
-            .as_deref_mut()
-            .map(|space| (SpaceId::Initial, space));
-        let handshake = self
-            .handshake
-            .as_deref_mut()
-            .map(|space| (SpaceId::Handshake, space));
-        initial.into_iter().chain(handshake)
-    }
 }

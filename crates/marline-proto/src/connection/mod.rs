@@ -489,14 +489,6 @@ impl Connection {
             .filter_map(|id| Some((id, self.early.get(id)?)));
         early.chain(self.paths.iter().map(|path| (SpaceId::Data, &path.space)))
     }
-
-    fn spaces_mut(&mut self) -> impl Iterator<Item = (SpaceId, &mut Space<Token>)> {
-        let data = self
-            .paths
-            .iter_mut()
-            .map(|path| (SpaceId::Data, &mut path.space));
-        self.early.iter_mut().chain(data)
-    }
 }
 
 impl std::fmt::Debug for Connection {

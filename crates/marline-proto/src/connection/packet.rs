@@ -226,6 +226,10 @@ impl Connection {
             }
         }
         self.remember(now, &packet, envelope, size);
+        if packet.kind == PacketKind::Handshake && self.side.is_client() {
+            // RFC 9001, section 4.9.1: whoever can send this needs no Initial packets.
+            self.discard_keys(now, SpaceId::Initial);
+        }
     }
 
     /// Tells spaces, recovery, pacer and controller.

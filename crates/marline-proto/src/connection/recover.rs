@@ -33,6 +33,7 @@ struct Newly {
 /// One space and the path that carries it, borrowed apart.
 struct Road<'a> {
     sent: &'a mut Sent<Token>,
+    probes: &'a mut u8,
     loss_time: &'a mut Option<Instant>,
     recovery: &'a mut Recovery,
     tuples: &'a mut Tuples,
@@ -49,6 +50,7 @@ impl Connection {
         };
         Some(Road {
             sent: &mut space.sent,
+            probes: &mut space.probes,
             loss_time: &mut space.loss_time,
             recovery: &mut path.recovery,
             tuples: &mut path.tuples,
@@ -236,22 +238,22 @@ impl Connection {
     /// and each further timeout would be twice as long.
     fn request_probes(&mut self, id: SpaceId) {
         const PROBES: u8 = 2;
-        for space_id in SpaceId::ALL {
-            let Some(Road {
-                sent, mut rooms, ..
-            }) = self.road(space_id)
-            else {
+        for space in SpaceId::ALL {
+            let Some(mut road) = self.road(space) else {
                 continue;
             };
-            let is_early = space_id != SpaceId::Data;
+            let Road {
+                sent,
+                probes,
+                rooms,
+                ..
+            } = &mut road;
+            let is_early = space != SpaceId::Data;
             // A server may be waiting for handshake packets from the other early space too.
-            if space_id != id && !(is_early && sent.has_ack_eliciting_in_flight()) {
-                continue;
-            }
-            let packets = if is_early { usize::MAX } else { 1 };
-            sent.oldest_outstanding(packets, |token| rooms.on_lost(token));
-            if let Some((_, space)) = self.spaces_mut().find(|(found, _)| *found == space_id) {
-                space.probes = PROBES;
+            if space == id || is_early && sent.has_ack_eliciting_in_flight() {
+                let packets = if is_early { usize::MAX } else { 1 };
+                sent.oldest_outstanding(packets, |token| rooms.on_lost(token));
+                **probes = PROBES;
             }
         }
     }

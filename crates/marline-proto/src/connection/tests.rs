@@ -26,6 +26,7 @@ mod datagrams;
 mod ecn;
 mod handshake;
 mod handshakeloss;
+mod handshakeprobes;
 mod hostile;
 mod idle;
 mod keyupdate;

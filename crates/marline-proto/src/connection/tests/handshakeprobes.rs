@@ -1,0 +1,63 @@
+//! What goes out again when a handshake stalls, and what is forgotten on the way.
+
+use super::*;
+
+#[test]
+fn a_client_that_sends_handshake_packets_forgets_initial_keys() {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    assert!(done);
+    pair.flush();
+    let keys = &pair.client(client).keys;
+    assert!(keys.initial.is_none());
+    assert!(keys.handshake.is_some(), "not confirmed yet");
+}
+
+#[test]
+fn one_probe_brings_a_lost_flight_whole() {
+    let initial_rtt = Duration::from_millis(100);
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            initial_rtt,
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let began = pair.now;
+    let client = pair.connect();
+    pair.network.conditions(Direction::ToClient).down = true;
+    assert!(pair.drive_until(PATIENCE, |pair| !pair.server.accepted.is_empty()));
+    pair.flush();
+    pair.network.conditions(Direction::ToClient).down = false;
+
+    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    assert!(done);
+    // There, a probe timeout without a sample (RFC 9002, section 6.2.2), and back.
+    assert_eq!(
+        pair.now - began,
+        Duration::from_millis(20) + 3 * initial_rtt
+    );
+}
+
+#[test]
+fn one_probe_brings_a_lost_finished() {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    pair.drive(Duration::from_millis(15));
+    pair.network.conditions(Direction::ToServer).down = true;
+    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
+    assert!(done);
+    pair.flush();
+    pair.network.conditions(Direction::ToServer).down = false;
+    let lost = pair.now;
+
+    let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+    assert!(done);
+    // With one sample of 20 ms: three times that, there and back.
+    assert!(
+        pair.now - lost <= Duration::from_millis(85),
+        "{:?}",
+        pair.now - lost
+    );
+}
