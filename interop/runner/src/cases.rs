@@ -101,7 +101,7 @@ fn rebinding(config: &mut Config, kind: Rebind) {
     plain(config);
     config.rebind = Some(kind);
     config.rebind_first_s = 1.0;
-    config.rebind_every_s = 5.0;
+    config.rebind_every_s = 2.0;
 }
 
 fn require(holds: bool, otherwise: &str) -> Result<Option<String>, String> {
@@ -223,7 +223,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::new(
         "chacha20",
         "ChaCha20-Poly1305 is all that is offered",
-        Files::Sizes(&[3 * MB]),
+        Files::Sizes(&[MB]),
     )
     .link(plain),
     Case::new(
@@ -267,14 +267,14 @@ pub(crate) const CASES: &[Case] = &[
     Case::new("http3", "a page of 40 objects", Files::Page { scripts: 40 }).link(plain),
     Case::new(
         "blackhole",
-        "nothing passes for 2 s after each 5 s",
-        Files::Sizes(&[10 * MB]),
+        "nothing passes for 1 s after each 2 s",
+        Files::Sizes(&[4 * MB]),
     )
     .link(|config| {
         plain(config);
         config.blackhole = Some(interop_relay::Blackhole {
-            on: Duration::from_secs(5),
-            off: Duration::from_secs(2),
+            on: Duration::from_secs(2),
+            off: Duration::from_secs(1),
         });
     })
     .check(|evidence| {
@@ -285,7 +285,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::new(
         "keyupdate",
         "the client updates its keys between two files",
-        Files::Sizes(&[KB, 3 * MB]),
+        Files::Sizes(&[KB, MB]),
     )
     .link(plain),
     Case::new(
@@ -310,9 +310,9 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case::new(
         "handshakeloss",
-        "20 connections, 30% of the datagrams lost",
+        "15 connections, 30% of the datagrams lost",
         Files::Many {
-            count: 20,
+            count: 15,
             size: KB,
         },
     )
@@ -336,9 +336,9 @@ pub(crate) const CASES: &[Case] = &[
     .check(lossy),
     Case::new(
         "handshakecorruption",
-        "20 connections, 30% of the datagrams changed",
+        "15 connections, 30% of the datagrams changed",
         Files::Many {
-            count: 20,
+            count: 15,
             size: KB,
         },
     )
@@ -369,22 +369,22 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case::new(
         "rebind-port",
-        "a NAT gives the client another port after 1 s and every 5 s",
-        Files::Sizes(&[10 * MB]),
+        "a NAT gives the client another port after 1 s and every 2 s",
+        Files::Sizes(&[5 * MB]),
     )
     .link(|config| rebinding(config, Rebind::Port))
     .check(rebound),
     Case::new(
         "rebind-addr",
-        "a NAT gives the client another address after 1 s and every 5 s",
-        Files::Sizes(&[10 * MB]),
+        "a NAT gives the client another address after 1 s and every 2 s",
+        Files::Sizes(&[5 * MB]),
     )
     .link(|config| rebinding(config, Rebind::Addr))
     .check(rebound),
     Case::new(
         "connectionmigration",
         "the client moves to another port of its own will",
-        Files::Sizes(&[KB, 2 * MB]),
+        Files::Sizes(&[KB, MB]),
     )
     .link(plain)
     .check(migrated),

@@ -24,6 +24,9 @@ const IN_FLIGHT: usize = 128;
 /// How long to wait after the first connection for the server's session ticket.
 const TICKET_WAIT: Duration = Duration::from_millis(300);
 
+/// How long a client lets its connections end.
+pub const GOODBYE: Duration = Duration::from_secs(1);
+
 /// Says, once known, whether the server accepted 0-RTT.
 pub type EarlyAccepted = Pin<Box<dyn Future<Output = bool> + Send>>;
 
@@ -225,7 +228,7 @@ where
     async fn close(self) {
         drop(self.requests);
         // A driver that does not end is no reason to fail: all files have arrived.
-        let _ = tokio::time::timeout(Duration::from_secs(2), self.driver).await;
+        let _ = tokio::time::timeout(GOODBYE, self.driver).await;
     }
 }
 

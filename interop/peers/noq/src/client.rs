@@ -7,9 +7,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, ConnectionError, Endpoint};
-use peer_kit::client::{ConnectError, Link, Stack, any_address};
+use peer_kit::client::{ConnectError, GOODBYE, Link, Stack, any_address};
 use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome};
+use tokio::time::timeout;
 
 use crate::transport::{Opener, Transport};
 
@@ -38,7 +39,8 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
         verifier,
     };
     peer_kit::client::run(&stack, args).await?;
-    stack.endpoint.wait_idle().await;
+    // The server need not hear all of the goodbye.
+    let _ = timeout(GOODBYE, stack.endpoint.wait_idle()).await;
     Ok(())
 }
 
