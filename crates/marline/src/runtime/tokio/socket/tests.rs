@@ -29,6 +29,7 @@ async fn marks_survive_batches() {
             segment_size: Some(1_000),
             ecn: Some(EcnCodepoint::Ect0),
         };
+        poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
         sender.try_send(&transmit, &[0; 3_000]).unwrap();
 
         let mut received = 0;
