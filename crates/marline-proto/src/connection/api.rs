@@ -28,6 +28,12 @@ impl Connection {
         self.mailbox.application.pop_front()
     }
 
+    /// Whether reading a stream left something to send, such as credit: if not, nobody need look at
+    /// the connection because of it.
+    pub fn wants_transmit(&self) -> bool {
+        !self.lifecycle.is_open() || self.has_data_output()
+    }
+
     /// The next thing the endpoint must know, for [`crate::Endpoint::on_connection_event`].
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
         self.mailbox.endpoint.pop_front()

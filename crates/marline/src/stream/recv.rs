@@ -73,7 +73,9 @@ impl RecvStream {
         Poll::Ready(match state.proto.read(now, self.id, max) {
             Ok(Some(chunk)) => {
                 // The peer may be owed flow control credit.
-                self.connection.touch(&mut state);
+                if state.proto.wants_transmit() {
+                    self.connection.touch(&mut state);
+                }
                 Ok(Some(chunk))
             }
             Ok(None) => {
