@@ -99,7 +99,7 @@ pub(crate) const PEERS: &[Peer] = &[
     },
     Peer {
         name: "command",
-        title: "`marline serve` and `marline get`",
+        title: "the command",
         program: &["target/release/peer-command", "../target/debug/marline"],
         version: Version::Own,
         kind: Kind::Command,
@@ -110,6 +110,15 @@ impl Peer {
     /// The peer of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         PEERS.iter().find(|peer| peer.name == name)
+    }
+
+    /// What the table calls it as the stack under test.
+    pub(crate) fn title_as(&self, serves: bool) -> &'static str {
+        match self.kind {
+            Kind::Command if serves => "`marline serve`",
+            Kind::Command => "`marline get`",
+            Kind::Stack | Kind::Browser => self.title,
+        }
     }
 
     /// Why it takes no part in `case` if it `serves`, or does not.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cases::Case;
 use crate::cell::{Outcome, Role, Verdict};
-use crate::peers::Peer;
+use crate::peers::{Kind, Peer};
 
 /// Footnotes, each reason once.
 #[derive(Default)]
@@ -67,19 +67,18 @@ fn table(
     interop: &Path,
 ) {
     let subject = section.subject;
-    let _ = writeln!(text, "\n## {} as {}\n", subject.title, role.name());
+    let title = subject.title_as(role == Role::Server);
+    let _ = writeln!(text, "\n## {title} as {}\n", role.name());
     let _ = write!(text, "| case | what it checks |");
-    for peer in &section.peers {
+    let plays = |peer: &&&Peer| peer.kind != Kind::Browser || role == Role::Server;
+    let peers: Vec<_> = section.peers.iter().filter(plays).collect();
+    for peer in &peers {
         let _ = write!(text, " {} |", peer.label(interop));
     }
-    let _ = write!(
-        text,
-        "\n| --- | --- |{}",
-        " :-: |".repeat(section.peers.len())
-    );
+    let _ = write!(text, "\n| --- | --- |{}", " :-: |".repeat(peers.len()));
     for case in &section.cases {
         let _ = write!(text, "\n| {} | {} |", case.name, case.checks);
-        for peer in &section.peers {
+        for peer in &peers {
             let found = outcomes.iter().find(|outcome| {
                 (outcome.subject, outcome.peer, outcome.case)
                     == (subject.name, peer.name, case.name)
