@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use h3::error::Code;
+use h3::quic::{self, OpenStreams};
 use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Response, Version};
@@ -19,7 +20,25 @@ use super::record::Recorder;
 use super::{Context, priority, stopped};
 use crate::body::Body;
 use crate::limits;
-use crate::transport::{self, SendStream};
+use crate::transport;
+
+/// A connection whose requests can be answered each in a task of its own.
+pub trait Carrier: quic::Connection<Bytes, BidiStream: Stream> + 'static {}
+
+impl<C: quic::Connection<Bytes, BidiStream: Stream> + 'static> Carrier for C {}
+
+/// A request's stream that another task can take.
+pub trait Stream:
+    Send + 'static + quic::BidiStream<Bytes, SendStream: Send + 'static, RecvStream: Send + 'static>
+{
+}
+
+impl<S> Stream for S where
+    S: Send
+        + 'static
+        + quic::BidiStream<Bytes, SendStream: Send + 'static, RecvStream: Send + 'static>
+{
+}
 
 /// A UDP socket that clients come to.
 pub(super) struct Listener(marline::Endpoint);
@@ -98,44 +117,56 @@ impl Visit {
         metrics.connection_closed(Version::HTTP_3);
     }
 
-    /// Serves requests until the client leaves, or all under way are done after a GOAWAY.
     async fn serve(&self) {
-        let mut stopping = self.context.stopping.clone();
-        let mut exchanges = JoinSet::new();
-        let http3 = h3::server::builder()
-            .max_field_section_size(limits::MAX_HEADER_BYTES.into())
-            .send_grease(false)
-            .build(transport::Connection::new(self.quic.clone()))
-            .await;
-        // The error is the connection's.
-        let Ok(mut http3) = http3 else { return };
-        let mut leaving = false;
-        while !(leaving && exchanges.is_empty()) {
-            tokio::select! {
-                () = stopped(&mut stopping), if !leaving => {
-                    leaving = true;
-                    if http3.shutdown(0).await.is_err() {
-                        break;
-                    }
-                }
-                Some(_) = exchanges.join_next() => {}
-                request = http3.accept() => match request {
-                    Ok(Some(request)) => {
-                        let (context, recorder) = (&self.context, &self.recorder);
-                        let exchange = Exchange {
-                            context: Arc::clone(context),
-                            recorder: Arc::clone(recorder),
-                            early: self.quic.is_replayable(),
-                        };
-                        exchanges.spawn(exchange.run(request));
-                    }
-                    Ok(None) | Err(_) => break,
-                },
-            }
-        }
-        while exchanges.join_next().await.is_some() {}
-        self.quic.close(Code::H3_NO_ERROR.value(), b"");
+        let connection = transport::Connection::new(self.quic.clone());
+        let early = || self.quic.is_replayable();
+        serve(&self.context, &self.recorder, connection, early).await;
     }
+}
+
+/// Serves requests until the client leaves, or all under way are done after a GOAWAY. What arrives
+/// while `early` holds may be a replay.
+pub(super) async fn serve<C: Carrier>(
+    context: &Arc<Context>,
+    recorder: &Arc<Recorder>,
+    connection: C,
+    early: impl Fn() -> bool,
+) {
+    let mut stopping = context.stopping.clone();
+    let mut exchanges = JoinSet::new();
+    let mut opener = connection.opener();
+    let http3 = h3::server::builder()
+        .max_field_section_size(limits::MAX_HEADER_BYTES.into())
+        .send_grease(false)
+        .build(connection)
+        .await;
+    // The error is the connection's.
+    let Ok(mut http3) = http3 else { return };
+    let mut leaving = false;
+    while !(leaving && exchanges.is_empty()) {
+        tokio::select! {
+            () = stopped(&mut stopping), if !leaving => {
+                leaving = true;
+                if http3.shutdown(0).await.is_err() {
+                    break;
+                }
+            }
+            Some(_) = exchanges.join_next() => {}
+            request = http3.accept() => match request {
+                Ok(Some(request)) => {
+                    let exchange = Exchange {
+                        context: Arc::clone(context),
+                        recorder: Arc::clone(recorder),
+                        early: early(),
+                    };
+                    exchanges.spawn(exchange.run(request));
+                }
+                Ok(None) | Err(_) => break,
+            },
+        }
+    }
+    while exchanges.join_next().await.is_some() {}
+    opener.close(Code::H3_NO_ERROR, b"");
 }
 
 /// One request and its response.
@@ -146,7 +177,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn run(self, request: RequestResolver<transport::Connection, Bytes>) {
+    async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
         let resolved = timeout(limits::HEADER_TIMEOUT, request.resolve_request()).await;
         // h3 has answered what was malformed or too large.
         let Ok(Ok((request, stream))) = resolved else {
@@ -183,8 +214,8 @@ impl Exchange {
 }
 
 /// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
-async fn send_content(
-    send: &mut RequestStream<SendStream, Bytes>,
+async fn send_content<S: quic::SendStream<Bytes>>(
+    send: &mut RequestStream<S, Bytes>,
     mut body: Body,
     expected: Option<u64>,
 ) -> Result<(), ()> {

@@ -16,6 +16,8 @@ mod metrics_page;
 mod priority;
 mod record;
 mod tcp;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tls;
 
 use std::convert::Infallible;

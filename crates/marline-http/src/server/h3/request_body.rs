@@ -5,20 +5,20 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
+use h3::quic::RecvStream;
 use h3::server::RequestStream;
 use http_body::Frame;
 
 use crate::body::BoxError;
-use crate::transport::RecvStream;
 
 /// Reads what the site wants; tells the client to stop when the site has enough.
-pub(super) struct RequestBody {
-    stream: RequestStream<RecvStream, Bytes>,
+pub(super) struct RequestBody<S: RecvStream> {
+    stream: RequestStream<S, Bytes>,
     end: bool,
 }
 
-impl RequestBody {
-    pub(super) fn new(stream: RequestStream<RecvStream, Bytes>) -> Self {
+impl<S: RecvStream> RequestBody<S> {
+    pub(super) fn new(stream: RequestStream<S, Bytes>) -> Self {
         Self { stream, end: false }
     }
 
@@ -30,7 +30,7 @@ impl RequestBody {
     }
 }
 
-impl http_body::Body for RequestBody {
+impl<S: RecvStream> http_body::Body for RequestBody<S> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -47,7 +47,7 @@ impl http_body::Body for RequestBody {
     }
 }
 
-impl Drop for RequestBody {
+impl<S: RecvStream> Drop for RequestBody<S> {
     fn drop(&mut self) {
         // Most requests have no content, and their end has already arrived.
         if self.end {
