@@ -14,6 +14,10 @@ pub const MAX_CONCURRENT_REQUESTS: u32 = 256;
 /// 16 KiB; twice that leaves room for the rest.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 
+/// Bytes of one HTTP/3 frame other than DATA, which is held until all of it is there. Twice
+/// [`MAX_HEADER_BYTES`]: a header section that is only a little too large gets its 431.
+pub const MAX_FRAME_BYTES: u64 = 2 * MAX_HEADER_BYTES as u64;
+
 /// Time for a TLS or QUIC handshake. Five round trips of a bad satellite link and their losses.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -3,6 +3,7 @@
 mod config;
 mod connection;
 mod diagnosis;
+mod frame_limit;
 mod handover;
 mod qlog;
 mod stream;

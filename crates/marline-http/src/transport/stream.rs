@@ -8,6 +8,7 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use marline::{ConnectionError, ReadError, WriteError};
 
+use super::frame_limit::FrameLimit;
 use super::handover;
 
 /// The sending part of a stream.
@@ -100,11 +101,14 @@ impl Drop for SendStream {
 /// The receiving part of a stream.
 pub struct RecvStream {
     stream: marline::RecvStream,
+    limit: FrameLimit,
 }
 
 impl RecvStream {
     pub(super) fn new(stream: marline::RecvStream) -> Self {
-        Self { stream }
+        let unidirectional = stream.id().dir() == marline::Dir::Uni;
+        let limit = FrameLimit::new(unidirectional);
+        Self { stream, limit }
     }
 }
 
@@ -122,9 +126,12 @@ impl quic::RecvStream for RecvStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.stream
-            .poll_read_chunk(cx, usize::MAX)
-            .map_err(read_error)
+        let chunk = ready!(self.stream.poll_read_chunk(cx, usize::MAX)).map_err(read_error)?;
+        if let Some(Err(error)) = chunk.as_ref().map(|chunk| self.limit.pass(chunk)) {
+            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
+            return Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into())));
+        }
+        Poll::Ready(Ok(chunk))
     }
 
     fn stop_sending(&mut self, error_code: u64) {

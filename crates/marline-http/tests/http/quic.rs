@@ -2,6 +2,7 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
 use marline_http::client::{Client, ClientConfig, HttpVersion, Trust, parse_url};
@@ -9,6 +10,9 @@ use marline_http::server::directory;
 use marline_http::transport;
 
 use crate::common::{TestServer, directory_of, pattern, read};
+
+/// H3_EXCESSIVE_LOAD (RFC 9114 section 8.1).
+const EXCESSIVE_LOAD: u64 = 0x107;
 
 fn client(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
     let mut config = ClientConfig {
@@ -119,4 +123,22 @@ async fn keys_and_sockets_change_under_way() {
         .unwrap();
     assert!(read(response.into_body()).await == content);
     assert!(connection.report().handshake_s > 0.0);
+}
+
+#[tokio::test]
+async fn frames_are_not_held_without_a_limit() {
+    let root = directory_of(&[("file", b"content")]);
+    let server = TestServer::files(root.path()).await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    let quic = visitor.connection.quic().unwrap();
+    // HEADERS, and a type that nobody knows, of 2^62 - 1 bytes.
+    for kind in [0x01, 0x21] {
+        let (mut send, _recv) = quic.open_bi().await.unwrap();
+        let header = [&[kind][..], &[0xff; 8]].concat();
+        send.write_all(&header).await.unwrap();
+        let stopped = tokio::time::timeout(Duration::from_secs(5), send.stopped()).await;
+        assert_eq!(stopped.unwrap().unwrap(), Some(EXCESSIVE_LOAD), "{kind}");
+    }
+    let (head, _) = visitor.get("/file", &[]).await;
+    assert_eq!(head.status(), StatusCode::OK, "others are not disturbed");
 }

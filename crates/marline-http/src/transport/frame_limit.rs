@@ -1,0 +1,171 @@
+//! A limit on frames that are held whole.
+//!
+//! h3 gathers every frame but DATA until its end has arrived, however long it says it is, and each
+//! byte it takes lets the peer send another. So the frames are followed here on their way to h3.
+
+use crate::limits;
+
+/// The type of DATA frames (RFC 9114 section 7.2.1), the only ones that are read piece by piece.
+const DATA: u64 = 0x00;
+
+/// The type of control streams (RFC 9114 section 6.2.1).
+const CONTROL: u64 = 0x00;
+
+/// Two variable-length integers, at their longest.
+const MAX_FRAME_HEADER: usize = 16;
+
+/// Follows one stream that a peer sends.
+#[derive(Debug)]
+pub(super) struct FrameLimit {
+    next: Next,
+    /// Begun integers.
+    held: [u8; MAX_FRAME_HEADER],
+    held_len: usize,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug)]
+enum Next {
+    StreamType,
+    FrameHeader,
+    Payload(u64),
+    /// Not frames, or none of h3's concern.
+    Anything,
+}
+
+/// A frame says that it is longer than [`limits::MAX_FRAME_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a frame of {0} bytes is longer than this end holds")]
+pub(super) struct TooLong(u64);
+
+impl FrameLimit {
+    /// Before the first byte of a request stream, or of a unidirectional one.
+    pub(super) fn new(unidirectional: bool) -> Self {
+        Self {
+            next: match unidirectional {
+                true => Next::StreamType,
+                false => Next::FrameHeader,
+            },
+            held: [0; MAX_FRAME_HEADER],
+            held_len: 0,
+        }
+    }
+
+    /// Passes the stream's next bytes.
+    ///
+    /// # Errors
+    /// A frame that would be held whole is too long for it.
+    pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let [first, rest @ ..] = bytes {
+            match &mut self.next {
+                Next::Anything => break,
+                Next::Payload(left) => {
+                    let here = usize::try_from(*left).map_or(bytes.len(), |l| l.min(bytes.len()));
+                    *left -= here as u64;
+                    bytes = &bytes[here..];
+                    if *left == 0 {
+                        self.next = Next::FrameHeader;
+                    }
+                    continue;
+                }
+                Next::StreamType | Next::FrameHeader => {}
+            }
+            self.held[self.held_len] = *first;
+            self.held_len += 1;
+            bytes = rest;
+            if let Some(next) = self.after_held()? {
+                self.next = next;
+                self.held_len = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows the held bytes, if their integers are complete.
+    fn after_held(&self) -> Result<Option<Next>, TooLong> {
+        let held = &self.held[..self.held_len];
+        let Some((kind, rest)) = integer(held) else {
+            return Ok(None);
+        };
+        if matches!(self.next, Next::StreamType) {
+            return Ok(Some(match kind {
+                CONTROL => Next::FrameHeader,
+                _ => Next::Anything,
+            }));
+        }
+        match integer(rest) {
+            None => Ok(None),
+            Some((0, _)) => Ok(Some(Next::FrameHeader)),
+            Some((length, _)) if kind != DATA && length > limits::MAX_FRAME_BYTES => {
+                Err(TooLong(length))
+            }
+            Some((length, _)) => Ok(Some(Next::Payload(length))),
+        }
+    }
+}
+
+/// Reads a variable-length integer (RFC 9000 section 16).
+fn integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let first = *bytes.first()?;
+    let (encoded, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+    let value = encoded[1..]
+        .iter()
+        .fold(u64::from(first & 0x3f), |value, byte| {
+            value << 8 | u64::from(*byte)
+        });
+    Some((value, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &[u8] = &[0x04, 0x00];
+    const REQUEST: &[u8] = &[0x01, 0x02, 9, 9, 0x00, 0x41, 0x00];
+    /// HEADERS of 2^30 - 1 bytes, in eight and four bytes of header.
+    const LONG: &[u8] = &[0xc0, 0, 0, 0, 0, 0, 0, 1, 0xbf, 0xff, 0xff, 0xff];
+
+    fn pass(limit: &mut FrameLimit, bytes: &[u8], piece: usize) -> Result<(), TooLong> {
+        bytes.chunks(piece).try_for_each(|piece| limit.pass(piece))
+    }
+
+    #[test]
+    fn frames_are_followed_however_they_are_cut() {
+        for piece in 1..20 {
+            let mut limit = FrameLimit::new(false);
+            pass(&mut limit, REQUEST, piece).unwrap();
+            pass(&mut limit, &[0xff; 256], piece).unwrap();
+            pass(&mut limit, REQUEST, piece).unwrap();
+            pass(&mut limit, &[0xff; 256], piece).unwrap();
+            assert_eq!(pass(&mut limit, LONG, piece), Err(TooLong((1 << 30) - 1)));
+        }
+    }
+
+    #[test]
+    fn content_has_no_limit() {
+        let mut limit = FrameLimit::new(false);
+        let longest = [&[0x00][..], &[0xff; 8]].concat();
+        limit.pass(&longest).unwrap();
+        limit.pass(LONG).unwrap();
+    }
+
+    #[test]
+    fn the_limit_itself_passes() {
+        let unknown = |length: u64| [&[0x21], &(3 << 62 | length).to_be_bytes()[..]].concat();
+        let mut limit = FrameLimit::new(false);
+        limit.pass(&unknown(limits::MAX_FRAME_BYTES)).unwrap();
+        let mut limit = FrameLimit::new(false);
+        let longer = limits::MAX_FRAME_BYTES + 1;
+        assert_eq!(limit.pass(&unknown(longer)), Err(TooLong(longer)));
+    }
+
+    #[test]
+    fn control_streams_are_followed_and_others_not() {
+        let mut control = FrameLimit::new(true);
+        control.pass(&[&[0x00], SETTINGS].concat()).unwrap();
+        assert!(control.pass(LONG).is_err());
+        let mut qpack = FrameLimit::new(true);
+        qpack.pass(&[0x02]).unwrap();
+        qpack.pass(LONG).unwrap();
+    }
+}
