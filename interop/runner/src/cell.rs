@@ -57,6 +57,7 @@ pub(crate) enum Verdict {
 }
 
 /// Everything a cell needs.
+#[derive(Clone)]
 pub(crate) struct Cell<'a> {
     pub(crate) subject: &'static Peer,
     pub(crate) peer: &'static Peer,
@@ -87,9 +88,34 @@ pub(crate) struct Outcome {
     pub(crate) relay: Option<Report>,
 }
 
+/// How often a cell is tried. Peers share a machine with whatever else runs there, and time is real: what
+/// fails once under load tells little. The table says which cells needed more than one try, and why.
+const TRIES: u64 = 3;
+
 impl Cell<'_> {
-    /// Runs the cell.
+    /// Runs the cell, again with other seeds if it fails.
     pub(crate) fn run(&self) -> Outcome {
+        let mut outcome = self.run_once();
+        for again in 1..TRIES {
+            let Verdict::Failed(why) = &outcome.verdict else {
+                break;
+            };
+            let why = format!("needed try {}; the one before: {why}", again + 1);
+            let seed = self.seed + again * 1000;
+            outcome = Cell {
+                seed,
+                ..self.clone()
+            }
+            .run_once();
+            outcome.note = Some(match outcome.note.take() {
+                Some(note) => format!("{why}; {note}"),
+                None => why,
+            });
+        }
+        outcome
+    }
+
+    fn run_once(&self) -> Outcome {
         let start = Instant::now();
         let mut relay = None;
         let mut verdict = self
