@@ -9,6 +9,7 @@ mod stacks;
 mod statistics;
 mod table;
 mod task;
+mod trial;
 
 use std::fs;
 use std::process::ExitCode;
@@ -20,7 +21,8 @@ use crate::args::Args;
 use crate::identity::Identity;
 use crate::results::Results;
 use crate::stacks::Stack;
-use crate::task::{Task, Trial};
+use crate::task::Task;
+use crate::trial::Trial;
 
 fn main() -> ExitCode {
     match run(&Args::parse()) {
