@@ -10,8 +10,8 @@ use marline_wire::{Dir, StreamId};
 impl Streams {
     /// A stream that began to have something to send, with its priority, or ceased to (`None`).
     ///
-    /// A stream is ready if and only if [`take_segment`](Self::take_segment) would return a
-    /// segment for any `max_payload` above 0. Streams that are gone are not ready.
+    /// A stream is ready if and only if [`take_frame`](Self::take_frame) would return a segment for
+    /// room enough. Streams that are gone are not ready.
     pub(crate) fn poll_ready_change(&mut self) -> Option<(StreamId, Option<Priority>)> {
         if std::mem::take(&mut self.ready.all) {
             let mut ids: Vec<StreamId> = self.table.keys().copied().collect();
@@ -36,18 +36,17 @@ impl Streams {
         None
     }
 
-    /// Cuts the next piece of a stream, lost bytes before new ones, for a frame with up to
-    /// `max_payload` bytes of data.
-    ///
-    /// New bytes stay within the limits of stream and connection. The segment counts as in flight
-    /// until it is acknowledged, lost or returned. `None` if nothing can be sent.
+    /// As [`take_frame`](Self::take_frame), for up to `max_payload` bytes of data.
     #[cfg(test)]
     pub(crate) fn take_segment(&mut self, id: StreamId, max_payload: usize) -> Option<Segment> {
         self.take(id, |_| Some(max_payload))
     }
 
-    /// As [`take_segment`](Self::take_segment), for a frame of up to `room` bytes in all, without
-    /// explicit length.
+    /// Cuts the next piece of a stream, lost bytes before new ones, for a frame of up to `room` bytes
+    /// in all, without explicit length.
+    ///
+    /// New bytes stay within the limits of stream and connection. The segment counts as in flight
+    /// until it is acknowledged, lost or returned. `None` if nothing can be sent.
     pub(crate) fn take_frame(&mut self, id: StreamId, room: usize) -> Option<Segment> {
         self.take(id, |send| {
             let header = frame::Stream::header_size(id, send.next_offset(), 0, false);

@@ -144,7 +144,7 @@ impl Model {
                     Ok(()) => half.finished = true,
                     Err(FinishError::Stopped(_)) => assert!(half.stopped),
                     Err(FinishError::Closed) => {
-                        assert!(half.finished || half.reset || half.stopped)
+                        assert!(half.finished || half.reset || half.stopped);
                     }
                 }
             }

@@ -201,7 +201,7 @@ fn an_initial_packet_in_a_small_datagram_is_dropped_by_servers() {
     let (mut pair, client) = beginning();
     let now = pair.now;
     let flight = pair.client(client).craft(now, SpaceId::Initial, &[0x01]);
-    pair.deliver(Direction::ToServer, flight.clone());
+    pair.deliver(Direction::ToServer, flight);
     let server = pair.server.accepted.pop_front().expect("accepted");
     let dropped = pair.server(server).stats().packets_dropped;
     let received = pair.server(server).stats().frames_received.ping;
