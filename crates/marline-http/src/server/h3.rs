@@ -20,25 +20,7 @@ use super::record::Recorder;
 use super::{Context, priority, stopped};
 use crate::body::Body;
 use crate::limits;
-use crate::transport;
-
-/// A connection whose requests can be answered each in a task of its own.
-pub trait Carrier: quic::Connection<Bytes, BidiStream: Stream> + 'static {}
-
-impl<C: quic::Connection<Bytes, BidiStream: Stream> + 'static> Carrier for C {}
-
-/// A request's stream that another task can take.
-pub trait Stream:
-    Send + 'static + quic::BidiStream<Bytes, SendStream: Send + 'static, RecvStream: Send + 'static>
-{
-}
-
-impl<S> Stream for S where
-    S: Send
-        + 'static
-        + quic::BidiStream<Bytes, SendStream: Send + 'static, RecvStream: Send + 'static>
-{
-}
+use crate::transport::{self, Carrier};
 
 /// A UDP socket that clients come to.
 pub(super) struct Listener(marline::Endpoint);

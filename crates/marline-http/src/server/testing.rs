@@ -7,8 +7,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::record::Recorder;
 use super::{Context, Site};
-
-pub use super::h3::{Carrier, Stream};
+use crate::transport::Carrier;
 
 /// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it
 /// ends or `stopping` turns true and what is under way is done. Without its sender, `stopping`

@@ -1,5 +1,6 @@
 //! marline's connections and streams as the h3 crate wants them.
 
+mod carrier;
 mod config;
 mod connection;
 mod diagnosis;
@@ -10,6 +11,7 @@ mod stream;
 
 use bytes::Bytes;
 
+pub use self::carrier::{Carrier, CarrierStream};
 pub use self::config::QuicOptions;
 pub(crate) use self::config::{client_config, server_endpoint};
 pub use self::connection::{Connection, Opener};
