@@ -2,16 +2,14 @@
 #
 #   make demo         a directory over a bad link, with a report
 #   make test         all tests, ours and against other stacks
-#   make vectors      the published decisions, through the code the stack runs
+#   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make lint bench bench-peers fuzz
 
 CARGO ?= cargo
 PYTHON ?= python3
 FUZZ_SECONDS ?= 60
-# Vectors to run instead of the project's own copy.
-export MARLINE_VECTORS
 
-.PHONY: help demo test unit vectors interop docs-test lint bench bench-peers fuzz deps clean
+.PHONY: help demo test unit vectors interop lint bench bench-peers fuzz deps clean
 
 help:
 	@sed -n 's/^#   //p' Makefile

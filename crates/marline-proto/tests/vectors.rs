@@ -50,7 +50,9 @@ struct Tally {
 fn run() -> Result<Tally, Error> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
     let owners = read(&own.join("owners.json"))?;
-    let directory = std::env::var_os("MARLINE_VECTORS").map_or(own, PathBuf::from);
+    let directory = std::env::var_os("MARLINE_VECTORS")
+        .filter(|dir| !dir.is_empty())
+        .map_or(own, PathBuf::from);
     let mut files = std::fs::read_dir(&directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?
         .map(|entry| Ok(entry?.path()))
