@@ -9,7 +9,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo test unit vectors interop lint bench bench-peers fuzz deps clean
+.PHONY: help demo test unit examples vectors interop lint bench bench-peers fuzz deps clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -21,10 +21,13 @@ demo:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@target/release/marline demo --out target/demo
 
-test: deps unit vectors interop
+test: deps unit examples vectors interop
 
 unit:
 	$(CARGO) test --workspace --all-features
+
+examples:
+	@sh tools/run-examples.sh
 
 vectors:
 	@$(CARGO) test --quiet -p marline-proto --test vectors
