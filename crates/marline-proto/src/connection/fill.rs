@@ -67,10 +67,16 @@ impl Connection {
         permit: Permit,
         buf: &mut Vec<u8>,
     ) {
+        let probes = self.early.get(id).map_or(0, |space| space.probes);
+        if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
+            // Clients fill their datagrams anyhow (RFC 9000, section 14.1), and there are servers that
+            // close when a PING arrives first.
+            self.repeat_flight(id);
+        }
         let Some(space) = self.early.get_mut(id) else {
             return;
         };
-        if space.received.has_unacked() || space.probes > 0 {
+        if space.received.has_unacked() || probes > 0 {
             let room = packet.limit.saturating_sub(buf.len());
             if let Some(largest) = space.received.write_ack(now, 0, room, buf) {
                 space.sent.push_token(Token::Ack { largest });
@@ -85,7 +91,7 @@ impl Connection {
                 space.sent.push_token(Token::Crypto(token));
             });
         packet.ack_eliciting |= buf.len() > before;
-        if space.probes > 0 && !packet.ack_eliciting {
+        if probes > 0 && !packet.ack_eliciting {
             Self::write_ping(packet, buf);
         }
     }

@@ -258,6 +258,16 @@ impl Connection {
         }
     }
 
+    /// Has the flight of an early space go out once more.
+    pub(super) fn repeat_flight(&mut self, id: SpaceId) {
+        if let Some(Road {
+            sent, mut rooms, ..
+        }) = self.road(id)
+        {
+            sent.oldest_outstanding(usize::MAX, |token| rooms.on_lost(token));
+        }
+    }
+
     /// Has all that a space sent go out again, without blaming the network.
     pub(super) fn resend_all(&mut self, id: SpaceId) {
         let Some(mut road) = self.road(id) else {

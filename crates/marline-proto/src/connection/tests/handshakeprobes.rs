@@ -61,3 +61,33 @@ fn one_probe_brings_a_lost_finished() {
         pair.now - lost
     );
 }
+
+#[test]
+fn either_probe_of_a_client_brings_its_flight() {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    pair.network.conditions(Direction::ToServer).down = true;
+    pair.flush();
+    pair.now = pair.client(client).poll_timeout().expect("a probe timeout");
+    let now = pair.now;
+    pair.client(client).handle_timeout(now);
+    let probes: Vec<_> = std::iter::from_fn(|| {
+        let mut bytes = Vec::new();
+        let transmit = pair.client(client).poll_transmit(now, 1, &mut bytes)?;
+        Some((transmit, bytes))
+    })
+    .collect();
+    let [_, (transmit, bytes)] = &probes[..] else {
+        panic!("{} probes", probes.len());
+    };
+    let second = Datagram {
+        source: transmit.tuple.local,
+        destination: transmit.tuple.remote,
+        ecn: None,
+        bytes: bytes.clone(),
+    };
+    pair.network.conditions(Direction::ToServer).down = false;
+    pair.network.inject(now, Direction::ToServer, second);
+    pair.drive(Duration::from_millis(50));
+    assert!(pair.client(client).keys.one_rtt.is_some());
+}
