@@ -7,6 +7,9 @@
 
 CARGO ?= cargo
 PYTHON ?= python3
+# What property tests draw from: the same cases every time, others with another number.
+PROPTEST_RNG_SEED ?= 1
+export PROPTEST_RNG_SEED
 FUZZ_SECONDS ?= 60
 
 .PHONY: help demo test unit examples vectors interop lint bench bench-peers fuzz deps clean
