@@ -72,6 +72,13 @@ impl Connection {
 
     /// RTT, window and phase, where someone listens.
     pub(super) fn tell_metrics(&mut self, now: Instant) {
+        if self.observer.is_none() {
+            return;
+        }
+        let packets_in_flight = self
+            .spaces()
+            .map(|(_, space)| space.sent.ack_eliciting_in_flight())
+            .sum();
         let Some(observer) = &mut self.observer else {
             return;
         };
@@ -87,7 +94,7 @@ impl Connection {
             pto_count: recovery.pto_count,
             congestion_window: recovery.controller.window(),
             bytes_in_flight: recovery.in_flight,
-            packets_in_flight: 0,
+            packets_in_flight,
             ssthresh: recovery.controller.ssthresh(),
             pacing_rate: recovery
                 .pacer

@@ -113,6 +113,11 @@ impl<T> Sent<T> {
         self.ack_eliciting_in_flight > 0
     }
 
+    /// Ack-eliciting packets that are neither acknowledged nor lost.
+    pub(crate) fn ack_eliciting_in_flight(&self) -> u64 {
+        self.ack_eliciting_in_flight
+    }
+
     /// Outstanding packets that do not ask to be acknowledged.
     pub(crate) fn silent_outstanding(&self) -> u64 {
         self.silent_outstanding

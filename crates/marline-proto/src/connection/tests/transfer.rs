@@ -58,3 +58,35 @@ fn a_bottleneck_is_used_well() {
         "4 s at full rate, took {took:?}"
     );
 }
+
+/// Notes what it is told of packets in flight.
+struct InFlight(Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl Observer for InFlight {
+    fn on_event(&mut self, _now: Instant, event: &observe::Event<'_>) {
+        if let observe::Event::MetricsUpdated(metrics) = event {
+            self.0.lock().unwrap().push(metrics.packets_in_flight);
+        }
+    }
+}
+
+#[test]
+fn observers_are_told_how_many_packets_are_in_flight() {
+    let told = Arc::<std::sync::Mutex<Vec<u64>>>::default();
+    let notes = Arc::clone(&told);
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| {
+            let make = move |_: &ConnectionInfo| {
+                Some(Box::new(InFlight(Arc::clone(&notes))) as Box<dyn Observer>)
+            };
+            server.observer = Some(Arc::new(make));
+        }),
+        ..PairConfig::default()
+    });
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(300_000));
+    pair.drive(Duration::from_secs(1));
+    let told = told.lock().unwrap();
+    assert!(told.iter().any(|&packets| packets > 10));
+    assert_eq!(told.last(), Some(&0), "everything was acknowledged");
+}

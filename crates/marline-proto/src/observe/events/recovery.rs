@@ -89,7 +89,7 @@ pub struct MetricsUpdated {
     pub congestion_window: u64,
     /// Bytes sent and neither acknowledged nor lost.
     pub bytes_in_flight: u64,
-    /// Packets sent and neither acknowledged nor lost.
+    /// Ack-eliciting packets sent and neither acknowledged nor lost.
     pub packets_in_flight: u64,
     /// Slow-start threshold, in bytes; `None` while there is none.
     pub ssthresh: Option<u64>,
