@@ -1,0 +1,1 @@
+//! Real time: network namespaces joined by the same links.

@@ -1,0 +1,1 @@
+//! Hosts, routers and links, joined to a network.

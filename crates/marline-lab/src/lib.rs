@@ -1,0 +1,22 @@
+//! A network laboratory: what a transport is worth, on links that anybody can have.
+//!
+//! An experiment is data: hosts and links, variants, a workload, what to repeat and what to
+//! measure. It runs in virtual time with real endpoints, or in real time between network namespaces
+//! with the kernel's TCP and anybody's programs; the links are the same models in both.
+//!
+//! ```text
+//! scenario -> run -> sim | emu -> play        what to do -> how often -> where -> the doing
+//!                     \     /
+//!                     fabric                  hosts, routers, links
+//!                                run -> stats -> report
+//! ```
+
+pub mod emu;
+pub mod fabric;
+pub mod play;
+pub mod report;
+pub mod run;
+pub mod scenario;
+pub mod sim;
+pub mod stats;
+pub mod workload;

@@ -1,0 +1,1 @@
+//! Doing what a scenario says, on any runtime.

@@ -1,0 +1,1 @@
+//! Virtual time: a runtime whose clock moves when nothing else can happen.

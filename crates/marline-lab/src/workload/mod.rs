@@ -1,0 +1,1 @@
+//! What is transferred: objects, streams, pages, background.
