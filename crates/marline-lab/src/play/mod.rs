@@ -1,1 +1,5 @@
 //! Doing what a scenario says, on any runtime.
+
+mod probe;
+
+pub use probe::{Fluctuation, Probe, Seen, Strand};

@@ -1,0 +1,173 @@
+//! What is seen of the connections that send.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use marline::observe::{Event, Observer};
+use marline::{Instant, MakeObserver};
+
+/// Watches every connection of an endpoint, together.
+///
+/// A *network fluctuation event* is what the mQUIC paper calls so (section III-B): a loss event, or the
+/// signal of rising round-trip times that ends slow start; losses of one congestion event are one.
+#[derive(Clone, Debug, Default)]
+pub struct Probe(Arc<Mutex<Seen>>);
+
+/// What was seen so far.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Packets sent on all connections.
+    pub packets_sent: u64,
+    /// Bytes of UDP payload sent.
+    pub bytes_sent: u64,
+    /// Packets declared lost; probes for the datagram size do not count.
+    pub packets_lost: u64,
+    /// Of those, packets that were acknowledged after all.
+    pub packets_lost_spuriously: u64,
+    /// Network fluctuation events.
+    pub fluctuations: u64,
+    /// The first of them.
+    pub first_fluctuation: Option<Fluctuation>,
+    /// The largest window, in bytes.
+    pub largest_window: u64,
+    /// The smallest round-trip time of any sample, in seconds.
+    pub min_rtt_s: Option<f64>,
+    /// What changed when, a connection each; only when asked for.
+    pub strands: Vec<Strand>,
+}
+
+/// A network fluctuation event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fluctuation {
+    /// When.
+    pub at: Instant,
+    /// Packets sent before it, counted from when the probe was last reset.
+    pub packets_sent: u64,
+    /// The window just before it, in bytes.
+    pub window: u64,
+}
+
+/// The course of one connection: times and values.
+#[derive(Clone, Debug, Default)]
+pub struct Strand {
+    /// The congestion window, in bytes.
+    pub window: Vec<(Instant, f64)>,
+    /// Bytes in flight.
+    pub in_flight: Vec<(Instant, f64)>,
+    /// Round-trip time samples, in seconds.
+    pub rtt: Vec<(Instant, f64)>,
+    /// When packets were declared lost.
+    pub losses: Vec<Instant>,
+}
+
+impl Probe {
+    /// Makes the observers. With `watch`, they keep what changed when.
+    pub fn observers(&self, watch: bool) -> MakeObserver {
+        let probe = self.clone();
+        Arc::new(move |_| {
+            let strand = watch.then(|| {
+                let mut seen = probe.seen();
+                seen.strands.push(Strand::default());
+                seen.strands.len() - 1
+            });
+            Some(Box::new(Watcher {
+                probe: probe.clone(),
+                strand,
+                window: 0,
+                left_slow_start: false,
+                counted_at: None,
+            }) as Box<dyn Observer>)
+        })
+    }
+
+    /// Counts from here on: what came before, such as handshakes, is forgotten.
+    pub fn reset(&self) {
+        let mut seen = self.seen();
+        let strands = std::mem::take(&mut seen.strands);
+        *seen = Seen {
+            strands,
+            ..Seen::default()
+        };
+    }
+
+    /// What was seen.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Watches one connection.
+struct Watcher {
+    probe: Probe,
+    strand: Option<usize>,
+    window: u64,
+    left_slow_start: bool,
+    /// When the last fluctuation event was counted: a loss that ends slow start is one event.
+    counted_at: Option<Instant>,
+}
+
+impl Watcher {
+    fn fluctuation(&mut self, seen: &mut Seen, now: Instant) {
+        if self.counted_at.replace(now) == Some(now) {
+            return;
+        }
+        seen.fluctuations += 1;
+        let packets_sent = seen.packets_sent;
+        seen.first_fluctuation.get_or_insert(Fluctuation {
+            at: now,
+            packets_sent,
+            window: self.window,
+        });
+    }
+}
+
+impl Observer for Watcher {
+    fn on_event(&mut self, now: Instant, event: &Event<'_>) {
+        let probe = self.probe.clone();
+        let mut seen = probe.seen();
+        match event {
+            Event::PacketSent(packet) => {
+                seen.packets_sent += 1;
+                seen.bytes_sent += packet.size as u64;
+            }
+            Event::PacketLost(packet) if !packet.is_mtu_probe => {
+                seen.packets_lost += 1;
+                if let Some(strand) = self.strand {
+                    seen.strands[strand].losses.push(now);
+                }
+            }
+            Event::SpuriousLoss(_) => seen.packets_lost_spuriously += 1,
+            Event::CongestionStateUpdated(state) if state.new == "recovery" => {
+                self.fluctuation(&mut seen, now);
+            }
+            Event::MetricsUpdated(metrics) => {
+                let leaves = metrics.ssthresh.is_some() && !self.left_slow_start;
+                if leaves {
+                    self.left_slow_start = true;
+                    self.fluctuation(&mut seen, now);
+                }
+                self.window = metrics.congestion_window;
+                seen.largest_window = seen.largest_window.max(self.window);
+                if let Some(rtt) = metrics.min_rtt {
+                    let rtt = rtt.as_secs_f64();
+                    seen.min_rtt_s = Some(seen.min_rtt_s.map_or(rtt, |least| least.min(rtt)));
+                }
+                if let Some(strand) = self.strand {
+                    let strand = &mut seen.strands[strand];
+                    push(&mut strand.window, now, metrics.congestion_window as f64);
+                    push(&mut strand.in_flight, now, metrics.bytes_in_flight as f64);
+                    if let Some(rtt) = metrics.latest_rtt {
+                        push(&mut strand.rtt, now, rtt.as_secs_f64());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds a value unless nothing changed.
+fn push(series: &mut Vec<(Instant, f64)>, now: Instant, value: f64) {
+    if series.last().is_none_or(|&(_, last)| last != value) {
+        series.push((now, value));
+    }
+}
