@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use marline::Profile;
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::transport::{Congestion, Profile};
+use crate::transport::{self, Congestion};
 
 /// Every key is the name of a flag.
 #[derive(Debug, Default, Deserialize)]
@@ -16,6 +17,7 @@ pub(crate) struct ConfigFile {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
+    #[serde(default, deserialize_with = "transport::profile")]
     pub(crate) profile: Option<Profile>,
     pub(crate) cc: Option<Congestion>,
     pub(crate) qlog: Option<PathBuf>,
@@ -71,10 +73,14 @@ mod tests {
 
     #[test]
     fn paths_start_at_the_file() {
-        let file = read("dir = 'www'\nlisten = '[::1]:443'\naccess-log = '-'\ncc = 'bbr'").unwrap();
+        let file = read(
+            "dir = 'www'\nlisten = '[::1]:443'\naccess-log = '-'\ncc = 'bbr'\nprofile = 'today'",
+        )
+        .unwrap();
         assert!(file.dir.unwrap().is_absolute());
         assert_eq!(file.access_log.unwrap(), Path::new("-"));
         assert_eq!(file.cc, Some(Congestion::Bbr));
+        assert_eq!(file.profile, Some(Profile::Today));
     }
 
     #[test]
@@ -84,6 +90,8 @@ mod tests {
             error.contains("site.toml:3:") && error.contains("lissen"),
             "{error}"
         );
+        let error = read("profile = 'plan'").unwrap_err();
+        assert!(error.contains("known: plain"), "{error}");
         let error = read("dir = 5").unwrap_err();
         assert!(error.contains("site.toml:1:"), "{error}");
         assert!(!error.contains('\n'));

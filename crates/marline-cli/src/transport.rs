@@ -3,21 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use marline::TransportConfig;
 use marline::congestion::Algorithm;
-use serde::Deserialize;
+use marline::{Profile, TransportConfig};
+use serde::{Deserialize, Deserializer, de};
 
 use crate::failure::Failure;
-
-/// A named set of policies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Profile {
-    /// QUIC as its RFCs have it: CUBIC, HyStart++, adaptive loss detection
-    #[default]
-    Plain,
-}
 
 /// A congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -36,7 +28,7 @@ pub(crate) enum Congestion {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TransportFlags {
     /// The set of policies to use
-    #[arg(long, value_name = "NAME", value_enum)]
+    #[arg(long, value_name = "NAME", value_parser = profiles())]
     pub(crate) profile: Option<Profile>,
 
     /// The congestion controller to use instead of the profile's
@@ -50,9 +42,7 @@ pub(crate) struct TransportFlags {
 
 impl TransportFlags {
     pub(crate) fn config(&self) -> Arc<TransportConfig> {
-        let mut config = match self.profile.unwrap_or_default() {
-            Profile::Plain => TransportConfig::default(),
-        };
+        let mut config = self.profile.unwrap_or_default().config();
         if let Some(congestion) = self.cc {
             config.controller = Arc::new(match congestion {
                 Congestion::NewReno => Algorithm::NewReno,
@@ -70,6 +60,18 @@ impl TransportFlags {
         }
         Ok(self.qlog.clone())
     }
+}
+
+/// Reads the name of a profile, and lists them in the help.
+fn profiles() -> impl TypedValueParser<Value = Profile> {
+    let name = |profile: Profile| PossibleValue::new(profile.name()).help(profile.about());
+    PossibleValuesParser::new(Profile::ALL.map(name)).try_map(|name| name.parse::<Profile>())
+}
+
+/// Reads the name of a profile from a configuration file.
+pub(crate) fn profile<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Profile>, D::Error> {
+    let name = String::deserialize(from)?;
+    name.parse().map(Some).map_err(de::Error::custom)
 }
 
 /// Makes `directory` unless it exists.

@@ -69,6 +69,7 @@ mod pages {
 mod connection;
 mod endpoint;
 mod error;
+mod profile;
 pub mod runtime;
 mod signal;
 mod stream;
@@ -91,5 +92,6 @@ pub use crate::endpoint::Endpoint;
 pub use crate::error::{
     ClosedStream, ConnectError, ReadError, ReadToEndError, SendDatagramError, WriteError,
 };
+pub use crate::profile::{Profile, UnknownProfile};
 pub use crate::runtime::{Runtime, TokioRuntime};
 pub use crate::stream::{RecvStream, SendStream};

@@ -1,0 +1,206 @@
+//! How an endpoint behaves: a profile and what is different from it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use marline::ack::{AsAsked, Decimation, EveryN};
+use marline::congestion::slow_start::{HyStartPp, HybridSlowStart, NoExit};
+use marline::congestion::{Algorithm, ConnectionKind, ControllerFactory, FixedWindow};
+use marline::recovery::loss::{Adaptive, Fixed};
+use marline::{MtuConfig, Profile, TransportConfig};
+use serde::{Serialize, Serializer};
+
+/// A profile, and what is different from it. `None` is the profile's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EndpointSettings {
+    /// The policies to start from.
+    pub profile: Profile,
+    /// The congestion controller.
+    pub cc: Option<Algorithm>,
+    /// The first congestion window, in packets.
+    pub initial_window: Option<u64>,
+    /// What ends slow start.
+    pub slow_start_exit: Option<SlowStartExitKind>,
+    /// When to acknowledge.
+    pub ack: Option<AckKind>,
+    /// What decides that packets are lost.
+    pub loss_detection: Option<LossDetection>,
+    /// Whether packets are spread over the round trip.
+    pub pacing: Option<bool>,
+    /// Whether packets are marked ECT(0).
+    pub ecn: Option<bool>,
+    /// The largest UDP payload to probe for, in bytes; 1200 does not probe.
+    pub mtu: Option<u16>,
+    /// What is left of the window after a loss, above 0 and below 1.
+    pub backoff: Option<f64>,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlowStartExitKind {
+    /// Nothing.
+    None,
+    /// Hybrid slow start.
+    Hybrid,
+    /// RFC 9406.
+    HyStartPp,
+}
+
+impl SlowStartExitKind {
+    /// Every kind, with the name it has in scenarios.
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("none", Self::None),
+        ("hybrid", Self::Hybrid),
+        ("hystart++", Self::HyStartPp),
+    ];
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckKind {
+    /// Every so many packets, or after 25 ms.
+    Every(u64),
+    /// Every tenth packet, 25 ms or a quarter of a round trip, once 100 packets have come.
+    Decimation,
+}
+
+/// What decides that packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetection {
+    /// RFC 9002: 3 packets or 9/8 of a round trip.
+    Rfc9002,
+    /// Time alone: 9/8 of a round trip.
+    Gquic,
+    /// Time alone: 3/2 of a round trip.
+    Patient,
+    /// RFC 9002, and growing with every loss that was none.
+    Adaptive,
+}
+
+impl LossDetection {
+    /// Every kind, with the name it has in scenarios.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("rfc9002", Self::Rfc9002),
+        ("gquic", Self::Gquic),
+        ("patient", Self::Patient),
+        ("adaptive", Self::Adaptive),
+    ];
+}
+
+impl EndpointSettings {
+    /// The same for the transport.
+    pub fn transport(&self) -> TransportConfig {
+        let mut config = self.profile.config();
+        if let Some(algorithm) = self.cc {
+            config.controller = Arc::new(algorithm);
+        }
+        if let Some(packets) = self.initial_window {
+            config.initial_window = Arc::new(FixedWindow { packets });
+        }
+        match self.slow_start_exit {
+            None => {}
+            Some(SlowStartExitKind::None) => config.slow_start_exit = Arc::new(|| Box::new(NoExit)),
+            Some(SlowStartExitKind::Hybrid) => {
+                config.slow_start_exit = Arc::new(|| Box::new(HybridSlowStart::default()));
+            }
+            Some(SlowStartExitKind::HyStartPp) => {
+                config.slow_start_exit = Arc::new(|| Box::new(HyStartPp::default()));
+            }
+        }
+        match self.ack {
+            None => {}
+            Some(AckKind::Every(packets)) => {
+                let every = EveryN {
+                    packets,
+                    ..EveryN::default()
+                };
+                config.ack_policy = Arc::new(move || Box::new(AsAsked::new(every)));
+            }
+            Some(AckKind::Decimation) => {
+                config.ack_policy = Arc::new(|| Box::new(Decimation::default()));
+            }
+        }
+        match self.loss_detection {
+            None => {}
+            Some(LossDetection::Adaptive) => {
+                config.loss_detector = Arc::new(|| Box::new(Adaptive::default()));
+            }
+            Some(LossDetection::Rfc9002) => {
+                config.loss_detector = Arc::new(|| Box::new(Fixed::rfc9002()));
+            }
+            Some(LossDetection::Gquic) => {
+                config.loss_detector = Arc::new(|| Box::new(Fixed::gquic()));
+            }
+            Some(LossDetection::Patient) => {
+                config.loss_detector = Arc::new(|| Box::new(Fixed::patient()));
+            }
+        }
+        config.pacing = self.pacing.unwrap_or(config.pacing);
+        config.ecn = self.ecn.unwrap_or(config.ecn);
+        if let Some(ceiling) = self.mtu {
+            config.mtu = MtuConfig {
+                ceiling,
+                discover: ceiling > SMALLEST_DATAGRAM,
+            };
+        }
+        config.backoff = self.backoff.or(config.backoff);
+        config
+    }
+}
+
+/// The UDP payload that every path carries, in bytes (RFC 9000, section 14).
+pub(super) const SMALLEST_DATAGRAM: u16 = 1200;
+
+/// Settings as they come out, the profile's included, asked of the policies themselves.
+#[derive(Serialize)]
+struct Described {
+    profile: &'static str,
+    cc: &'static str,
+    initial_window_packets: u64,
+    slow_start_exit: &'static str,
+    ack: &'static str,
+    ack_packets: Option<u64>,
+    max_ack_delay_ms: u128,
+    loss_detection: &'static str,
+    pacing: bool,
+    ecn: bool,
+    mtu: u16,
+    backoff: Option<f64>,
+}
+
+impl Serialize for EndpointSettings {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let config = self.transport();
+        let packet = u64::from(SMALLEST_DATAGRAM);
+        let kind = ConnectionKind {
+            peer: SocketAddr::from(([10, 0, 0, 1], 443)),
+            server_name: None,
+            resumed: false,
+            max_datagram_size: packet,
+        };
+        let ack = (config.ack_policy)();
+        let controller = marline::congestion::ControllerConfig::new(packet);
+        Described {
+            profile: self.profile.name(),
+            cc: ControllerFactory::build(&*config.controller, controller).name(),
+            initial_window_packets: config.initial_window.window(&kind) / packet,
+            slow_start_exit: (config.slow_start_exit)().name(),
+            ack: ack.name(),
+            ack_packets: match self.ack {
+                Some(AckKind::Every(packets)) => Some(packets),
+                _ => None,
+            },
+            max_ack_delay_ms: ack.max_ack_delay().as_millis(),
+            loss_detection: (config.loss_detector)().name(),
+            pacing: config.pacing,
+            ecn: config.ecn,
+            mtu: if config.mtu.discover {
+                config.mtu.ceiling
+            } else {
+                SMALLEST_DATAGRAM
+            },
+            backoff: config.backoff,
+        }
+        .serialize(to)
+    }
+}

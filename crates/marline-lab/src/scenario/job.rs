@@ -1,0 +1,91 @@
+//! One run: what to do, who does it, what came of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Settings;
+
+/// A value of a parameter: text, a number, a switch, or a list of them.
+pub type Value = serde_json::Value;
+
+/// One run to be done.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The experiment's ID.
+    pub experiment: Arc<str>,
+    /// Which variant.
+    pub variant: Arc<str>,
+    /// Which point of the sweep, by the names in the scenario.
+    pub parameters: Arc<BTreeMap<String, Value>>,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// What all randomness of the run derives from: the same for all variants of one repeat at one
+    /// point, so that they meet the same losses.
+    pub seed: u64,
+    /// What to do.
+    pub settings: Arc<Settings>,
+    /// Where to write qlog files, if anywhere.
+    pub qlog: Option<PathBuf>,
+    /// Where to write captures of the links, if anywhere.
+    pub pcap: Option<PathBuf>,
+    /// Whether to collect series for pictures.
+    pub watch: bool,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What was measured, by name; times in seconds, sizes in bytes, the smaller the better.
+    /// `ideal_s` is the time that the links would allow.
+    pub metrics: BTreeMap<String, f64>,
+    /// How long the run lasted, in seconds of its own clock.
+    pub virtual_s: f64,
+    /// Packets that were sent on all links.
+    pub packets: u64,
+    /// Why the run may not count, if it may not: the emulator came too late.
+    pub invalid: Option<String>,
+    /// What was seen on the way, if it was watched.
+    pub series: Option<Watched>,
+}
+
+/// What was seen during a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// Series of (seconds, value) by name, in order of time.
+    pub series: BTreeMap<String, Vec<(f64, f64)>>,
+    /// Moments in seconds by name: losses, exits from slow start.
+    pub moments: BTreeMap<String, Vec<f64>>,
+}
+
+/// Does runs.
+pub trait Backend: Sync {
+    /// Does one. Equal jobs give equal outcomes where the backend has a clock of its own.
+    fn run(&self, job: &Job) -> Result<Outcome, RunError>;
+}
+
+impl<F: Fn(&Job) -> Result<Outcome, RunError> + Sync> Backend for F {
+    fn run(&self, job: &Job) -> Result<Outcome, RunError> {
+        self(job)
+    }
+}
+
+/// Why a run has no outcome.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RunError {
+    /// It was not done within [`Settings::time_limit`].
+    #[error("not done after {seconds} s; raise time_limit if it may take longer")]
+    TimeLimit {
+        /// The limit.
+        seconds: f64,
+    },
+    /// Nothing could ever happen again.
+    #[error("stalled: {0}")]
+    Stalled(String),
+    /// The workload failed.
+    #[error("{0}")]
+    Failed(String),
+    /// This backend cannot do it; no other run will differ.
+    #[error("{0}")]
+    Unsupported(String),
+}

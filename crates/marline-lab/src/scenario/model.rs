@@ -1,0 +1,266 @@
+//! What happens in one run, as plain data.
+
+use std::time::Duration;
+
+use marline::congestion::Algorithm;
+use serde::{Serialize, Serializer};
+
+use super::EndpointSettings;
+
+/// Everything that one run needs to know but its seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Settings {
+    /// Who is joined to whom.
+    pub topology: Topology,
+    /// How the end that asks behaves.
+    pub client: EndpointSettings,
+    /// How the end that answers behaves.
+    pub server: EndpointSettings,
+    /// How HTTP uses connections.
+    pub http: HttpSettings,
+    /// What is measured.
+    pub workload: Workload,
+    /// What else is on the links.
+    pub background: Vec<Background>,
+    /// A run that takes longer has failed.
+    #[serde(serialize_with = "seconds")]
+    pub time_limit: Duration,
+}
+
+/// Hosts, routers and the links among them.
+///
+/// Two hosts have a part to play: the workload goes on between [`CLIENT`](Self::CLIENT) and
+/// [`SERVER`](Self::SERVER).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Topology {
+    /// Names of the nodes that send and receive.
+    pub hosts: Vec<String>,
+    /// Names of the nodes that forward.
+    pub routers: Vec<String>,
+    /// The links, each with a name of its own.
+    pub links: Vec<LinkDef>,
+    /// How a router chooses among ways of equal length.
+    pub ecmp: Ecmp,
+}
+
+impl Topology {
+    /// The name of the host that asks.
+    pub const CLIENT: &'static str = "client";
+    /// The name of the host that answers.
+    pub const SERVER: &'static str = "server";
+}
+
+/// A link, and whom it joins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkDef {
+    /// What reports call it.
+    pub name: String,
+    /// The nodes it joins: the first is its near end, towards the client, the others its far end.
+    /// More than two share one medium.
+    pub between: Vec<String>,
+    /// What it is: a preset and settings, as in `lte-a, loss=1%`.
+    pub spec: String,
+}
+
+/// How a router chooses among ways of equal length, from addresses, ports and protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ecmp {
+    /// By a hash that mixes all bits.
+    #[default]
+    Mixed,
+    /// By their exclusive or, modulo the number of ways.
+    Xor,
+}
+
+/// How HTTP uses connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HttpSettings {
+    /// The version of HTTP, and over what.
+    pub version: HttpVersion,
+    /// Connections to a host, at least 1.
+    pub connections: usize,
+    /// Objects of more than this many bytes are fetched in ranges, one over each connection; `None`
+    /// is never.
+    pub split: Option<u64>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            version: HttpVersion::Http3,
+            connections: 1,
+            split: None,
+        }
+    }
+}
+
+/// The version of HTTP, and over what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub enum HttpVersion {
+    /// HTTP/1.1 over TLS.
+    #[serde(rename = "1.1")]
+    Http11,
+    /// HTTP/1.1 over TCP in the clear.
+    #[serde(rename = "1.1c")]
+    Http11Cleartext,
+    /// HTTP/2 over one TCP connection.
+    #[serde(rename = "2")]
+    Http2,
+    /// HTTP/2 over two TCP connections that share the requests in turn.
+    #[serde(rename = "2-parallel")]
+    Http2Parallel,
+    /// HTTP/3.
+    #[default]
+    #[serde(rename = "3")]
+    Http3,
+}
+
+impl HttpVersion {
+    /// Every version, with the name it has in scenarios.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("1.1", Self::Http11),
+        ("1.1c", Self::Http11Cleartext),
+        ("2", Self::Http2),
+        ("2-parallel", Self::Http2Parallel),
+        ("3", Self::Http3),
+    ];
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// The client fetches objects.
+    Objects {
+        /// Their sizes, in bytes.
+        objects: Vec<u64>,
+        /// When each is asked for.
+        order: Order,
+        /// Whether the connections are open before the clock starts.
+        warm: bool,
+    },
+    /// The server sends streams with priorities, over one connection.
+    Streams {
+        /// The streams.
+        streams: Vec<StreamDef>,
+        /// Whether the connection is open before the clock starts.
+        warm: bool,
+    },
+    /// The client loads a page as a browser does.
+    Page {
+        /// The name of a page, or of a file that describes one.
+        page: String,
+        /// What sizes and dependencies of a named page are drawn from.
+        seed: u64,
+    },
+    /// One end sends so many bytes over one stream, without HTTP.
+    Transfer {
+        /// How many.
+        bytes: u64,
+        /// Which way.
+        direction: Direction,
+        /// Whether the connection is open before the clock starts.
+        warm: bool,
+    },
+}
+
+/// When objects are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// All at the start.
+    #[default]
+    AtOnce,
+    /// Each when the one before has arrived.
+    InSequence,
+}
+
+/// A stream with its place among others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamDef {
+    /// Its name in this list.
+    pub id: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The stream on which it depends; `None` is the root.
+    pub parent: Option<u64>,
+    /// Its share among streams of one parent, 1 to 256.
+    pub weight: u16,
+    /// Its urgency, 0 first and 7 last (RFC 9218).
+    pub urgency: u8,
+    /// When it begins, after the clock starts.
+    #[serde(serialize_with = "seconds")]
+    pub start: Duration,
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// To the one who asked.
+    #[default]
+    Down,
+    /// From the one who asked.
+    Up,
+}
+
+/// Traffic that is not measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Background {
+    /// The host that opens the flows, or sends the packets.
+    pub from: String,
+    /// The other one.
+    pub to: String,
+    /// When it begins, from the start of the run.
+    #[serde(serialize_with = "seconds")]
+    pub start: Duration,
+    /// What it is.
+    pub traffic: Traffic,
+}
+
+/// What background traffic is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// Connections that always have something to send.
+    Flows {
+        /// How many.
+        count: usize,
+        /// Their congestion controller.
+        #[serde(serialize_with = "name")]
+        cc: Algorithm,
+        /// Which way their bytes go; `Down` is to [`Background::from`].
+        direction: Direction,
+    },
+    /// Packets at a constant rate, with pauses.
+    OnOff {
+        /// Bits per second while on.
+        rate: u64,
+        /// How long it is on at a time; for ever if `off` is zero.
+        #[serde(serialize_with = "seconds")]
+        on: Duration,
+        /// How long it pauses.
+        #[serde(serialize_with = "seconds")]
+        off: Duration,
+        /// Bytes of payload in a packet.
+        size: u16,
+    },
+    /// Packets with exponential gaps.
+    Poisson {
+        /// Bits per second in the long run.
+        rate: u64,
+        /// Bytes of payload in a packet.
+        size: u16,
+    },
+}
+
+/// Seconds, as results have them.
+fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(duration.as_secs_f64())
+}
+
+/// The name of a controller.
+fn name<S: Serializer>(algorithm: &Algorithm, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(algorithm.name())
+}

@@ -1,0 +1,154 @@
+//! Named sets of policies.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use marline_proto::TransportConfig;
+use marline_proto::ack::{AsAsked, EveryN};
+use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
+use marline_proto::congestion::{Algorithm, FixedWindow};
+use marline_proto::recovery::loss::Fixed;
+
+/// A named set of policies: how a connection behaves, in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// The stack's defaults.
+    #[default]
+    Plain,
+    /// The baseline of published measurements, which gQUIC set: an initial window of 32 packets,
+    /// hybrid slow start with a delay factor of 1/8, fixed thresholds of loss.
+    Published,
+    /// The baseline of today's RFCs: an initial window of 10 packets (RFC 9002, section 7.2),
+    /// HyStart++ (RFC 9406), CUBIC (RFC 9438), fixed thresholds of loss.
+    Today,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Published, Self::Today];
+
+    /// The name that [`FromStr`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Published => "published",
+            Self::Today => "today",
+        }
+    }
+
+    /// What it is, in a line.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Plain => "QUIC as its RFCs have it: CUBIC, HyStart++, adaptive loss detection",
+            Self::Published => {
+                "The baseline of published measurements: 32 packets at first, hybrid slow start"
+            }
+            Self::Today => "The baseline of today's RFCs: 10 packets at first, HyStart++, CUBIC",
+        }
+    }
+
+    /// The settings it stands for.
+    pub fn config(self) -> TransportConfig {
+        match self {
+            Self::Plain => TransportConfig::default(),
+            Self::Published => TransportConfig {
+                initial_window: Arc::new(FixedWindow { packets: 32 }),
+                slow_start_exit: Arc::new(|| Box::new(HybridSlowStart::default())),
+                ..baseline()
+            },
+            Self::Today => TransportConfig {
+                initial_window: Arc::new(FixedWindow { packets: 10 }),
+                slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
+                ..baseline()
+            },
+        }
+    }
+}
+
+/// What both baselines share: CUBIC, pacing, packet threshold 3 and time threshold 9/8, an ACK for
+/// every second packet or after 25 ms.
+fn baseline() -> TransportConfig {
+    TransportConfig {
+        controller: Arc::new(Algorithm::Cubic),
+        loss_detector: Arc::new(|| Box::new(Fixed::rfc9002())),
+        ack_policy: Arc::new(|| Box::new(AsAsked::new(EveryN::default()))),
+        pacing: true,
+        ..TransportConfig::default()
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|profile| profile.name() == name)
+            .ok_or_else(|| UnknownProfile(name.to_owned()))
+    }
+}
+
+/// No profile has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProfile(pub String);
+
+impl fmt::Display for UnknownProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown profile `{}`; known:", self.0)?;
+        for (index, profile) in Profile::ALL.into_iter().enumerate() {
+            write!(f, "{} {profile}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownProfile {}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use marline_proto::congestion::{ConnectionKind, SlowStartExit};
+
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for profile in Profile::ALL {
+            assert_eq!(profile.to_string().parse(), Ok(profile));
+        }
+        let error = "plan".parse::<Profile>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown profile `plan`; known: plain, published, today"
+        );
+    }
+
+    #[test]
+    fn baselines_are_what_their_names_say() {
+        let kind = ConnectionKind {
+            peer: SocketAddr::from(([127, 0, 0, 1], 443)),
+            server_name: None,
+            resumed: false,
+            max_datagram_size: 1200,
+        };
+        for (profile, packets, exit) in [
+            (Profile::Published, 32, HybridSlowStart::default().name()),
+            (Profile::Today, 10, HyStartPp::default().name()),
+        ] {
+            let config = profile.config();
+            assert_eq!(config.initial_window.window(&kind), packets * 1200);
+            assert_eq!((config.slow_start_exit)().name(), exit);
+            assert_eq!((config.loss_detector)().packet_threshold(), Some(3));
+            assert_eq!((config.ack_policy)().max_ack_delay().as_millis(), 25);
+            assert!(config.pacing);
+        }
+    }
+}
