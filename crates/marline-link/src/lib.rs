@@ -4,18 +4,42 @@
 //! with the moment at which they left. The simulator moves a model with virtual time, the emulator
 //! with real time; for equal seeds and equal arrivals both get the same decisions.
 //!
-//! - A [`Link`] carries packets one way; [`chain`](crate::chain) puts several behind each other.
+//! - A [`Link`] carries packets one way; a [`Chain`] puts several behind each other.
 //! - A [`Medium`] carries packets among stations: a [`Duplex`] of two links, or a radio channel
 //!   that all stations and both directions share.
 
+mod chain;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+mod corrupt;
+mod delay;
+mod draw;
+mod duplicate;
+mod ecmp;
+mod gate;
+pub mod jitter;
 mod link;
+pub mod loss;
 mod medium;
+mod mtu;
+mod out;
+mod outage;
 mod packet;
 mod seed;
 mod time;
 
+pub use chain::Chain;
+pub use corrupt::Corrupt;
+pub use delay::Delay;
+pub use duplicate::Duplicate;
+pub use ecmp::{EcmpHash, FiveTuple};
+pub use gate::{Gate, Guard};
+pub use jitter::{Jitter, JitterConfig};
 pub use link::{DropReason, Exit, Link};
+pub use loss::{Loss, LossModel};
 pub use medium::{Carried, Duplex, Medium, Station};
+pub use mtu::Mtu;
+pub use outage::{Outages, Schedule, Suspensions};
 pub use packet::{Ecn, Packet};
 pub use seed::Seed;
 pub use time::Time;

@@ -1,0 +1,64 @@
+use std::time::Duration;
+
+use super::Chain;
+use crate::jitter::Law;
+use crate::loss::{Bernoulli, GilbertElliott, Loss};
+use crate::{
+    Delay, DropReason, Duplicate, Exit, Gate, Jitter, JitterConfig, Link, Mtu, Packet, Seed, Time,
+    conformance,
+};
+
+fn stages() -> Vec<Box<dyn Link<u64>>> {
+    let seed = Seed::new(1);
+    let jitter = JitterConfig {
+        reorder: true,
+        ..JitterConfig::new(
+            Duration::from_millis(9),
+            Duration::from_millis(3),
+            Law::Normal,
+        )
+    };
+    vec![
+        Box::new(Gate::new(Mtu { bytes: 1400 })),
+        Box::new(Delay::new(Duration::from_millis(2))),
+        Box::new(Gate::new(Loss(Bernoulli::new(0.1, seed.of("a"))))),
+        Box::new(Jitter::new(jitter, seed)),
+        Box::new(Gate::new(Loss(GilbertElliott::of_bursts(0.1, 3.0, seed)))),
+        Box::new(Duplicate::new(0.1, seed)),
+        Box::new(Delay::new(Duration::ZERO)),
+    ]
+}
+
+#[test]
+fn a_chain_keeps_the_rules_of_a_link() {
+    for seed in 0..10 {
+        let arrivals = conformance::arrivals(seed, 500);
+        conformance::check_link(|| Box::new(Chain::new(stages())), &arrivals).unwrap();
+    }
+}
+
+#[test]
+fn drops_come_in_the_order_of_time() {
+    let mut chain = Chain::new(stages());
+    for index in 0..200 {
+        let size = if index % 3 == 0 { 1500 } else { 1000 };
+        chain.push(Time::from_nanos(index * 500_000), Packet::new(size, index));
+    }
+    let exits: Vec<_> = std::iter::from_fn(|| chain.pop(Time::MAX)).collect();
+    assert!(exits.is_sorted_by_key(|exit| exit.at));
+    for reason in [None, Some(DropReason::TooLarge), Some(DropReason::Loss)] {
+        assert!(
+            exits.iter().any(|exit| exit.dropped == reason),
+            "{reason:?}"
+        );
+    }
+}
+
+#[test]
+fn no_stages_take_no_time() {
+    let mut chain = Chain::new(Vec::new());
+    let (now, packet) = (Time::from_nanos(5), Packet::new(100, ()));
+    chain.push(now, packet);
+    assert_eq!(chain.pop(now), Some(Exit::arrived(now, packet)));
+    assert_eq!(chain.next_event(), None);
+}

@@ -1,0 +1,270 @@
+//! What every link and every medium has to keep, as a check.
+//!
+//! Feature `testing`. A model of your own is checked in three lines:
+//!
+//! ```
+//! use marline_link::{Delay, conformance};
+//! use std::time::Duration;
+//!
+//! let link = || Box::new(Delay::new(Duration::from_millis(10))) as Box<_>;
+//! conformance::check_link(link, &conformance::arrivals(1, 1000))?;
+//! # Ok::<(), String>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::Rng;
+
+use crate::{Carried, Exit, Link, Medium, Packet, Seed, Station, Time};
+
+#[cfg(test)]
+mod tests;
+
+/// A packet that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Time since the arrival before.
+    pub gap: Duration,
+    /// Bytes.
+    pub size: u32,
+    /// Of which flow.
+    pub flow: u64,
+}
+
+/// Arrivals of all kinds: bursts, steady flows, long silence; small packets and large ones.
+pub fn arrivals(seed: u64, count: usize) -> Vec<Arrival> {
+    let mut rng = Seed::new(seed).of("arrivals").rng();
+    (0..count)
+        .map(|_| {
+            let bits = rng.next_u64();
+            let spread = bits >> 32;
+            let gap = match bits % 16 {
+                0..8 => 0,
+                8..12 => spread % 1_000_000,
+                12..15 => spread % 30_000_000,
+                _ => spread % 2_000_000_000,
+            };
+            Arrival {
+                gap: Duration::from_nanos(gap),
+                size: if bits & 16 == 0 {
+                    1500
+                } else {
+                    40 + (bits >> 8) as u32 % 1461
+                },
+                flow: (bits >> 24) % 4,
+            }
+        })
+        .collect()
+}
+
+/// Checks a link: `make` gives the same link, with the same seed, each time.
+///
+/// - Every packet comes out once, as it went in; duplicates of it may follow.
+/// - Exits come in the order of their times, never before their packet came.
+/// - Polled at every event, only after packets came, or once at the end: the exits are the same.
+/// - Made twice, it does the same twice.
+/// - After [`pop`](Link::pop) has given nothing, no event lies in the past; events come to an end.
+///
+/// # Errors
+///
+/// What was not kept, in words.
+pub fn check_link(
+    make: impl Fn() -> Box<dyn Link<u64>>,
+    arrivals: &[Arrival],
+) -> Result<(), String> {
+    check_medium(|| Box::new(OneWay(make())), arrivals)
+}
+
+/// Checks a medium as [`check_link`] does, with packets from every station to every other.
+///
+/// # Errors
+///
+/// What was not kept, in words.
+pub fn check_medium(
+    make: impl Fn() -> Box<dyn Medium<u64>>,
+    arrivals: &[Arrival],
+) -> Result<(), String> {
+    let prompt = run(&mut *make(), arrivals, Polling::EveryEvent)?;
+    conserves(&prompt, arrivals)?;
+    for (polling, what) in [
+        (Polling::EveryEvent, "made again, it does something else"),
+        (
+            Polling::AfterPush,
+            "polled only after each packet, it does something else",
+        ),
+        (
+            Polling::AtTheEnd,
+            "polled only at the end, it does something else",
+        ),
+    ] {
+        let other = run(&mut *make(), arrivals, polling)?;
+        if let Some(index) = (0..prompt.exits.len().max(other.exits.len()))
+            .find(|index| prompt.exits.get(*index) != other.exits.get(*index))
+        {
+            let (expected, actual) = (prompt.exits.get(index), other.exits.get(index));
+            return Err(format!(
+                "{what}: exit {index} is {actual:?}, not {expected:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// When a run looks at the medium.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Polling {
+    EveryEvent,
+    AfterPush,
+    AtTheEnd,
+}
+
+struct Outcome {
+    exits: Vec<Carried<u64>>,
+    /// When each packet came, from where to where.
+    pushed: Vec<(Time, Station, Station)>,
+}
+
+fn run(
+    medium: &mut dyn Medium<u64>,
+    arrivals: &[Arrival],
+    polling: Polling,
+) -> Result<Outcome, String> {
+    let stations = medium.stations();
+    if stations < 2 {
+        return Err(format!("{stations} stations are no medium"));
+    }
+    let mut outcome = Outcome {
+        exits: Vec::new(),
+        pushed: Vec::new(),
+    };
+    let mut now = Time::ZERO;
+    // A link that moves on by itself, as radios do each millisecond, may take so many steps.
+    let mut steps = 1_000_000 + 1000 * arrivals.len();
+    for (index, arrival) in arrivals.iter().enumerate() {
+        let next = now + arrival.gap;
+        if polling == Polling::EveryEvent {
+            advance(medium, next, &mut steps, &mut outcome.exits)?;
+        }
+        now = next;
+        let from = (arrival.flow as usize) % stations;
+        let to = (from + 1 + (arrival.flow as usize / stations) % (stations - 1)) % stations;
+        let mut packet = Packet::new(arrival.size, index as u64);
+        packet.flow = arrival.flow;
+        medium.push(now, from, to, packet);
+        outcome.pushed.push((now, from, to));
+        if polling != Polling::AtTheEnd {
+            drain(medium, now, &mut outcome.exits)?;
+        }
+    }
+    match polling {
+        Polling::EveryEvent => advance(medium, Time::MAX, &mut steps, &mut outcome.exits)?,
+        // Far behind all that can be under way, and nothing is polled before.
+        _ => drain(
+            medium,
+            now + Duration::from_secs(100_000),
+            &mut outcome.exits,
+        )?,
+    }
+    Ok(outcome)
+}
+
+/// Takes what is due up to `until`, each at its time.
+fn advance(
+    medium: &mut dyn Medium<u64>,
+    until: Time,
+    steps: &mut usize,
+    exits: &mut Vec<Carried<u64>>,
+) -> Result<(), String> {
+    while let Some(due) = medium.next_event().filter(|due| *due <= until) {
+        *steps = steps
+            .checked_sub(1)
+            .ok_or_else(|| format!("events do not come to an end; the next is at {due:?}"))?;
+        drain(medium, due, exits)?;
+    }
+    Ok(())
+}
+
+/// Takes what is due at `now`.
+fn drain(
+    medium: &mut dyn Medium<u64>,
+    now: Time,
+    exits: &mut Vec<Carried<u64>>,
+) -> Result<(), String> {
+    while let Some(carried) = medium.pop(now) {
+        if carried.exit.at > now {
+            return Err(format!("at {now:?} it gives what is later: {carried:?}"));
+        }
+        exits.push(carried);
+    }
+    match medium.next_event() {
+        Some(due) if due <= now => Err(format!(
+            "at {now:?} nothing is left, but an event is due at {due:?}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn conserves(outcome: &Outcome, arrivals: &[Arrival]) -> Result<(), String> {
+    let mut seen = BTreeMap::<u64, usize>::new();
+    let mut last = Time::ZERO;
+    for carried in &outcome.exits {
+        let Exit { at, packet, .. } = &carried.exit;
+        let index = packet.body as usize;
+        let (Some(arrival), Some(pushed)) = (arrivals.get(index), outcome.pushed.get(index)) else {
+            return Err(format!("nobody sent {carried:?}"));
+        };
+        if (packet.size, packet.flow) != (arrival.size, arrival.flow) {
+            return Err(format!("{arrival:?} became {packet:?}"));
+        }
+        if (carried.from, carried.to) != (pushed.1, pushed.2) {
+            return Err(format!("{pushed:?} was carried elsewhere: {carried:?}"));
+        }
+        if *at < pushed.0 {
+            return Err(format!(
+                "{carried:?} left before it came, at {:?}",
+                pushed.0
+            ));
+        }
+        if *at < last {
+            return Err(format!("{carried:?} follows an exit at {last:?}"));
+        }
+        last = *at;
+        *seen.entry(packet.body).or_default() += 1;
+    }
+    match (0..arrivals.len() as u64).find(|index| !seen.contains_key(index)) {
+        Some(index) => Err(format!("packet {index} vanished")),
+        None => Ok(()),
+    }
+}
+
+/// A link as a medium whose second station never sends.
+struct OneWay(Box<dyn Link<u64>>);
+
+impl Medium<u64> for OneWay {
+    fn stations(&self) -> usize {
+        2
+    }
+
+    fn push(&mut self, now: Time, _from: Station, _to: Station, packet: Packet<u64>) {
+        self.0.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Carried<u64>> {
+        let exit = self.0.pop(now)?;
+        let from = (exit.packet.flow as usize) % 2;
+        Some(Carried {
+            from,
+            to: 1 - from,
+            exit,
+        })
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.0.next_event()
+    }
+
+    fn queued_bytes(&self, _from: Station) -> u64 {
+        self.0.queued_bytes()
+    }
+}

@@ -1,0 +1,43 @@
+//! Each packet a little like the one before.
+
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+use super::LossModel;
+use crate::{Seed, Time};
+
+/// What netem's `loss P CORRELATION` does, for comparisons only: its own manual calls it deprecated.
+///
+/// A filtered uniform number is compared with the share, but the filter narrows the distribution:
+/// with correlation, less is lost than asked for, and with much of it nothing. Use
+/// [`GilbertElliott`](super::GilbertElliott).
+pub struct Correlated {
+    /// In units of 2^-32, as in netem.
+    share: u64,
+    correlation: u64,
+    last: u64,
+    rng: Pcg64Mcg,
+}
+
+impl Correlated {
+    /// Asks for a loss of `share` with a correlation of `correlation`, both from 0 to 1.
+    pub fn new(share: f64, correlation: f64, seed: Seed) -> Self {
+        let scaled = |share: f64| (share * f64::from(u32::MAX)) as u64;
+        let mut rng = seed.rng();
+        Self {
+            share: scaled(share),
+            correlation: scaled(correlation),
+            last: rng.next_u64() >> 32,
+            rng,
+        }
+    }
+}
+
+impl LossModel for Correlated {
+    fn loses(&mut self, _now: Time) -> bool {
+        const ONE: u64 = 1 << 32;
+        let fresh = self.rng.next_u64() >> 32;
+        self.last = (fresh * (ONE - self.correlation) + self.last * self.correlation) >> 32;
+        self.last < self.share
+    }
+}

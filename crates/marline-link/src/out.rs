@@ -1,0 +1,34 @@
+//! Exits that wait for their moment.
+
+use std::collections::VecDeque;
+
+use crate::{Exit, Time};
+
+/// Exits in the order of their times.
+pub(crate) struct Out<B> {
+    exits: VecDeque<Exit<B>>,
+}
+
+impl<B> Out<B> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            exits: VecDeque::new(),
+        }
+    }
+
+    /// Adds an exit that is not before those that are there.
+    pub(crate) fn push(&mut self, exit: Exit<B>) {
+        debug_assert!(self.exits.back().is_none_or(|last| last.at <= exit.at));
+        self.exits.push_back(exit);
+    }
+
+    /// The first exit, if it is due.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Exit<B>> {
+        let due = self.exits.front()?.at <= now;
+        due.then(|| self.exits.pop_front())?
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        self.exits.front().map(|exit| exit.at)
+    }
+}
