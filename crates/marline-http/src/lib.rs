@@ -5,13 +5,15 @@
 //! * [`client`] fetches objects whole or says what is missing, over any version and any number of
 //!   connections.
 //!
-//! Both speak HTTP/3 through [`transport`], which fits marline's streams to the h3 crate.
+//! Both speak HTTP/3 through [`transport`], which fits marline's streams to the h3 crate, and on any
+//! [`marline::Runtime`]: in virtual time, too. TCP needs tokio.
 
 mod body;
 pub mod client;
-mod clock;
 pub mod limits;
 pub mod server;
+mod tasks;
 pub mod transport;
+mod world;
 
 pub use crate::body::{Body, BoxError};

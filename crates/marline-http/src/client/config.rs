@@ -1,10 +1,13 @@
 //! What a client is told.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use marline::Runtime;
 use rustls::RootCertStore;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -97,6 +100,12 @@ pub struct ClientConfig {
     pub quic: QuicOptions,
     /// A directory for one qlog file a QUIC connection.
     pub qlog: Option<PathBuf>,
+    /// Where hosts are, by lower-case name; the system is asked for all others. Port 0 stands for the
+    /// URL's.
+    pub resolve: BTreeMap<String, SocketAddr>,
+    /// What it runs on; by default, the tokio runtime that makes the client. TCP and the system's names
+    /// need tokio anyway.
+    pub runtime: Option<Arc<dyn Runtime>>,
 }
 
 impl Default for ClientConfig {
@@ -108,6 +117,8 @@ impl Default for ClientConfig {
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             quic: QuicOptions::default(),
             qlog: None,
+            resolve: BTreeMap::new(),
+            runtime: None,
         }
     }
 }

@@ -6,7 +6,7 @@ mod tcp;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
@@ -26,7 +26,7 @@ use crate::transport;
 pub struct Connection {
     pub(super) id: u64,
     version: HttpVersion,
-    handshake: Duration,
+    pub(super) handshake: Duration,
     received: Arc<AtomicU64>,
     local: SocketAddr,
     remote: SocketAddr,
@@ -50,11 +50,12 @@ struct Opened {
 }
 
 impl Connection {
-    fn new(id: u64, version: HttpVersion, start: Instant, opened: Opened) -> Self {
+    /// A connection whose time for the handshake is not known yet.
+    fn new(id: u64, version: HttpVersion, opened: Opened) -> Self {
         Self {
             id,
             version,
-            handshake: start.elapsed(),
+            handshake: Duration::ZERO,
             received: Arc::default(),
             local: opened.local,
             remote: opened.remote,

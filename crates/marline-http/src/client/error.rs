@@ -103,6 +103,9 @@ pub enum ClientError {
     /// QUIC could not be set up on this machine.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
+    /// There is nothing to run on: no runtime was given, and the caller runs in none of tokio's.
+    #[error("cannot run: {0}")]
+    Runtime(io::Error),
 }
 
 fn of(expected: Option<u64>) -> String {

@@ -5,11 +5,10 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
-use tokio::task::JoinSet;
+use marline::Instant;
 
 use super::lane::Lane;
 use super::pieces::Source;
@@ -17,7 +16,7 @@ use super::progress::Progress;
 use super::range::{ContentRange, range};
 use super::save::{Sink, Validator};
 use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url, pieces};
-use crate::clock;
+use crate::tasks::TaskSet;
 
 /// One object to fetch.
 #[derive(Clone, Debug)]
@@ -33,6 +32,8 @@ pub struct Target {
 pub enum Destination {
     /// Nowhere: it is counted and hashed.
     Nowhere,
+    /// Nowhere: it is counted but not hashed, so that its pieces may come in any order.
+    Counted,
     /// To standard output, as it comes.
     StandardOutput,
     /// To a file that appears when the object is whole.
@@ -46,7 +47,8 @@ pub struct FetchOptions {
     pub connections: usize,
     /// Keep what arrived of a file that breaks, and continue there next time.
     pub resume: bool,
-    /// Fetch files larger than this many bytes in ranges over all connections.
+    /// Fetch objects larger than this many bytes in ranges over all connections, if their destination
+    /// takes pieces out of order: a file, or [`Destination::Counted`].
     pub split: Option<NonZeroU64>,
 }
 
@@ -88,7 +90,7 @@ impl Client {
         options: FetchOptions,
         progress: &Arc<Progress>,
     ) -> Report {
-        let start = clock::now();
+        let start = self.world().now();
         let version = self.config().version;
         let mut objects: Vec<_> = targets
             .iter()
@@ -100,21 +102,23 @@ impl Client {
             })
             .collect();
 
-        let mut origins: HashMap<Origin, VecDeque<Job>> = HashMap::new();
+        let mut places = HashMap::new();
+        let mut origins: Vec<(Origin, VecDeque<Job>)> = Vec::new();
         for (index, target) in targets.into_iter().enumerate() {
             match parse_url(&target.url, version) {
                 Ok((origin, uri)) => {
-                    origins
-                        .entry(origin)
-                        .or_default()
-                        .push_back(Job { index, target, uri });
+                    let place = *places.entry(origin.clone()).or_insert_with(|| {
+                        origins.push((origin, VecDeque::new()));
+                        origins.len() - 1
+                    });
+                    origins[place].1.push_back(Job { index, target, uri });
                 }
                 Err(error) => objects[index].fail(error),
             }
         }
 
         let mut lanes = Vec::new();
-        let mut workers = JoinSet::new();
+        let mut workers = TaskSet::new(self.world());
         for (origin, jobs) in origins {
             let connections = match options.split {
                 Some(_) => options.connections.max(1),
@@ -171,19 +175,23 @@ async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> 
         let mut object = ObjectReport {
             url: job.target.url.clone(),
             http_version: queue.client.config().version.label(),
-            start_s: queue.start.elapsed().as_secs_f64(),
+            start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
         if let Err(error) = queue.fetch_one(&lane, &job, &mut object).await {
             object.fail(error);
         }
-        object.end_s = queue.start.elapsed().as_secs_f64();
+        object.end_s = queue.elapsed_s();
         queue.progress.finished.fetch_add(1, Relaxed);
         done.push((job.index, object));
     }
 }
 
 impl Queue {
+    fn elapsed_s(&self) -> f64 {
+        self.client.world().seconds_since(self.start)
+    }
+
     async fn fetch_one(
         self: &Arc<Self>,
         lane: &Lane,
@@ -201,7 +209,7 @@ impl Queue {
             headers.insert(RANGE, range(0, Some(last)));
         }
         let (connection, response) = lane.get(&self.client, &job.uri, &headers).await?;
-        object.first_byte_s = Some(self.start.elapsed().as_secs_f64());
+        object.first_byte_s = Some(self.elapsed_s());
         object.connection = Some(connection.id);
         object.status = Some(response.status().as_u16());
 
@@ -274,7 +282,7 @@ impl Queue {
 fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
     object.bytes = sink.len();
     let (hash, file) = sink.finish()?;
-    object.sha256 = Some(hash);
+    object.sha256 = hash;
     object.file = file;
     Ok(())
 }

@@ -16,10 +16,9 @@ mod response;
 mod save;
 mod target;
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use tokio::time::timeout;
 
 pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;
@@ -30,11 +29,12 @@ pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
 pub use self::target::{Origin, parse as parse_url};
-use crate::clock;
+use crate::world::World;
 
 /// Opens connections of one HTTP version. TLS sessions are remembered and resumed.
 pub struct Client {
     config: ClientConfig,
+    world: World,
     transport: Transport,
     ids: AtomicU64,
 }
@@ -48,14 +48,16 @@ impl Client {
     /// A client that has opened nothing yet.
     ///
     /// # Errors
-    /// [`ClientError::Trust`]: the trust anchors cannot be read.
+    /// [`ClientError::Trust`]: the trust anchors cannot be read. [`ClientError::Runtime`]: there is none.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        let world = World::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
         let transport = match config.version {
-            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config)?),
+            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, world.clone())?),
             _ => Transport::Tcp(TcpClient::new(&config)?),
         };
         Ok(Self {
             config,
+            world,
             transport,
             ids: AtomicU64::new(0),
         })
@@ -66,6 +68,11 @@ impl Client {
         &self.config
     }
 
+    /// What it runs on.
+    fn world(&self) -> &World {
+        &self.world
+    }
+
     /// Connects to `origin`, trying its addresses one after another.
     ///
     /// # Errors
@@ -73,7 +80,7 @@ impl Client {
     pub async fn connect(&self, origin: &Origin) -> Result<Connection, ClientError> {
         let id = self.ids.fetch_add(1, Relaxed);
         let mut failure = None;
-        for address in resolve(origin).await? {
+        for address in self.resolve(origin).await? {
             match self.connect_to(id, origin, address).await {
                 Ok(connection) => return Ok(connection),
                 // Another address of this host would be no more trustworthy.
@@ -83,7 +90,7 @@ impl Client {
         }
         Err(failure.unwrap_or_else(|| ClientError::Resolve {
             host: origin.host.clone(),
-            cause: std::io::ErrorKind::NotFound.into(),
+            cause: io::ErrorKind::NotFound.into(),
         }))
     }
 
@@ -94,20 +101,54 @@ impl Client {
         address: SocketAddr,
     ) -> Result<Connection, ClientError> {
         let limit = self.config.connect_timeout;
-        let start = clock::now();
+        let start = self.world.now();
         let attempt = async {
-            match &self.transport {
-                Transport::Tcp(tcp) => tcp.connect(id, origin, address, start).await,
-                Transport::Quic(quic) => quic.connect(id, origin, address, start).await,
-            }
+            let mut connection = match &self.transport {
+                Transport::Tcp(tcp) => tcp.connect(id, origin, address).await?,
+                Transport::Quic(quic) => quic.connect(id, origin, address).await?,
+            };
+            connection.handshake = self.world.now() - start;
+            Ok(connection)
         };
-        timeout(limit, attempt).await.unwrap_or_else(|_| {
-            Err(ClientError::ConnectTimeout {
-                host: origin.host.clone(),
-                address,
-                limit,
+        self.world
+            .timeout(limit, attempt)
+            .await
+            .unwrap_or_else(|_| {
+                Err(ClientError::ConnectTimeout {
+                    host: origin.host.clone(),
+                    address,
+                    limit,
+                })
             })
-        })
+    }
+
+    /// Where `origin` is: as the settings say, or its name, or else the system.
+    async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
+        let (host, port) = (origin.host.as_str(), origin.port);
+        if let Some(address) = self.config.resolve.get(host) {
+            let port = if address.port() == 0 {
+                port
+            } else {
+                address.port()
+            };
+            return Ok(vec![SocketAddr::new(address.ip(), port)]);
+        }
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(ip, port)]);
+        }
+        let found = match self.world.has_tokio() {
+            true => tokio::net::lookup_host((host, port)).await,
+            false => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let found = found.map_err(|cause| ClientError::Resolve {
+            host: host.to_owned(),
+            cause,
+        })?;
+        let mut addresses: Vec<_> = found.collect();
+        // `localhost` and many hosts have both families; IPv4 works in more places.
+        addresses.sort_by_key(SocketAddr::is_ipv6);
+        addresses.dedup();
+        Ok(addresses)
     }
 
     /// The QUIC endpoint that connections to `remote` use: to move it to another socket, for example.
@@ -143,17 +184,4 @@ impl std::fmt::Debug for Client {
             .field("config", &self.config)
             .finish_non_exhaustive()
     }
-}
-
-async fn resolve(origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
-    let failed = |cause| ClientError::Resolve {
-        host: origin.host.clone(),
-        cause,
-    };
-    let found = tokio::net::lookup_host((origin.host.as_str(), origin.port)).await;
-    let mut addresses: Vec<_> = found.map_err(failed)?.collect();
-    // `localhost` and many hosts have both families; IPv4 works in more places.
-    addresses.sort_by_key(SocketAddr::is_ipv6);
-    addresses.dedup();
-    Ok(addresses)
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use http::header::{IF_RANGE, RANGE};
 use http::{HeaderValue, Response, StatusCode, Uri};
-use tokio::task::JoinSet;
 
 use super::lane::Lane;
 use super::progress::Progress;
 use super::range::{ContentRange, range};
 use super::save::{Pieces, Sink, Validator};
 use super::{Client, ClientError, Download};
+use crate::tasks::TaskSet;
 
 /// Where pieces come from, and who watches.
 pub(super) struct Source {
@@ -36,11 +36,11 @@ pub(super) async fn receive(
     let validator = validator.ok_or_else(|| wrong("nothing tells whether pieces fit together"))?;
     let file = sink
         .begin_pieces()?
-        .ok_or_else(|| wrong("pieces go to files only"))?;
+        .ok_or_else(|| wrong("pieces go to where any order will do"))?;
     let file = Arc::new(file);
     source.progress.expected.fetch_add(size, Relaxed);
 
-    let mut pieces = JoinSet::new();
+    let mut pieces = TaskSet::new(source.client.world());
     {
         let (source, file) = (Arc::clone(source), Arc::clone(&file));
         pieces.spawn(async move { store(&source, download, got, &file).await });
@@ -55,7 +55,7 @@ pub(super) async fn receive(
     while let Some(piece) = pieces.join_next().await {
         piece.map_err(|error| wrong(&error.to_string()))??;
     }
-    sink.rehash()?;
+    sink.end_pieces(size)?;
     match sink.len() == size {
         true => Ok(()),
         false => Err(wrong("the pieces do not add up")),

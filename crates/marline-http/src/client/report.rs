@@ -37,7 +37,7 @@ pub struct ObjectReport {
     pub status: Option<u16>,
     /// Bytes of the object, those of an earlier attempt that was resumed included.
     pub bytes: u64,
-    /// Hash of the object, if it is whole.
+    /// Hash of the object, if it is whole and was hashed.
     pub sha256: Option<String>,
     /// When it was asked for.
     pub start_s: f64,

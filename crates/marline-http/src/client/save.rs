@@ -27,6 +27,7 @@ pub(super) struct Sink {
 
 enum Out {
     Nowhere,
+    Counted,
     StandardOutput,
     File(Part),
 }
@@ -42,6 +43,7 @@ impl Sink {
         };
         match destination {
             Destination::Nowhere => {}
+            Destination::Counted => sink.out = Out::Counted,
             Destination::StandardOutput => sink.out = Out::StandardOutput,
             Destination::File(path) => {
                 let mut part = Part::open(path, resume)?;
@@ -75,33 +77,38 @@ impl Sink {
         }
     }
 
-    /// A second hand on the file, to write pieces of it out of order; `None` if it is no file.
+    /// A second hand to write pieces with out of order; `None` if only the order will do.
     ///
-    /// A file with holes cannot be resumed: [`rehash`](Self::rehash) it when the last piece is written.
+    /// A file with holes cannot be resumed: [`end_pieces`](Self::end_pieces) when the last is written.
     pub(super) fn begin_pieces(&mut self) -> Result<Option<Pieces>, ClientError> {
         self.start_over(Validator::default())?;
-        let Out::File(part) = &self.out else {
-            return Ok(None);
-        };
-        let file = part.file.try_clone();
-        Ok(Some(Pieces {
-            file: file.map_err(|cause| failed(&part.path, cause))?,
-            path: part.path.clone(),
-        }))
+        match &self.out {
+            Out::Nowhere | Out::StandardOutput => Ok(None),
+            Out::Counted => Ok(Some(Pieces(None))),
+            Out::File(part) => {
+                let file = part.file.try_clone();
+                let file = file.map_err(|cause| failed(&part.path, cause))?;
+                Ok(Some(Pieces(Some((file, part.path.clone())))))
+            }
+        }
     }
 
     /// Whether pieces can be written out of order.
     pub(super) fn takes_pieces(&self) -> bool {
-        matches!(self.out, Out::File(_)) && self.len == 0
+        matches!(self.out, Out::File(_) | Out::Counted) && self.len == 0
     }
 
-    /// Counts and hashes what the pieces have written.
-    pub(super) fn rehash(&mut self) -> Result<(), ClientError> {
-        if let Out::File(part) = &mut self.out {
-            let rewound = part.file.rewind();
-            rewound.map_err(|cause| failed(&part.path, cause))?;
-            self.hash = Context::new(&SHA256);
-            self.len = part.hash_rest(&mut self.hash)?;
+    /// Counts and hashes what the pieces have written: `size` bytes, if each is as long as it said.
+    pub(super) fn end_pieces(&mut self, size: u64) -> Result<(), ClientError> {
+        match &mut self.out {
+            Out::Nowhere | Out::StandardOutput => {}
+            Out::Counted => self.len = size,
+            Out::File(part) => {
+                let rewound = part.file.rewind();
+                rewound.map_err(|cause| failed(&part.path, cause))?;
+                self.hash = Context::new(&SHA256);
+                self.len = part.hash_rest(&mut self.hash)?;
+            }
         }
         Ok(())
     }
@@ -116,11 +123,14 @@ impl Sink {
     /// Files are written through the page cache, which takes less time than handing the bytes to
     /// another thread would.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
-        self.hash.update(chunk);
         self.len += chunk.len() as u64;
+        if matches!(self.out, Out::Counted) {
+            return Ok(());
+        }
+        self.hash.update(chunk);
         match &mut self.out {
             _ if self.aside => Ok(()),
-            Out::Nowhere => Ok(()),
+            Out::Nowhere | Out::Counted => Ok(()),
             Out::StandardOutput => io::stdout()
                 .write_all(chunk)
                 .map_err(|cause| failed(Path::new("standard output"), cause)),
@@ -129,7 +139,10 @@ impl Sink {
     }
 
     /// The content is whole: its hash, and the file it is in now.
-    pub(super) fn finish(self) -> Result<(String, Option<PathBuf>), ClientError> {
+    pub(super) fn finish(self) -> Result<(Option<String>, Option<PathBuf>), ClientError> {
+        if matches!(self.out, Out::Counted) {
+            return Ok((None, None));
+        }
         let digest = self.hash.finish();
         let hash = digest.as_ref().iter().fold(String::new(), |mut hex, byte| {
             // Writing to a String cannot fail.
@@ -138,7 +151,7 @@ impl Sink {
         });
         let file = match self.out {
             _ if self.aside => None,
-            Out::Nowhere => None,
+            Out::Nowhere | Out::Counted => None,
             Out::StandardOutput => {
                 let flushed = io::stdout().flush();
                 flushed.map_err(|cause| failed(Path::new("standard output"), cause))?;
@@ -146,7 +159,7 @@ impl Sink {
             }
             Out::File(part) => Some(part.publish()?),
         };
-        Ok((hash, file))
+        Ok((Some(hash), file))
     }
 }
 
@@ -265,19 +278,19 @@ impl Drop for Part {
     }
 }
 
-/// Writes pieces of a file.
-pub(super) struct Pieces {
-    file: File,
-    path: PathBuf,
-}
+/// Writes pieces of a file, or none.
+pub(super) struct Pieces(Option<(File, PathBuf)>);
 
 impl Pieces {
     pub(super) fn write(&self, offset: u64, chunk: &[u8]) -> Result<(), ClientError> {
+        let Some((file, path)) = &self.0 else {
+            return Ok(());
+        };
         #[cfg(unix)]
-        let written = std::os::unix::fs::FileExt::write_all_at(&self.file, chunk, offset);
+        let written = std::os::unix::fs::FileExt::write_all_at(file, chunk, offset);
         #[cfg(windows)]
-        let written = write_all_at(&self.file, chunk, offset);
-        written.map_err(|cause| failed(&self.path, cause))
+        let written = write_all_at(file, chunk, offset);
+        written.map_err(|cause| failed(path, cause))
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use marline::Runtime;
 
 use super::{AccessLog, Identity, Site};
 use crate::{limits, transport};
@@ -27,6 +30,8 @@ pub struct ServerConfig {
     pub qlog: Option<PathBuf>,
     /// Connections open at once, over all versions.
     pub max_connections: usize,
+    /// What it runs on; by default, the tokio runtime that binds it. TCP and metrics need tokio anyway.
+    pub runtime: Option<Arc<dyn Runtime>>,
 }
 
 /// The HTTP versions that a server speaks.
@@ -67,6 +72,7 @@ impl ServerConfig {
             metrics: None,
             qlog: None,
             max_connections: limits::MAX_CONNECTIONS,
+            runtime: None,
         }
     }
 }

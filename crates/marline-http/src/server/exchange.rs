@@ -1,7 +1,7 @@
 //! One request and its response, whatever the version.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::UNIX_EPOCH;
 
 use http::header::{ALT_SVC, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
@@ -10,7 +10,6 @@ use tower::ServiceExt;
 use super::Context;
 use super::record::{Record, Recorder};
 use crate::body::Body;
-use crate::clock;
 
 /// Asks the site, follows the response into log and metrics.
 pub(super) async fn respond(
@@ -46,14 +45,11 @@ fn decorate(context: &Context, version: Version, response: &mut Response<Body>) 
     let headers = response.headers_mut();
     if version == Version::HTTP_3 {
         // hyper adds it to the other versions.
-        if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now())) {
+        let now = UNIX_EPOCH + context.world.unix_time();
+        if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now)) {
             headers.entry(DATE).or_insert(date);
         }
     } else if let Some(alt_svc) = &context.alt_svc {
         headers.insert(ALT_SVC, alt_svc.clone());
     }
-}
-
-fn now() -> SystemTime {
-    clock::unix_time()
 }

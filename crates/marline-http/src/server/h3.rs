@@ -11,16 +11,16 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, Method, Response, Version};
 use http_body_util::BodyExt;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use self::request_body::RequestBody;
 use super::exchange::{respond, too_early};
 use super::record::Recorder;
-use super::{Context, priority, stopped};
+use super::{Context, priority};
 use crate::body::Body;
 use crate::limits;
+use crate::tasks::TaskSet;
 use crate::transport::{self, Carrier};
+use crate::world::World;
 
 /// A UDP socket that clients come to.
 pub(super) struct Listener(marline::Endpoint);
@@ -32,11 +32,12 @@ impl Listener {
 
     /// Accepts until the server stops, then waits for the connections to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
-        let mut stopping = context.stopping.clone();
-        let mut visits = JoinSet::new();
+        let mut stopped = context.stop.stopped();
+        let mut visits = TaskSet::new(&context.world);
         loop {
             let connecting = tokio::select! {
-                () = stopped(&mut stopping) => break,
+                biased;
+                () = &mut stopped => break,
                 Some(_) = visits.join_next() => continue,
                 connecting = self.0.accept() => connecting,
             };
@@ -70,6 +71,7 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
     };
     let visit = Visit {
         recorder: Arc::new(Recorder {
+            world: context.world.clone(),
             metrics: Arc::clone(&context.metrics),
             log: context.log.clone(),
             client: quic.remote_address(),
@@ -114,8 +116,8 @@ pub(super) async fn serve<C: Carrier>(
     connection: C,
     early: impl Fn() -> bool,
 ) {
-    let mut stopping = context.stopping.clone();
-    let mut exchanges = JoinSet::new();
+    let mut stopped = context.stop.stopped();
+    let mut exchanges = TaskSet::new(&context.world);
     let mut opener = connection.opener();
     let http3 = h3::server::builder()
         .max_field_section_size(limits::MAX_HEADER_BYTES.into())
@@ -127,7 +129,8 @@ pub(super) async fn serve<C: Carrier>(
     let mut leaving = false;
     while !(leaving && exchanges.is_empty()) {
         tokio::select! {
-            () = stopped(&mut stopping), if !leaving => {
+            biased;
+            () = &mut stopped, if !leaving => {
                 leaving = true;
                 if http3.shutdown(0).await.is_err() {
                     break;
@@ -160,9 +163,10 @@ struct Exchange {
 
 impl Exchange {
     async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
-        let resolved = timeout(limits::HEADER_TIMEOUT, request.resolve_request()).await;
+        let world = &self.context.world;
+        let resolved = world.timeout(limits::HEADER_TIMEOUT, request.resolve_request());
         // h3 has answered what was malformed or too large.
-        let Ok(Ok((request, stream))) = resolved else {
+        let Ok(Ok((request, stream))) = resolved.await else {
             return;
         };
         let (mut send, recv) = stream.split();
@@ -185,11 +189,11 @@ impl Exchange {
         }
         let sent = match is_head {
             true => Ok(()),
-            false => send_content(&mut send, body, expected).await,
+            false => send_content(world, &mut send, body, expected).await,
         };
         match sent {
             // Ready when the client has all of it.
-            Ok(()) => drop(timeout(limits::IDLE_TIMEOUT, send.finish()).await),
+            Ok(()) => drop(world.timeout(limits::IDLE_TIMEOUT, send.finish()).await),
             Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
         }
     }
@@ -197,6 +201,7 @@ impl Exchange {
 
 /// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
 async fn send_content<S: quic::SendStream<Bytes>>(
+    world: &World,
     send: &mut RequestStream<S, Bytes>,
     mut body: Body,
     expected: Option<u64>,
@@ -210,7 +215,8 @@ async fn send_content<S: quic::SendStream<Bytes>>(
         if expected.is_some_and(|expected| sent > expected) {
             return Err(());
         }
-        timeout(limits::IDLE_TIMEOUT, transport::send_data(send, data))
+        world
+            .timeout(limits::IDLE_TIMEOUT, transport::send_data(send, data))
             .await
             .map_err(drop)?
             .map_err(drop)?;

@@ -10,11 +10,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::Metrics;
 use super::idle::IdleTimeout;
-use super::{Metrics, stopped};
+use super::stop::Stopped;
 use crate::body::Body;
 use crate::limits;
 
@@ -22,15 +22,11 @@ use crate::limits;
 const MAX_SCRAPERS: usize = 16;
 
 /// Answers until the server stops.
-pub(super) async fn serve(
-    socket: TcpListener,
-    metrics: Arc<Metrics>,
-    mut stopping: watch::Receiver<bool>,
-) {
+pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stopped: Stopped) {
     let mut scrapers = JoinSet::new();
     loop {
         tokio::select! {
-            () = stopped(&mut stopping) => return,
+            () = &mut stopped => return,
             _ = scrapers.join_next(), if scrapers.len() >= MAX_SCRAPERS => {}
             accepted = socket.accept(), if scrapers.len() < MAX_SCRAPERS => {
                 let Ok((stream, _)) = accepted else { continue };

@@ -9,12 +9,14 @@
 mod config;
 mod exchange;
 mod files;
+mod generated;
 mod h3;
 mod idle;
 mod metrics;
 mod metrics_page;
 mod priority;
 mod record;
+mod stop;
 mod tcp;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -27,17 +29,20 @@ use std::sync::Arc;
 
 use http::{Request, Response};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 pub use self::config::{Protocols, ServerConfig};
 pub use self::files::directory;
+pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
 pub use self::record::AccessLog;
+use self::stop::Stop;
 pub(crate) use self::tls::crypto_provider;
 pub use self::tls::{Identity, IdentityError};
 use crate::body::Body;
+use crate::tasks::TaskSet;
+use crate::world::World;
 use crate::{limits, transport};
 
 /// What answers requests.
@@ -62,6 +67,9 @@ pub enum ServeError {
     /// The QUIC settings do not fit together.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
+    /// There is nothing to run on: no runtime was given, and the caller runs in none of tokio's.
+    #[error("cannot run: {0}")]
+    Runtime(io::Error),
 }
 
 /// A server whose sockets are open and which answers once [`run`](Self::run).
@@ -71,43 +79,44 @@ pub struct Server {
     quic: Option<h3::Listener>,
     metrics_page: Option<(SocketAddr, TcpListener)>,
     context: Arc<Context>,
-    stop: watch::Sender<bool>,
 }
 
 /// Asks a running server to stop. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Handle(watch::Sender<bool>);
+pub struct Handle(Stop);
 
 impl Handle {
     /// Accept nothing new, finish what is under way, at most [`limits::SHUTDOWN_GRACE`] long.
     pub fn shut_down(&self) {
-        self.0.send_replace(true);
+        self.0.stop();
     }
 }
 
 /// What all connections share.
 struct Context {
+    world: World,
     site: Site,
     metrics: Arc<Metrics>,
     log: Option<AccessLog>,
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
-    stopping: watch::Receiver<bool>,
+    stop: Stop,
 }
 
 impl Server {
     /// Opens the sockets. A listening port of 0 finds one that is free for both TCP and UDP.
     ///
     /// # Errors
-    /// A port is taken or the certificate does not fit.
+    /// A port is taken, the certificate does not fit, or there is no runtime.
     pub async fn bind(config: ServerConfig) -> Result<Self, ServeError> {
+        let world = World::new(config.runtime.clone()).map_err(ServeError::Runtime)?;
         let attempts = match config.listen.port() {
             0 => limits::PORT_ATTEMPTS,
             _ => 1,
         };
         let mut attempt = 1;
         let (address, tcp, quic) = loop {
-            match open_sockets(&config).await {
+            match open_sockets(&config, &world).await {
                 Err(ServeError::Listen {
                     protocol: "UDP", ..
                 }) if attempt < attempts => attempt += 1,
@@ -117,21 +126,21 @@ impl Server {
         let metrics_page = match config.metrics {
             None => None,
             Some(address) => {
-                let socket = listen_tcp(address).await?;
+                let socket = listen_tcp(address, &world).await?;
                 Some((socket.local_addr().unwrap_or(address), socket))
             }
         };
-        let (stop, stopping) = watch::channel(false);
         let alt_svc = quic.as_ref().and_then(|_| {
             http::HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", address.port())).ok()
         });
         let context = Context {
+            world,
             site: config.site,
             metrics: Arc::default(),
             log: config.access_log,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.max_connections)),
-            stopping,
+            stop: Stop::default(),
         };
         Ok(Self {
             address,
@@ -139,7 +148,6 @@ impl Server {
             quic,
             metrics_page,
             context: Arc::new(context),
-            stop,
         })
     }
 
@@ -160,28 +168,33 @@ impl Server {
 
     /// A way to stop it.
     pub fn handle(&self) -> Handle {
-        Handle(self.stop.clone())
+        Handle(self.context.stop.clone())
     }
 
     /// Serves until [`Handle::shut_down`], then lets requests under way finish.
     pub async fn run(self) {
-        let mut stopping = self.context.stopping.clone();
-        let mut listeners = JoinSet::new();
+        let context = self.context;
+        let mut on_tokio = JoinSet::new();
+        let mut on_any = TaskSet::new(&context.world);
         if let Some(tcp) = self.tcp {
-            listeners.spawn(tcp.run(Arc::clone(&self.context)));
+            on_tokio.spawn(tcp.run(Arc::clone(&context)));
         }
         if let Some(quic) = self.quic {
-            listeners.spawn(quic.run(Arc::clone(&self.context)));
+            on_any.spawn(quic.run(Arc::clone(&context)));
         }
         if let Some((_, socket)) = self.metrics_page {
-            let metrics = Arc::clone(&self.context.metrics);
-            listeners.spawn(metrics_page::serve(socket, metrics, stopping.clone()));
+            let metrics = Arc::clone(&context.metrics);
+            on_tokio.spawn(metrics_page::serve(socket, metrics, context.stop.stopped()));
         }
-        stopped(&mut stopping).await;
-        let _ = timeout(limits::SHUTDOWN_GRACE, async {
-            while listeners.join_next().await.is_some() {}
-        })
-        .await;
+        context.stop.stopped().await;
+        let finished = async {
+            while on_any.join_next().await.is_some() {}
+            while on_tokio.join_next().await.is_some() {}
+        };
+        let _ = context
+            .world
+            .timeout(limits::SHUTDOWN_GRACE, finished)
+            .await;
     }
 }
 
@@ -193,37 +206,34 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Waits until the server is asked to stop, or is gone.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    let _ = stopping.wait_for(|stop| *stop).await;
-}
-
 type Sockets = (SocketAddr, Option<tcp::Listener>, Option<h3::Listener>);
 
-async fn open_sockets(config: &ServerConfig) -> Result<Sockets, ServeError> {
+async fn open_sockets(config: &ServerConfig, world: &World) -> Result<Sockets, ServeError> {
     let mut address = config.listen;
     let mut tcp = None;
     let tcp_protocols = config.protocols;
     if tcp_protocols.http1 || tcp_protocols.http2 {
-        let socket = listen_tcp(address).await?;
+        let socket = listen_tcp(address, world).await?;
         address = socket.local_addr().unwrap_or(address);
         tcp = Some(tcp::Listener::new(socket, config)?);
     }
     let mut quic = None;
     if config.protocols.http3 {
-        let endpoint = transport::server_endpoint(config, address)?;
+        let endpoint = transport::server_endpoint(config, address, world)?;
         address = endpoint.local_addr();
         quic = Some(h3::Listener::new(endpoint));
     }
     Ok((address, tcp, quic))
 }
 
-async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|cause| ServeError::Listen {
-            protocol: "TCP",
-            address,
-            cause,
-        })
+async fn listen_tcp(address: SocketAddr, world: &World) -> Result<TcpListener, ServeError> {
+    let listener = match world.has_tokio() {
+        true => TcpListener::bind(address).await,
+        false => Err(io::ErrorKind::Unsupported.into()),
+    };
+    listener.map_err(|cause| ServeError::Listen {
+        protocol: "TCP",
+        address,
+        cause,
+    })
 }

@@ -5,16 +5,17 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::{Instant, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{Method, Response, StatusCode, Version};
 use http_body::{Body as _, Frame, SizeHint};
+use marline::Instant;
 use serde::Serialize;
 
 use super::metrics::{Metrics, version_name};
 use crate::body::{Body, BoxError};
+use crate::world::World;
 
 /// Writes one JSON object a line. Cheap to clone.
 #[derive(Clone)]
@@ -63,6 +64,7 @@ struct Line<'a> {
 /// What the records of one connection share.
 #[derive(Debug)]
 pub(super) struct Recorder {
+    pub(super) world: World,
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
@@ -93,8 +95,8 @@ impl Record {
         let logged = recorder.log.is_some();
         Self {
             recorder: Arc::clone(recorder),
-            start: crate::clock::now(),
-            time: unix_time_s(),
+            start: recorder.world.now(),
+            time: recorder.world.unix_time().as_secs_f64(),
             method: method.clone(),
             path: if logged {
                 path.to_owned()
@@ -127,8 +129,8 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let duration = self.start.elapsed();
         let recorder = &self.recorder;
+        let duration = recorder.world.now() - self.start;
         recorder
             .metrics
             .responded(self.version, self.status, self.bytes, duration);
@@ -149,12 +151,6 @@ impl Drop for Record {
         // A full disk must not stop the server; the metrics still count.
         let _ = log.write(&line);
     }
-}
-
-fn unix_time_s() -> f64 {
-    crate::clock::unix_time()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 struct Recorded {

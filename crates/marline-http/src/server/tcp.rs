@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 use super::exchange::respond;
 use super::idle::IdleTimeout;
 use super::record::Recorder;
-use super::{Context, IdentityError, Protocols, ServerConfig, crypto_provider, stopped};
+use super::{Context, IdentityError, Protocols, ServerConfig, crypto_provider};
 use crate::body::Body;
 use crate::limits;
 
@@ -67,10 +67,10 @@ impl Listener {
         let graceful = GracefulShutdown::new();
         let mut visits = JoinSet::new();
         let mut id = 0;
-        let mut stopping = context.stopping.clone();
+        let mut stopped = context.stop.stopped();
         loop {
             let accepted = tokio::select! {
-                () = stopped(&mut stopping) => break,
+                () = &mut stopped => break,
                 Some(_) = visits.join_next() => continue,
                 accepted = self.socket.accept() => accepted,
             };
@@ -153,6 +153,7 @@ impl Visit {
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let recorder = Arc::new(Recorder {
+            world: context.world.clone(),
             metrics: Arc::clone(&metrics),
             log: context.log.clone(),
             client: self.client,

@@ -6,26 +6,43 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 
 use super::record::Recorder;
+use super::stop::Stop;
 use super::{Context, Site};
 use crate::transport::Carrier;
+use crate::world::World;
 
 /// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it
 /// ends or `stopping` turns true and what is under way is done. Without its sender, `stopping`
 /// counts as true.
-pub async fn serve<C: Carrier>(connection: C, site: Site, stopping: watch::Receiver<bool>) {
+///
+/// # Panics
+/// No tokio runtime is running.
+pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::Receiver<bool>) {
+    let world = World::new(None).expect("a tokio runtime is running");
+    let stop = Stop::default();
     let context = Arc::new(Context {
+        world: world.clone(),
         site,
         metrics: Arc::default(),
         log: None,
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
-        stopping,
+        stop: stop.clone(),
     });
     let recorder = Arc::new(Recorder {
+        world,
         metrics: Arc::clone(&context.metrics),
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: String::new(),
     });
-    super::h3::serve(&context, &recorder, connection, || false).await;
+    let told = async {
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+        stop.stop();
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = super::h3::serve(&context, &recorder, connection, || false) => {}
+        never = told => never,
+    }
 }

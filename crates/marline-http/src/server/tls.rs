@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{CertificateParams, KeyPair, PublicKeyData};
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, PublicKeyData, SerialNumber};
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -92,8 +92,22 @@ impl Identity {
     /// # Errors
     /// A name is not one that certificates may hold.
     pub fn self_signed(names: Vec<String>) -> Result<Self, IdentityError> {
-        let key = KeyPair::generate()?;
-        let certificate = CertificateParams::new(names)?.self_signed(&key)?;
+        Self::sign(&CertificateParams::new(names)?, &KeyPair::generate()?)
+    }
+
+    /// A fresh self-signed certificate for `names` with which every handshake has the same size, so
+    /// that runs in virtual time repeat: signatures by Ed25519, which browsers do not take.
+    ///
+    /// # Errors
+    /// A name is not one that certificates may hold.
+    pub fn repeatable(names: Vec<String>) -> Result<Self, IdentityError> {
+        let mut params = CertificateParams::new(names)?;
+        params.serial_number = Some(SerialNumber::from(1));
+        Self::sign(&params, &KeyPair::generate_for(&PKCS_ED25519)?)
+    }
+
+    fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
+        let certificate = params.self_signed(key)?;
         let hash = digest::digest(&digest::SHA256, &key.subject_public_key_info());
         Ok(Self {
             chain: vec![certificate.der().clone()],

@@ -1,13 +1,18 @@
 //! How QUIC behaves, and marline's configurations made of it.
 
+use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use marline::{RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig};
+use marline::{
+    EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
+};
 
 use super::qlog;
 use crate::client::ClientConfig;
 use crate::server::{ServeError, ServerConfig, crypto_provider};
+use crate::world::World;
 
 /// How QUIC behaves.
 #[derive(Clone, Debug)]
@@ -37,6 +42,7 @@ impl Default for QuicOptions {
 pub(crate) fn server_endpoint(
     config: &ServerConfig,
     address: SocketAddr,
+    world: &World,
 ) -> Result<marline::Endpoint, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
@@ -50,8 +56,8 @@ pub(crate) fn server_endpoint(
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
-    server.observer = config.qlog.clone().map(qlog::observer);
-    marline::Endpoint::server(server, address).map_err(|cause| ServeError::Listen {
+    server.observer = observer(config.qlog.as_ref(), world);
+    endpoint(Some(server), address, world).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
         cause,
@@ -62,10 +68,27 @@ pub(crate) fn server_endpoint(
 pub(crate) fn client_config(
     config: &ClientConfig,
     tls: rustls::ClientConfig,
+    world: &World,
 ) -> Result<marline::ClientConfig, String> {
     let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
     let mut client = marline::ClientConfig::new(tls);
     client.transport = Arc::clone(&config.quic.transport);
-    client.observer = config.qlog.clone().map(qlog::observer);
+    client.observer = observer(config.qlog.as_ref(), world);
     Ok(client)
+}
+
+/// A socket at `address` and its connections.
+pub(crate) fn endpoint(
+    server: Option<marline::ServerConfig>,
+    address: SocketAddr,
+    world: &World,
+) -> io::Result<marline::Endpoint> {
+    let runtime = Arc::clone(world.runtime());
+    let socket = runtime.bind(address)?;
+    let config = EndpointConfig::from_seed(runtime.seed()?);
+    marline::Endpoint::new(config, server, socket, runtime)
+}
+
+fn observer(qlog: Option<&PathBuf>, world: &World) -> Option<MakeObserver> {
+    qlog.map(|directory| qlog::observer_on(Arc::clone(world.runtime()), directory.clone()))
 }

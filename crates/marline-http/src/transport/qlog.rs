@@ -9,22 +9,31 @@ use marline::observe::{Observer, QlogWriter};
 use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime};
 
 /// Logs into `directory`: `ID_server.sqlog` or `ID_client.sqlog`, where ID is the original destination
-/// connection ID in hexadecimal. A file that cannot be made leaves its connection without a log.
+/// connection ID in hexadecimal. A file that cannot be made leaves its connection without a log, and
+/// so does a connection outside of tokio.
 pub fn observer(directory: PathBuf) -> MakeObserver {
     Arc::new(move |connection| {
-        let writer = begin(&directory, connection)?;
-        Some(Box::new(writer) as Box<dyn Observer>)
+        let runtime = TokioRuntime::current().ok()?;
+        begin(&runtime, &directory, connection)
     })
 }
 
-fn begin(directory: &Path, connection: &ConnectionInfo) -> Option<QlogWriter<File>> {
+/// The same by the clock of `runtime`.
+pub(crate) fn observer_on(runtime: Arc<dyn Runtime>, directory: PathBuf) -> MakeObserver {
+    Arc::new(move |connection| begin(&*runtime, &directory, connection))
+}
+
+fn begin(
+    runtime: &dyn Runtime,
+    directory: &Path,
+    connection: &ConnectionInfo,
+) -> Option<Box<dyn Observer>> {
     let side = match connection.side {
         Side::Client => "client",
         Side::Server => "server",
     };
     let id = connection.original_destination;
     let file = File::create(directory.join(format!("{id}_{side}.sqlog"))).ok()?;
-    let runtime = TokioRuntime::current().ok()?;
     let since_epoch = runtime.now().saturating_since(Instant::EPOCH);
     let header = Header {
         title: &format!("{side} and {}", connection.remote),
@@ -36,5 +45,5 @@ fn begin(directory: &Path, connection: &ConnectionInfo) -> Option<QlogWriter<Fil
         reference: Instant::EPOCH,
         wall_clock: runtime.unix_time().checked_sub(since_epoch),
     };
-    Some(QlogWriter::new(file, &header))
+    Some(Box::new(QlogWriter::new(file, &header)))
 }

@@ -2,13 +2,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-use tokio::time::timeout;
+use std::time::Duration;
 
 use super::{Connection, Opened, Sender};
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
+use crate::world::World;
 use crate::{limits, transport};
 
 /// How long to say goodbye to servers.
@@ -17,15 +16,17 @@ const GOODBYE: Duration = Duration::from_millis(500);
 /// Opens QUIC connections, all of one address family from one socket.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
+    world: World,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
 }
 
 impl QuicClient {
-    pub(in crate::client) fn new(config: &ClientConfig) -> Result<Self, ClientError> {
+    pub(in crate::client) fn new(config: &ClientConfig, world: World) -> Result<Self, ClientError> {
         let mut tls = config.tls(&[&rustls::version::TLS13])?;
         tls.enable_early_data = config.quic.zero_rtt;
         Ok(Self {
-            config: transport::client_config(config, tls).map_err(ClientError::Quic)?,
+            config: transport::client_config(config, tls, &world).map_err(ClientError::Quic)?,
+            world,
             endpoints: Mutex::default(),
         })
     }
@@ -51,7 +52,7 @@ impl QuicClient {
         if let Some(endpoint) = &endpoints[slot] {
             return Ok(endpoint.clone());
         }
-        let endpoint = marline::Endpoint::client(local)
+        let endpoint = transport::endpoint(None, local, &self.world)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
         Ok(endpoints[slot].insert(endpoint).clone())
     }
@@ -61,7 +62,6 @@ impl QuicClient {
         id: u64,
         origin: &Origin,
         remote: SocketAddr,
-        start: Instant,
     ) -> Result<Connection, ClientError> {
         let endpoint = self.endpoint(remote)?;
         let connecting = endpoint
@@ -88,13 +88,14 @@ impl QuicClient {
                 cause: error.into(),
             })?;
         // Its errors reach the requests.
-        tokio::spawn(async move { driver.wait_idle().await });
+        self.world
+            .spawn(async move { drop(driver.wait_idle().await) });
         let opened = Opened {
             local: quic.local_address(),
             sender: Sender::Http3 { requests, quic },
             remote,
         };
-        Ok(Connection::new(id, HttpVersion::Http3, start, opened))
+        Ok(Connection::new(id, HttpVersion::Http3, opened))
     }
 
     /// Waits, but not long, until the servers know that the connections are closed.
@@ -108,7 +109,7 @@ impl QuicClient {
         for endpoint in endpoints.into_iter().flatten() {
             endpoint.close(h3::error::Code::H3_NO_ERROR.value(), b"");
             // Whoever does not hear it notices by a timeout of its own.
-            let _ = timeout(GOODBYE, endpoint.wait_idle()).await;
+            let _ = self.world.timeout(GOODBYE, endpoint.wait_idle()).await;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -43,7 +42,6 @@ impl TcpClient {
         id: u64,
         origin: &Origin,
         remote: SocketAddr,
-        start: Instant,
     ) -> Result<Connection, ClientError> {
         let unreachable = |cause: BoxError| ClientError::Connect {
             host: origin.host.clone(),
@@ -82,7 +80,7 @@ impl TcpClient {
             local,
             remote,
         };
-        Ok(Connection::new(id, self.version, start, opened))
+        Ok(Connection::new(id, self.version, opened))
     }
 
     async fn speak<S>(&self, origin: &Origin, stream: S) -> Result<Sender, ClientError>

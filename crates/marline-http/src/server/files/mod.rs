@@ -20,7 +20,7 @@ use tower::Service;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::DefaultServeDirFallback;
 
-use self::ranges::Ranges;
+pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use super::Site;
 use crate::body::Body;

@@ -17,14 +17,15 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tower::{Service, ServiceExt};
 
+pub(in crate::server) use self::spec::ByteRange;
 use crate::body::Body;
 
 /// Turns `Range` and `If-Range` into requests that name one range of bytes, or none.
 #[derive(Clone)]
-pub(super) struct Ranges<S>(S);
+pub(in crate::server) struct Ranges<S>(S);
 
 impl<S> Ranges<S> {
-    pub(super) fn new(inner: S) -> Self {
+    pub(in crate::server) fn new(inner: S) -> Self {
         Self(inner)
     }
 }

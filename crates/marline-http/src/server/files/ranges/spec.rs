@@ -15,13 +15,21 @@ pub(super) enum RangeSpec {
 
 /// Bytes of a file of known size: `first` to `last`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ByteRange {
-    pub(super) first: u64,
-    pub(super) last: u64,
+pub(in crate::server) struct ByteRange {
+    pub(in crate::server) first: u64,
+    pub(in crate::server) last: u64,
 }
 
 impl ByteRange {
-    pub(super) fn len(&self) -> u64 {
+    /// The range that `value` asks for, if it asks for one that a file of `size` bytes has.
+    pub(in crate::server) fn only(value: &HeaderValue, size: u64) -> Option<Self> {
+        match resolve(&parse(value.as_bytes())?, size)[..] {
+            [range] => Some(range),
+            _ => None,
+        }
+    }
+
+    pub(in crate::server) fn len(&self) -> u64 {
         self.last - self.first + 1
     }
 

@@ -1,0 +1,87 @@
+use http_body_util::BodyExt;
+
+use super::*;
+
+const SIZE: u64 = 200_000;
+
+fn site() -> Site {
+    let object = GeneratedObject {
+        size: SIZE,
+        content_type: HeaderValue::from_static("image/png"),
+        think: Duration::ZERO,
+    };
+    let empty = GeneratedObject {
+        size: 0,
+        ..object.clone()
+    };
+    let objects = [("/a", object.clone()), ("/b", object), ("/empty", empty)];
+    let objects = objects.map(|(path, object)| (path.to_owned(), object));
+    generated(BTreeMap::from(objects), None).unwrap()
+}
+
+async fn ask(
+    site: &Site,
+    method: Method,
+    path: &str,
+    fields: &[(&str, &str)],
+) -> (StatusCode, HeaderMap, Bytes) {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let Ok(response) = site.clone().oneshot(request).await;
+    let (parts, body) = response.into_parts();
+    let content = body.collect().await.unwrap().to_bytes();
+    (parts.status, parts.headers, content)
+}
+
+#[tokio::test]
+async fn objects_are_as_large_as_they_shall_be() {
+    let site = site();
+    let (status, headers, a) = ask(&site, Method::GET, "/a?query", &[]).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(headers[CONTENT_TYPE], "image/png");
+    assert_eq!(headers[CONTENT_LENGTH], "200000");
+    assert_eq!(a.len() as u64, SIZE);
+    assert_eq!(ask(&site, Method::GET, "/a", &[]).await.2, a);
+    assert_ne!(ask(&site, Method::GET, "/b", &[]).await.2, a);
+    assert!(ask(&site, Method::GET, "/empty", &[]).await.2.is_empty());
+
+    let (status, headers, content) = ask(&site, Method::HEAD, "/a", &[]).await;
+    assert_eq!((status, content.len()), (StatusCode::OK, 0));
+    assert_eq!(headers[CONTENT_LENGTH], "200000");
+    let missing = ask(&site, Method::GET, "/c", &[]).await.0;
+    assert_eq!(missing, StatusCode::NOT_FOUND);
+    let posted = ask(&site, Method::POST, "/a", &[]).await.0;
+    assert_eq!(posted, StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn ranges_are_parts_of_the_whole() {
+    let site = site();
+    let (_, headers, whole) = ask(&site, Method::GET, "/a", &[]).await;
+    let tag = headers[ETAG].to_str().unwrap().to_owned();
+    for (range, first, end) in [
+        ("bytes=0-0", 0, 1),
+        ("bytes=1000-99999", 1000, 100_000),
+        ("bytes=131072-", 131_072, 200_000),
+        ("bytes=-5", 199_995, 200_000),
+    ] {
+        let fields = [("range", range), ("if-range", &tag)];
+        let (status, headers, part) = ask(&site, Method::GET, "/a", &fields).await;
+        assert_eq!(status, StatusCode::PARTIAL_CONTENT, "{range}");
+        assert_eq!(part, whole[first..end]);
+        let expected = format!("bytes {first}-{}/200000", end - 1);
+        assert_eq!(headers[CONTENT_RANGE], expected);
+    }
+    let beyond = ask(&site, Method::GET, "/a", &[("range", "bytes=200000-")]).await;
+    assert_eq!(beyond.0, StatusCode::RANGE_NOT_SATISFIABLE);
+    let changed = [("range", "bytes=0-0"), ("if-range", "\"else\"")];
+    assert_eq!(ask(&site, Method::GET, "/a", &changed).await.2, whole);
+    let several = ask(&site, Method::GET, "/a", &[("range", "bytes=0-9,20-29")]).await;
+    assert_eq!(several.0, StatusCode::PARTIAL_CONTENT);
+    assert!(several.2.windows(10).any(|part| part == &whole[20..30]));
+    let known = ask(&site, Method::GET, "/a", &[("if-none-match", &tag)]).await;
+    assert_eq!(known.0, StatusCode::NOT_MODIFIED);
+}

@@ -1,0 +1,149 @@
+//! Tasks that end with their owner, on any runtime.
+
+use std::future::Future;
+
+use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, abortable};
+use slab::Slab;
+use tokio::sync::mpsc;
+
+use crate::world::World;
+
+/// Running tasks, and the results of those that have ended. Dropping the set ends all of them.
+pub(crate) struct TaskSet<T> {
+    world: World,
+    running: Slab<AbortHandle>,
+    ended: mpsc::UnboundedReceiver<(usize, Option<T>)>,
+    tell: mpsc::UnboundedSender<(usize, Option<T>)>,
+}
+
+/// A task panicked, or its runtime is shutting down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a task has ended before its work was done")]
+pub(crate) struct Unfinished;
+
+impl<T: Send + 'static> TaskSet<T> {
+    /// No tasks yet.
+    pub(crate) fn new(world: &World) -> Self {
+        let (tell, ended) = mpsc::unbounded_channel();
+        Self {
+            world: world.clone(),
+            running: Slab::new(),
+            ended,
+            tell,
+        }
+    }
+
+    /// Runs `task` until it ends, or the set does.
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) {
+        let (task, handle) = abortable(task);
+        let end = End {
+            key: self.running.insert(handle),
+            result: None,
+            tell: self.tell.clone(),
+        };
+        // Should the task end in another way, dropping the closure tells.
+        let task = task.map(move |result| end.with(result.ok()));
+        self.world.spawn(task);
+    }
+
+    /// Whether every task has ended and its result was taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// The result of the next task that ends; `None` if the set is empty. Safe to cancel.
+    pub(crate) async fn join_next(&mut self) -> Option<Result<T, Unfinished>> {
+        if self.running.is_empty() {
+            return None;
+        }
+        let (key, result) = self.ended.recv().await?;
+        self.running.remove(key);
+        Some(result.ok_or(Unfinished))
+    }
+}
+
+impl<T> Drop for TaskSet<T> {
+    fn drop(&mut self) {
+        for (_, handle) in &self.running {
+            handle.abort();
+        }
+    }
+}
+
+/// Tells the set, when dropped, that a task has ended.
+struct End<T> {
+    key: usize,
+    result: Option<T>,
+    tell: mpsc::UnboundedSender<(usize, Option<T>)>,
+}
+
+impl<T> End<T> {
+    fn with(mut self, result: Option<T>) {
+        self.result = result;
+    }
+}
+
+impl<T> Drop for End<T> {
+    fn drop(&mut self) {
+        // A set that is gone needs not know.
+        let _ = self.tell.send((self.key, self.result.take()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn set<T: Send + 'static>() -> TaskSet<T> {
+        TaskSet::new(&World::new(None).unwrap())
+    }
+
+    #[tokio::test]
+    async fn results_come_as_tasks_end() {
+        let mut tasks = set();
+        assert_eq!(tasks.join_next().await, None);
+        for delay in [20, 10, 0] {
+            tasks.spawn(async move {
+                tokio::time::sleep(Duration::from_millis(delay)).await;
+                delay
+            });
+        }
+        for delay in [0, 10, 20] {
+            assert!(!tasks.is_empty());
+            assert_eq!(tasks.join_next().await, Some(Ok(delay)));
+        }
+        assert!(tasks.is_empty());
+        tasks.spawn(async { panic!("this is a test") });
+        assert_eq!(tasks.join_next().await, Some(Err(Unfinished)));
+        assert_eq!(tasks.join_next().await, None);
+    }
+
+    #[tokio::test]
+    async fn tasks_end_with_their_set() {
+        struct Counted(Arc<AtomicUsize>);
+        impl Drop for Counted {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, SeqCst);
+            }
+        }
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let mut tasks = set::<()>();
+        for _ in 0..3 {
+            let counted = Counted(Arc::clone(&dropped));
+            tasks.spawn(async move {
+                let _counted = counted;
+                std::future::pending().await
+            });
+        }
+        tokio::task::yield_now().await;
+        drop(tasks);
+        while dropped.load(SeqCst) < 3 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
