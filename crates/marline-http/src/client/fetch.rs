@@ -124,15 +124,16 @@ impl Client {
                 Some(_) => options.connections.max(1),
                 None => options.connections.clamp(1, jobs.len()),
             };
+            let mut opened = self.take_lanes(&origin);
+            opened.truncate(connections);
+            opened.resize_with(connections, || Arc::new(Lane::new(origin.clone())));
             let at_once = version
                 .requests_at_once()
                 .min(jobs.len().div_ceil(connections));
             let queue = Arc::new(Queue {
                 jobs: Mutex::new(jobs),
                 client: Arc::clone(self),
-                lanes: (0..connections)
-                    .map(|_| Arc::new(Lane::new(origin.clone())))
-                    .collect(),
+                lanes: opened,
                 options,
                 progress: Arc::clone(progress),
                 start,

@@ -21,6 +21,11 @@ impl Lane {
         }
     }
 
+    /// Connects, if it is not connected.
+    pub(super) async fn open(&self, client: &Client) -> Result<(), ClientError> {
+        self.connection(client).await.map(drop)
+    }
+
     /// The connection to use now, and whether it was used before.
     async fn connection(&self, client: &Client) -> Result<(Arc<Connection>, bool), ClientError> {
         let mut open = self.open.lock().await;

@@ -19,12 +19,14 @@ mod target;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;
 use self::connection::{QuicClient, TcpClient};
 pub use self::error::ClientError;
 pub use self::fetch::{Destination, FetchOptions, Target};
+use self::lane::Lane;
 pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
@@ -37,6 +39,8 @@ pub struct Client {
     world: World,
     transport: Transport,
     ids: AtomicU64,
+    /// Opened in advance, and taken by the next fetch.
+    spare: Mutex<Vec<(Origin, Vec<Arc<Lane>>)>>,
 }
 
 enum Transport {
@@ -60,6 +64,7 @@ impl Client {
             world,
             transport,
             ids: AtomicU64::new(0),
+            spare: Mutex::default(),
         })
     }
 
@@ -71,6 +76,36 @@ impl Client {
     /// What it runs on.
     fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Opens `connections` connections to the origin of `url` in advance: the next
+    /// [`fetch`](Self::fetch) from there uses them.
+    ///
+    /// # Errors
+    /// The URL is not one, or the reason of the first that could not be opened.
+    pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
+        let (origin, _) = parse_url(url, self.config.version)?;
+        let lanes: Vec<_> = (0..connections)
+            .map(|_| Arc::new(Lane::new(origin.clone())))
+            .collect();
+        for lane in &lanes {
+            lane.open(self).await?;
+        }
+        self.spare().push((origin, lanes));
+        Ok(())
+    }
+
+    /// What was opened to `origin` in advance.
+    fn take_lanes(&self, origin: &Origin) -> Vec<Arc<Lane>> {
+        let mut spare = self.spare();
+        match spare.iter().position(|(known, _)| known == origin) {
+            Some(index) => spare.swap_remove(index).1,
+            None => Vec::new(),
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<(Origin, Vec<Arc<Lane>>)>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Connects to `origin`, trying its addresses one after another.

@@ -1,12 +1,15 @@
 //! How QUIC behaves, and marline's configurations made of it.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use marline::observe::{Event, Observer};
 use marline::{
-    EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
+    EndpointConfig, Instant, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig,
+    TransportConfig,
 };
 
 use super::qlog;
@@ -25,6 +28,18 @@ pub struct QuicOptions {
     pub zero_rtt: bool,
     /// Whether ChaCha20-Poly1305 is the only cipher.
     pub chacha20_only: bool,
+    /// What watches the connections, beside logs.
+    pub observers: Option<Observers>,
+}
+
+/// Makes something that watches, for each connection.
+#[derive(Clone)]
+pub struct Observers(pub MakeObserver);
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observers")
+    }
 }
 
 impl Default for QuicOptions {
@@ -34,6 +49,7 @@ impl Default for QuicOptions {
             retry: RetryPolicy::default(),
             zero_rtt: true,
             chacha20_only: false,
+            observers: None,
         }
     }
 }
@@ -56,7 +72,7 @@ pub(crate) fn server_endpoint(
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
-    server.observer = observer(config.qlog.as_ref(), world);
+    server.observer = observer(config.qlog.as_ref(), quic.observers.as_ref(), world);
     endpoint(Some(server), address, world).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
@@ -73,7 +89,7 @@ pub(crate) fn client_config(
     let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
     let mut client = marline::ClientConfig::new(tls);
     client.transport = Arc::clone(&config.quic.transport);
-    client.observer = observer(config.qlog.as_ref(), world);
+    client.observer = observer(config.qlog.as_ref(), config.quic.observers.as_ref(), world);
     Ok(client)
 }
 
@@ -89,6 +105,30 @@ pub(crate) fn endpoint(
     marline::Endpoint::new(config, server, socket, runtime)
 }
 
-fn observer(qlog: Option<&PathBuf>, world: &World) -> Option<MakeObserver> {
-    qlog.map(|directory| qlog::observer_on(Arc::clone(world.runtime()), directory.clone()))
+fn observer(
+    qlog: Option<&PathBuf>,
+    watching: Option<&Observers>,
+    world: &World,
+) -> Option<MakeObserver> {
+    let logging =
+        qlog.map(|directory| qlog::observer_on(Arc::clone(world.runtime()), directory.clone()));
+    match (logging, watching.map(|observers| Arc::clone(&observers.0))) {
+        (Some(logging), Some(watching)) => Some(Arc::new(move |connection| {
+            match (logging(connection), watching(connection)) {
+                (Some(log), Some(watch)) => Some(Box::new(Both(log, watch)) as Box<dyn Observer>),
+                (log, watch) => log.or(watch),
+            }
+        })),
+        (logging, watching) => logging.or(watching),
+    }
+}
+
+/// Two who see the same.
+struct Both(Box<dyn Observer>, Box<dyn Observer>);
+
+impl Observer for Both {
+    fn on_event(&mut self, now: Instant, event: &Event<'_>) {
+        self.0.on_event(now, event);
+        self.1.on_event(now, event);
+    }
 }

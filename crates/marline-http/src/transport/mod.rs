@@ -12,7 +12,7 @@ mod stream;
 use bytes::Bytes;
 
 pub use self::carrier::{Carrier, CarrierStream};
-pub use self::config::QuicOptions;
+pub use self::config::{Observers, QuicOptions};
 pub(crate) use self::config::{client_config, endpoint, server_endpoint};
 pub use self::connection::{Connection, Opener};
 pub(crate) use self::diagnosis::{Blame, blame};

@@ -369,3 +369,23 @@ async fn large_files_come_in_ranges_over_all_connections() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_opened_in_advance_are_used() {
+    let root = directory_of(&[("a", b"1"), ("b", b"22")]);
+    let server = TestServer::files(root.path()).await;
+    for version in VERSIONS {
+        let client = client(version);
+        let urls = ["/a", "/b"].map(|path| server.url(version, path));
+        client.open(&urls[0], 2).await.unwrap();
+        let options = FetchOptions {
+            connections: 2,
+            ..FetchOptions::default()
+        };
+        let targets = urls.map(common::nowhere).to_vec();
+        let report = client.fetch(targets, options, &Arc::default()).await;
+        assert!(report.is_complete(), "{report:?}");
+        let ids: Vec<_> = report.connections.iter().map(|c| c.id).collect();
+        assert_eq!(ids, [0, 1], "{version:?}: others were opened");
+    }
+}
