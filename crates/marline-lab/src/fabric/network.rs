@@ -1,0 +1,373 @@
+//! The network at work.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::IpAddr;
+
+use marline_link::{Carried, DropReason, Medium, Packet, Time};
+
+use super::routes::{Hop, Layout, Routes};
+use super::{MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
+
+/// Carries packets from host to host.
+///
+/// Call [`send`](Self::send) as packets come and [`poll`](Self::poll) until it gives nothing after each
+/// `send` and whenever [`next_event`](Self::next_event) is due. Times never go back. As with links, a
+/// caller that is late changes nothing: a packet is forwarded at the moment at which it left the
+/// medium before.
+pub struct Fabric<B> {
+    node_names: Vec<String>,
+    media: Vec<Joint<B>>,
+    layout: Layout,
+    routes: Routes,
+    /// By node; hosts only.
+    addresses: Vec<Vec<IpAddr>>,
+    /// By medium: when it has to be looked at; [`Time::MAX`] for never.
+    due: Vec<Time>,
+    /// The earliest of `due`, and the first medium that has it.
+    next: (Time, usize),
+    ready: VecDeque<Event<B>>,
+    taps: Vec<Tap<B>>,
+}
+
+struct Joint<B> {
+    name: String,
+    medium: Box<dyn Medium<B>>,
+    /// By station.
+    traffic: Vec<Traffic>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<B> {
+    /// It is where it was sent to.
+    Arrived {
+        /// When.
+        at: Time,
+        /// The host that has its destination address.
+        node: Node,
+        /// The packet.
+        packet: Packet<B>,
+    },
+    /// It is lost.
+    Dropped {
+        /// When.
+        at: Time,
+        /// On which medium; `None` if no route leads to its destination.
+        medium: Option<MediumId>,
+        /// The last node that had it.
+        from: Node,
+        /// The packet.
+        packet: Packet<B>,
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+impl<B> Event<B> {
+    /// When it happened.
+    pub const fn at(&self) -> Time {
+        match self {
+            Self::Arrived { at, .. } | Self::Dropped { at, .. } => *at,
+        }
+    }
+}
+
+impl<B> Fabric<B> {
+    pub(super) fn new(
+        node_names: Vec<String>,
+        media: Vec<(String, Box<dyn Medium<B>>)>,
+        layout: Layout,
+        routes: Routes,
+    ) -> Self {
+        let media: Vec<_> = media
+            .into_iter()
+            .map(|(name, medium)| Joint {
+                name,
+                traffic: vec![Traffic::default(); medium.stations()],
+                medium,
+            })
+            .collect();
+        let due = |joint: &Joint<B>| joint.medium.next_event().unwrap_or(Time::MAX);
+        let addresses = layout.interfaces.iter();
+        let mut fabric = Self {
+            node_names,
+            due: media.iter().map(due).collect(),
+            media,
+            addresses: addresses
+                .map(|own| own.iter().filter_map(|i| i.address).collect())
+                .collect(),
+            layout,
+            routes,
+            next: (Time::MAX, 0),
+            ready: VecDeque::new(),
+            taps: Vec::new(),
+        };
+        fabric.find_next();
+        fabric
+    }
+
+    /// All nodes, in the order of the plan.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<B> {
+        (0..).map(Node).take(self.node_names.len())
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<Node> {
+        self.nodes().find(|&node| self.name(node) == name)
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: Node) -> &str {
+        &self.node_names[node.index()]
+    }
+
+    /// Whether the node is a host.
+    pub fn is_host(&self, node: Node) -> bool {
+        self.layout.is_host[node.index()]
+    }
+
+    /// The addresses of a host, one for each interface, in the order in which it was joined; a router
+    /// has none.
+    pub fn addresses(&self, node: Node) -> &[IpAddr] {
+        &self.addresses[node.index()]
+    }
+
+    /// The host that has `address`.
+    pub fn host_of(&self, address: IpAddr) -> Option<Node> {
+        Some(self.layout.addresses[self.layout.find(address)?].1)
+    }
+
+    /// The address from which `host` speaks to `destination` if it may choose: of the interface with
+    /// the fewest hops to it, the first of equals.
+    pub fn source_for(&self, host: Node, destination: IpAddr) -> Option<IpAddr> {
+        let own = self.addresses(host);
+        if own.contains(&destination) {
+            return Some(destination);
+        }
+        let address = self.layout.find(destination)?;
+        let interface = self.routes.nearest(host, own.len(), address)?;
+        own.get(interface).copied()
+    }
+
+    /// All media, in the order of the plan.
+    pub fn media(&self) -> impl Iterator<Item = MediumId> + use<B> {
+        (0..).map(MediumId).take(self.media.len())
+    }
+
+    /// The medium of this name.
+    pub fn find_medium(&self, name: &str) -> Option<MediumId> {
+        self.media()
+            .find(|&medium| self.medium_name(medium) == name)
+    }
+
+    /// The name of a medium.
+    pub fn medium_name(&self, medium: MediumId) -> &str {
+        &self.media[medium.index()].name
+    }
+
+    /// The nodes that a medium joins, by station.
+    pub fn members(&self, medium: MediumId) -> &[Node] {
+        &self.layout.members[medium.index()]
+    }
+
+    /// What a node sent over a medium; `None` if the medium does not join it.
+    pub fn traffic(&self, medium: MediumId, from: Node) -> Option<&Traffic> {
+        let station = self.station(medium, from)?;
+        Some(&self.media[medium.index()].traffic[station])
+    }
+
+    /// Bytes that wait at `from` for their turn on `medium`; `None` if the medium does not join it.
+    pub fn queued_bytes(&self, medium: MediumId, from: Node) -> Option<u64> {
+        let station = self.station(medium, from)?;
+        Some(self.media[medium.index()].medium.queued_bytes(station))
+    }
+
+    fn station(&self, medium: MediumId, node: Node) -> Option<usize> {
+        self.members(medium)
+            .iter()
+            .position(|&member| member == node)
+    }
+
+    /// Has `tap` called for all that passes from now on.
+    pub fn tap(&mut self, tap: Tap<B>) {
+        self.taps.push(tap);
+    }
+
+    /// When [`poll`](Self::poll) has to be called, if no packet is sent before.
+    pub fn next_event(&self) -> Option<Time> {
+        match self.ready.front() {
+            Some(event) => Some(event.at()),
+            None => (self.next.0 != Time::MAX).then_some(self.next.0),
+        }
+    }
+
+    /// Notes that the medium was used.
+    fn refresh(&mut self, medium: usize) {
+        let due = self.media[medium].medium.next_event();
+        let due = due.unwrap_or(Time::MAX);
+        self.due[medium] = due;
+        if (due, medium) <= self.next {
+            self.next = (due, medium);
+        } else if self.next.1 == medium {
+            self.find_next();
+        }
+    }
+
+    fn find_next(&mut self) {
+        let all = self.due.iter().copied().zip(0..);
+        self.next = all.min().unwrap_or((Time::MAX, 0));
+    }
+
+    fn watch(&mut self, passage: &Passage<'_, B>) {
+        for tap in &mut self.taps {
+            tap(passage);
+        }
+    }
+}
+
+impl<B: Routed> Fabric<B> {
+    /// `from` sends a packet; if it is a host with several interfaces, by the one that has the packet's
+    /// source address. What was due by `now` happens before.
+    pub fn send(&mut self, now: Time, from: Node, packet: Packet<B>) {
+        while self.step(now) {}
+        let own = self.addresses(from);
+        let interface = if own.len() > 1 {
+            let source = packet.body.source();
+            own.iter().position(|&address| address == source)
+        } else {
+            None
+        };
+        self.forward(now, from, interface.unwrap_or(0), packet);
+    }
+
+    /// The next thing that happened by `now`, in the order of their times. Of several at one moment
+    /// the one on the medium that was joined first comes first.
+    pub fn poll(&mut self, now: Time) -> Option<Event<B>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if !self.step(now) {
+                return None;
+            }
+        }
+    }
+
+    /// Lets the medium whose turn it is do one thing; false if none has anything to do by `now`.
+    fn step(&mut self, now: Time) -> bool {
+        let (at, medium) = self.next;
+        if at > now || at == Time::MAX {
+            return false;
+        }
+        let carried = self.media[medium].medium.pop(at);
+        self.refresh(medium);
+        if let Some(carried) = carried {
+            self.on_carried(medium, carried);
+        }
+        true
+    }
+
+    fn on_carried(&mut self, index: usize, carried: Carried<B>) {
+        let Carried { from, to, exit } = carried;
+        let medium = MediumId(u32::try_from(index).unwrap_or(u32::MAX));
+        let [from_node, to_node] = [from, to].map(|station| self.layout.members[index][station]);
+        let traffic = &mut self.media[index].traffic[from];
+        let verdict = match exit.dropped {
+            None => {
+                traffic.on_arrived(exit.packet.size);
+                Verdict::Left
+            }
+            Some(reason) => {
+                traffic.on_dropped(reason);
+                Verdict::Dropped(reason)
+            }
+        };
+        if !self.taps.is_empty() {
+            self.watch(&Passage {
+                at: exit.at,
+                medium: Some(medium),
+                from: from_node,
+                to: Some(to_node),
+                packet: &exit.packet,
+                verdict,
+            });
+        }
+        match exit.dropped {
+            None => self.forward(exit.at, to_node, 0, exit.packet),
+            Some(reason) => self.ready.push_back(Event::Dropped {
+                at: exit.at,
+                medium: Some(medium),
+                from: from_node,
+                packet: exit.packet,
+                reason,
+            }),
+        }
+    }
+
+    /// `node` has the packet: hands it over, or sends it on by one of its interfaces.
+    fn forward(&mut self, at: Time, node: Node, interface: usize, packet: Packet<B>) {
+        let address = self.layout.find(packet.body.destination());
+        if address.is_some_and(|address| self.layout.addresses[address].1 == node) {
+            self.ready.push_back(Event::Arrived { at, node, packet });
+            return;
+        }
+        let hops = address.map_or(&[][..], |address| {
+            self.routes.next(node, interface, address)
+        });
+        let Some(&hop) = choose(hops, packet.flow) else {
+            return self.lose(at, node, packet);
+        };
+        let Hop { medium, from, to } = hop;
+        self.media[medium.index()].traffic[from].on_entered(packet.size);
+        if !self.taps.is_empty() {
+            self.watch(&Passage {
+                at,
+                medium: Some(medium),
+                from: node,
+                to: Some(self.layout.members[medium.index()][to]),
+                packet: &packet,
+                verdict: Verdict::Entered,
+            });
+        }
+        self.media[medium.index()].medium.push(at, from, to, packet);
+        self.refresh(medium.index());
+    }
+
+    fn lose(&mut self, at: Time, node: Node, packet: Packet<B>) {
+        let reason = DropReason::NoRoute;
+        self.watch(&Passage {
+            at,
+            medium: None,
+            from: node,
+            to: None,
+            packet: &packet,
+            verdict: Verdict::Dropped(reason),
+        });
+        self.ready.push_back(Event::Dropped {
+            at,
+            medium: None,
+            from: node,
+            packet,
+            reason,
+        });
+    }
+}
+
+/// One of equal-cost next hops, the same for all packets of a flow.
+fn choose(hops: &[Hop], flow: u64) -> Option<&Hop> {
+    match hops {
+        [] => None,
+        [hop] => Some(hop),
+        _ => hops.get((flow % hops.len() as u64) as usize),
+    }
+}
+
+impl<B> fmt::Debug for Fabric<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fabric")
+            .field("nodes", &self.node_names)
+            .field("next_event", &self.next_event())
+            .finish_non_exhaustive()
+    }
+}
