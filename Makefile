@@ -33,7 +33,7 @@ examples:
 	@sh tools/run-examples.sh
 
 vectors:
-	@$(CARGO) test --quiet -p marline-proto --test vectors
+	@CARGO='$(CARGO)' sh tools/vectors.sh
 
 interop:
 	$(MAKE) -C interop peers

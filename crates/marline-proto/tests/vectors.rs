@@ -1,11 +1,8 @@
 //! Runs the shared test vectors through the policies that the stack calls.
-//!
-//! `MARLINE_VECTORS` names the directory; without it, the project's own copy is used. An operation
-//! that `vectors/owners.json` does not list is an error, and so is a listed one of this crate that
-//! nothing here runs.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+#[path = "../../../vectors/runner.rs"]
+mod runner;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,111 +14,8 @@ use marline_proto::recovery::loss::{Fixed, PacketView, Thresholds, Verdict};
 use marline_proto::samples::RttView;
 use serde_json::{Value, json};
 
-type Error = Box<dyn std::error::Error>;
-
-/// This crate's name in the list of owners.
-const CRATE: &str = env!("CARGO_PKG_NAME");
-
 fn main() -> ExitCode {
-    match run() {
-        Ok(tally) => {
-            let later = tally.later.values().sum::<usize>();
-            let names: Vec<_> = tally.later.keys().map(String::as_str).collect();
-            println!("{CRATE}: {later} left to later work ({})", names.join(", "));
-            println!("vectors: {} passed, {} failed", tally.passed, tally.failed);
-            ExitCode::from(u8::from(tally.failed > 0))
-        }
-        Err(error) => {
-            println!("{CRATE}: {error}");
-            println!("vectors: 0 passed, 1 failed");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    /// Cases that no code runs yet, by what brings it.
-    later: BTreeMap<String, usize>,
-}
-
-fn run() -> Result<Tally, Error> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
-    let owners = read(&own.join("owners.json"))?;
-    let directory = std::env::var_os("MARLINE_VECTORS")
-        .filter(|dir| !dir.is_empty())
-        .map_or(own, PathBuf::from);
-    let mut files = std::fs::read_dir(&directory)
-        .map_err(|error| format!("{}: {error}", directory.display()))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<BTreeSet<_>, Error>>()?;
-    files.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
-            && path.file_name().is_none_or(|name| name != "owners.json")
-    });
-
-    let mut tally = Tally::default();
-    for file in files {
-        let set = read(&file)?;
-        let tolerance = set["relative_tolerance"].as_f64().unwrap_or(1e-9);
-        for case in set["cases"].as_array().into_iter().flatten() {
-            check(case, &owners, tolerance, &mut tally);
-        }
-    }
-    Ok(tally)
-}
-
-fn read(path: &Path) -> Result<Value, Error> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?)
-}
-
-/// Runs one case, if this crate owns it.
-fn check(case: &Value, owners: &Value, tolerance: f64, tally: &mut Tally) {
-    let op = case["op"].as_str().unwrap_or_default();
-    let owner = &owners[op];
-    if let Some(later) = owner["later"].as_str() {
-        *tally.later.entry(later.to_owned()).or_default() += 1;
-        return;
-    }
-    let failure = match owner["crate"].as_str() {
-        Some(CRATE) => match answer(op, &case["input"]) {
-            Some(actual) if agrees(&actual, &case["expected"], tolerance) => None,
-            Some(actual) => Some(format!("expected {}, is {actual}", case["expected"])),
-            None => Some("input not understood".to_owned()),
-        },
-        Some(_) => return,
-        None => Some(format!("nobody owns `{op}`")),
-    };
-    match failure {
-        None => tally.passed += 1,
-        Some(failure) => {
-            tally.failed += 1;
-            println!("{}: {failure}", case["id"].as_str().unwrap_or("?"));
-        }
-    }
-}
-
-/// Whether two values are the same, numbers up to `tolerance` of the larger.
-fn agrees(a: &Value, b: &Value, tolerance: f64) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => (a - b).abs() <= tolerance * a.abs().max(b.abs()),
-            _ => a == b,
-        },
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agrees(a, b, tolerance))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| agrees(a, b, tolerance)))
-        }
-        _ => a == b,
-    }
+    runner::main(env!("CARGO_PKG_NAME"), answer)
 }
 
 fn answer(op: &str, input: &Value) -> Option<Value> {
