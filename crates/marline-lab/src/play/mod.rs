@@ -1,5 +1,105 @@
 //! Doing what a scenario says, on any runtime.
+//!
+//! A play has two parts: the server's host answers, the client's asks. Both are production code; only
+//! what they run on differs between the backends.
 
+mod measures;
+mod objects;
 mod probe;
+mod streams;
 
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::{Runtime, TransportConfig};
+
+pub use measures::Ideal;
 pub use probe::{Fluctuation, Probe, Seen, Strand};
+
+use crate::scenario::{EndpointSettings, HttpVersion, Job, Outcome, RunError, Topology, Workload};
+
+/// The port that servers listen on.
+const PORT: u16 = 4433;
+
+/// How long connections that were opened in advance are left alone before the clock starts.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// A host: what runs on it uses its clock and its sockets.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Clock, timers, tasks and sockets.
+    pub runtime: Arc<dyn Runtime>,
+    /// Its addresses, an interface each.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Where a play takes place.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// The hosts by name.
+    pub hosts: BTreeMap<String, Host>,
+    /// What the links would allow, if they tell.
+    pub ideal: Option<Ideal>,
+}
+
+impl Stage {
+    fn host(&self, name: &str) -> Result<&Host, RunError> {
+        self.hosts
+            .get(name)
+            .ok_or_else(|| RunError::Unsupported(format!("there is no host {name:?}")))
+    }
+
+    /// Where the server listens.
+    fn server_address(&self) -> Result<SocketAddr, RunError> {
+        let address = self.host(Topology::SERVER)?.addresses.first();
+        let address = address.ok_or_else(|| failed("the server has no address"))?;
+        Ok(SocketAddr::new(*address, PORT))
+    }
+}
+
+/// Does what `job` says, and measures it.
+///
+/// [`Outcome::virtual_s`] and [`Outcome::packets`] are left to the backend, which knows them.
+///
+/// # Errors
+/// The workload failed, or is not one that can be done here.
+pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
+    let probe = Probe::default();
+    match &job.settings.workload {
+        Workload::Objects { .. } => {
+            if job.settings.http.version != HttpVersion::Http3 {
+                return Err(RunError::Unsupported(
+                    "HTTP over TCP needs the kernel: only HTTP/3 can be played".to_owned(),
+                ));
+            }
+            objects::fetch(job, stage, &probe).await
+        }
+        Workload::Transfer { .. } | Workload::Streams { .. } => {
+            streams::transfer(job, stage, &probe).await
+        }
+        Workload::Page { .. } => Err(RunError::Unsupported(
+            "pages cannot be played yet".to_owned(),
+        )),
+    }
+}
+
+/// How a connection behaves: as set, but without grease, whose sizes are random.
+fn transport(settings: &EndpointSettings) -> Arc<TransportConfig> {
+    Arc::new(TransportConfig {
+        grease: false,
+        ..settings.transport()
+    })
+}
+
+/// Waits on the clock of `runtime`.
+async fn sleep(runtime: &dyn Runtime, duration: Duration) {
+    let mut timer = runtime.timer();
+    timer.set(runtime.now() + duration);
+    std::future::poll_fn(|cx| timer.poll(cx)).await;
+}
+
+fn failed(why: impl std::fmt::Display) -> RunError {
+    RunError::Failed(why.to_string())
+}

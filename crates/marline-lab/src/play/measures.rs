@@ -1,0 +1,121 @@
+//! From what was seen to what is measured.
+
+use marline::Instant;
+
+use super::Probe;
+use crate::scenario::{Outcome, Watched};
+
+/// What the links of a scenario would allow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ideal {
+    /// Round-trip time of a small packet without any queue, in seconds.
+    pub rtt_s: f64,
+    /// Rate of the narrowest link towards the client, in bits per second, headers included.
+    pub rate_bps: f64,
+}
+
+/// Bytes of an IP packet for each byte of content in it, in full datagrams: IPv4 and UDP, the short
+/// header with its tag, and the header of a STREAM frame.
+const OVERHEAD: f64 = 1480.0 / 1412.0;
+
+impl Ideal {
+    /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips.
+    pub fn seconds(&self, bytes: u64, handshakes: u32) -> f64 {
+        let round_trips = f64::from(handshakes) + 1.0;
+        round_trips * self.rtt_s + bytes as f64 * OVERHEAD * 8.0 / self.rate_bps
+    }
+}
+
+/// What every transfer of `bytes` is measured by.
+pub(super) struct Measured {
+    /// When the clock started.
+    pub(super) start: Instant,
+    /// Until the last byte had arrived, in seconds.
+    pub(super) completion_s: f64,
+    /// Bytes of content.
+    pub(super) bytes: u64,
+    /// Round trips that the handshake costs, if it is part of the time.
+    pub(super) handshakes: u32,
+}
+
+impl Measured {
+    /// The outcome, with what `probe` saw of the sender.
+    pub(super) fn outcome(&self, probe: &Probe, ideal: Option<Ideal>, watch: bool) -> Outcome {
+        let seen = probe.seen();
+        let mut outcome = Outcome::default();
+        let mut metric = |name: &str, value: f64| {
+            outcome.metrics.insert(name.to_owned(), value);
+        };
+        metric("completion_s", self.completion_s);
+        metric(
+            "goodput_mbps",
+            self.bytes as f64 * 8e-6 / self.completion_s.max(1e-9),
+        );
+        metric("packets_sent", seen.packets_sent as f64);
+        metric("packets_lost", seen.packets_lost as f64);
+        metric(
+            "packets_lost_spuriously",
+            seen.packets_lost_spuriously as f64,
+        );
+        metric(
+            "loss_ratio",
+            seen.packets_lost as f64 / seen.packets_sent.max(1) as f64,
+        );
+        metric("largest_window_bytes", seen.largest_window as f64);
+        metric(
+            "fluctuations",
+            f64::from(u32::try_from(seen.fluctuations).unwrap_or(u32::MAX)),
+        );
+        // A transfer without any counts as one whose first comes at its end.
+        let (at_s, packets, window) = match seen.first_fluctuation {
+            Some(first) => (
+                first.at.saturating_since(self.start).as_secs_f64(),
+                first.packets_sent,
+                first.window,
+            ),
+            None => (self.completion_s, seen.packets_sent, seen.largest_window),
+        };
+        metric("first_fluctuation_s", at_s);
+        metric("first_fluctuation_packets", packets as f64);
+        metric("first_fluctuation_window_bytes", window as f64);
+        if let Some(rtt) = seen.min_rtt_s {
+            metric("min_rtt_s", rtt);
+        }
+        if let Some(ideal) = ideal {
+            metric("ideal_s", ideal.seconds(self.bytes, self.handshakes));
+        }
+        drop(seen);
+        if watch {
+            outcome.series = Some(self.watched(probe));
+        }
+        outcome
+    }
+
+    /// The series of every connection, from the start of the clock.
+    fn watched(&self, probe: &Probe) -> Watched {
+        let seconds = |at: Instant| {
+            let nanos = at.as_nanos() as f64 - self.start.as_nanos() as f64;
+            nanos * 1e-9
+        };
+        let mut watched = Watched::default();
+        let seen = probe.seen();
+        let several = seen.strands.len() > 1;
+        for (number, strand) in seen.strands.iter().enumerate() {
+            let name = |what: &str| match several {
+                true => format!("{what} {number}"),
+                false => what.to_owned(),
+            };
+            for (what, series) in [
+                ("window_bytes", &strand.window),
+                ("in_flight_bytes", &strand.in_flight),
+                ("rtt_s", &strand.rtt),
+            ] {
+                let points = series.iter().map(|&(at, value)| (seconds(at), value));
+                watched.series.insert(name(what), points.collect());
+            }
+            let losses = strand.losses.iter().map(|&at| seconds(at));
+            watched.moments.insert(name("lost"), losses.collect());
+        }
+        watched
+    }
+}
