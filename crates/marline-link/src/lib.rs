@@ -25,7 +25,12 @@ mod mtu;
 mod out;
 mod outage;
 mod packet;
+pub mod process;
+pub mod queue;
+mod rate;
 mod seed;
+#[cfg(test)]
+mod testing;
 mod time;
 
 pub use chain::Chain;
@@ -41,5 +46,6 @@ pub use medium::{Carried, Duplex, Medium, Station};
 pub use mtu::Mtu;
 pub use outage::{Outages, Schedule, Suspensions};
 pub use packet::{Ecn, Packet};
+pub use rate::{Rate, UNLIMITED};
 pub use seed::Seed;
 pub use time::Time;

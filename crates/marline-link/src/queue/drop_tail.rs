@@ -1,0 +1,116 @@
+//! First in, first out, up to a limit.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::Queue;
+use crate::{DropReason, Exit, Packet, Time};
+
+/// How much may wait; what is being sent does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Any amount.
+    Infinite,
+    /// Bytes of IP packets.
+    Bytes(u64),
+    /// Packets, whatever their sizes.
+    Packets(usize),
+}
+
+impl Limit {
+    /// The bytes that take `time` to send at `bits_per_second`.
+    pub fn time(time: Duration, bits_per_second: u64) -> Self {
+        let bits = time.as_nanos().saturating_mul(u128::from(bits_per_second)) / 1_000_000_000;
+        Self::Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
+    }
+
+    /// Whether `bytes` in `packets` are within the limit.
+    const fn holds(self, bytes: u64, packets: usize) -> bool {
+        match self {
+            Self::Infinite => true,
+            Self::Bytes(limit) => bytes <= limit,
+            Self::Packets(limit) => packets <= limit,
+        }
+    }
+}
+
+/// First in, first out; what exceeds the limit is dropped at the tail or at the head.
+pub struct DropTail<B> {
+    /// What waits.
+    packets: VecDeque<Packet<B>>,
+    /// The sum of their sizes.
+    bytes: u64,
+    /// How much may wait.
+    limit: Limit,
+    /// Whether the oldest make room for the newest.
+    head: bool,
+}
+
+impl<B> DropTail<B> {
+    /// Drops the packet that comes when there is no room for it.
+    pub const fn new(limit: Limit) -> Self {
+        Self {
+            packets: VecDeque::new(),
+            bytes: 0,
+            limit,
+            head: false,
+        }
+    }
+
+    /// Drops the packets that waited longest, until there is room for the one that comes: its sender
+    /// learns of the loss a queue's length earlier.
+    pub const fn drop_head(limit: Limit) -> Self {
+        let mut queue = Self::new(limit);
+        queue.head = true;
+        queue
+    }
+
+    /// Whether a packet of `size` bytes is within the limit.
+    fn has_room(&self, size: u32) -> bool {
+        self.limit
+            .holds(self.bytes + u64::from(size), self.packets.len() + 1)
+    }
+
+    /// Takes the oldest packet out.
+    fn take(&mut self) -> Option<Packet<B>> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+}
+
+impl<B: Send> Queue<B> for DropTail<B> {
+    fn enqueue(&mut self, now: Time, packet: Packet<B>, exits: &mut VecDeque<Exit<B>>) {
+        while self.head && !self.has_room(packet.size) {
+            let Some(oldest) = self.take() else { break };
+            exits.push_back(Exit::dropped(now, oldest, DropReason::QueueFull));
+        }
+        if self.has_room(packet.size) {
+            self.bytes += u64::from(packet.size);
+            self.packets.push_back(packet);
+        } else {
+            exits.push_back(Exit::dropped(now, packet, DropReason::QueueFull));
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _exits: &mut VecDeque<Exit<B>>) -> Option<Packet<B>> {
+        self.take()
+    }
+
+    fn pass(
+        &mut self,
+        _now: Time,
+        packet: Packet<B>,
+        _exits: &mut VecDeque<Exit<B>>,
+    ) -> Option<Packet<B>> {
+        Some(packet)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn len(&self) -> usize {
+        self.packets.len()
+    }
+}

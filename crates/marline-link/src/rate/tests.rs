@@ -1,0 +1,143 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{Rate, UNLIMITED};
+use crate::queue::{DropTail, Limit};
+use crate::testing::{arrivals, honours_contract, ms, ns, run};
+use crate::{DropReason, Exit, Link, Packet, Time};
+
+fn link(bits_per_second: u64, limit: Limit) -> Rate<usize> {
+    Rate::new(bits_per_second, Box::new(DropTail::new(limit)))
+}
+
+#[test]
+fn sends_as_long_as_bits_take() {
+    let mut link = link(12_000_000, Limit::Infinite);
+    link.push(ms(5), Packet::new(1500, 0));
+    link.push(ms(5), Packet::new(750, 1));
+    assert_eq!(link.queued_bytes(), 750);
+    assert_eq!(link.next_event(), Some(ms(6)));
+    assert_eq!(link.pop(ns(5_999_999)), None);
+    assert_eq!(
+        link.pop(ms(6)),
+        Some(Exit::arrived(ms(6), Packet::new(1500, 0)))
+    );
+    assert_eq!(link.queued_bytes(), 0);
+    assert_eq!(link.next_event(), Some(ns(6_500_000)));
+    assert_eq!(link.pop(ms(9)).unwrap().at, ns(6_500_000));
+    assert_eq!(link.next_event(), None);
+}
+
+#[test]
+fn fractions_of_nanoseconds_do_not_add_up() {
+    // 3 bytes at 7 bits per second: 24/7 s each.
+    let arrivals: Vec<_> = (0..700).map(|i| (ns(1), Packet::new(3, i))).collect();
+    let exits = run(&mut link(7, Limit::Infinite), &arrivals, Time::MAX);
+    for (sent, exit) in (1..).zip(&exits) {
+        let exact = (sent * 24_000_000_000_u64).div_ceil(7);
+        assert_eq!(exit.at, ns(1 + exact));
+    }
+    assert_eq!(exits.len(), 700);
+}
+
+#[test]
+fn framing_takes_time_but_no_room() {
+    let mut link = link(8_000_000_000, Limit::Bytes(1500)).with_overhead(20);
+    link.push(ns(0), Packet::new(1500, 0));
+    link.push(ns(0), Packet::new(1500, 1));
+    assert_eq!(link.pop(ns(9999)).unwrap().at, ns(1520));
+    assert_eq!(link.pop(ns(9999)).unwrap().at, ns(3040));
+}
+
+#[test]
+fn what_is_being_sent_takes_no_room() {
+    for limit in [Limit::Packets(2), Limit::Bytes(3000)] {
+        let mut link = link(1_000_000, limit);
+        for i in 0..4 {
+            link.push(ns(i), Packet::new(1500, usize::try_from(i).unwrap()));
+        }
+        let lost = link.pop(ns(3)).unwrap();
+        assert_eq!(lost.dropped, Some(DropReason::QueueFull));
+        assert_eq!((lost.at, lost.packet.body), (ns(3), 3));
+        assert_eq!(link.queued_bytes(), 3000);
+    }
+}
+
+#[test]
+fn no_room_still_lets_one_packet_be_sent() {
+    let mut link = link(12_000_000, Limit::Packets(0));
+    for (at, body) in [(0, 0), (1, 1), (2, 2)] {
+        link.push(ms(at), Packet::new(1500, body));
+        let exits: Vec<_> = std::iter::from_fn(|| link.pop(ms(at))).collect();
+        assert!(exits.iter().all(|exit| exit.dropped.is_none()));
+    }
+    link.push(ns(2_500_000), Packet::new(1500, 3));
+    assert!(link.pop(ns(2_500_000)).unwrap().dropped.is_some());
+}
+
+#[test]
+fn the_oldest_make_room_when_the_head_is_dropped() {
+    let queue = DropTail::drop_head(Limit::Packets(2));
+    let mut link = Rate::new(12_000_000, Box::new(queue));
+    let burst: Vec<_> = (0..6).map(|i| (ms(0), Packet::new(1500, i))).collect();
+    let exits = run(&mut link, &burst, Time::MAX);
+    let of = |lost| -> Vec<_> {
+        let chosen = exits.iter().filter(|exit| exit.dropped.is_some() == lost);
+        chosen.map(|exit| exit.packet.body).collect()
+    };
+    assert_eq!(of(true), [1, 2, 3]);
+    assert_eq!(of(false), [0, 4, 5]);
+}
+
+#[test]
+fn an_unlimited_rate_takes_no_time() {
+    let mut link = link(UNLIMITED, Limit::Packets(0));
+    for body in 0..3 {
+        link.push(ms(1), Packet::new(1500, body));
+    }
+    for body in 0..3 {
+        assert_eq!(
+            link.pop(ms(1)),
+            Some(Exit::arrived(ms(1), Packet::new(1500, body)))
+        );
+    }
+}
+
+#[test]
+fn at_rate_zero_nothing_leaves() {
+    let mut link = link(0, Limit::Packets(1));
+    link.push(ms(1), Packet::new(1500, 0));
+    link.push(ms(1), Packet::new(1500, 1));
+    assert_eq!(link.next_event(), None);
+    assert_eq!(link.pop(Time::MAX), None);
+    assert_eq!(link.queued_bytes(), 1500);
+}
+
+#[test]
+fn a_limit_in_time_is_bytes_at_the_rate() {
+    let limit = Limit::time(Duration::from_millis(51), 7_000_000);
+    assert_eq!(limit, Limit::Bytes(44_625));
+}
+
+proptest! {
+    #[test]
+    fn every_limit_honours_the_contract(
+        arrivals in arrivals(1500, Duration::from_millis(3)),
+        rate in prop_oneof![Just(UNLIMITED), 1_000_000..20_000_000_u64],
+        limit in prop_oneof![
+            Just(Limit::Infinite),
+            (0..9000u64).prop_map(Limit::Bytes),
+            (0..6usize).prop_map(Limit::Packets),
+        ],
+        head: bool,
+    ) {
+        honours_contract(
+            || {
+                let queue = if head { DropTail::drop_head(limit) } else { DropTail::new(limit) };
+                Rate::new(rate, Box::new(queue))
+            },
+            &arrivals,
+        );
+    }
+}
