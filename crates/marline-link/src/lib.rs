@@ -32,6 +32,7 @@ mod seed;
 #[cfg(test)]
 mod testing;
 mod time;
+pub mod wifi;
 
 pub use chain::Chain;
 pub use corrupt::Corrupt;

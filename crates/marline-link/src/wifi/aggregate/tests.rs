@@ -1,0 +1,82 @@
+use super::{Limits, Ppdu};
+use crate::wifi::{Phy, StationConfig, Width, WifiConfig};
+
+fn medium(width: Width, index: u8, short: bool) -> WifiConfig {
+    WifiConfig::new(Phy::ht(width, index, short), 1)
+}
+
+/// How many of `packet`, one MPDU each, go into a PPDU, and its bytes.
+fn most(config: &WifiConfig, station: &StationConfig, packet: u32) -> (u32, u32) {
+    let mut ppdu = Ppdu::new(Limits::new(config, station));
+    while ppdu.begin(packet) {}
+    (ppdu.mpdus(), ppdu.bytes())
+}
+
+#[test]
+fn bytes_or_time_or_number_limit_a_ppdu() {
+    let station = StationConfig::DEFAULT;
+    for (width, index, short, expected) in [
+        (Width::Ht20, 7, false, 28),
+        (Width::Ht20, 7, true, 31),
+        (Width::Ht40, 7, true, 42),
+        (Width::Ht40, 15, true, 42),
+    ] {
+        let config = medium(width, index, short);
+        assert_eq!(most(&config, &station, 1500).0, expected);
+    }
+    let mut config = medium(Width::Ht40, 15, true);
+    assert_eq!(most(&config, &station, 64), (64, 63 * 108 + 106));
+    config.max_mpdus = 10;
+    assert_eq!(most(&config, &station, 1500), (10, 9 * 1544 + 1542));
+}
+
+#[test]
+fn one_mpdu_has_no_delimiter() {
+    let mut ppdu = Ppdu::new(Limits::new(
+        &medium(Width::Ht20, 7, false),
+        &StationConfig::DEFAULT,
+    ));
+    assert!(ppdu.begin(1500));
+    assert_eq!(ppdu.bytes(), 1538);
+}
+
+#[test]
+fn a_station_may_not_aggregate() {
+    let station = StationConfig {
+        aggregation: false,
+        ..StationConfig::DEFAULT
+    };
+    let config = WifiConfig {
+        max_amsdu_bytes: Some(7935),
+        ..medium(Width::Ht40, 15, true)
+    };
+    let mut ppdu = Ppdu::new(Limits::new(&config, &station));
+    assert!(ppdu.begin(1500));
+    assert!(!ppdu.join(1500) && !ppdu.begin(1500));
+}
+
+#[test]
+fn small_packets_have_a_limit_of_their_own() {
+    let station = StationConfig {
+        ack_aggregation: Some(2),
+        ..StationConfig::DEFAULT
+    };
+    let config = medium(Width::Ht40, 15, true);
+    assert_eq!(most(&config, &station, 64).0, 2);
+    assert_eq!(most(&config, &station, 1500).0, 42);
+}
+
+#[test]
+fn packets_join_to_an_amsdu() {
+    let config = WifiConfig {
+        max_amsdu_bytes: Some(3839),
+        ..medium(Width::Ht40, 15, true)
+    };
+    let mut ppdu = Ppdu::new(Limits::new(&config, &StationConfig::DEFAULT));
+    assert!(ppdu.begin(1500));
+    assert!(ppdu.join(1500));
+    assert!(!ppdu.join(1500));
+    assert_eq!((ppdu.mpdus(), ppdu.bytes()), (1, 3076));
+    assert!(ppdu.begin(1500));
+    assert_eq!(ppdu.bytes(), 3080 + 4 + 1538);
+}
