@@ -11,6 +11,7 @@
 //!                                run -> stats -> report
 //! ```
 
+#[cfg(target_os = "linux")]
 pub mod emu;
 pub mod fabric;
 pub mod play;

@@ -1,0 +1,34 @@
+//! The link models' time, in reality.
+
+use std::time::{Duration, Instant};
+
+use marline_link::Time;
+
+/// A clock that was started at [`Time::ZERO`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    epoch: Instant,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self { epoch: read() }
+    }
+
+    pub(super) fn now(self) -> Time {
+        Time::ZERO + read().duration_since(self.epoch)
+    }
+
+    /// How long until `at`; zero if it has passed.
+    pub(super) fn until(self, at: Time) -> Duration {
+        at.since(self.now())
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the emulator's driver is what moves links with real time"
+)]
+fn read() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,151 @@
+//! A network of namespaces at work.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use marline::Runtime;
+
+use super::driver::{Driver, Port, Stop};
+use super::guard::Guard;
+use super::runtime::HostRuntime;
+use super::tun::{self, Tun};
+use super::{EmuError, IpPacket, Namespace, Report};
+use crate::fabric::{Fabric, FlowHash, Node};
+
+/// Hosts that are network namespaces, and the network between them in real time.
+///
+/// When it is dropped, or this process ends in whatever way, everything that runs inside the hosts is
+/// killed, and namespaces and devices are gone.
+pub struct Emulation {
+    hosts: Vec<Host>,
+    stop: Arc<Stop>,
+    driver: Option<JoinHandle<Report>>,
+    /// Last: it kills who still lives in the hosts.
+    _guard: Guard,
+}
+
+struct Host {
+    node: Node,
+    addresses: Vec<Ipv4Addr>,
+    namespace: Arc<Namespace>,
+}
+
+impl fmt::Debug for Emulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulation")
+            .field("hosts", &self.hosts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Emulation {
+    /// Makes a namespace of every host of `fabric`, with a device for each of its interfaces, and
+    /// starts to move packets. `hash` tells flows apart.
+    ///
+    /// # Errors
+    /// What this machine or user lacks, or what failed.
+    pub fn start(fabric: Fabric<IpPacket>, hash: FlowHash) -> Result<Self, EmuError> {
+        let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+        for node in fabric.nodes().filter(|&node| fabric.is_host(node)) {
+            let namespace = Namespace::new()?;
+            let addresses: Vec<_> = fabric.addresses(node).iter().filter_map(v4).collect();
+            let tuns = (0..)
+                .zip(&addresses)
+                .map(|(index, address)| Tun::open(&namespace, index, *address))
+                .collect::<Result<Vec<_>, _>>()?;
+            tun::configure(&namespace, &tuns)?;
+            ports.push(Port {
+                node,
+                name: fabric.name(node).to_owned(),
+                tuns,
+            });
+            hosts.push(Host {
+                node,
+                addresses,
+                namespace: Arc::new(namespace),
+            });
+        }
+        let inodes = hosts.iter().map(|host| host.namespace.inode()).collect();
+        let guard = Guard::start(inodes).map_err(EmuError::system("starting `sh`"))?;
+        let stop = Stop::new().map_err(EmuError::system("an event descriptor"))?;
+        let driver = Driver::new(fabric, hash, ports, Arc::clone(&stop));
+        let driver = thread::Builder::new()
+            .name("links".to_owned())
+            .spawn(move || driver.run())
+            .map_err(EmuError::system("a thread"))?;
+        Ok(Self {
+            hosts,
+            stop,
+            driver: Some(driver),
+            _guard: guard,
+        })
+    }
+
+    /// The addresses of a host, one for each of its interfaces; none if it is not one.
+    pub fn addresses(&self, host: Node) -> &[Ipv4Addr] {
+        self.host(host).map_or(&[], |host| &host.addresses)
+    }
+
+    /// Runs `work` on a thread inside a host: sockets it makes and programs it starts belong there.
+    ///
+    /// # Errors
+    /// There is no such host, or the system refuses a thread.
+    pub fn inside<T: Send>(&self, host: Node, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.host(host)?.namespace.inside(work)
+    }
+
+    /// Starts a program inside a host. It ends with the emulation, and so does whatever it starts.
+    ///
+    /// # Errors
+    /// There is no such host, or the program does not start.
+    pub fn spawn(&self, host: Node, program: &mut Command) -> io::Result<Child> {
+        self.inside(host, || program.spawn())?
+    }
+
+    /// The world as endpoints of this process see it that shall live inside a host: tokio, with sockets
+    /// of that host. Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// There is no such host, or no tokio runtime.
+    pub fn runtime(&self, host: Node) -> io::Result<Arc<dyn Runtime>> {
+        let namespace = Arc::clone(&self.host(host)?.namespace);
+        Ok(Arc::new(HostRuntime::new(namespace)?))
+    }
+
+    /// Ends the network, and says what it did. Programs inside the hosts are killed.
+    pub fn stop(mut self) -> Report {
+        self.end().unwrap_or_default()
+    }
+
+    fn end(&mut self) -> Option<Report> {
+        self.stop.stop();
+        let report = self.driver.take()?.join();
+        Some(report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+
+    fn host(&self, node: Node) -> io::Result<&Host> {
+        let host = self.hosts.iter().find(|host| host.node == node);
+        host.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such host"))
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(driver) = self.driver.take() {
+            // A panic has been reported by the thread itself.
+            let _ = driver.join();
+        }
+    }
+}
+
+fn v4(address: &IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(*address),
+        IpAddr::V6(_) => None,
+    }
+}

@@ -1,0 +1,228 @@
+//! What the emulator has to know of IP: where a packet goes, its flow, its mark.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use marline_link::{Ecn, Packet};
+
+use crate::fabric::{FlowHash, Routed};
+
+/// The largest packet that a host sends, its header included, in bytes.
+pub const MTU: usize = 1_500;
+
+/// Bytes of an IPv4 header without options.
+const HEADER: usize = 20;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// A packet as the kernel gave it, in a buffer that is used again.
+#[derive(Clone, Debug)]
+pub struct IpPacket {
+    buffer: Box<[u8]>,
+    len: usize,
+}
+
+impl IpPacket {
+    /// An empty one, with room for [`MTU`] bytes.
+    pub(super) fn empty() -> Self {
+        Self {
+            buffer: vec![0; MTU].into_boxed_slice(),
+            len: 0,
+        }
+    }
+
+    /// Where to read a packet into; [`filled`](Self::filled) says how long it was.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    /// `len` bytes were read; `hash` makes the flow's number.
+    ///
+    /// # Errors
+    /// They are not an IPv4 packet, or not a whole one: the buffer comes back.
+    pub(super) fn filled(mut self, len: usize, hash: FlowHash) -> Result<Packet<Self>, Self> {
+        self.len = len.min(MTU);
+        let bytes = self.bytes();
+        let whole = bytes.len() >= HEADER
+            && bytes[0] >> 4 == 4
+            && usize::from(u16::from_be_bytes([bytes[2], bytes[3]])) == bytes.len();
+        if !whole {
+            return Err(self);
+        }
+        Ok(Packet {
+            size: self.len as u32,
+            flow: self.flow(hash),
+            ecn: ecn_of(bytes[1]),
+            corrupted: None,
+            body: self,
+        })
+    }
+
+    /// The packet, from its IP header on.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    /// What tells its flow from others; ports count as 0 where the protocol has none, and in fragments.
+    fn flow(&self, hash: FlowHash) -> u64 {
+        let bytes = self.bytes();
+        let ports = self.ports();
+        hash.of(
+            SocketAddr::from((address(bytes, 12), ports[0])),
+            SocketAddr::from((address(bytes, 16), ports[1])),
+            bytes[9],
+        )
+    }
+
+    fn ports(&self) -> [u16; 2] {
+        let bytes = self.bytes();
+        let start = usize::from(bytes[0] & 0x0f) * 4;
+        // More fragments, or not the first: only the first one of several has ports.
+        let fragment = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x3fff != 0;
+        match bytes.get(start..start + 4) {
+            Some(ports) if !fragment && matches!(bytes[9], TCP | UDP) => [
+                u16::from_be_bytes([ports[0], ports[1]]),
+                u16::from_be_bytes([ports[2], ports[3]]),
+            ],
+            _ => [0; 2],
+        }
+    }
+
+    /// Makes the bytes say what the link did: a mark, a bit that flipped.
+    pub(super) fn stamp(&mut self, ecn: Ecn, corrupted: Option<u64>) {
+        let bytes = &mut self.buffer[..self.len];
+        if ecn != ecn_of(bytes[1]) {
+            let before = u16::from_be_bytes([bytes[0], bytes[1]]);
+            bytes[1] = bytes[1] & !0b11 | bits_of(ecn);
+            let after = u16::from_be_bytes([bytes[0], bytes[1]]);
+            let checksum = u16::from_be_bytes([bytes[10], bytes[11]]);
+            bytes[10..12].copy_from_slice(&updated(checksum, before, after).to_be_bytes());
+        }
+        if let Some(bit) = corrupted {
+            let bit = bit % (8 * bytes.len() as u64);
+            bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+impl Routed for IpPacket {
+    fn source(&self) -> IpAddr {
+        address(self.bytes(), 12).into()
+    }
+
+    fn destination(&self) -> IpAddr {
+        address(self.bytes(), 16).into()
+    }
+}
+
+fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
+    Ipv4Addr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// RFC 1624: the checksum of a header of which one word changed.
+fn updated(checksum: u16, before: u16, after: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+fn ecn_of(traffic_class: u8) -> Ecn {
+    match traffic_class & 0b11 {
+        0b00 => Ecn::NotEct,
+        0b01 => Ecn::Ect1,
+        0b10 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+const fn bits_of(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header whose checksum is right, and eight bytes of UDP header.
+    fn packet() -> Vec<u8> {
+        let mut bytes = vec![
+            0x45, 0x02, 0, 28, 0, 1, 0x40, 0, 64, UDP, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1, 0x12,
+            0x34, 0x01, 0xbb, 0, 8, 0, 0,
+        ];
+        let checksum = checksum(&bytes);
+        bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    }
+
+    fn checksum(bytes: &[u8]) -> u16 {
+        let sum: u32 = bytes[..HEADER]
+            .chunks(2)
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum();
+        !((sum & 0xffff) + (sum >> 16)) as u16
+    }
+
+    fn read(bytes: &[u8]) -> Option<Packet<IpPacket>> {
+        let mut packet = IpPacket::empty();
+        packet.room()[..bytes.len()].copy_from_slice(bytes);
+        packet.filled(bytes.len(), FlowHash::Mixed).ok()
+    }
+
+    #[test]
+    fn header_is_read() {
+        let packet = read(&packet()).unwrap();
+        assert_eq!(packet.size, 28);
+        assert_eq!(packet.ecn, Ecn::Ect0);
+        assert_eq!(packet.body.source(), Ipv4Addr::new(10, 77, 0, 2));
+        assert_eq!(packet.body.destination(), Ipv4Addr::new(10, 77, 0, 1));
+        assert_eq!(packet.body.ports(), [0x1234, 443]);
+    }
+
+    #[test]
+    fn mark_keeps_the_checksum_right() {
+        for mark in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct, Ecn::Ect0] {
+            let mut packet = read(&packet()).unwrap();
+            packet.body.stamp(mark, None);
+            assert_eq!(ecn_of(packet.body.bytes()[1]), mark);
+            assert_eq!(checksum(packet.body.bytes()), 0, "{mark:?}");
+        }
+    }
+
+    #[test]
+    fn flipped_bit_is_any_bit_of_the_packet() {
+        let mut packet = read(&packet()).unwrap();
+        let before = packet.body.bytes().to_vec();
+        packet.body.stamp(packet.ecn, Some(28 * 8 + 3));
+        assert_eq!(packet.body.bytes()[0], before[0] ^ 8);
+        assert_eq!(packet.body.bytes()[1..], before[1..]);
+    }
+
+    #[test]
+    fn fragments_have_no_ports() {
+        let mut bytes = packet();
+        bytes[6] = 0x20;
+        assert_eq!(read(&bytes).unwrap().body.ports(), [0, 0]);
+    }
+
+    #[test]
+    fn what_is_not_ipv4_is_refused() {
+        for bytes in [
+            &[][..],
+            &[0x60; 40],
+            &packet()[..19],
+            &packet()[..27],
+            &[0x45; 28],
+        ] {
+            assert!(read(bytes).is_none());
+        }
+        // A header length beyond the packet is the receiver's to refuse; it must not be read past.
+        let mut bytes = packet();
+        bytes[0] = 0x4f;
+        assert_eq!(read(&bytes).unwrap().body.ports(), [0, 0]);
+    }
+}

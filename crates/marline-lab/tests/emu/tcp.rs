@@ -1,0 +1,82 @@
+//! The kernel's TCP, through the link.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::link::Spec;
+use crate::setup;
+
+/// Bytes a second that CUBIC gets from the client to the server within `length`, after `warm_up`.
+#[expect(clippy::disallowed_methods, reason = "measures real time")]
+fn goodput(pair: &setup::Pair, warm_up: Duration, length: Duration) -> f64 {
+    let server = pair.emulation.addresses(pair.server)[0];
+    let listener = pair
+        .emulation
+        .inside(pair.server, || TcpListener::bind((server, 5001)).unwrap())
+        .unwrap();
+    let sender = pair
+        .emulation
+        .inside(pair.client, || connect(server))
+        .unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut sender = sender;
+            // Ends when the receiver has seen enough.
+            while sender.write_all(&[0; 1 << 16]).is_ok() {}
+        });
+        let start = Instant::now();
+        let mut buffer = vec![0; 1 << 18];
+        while start.elapsed() < warm_up {
+            assert_ne!(receiver.read(&mut buffer).unwrap(), 0);
+        }
+        let (start, mut bytes) = (Instant::now(), 0);
+        while start.elapsed() < length {
+            bytes += receiver.read(&mut buffer).unwrap();
+        }
+        let rate = bytes as f64 / start.elapsed().as_secs_f64();
+        drop(receiver);
+        rate
+    })
+}
+
+fn connect(server: Ipv4Addr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_tcp_congestion(b"cubic").unwrap();
+    socket
+        .connect(&SocketAddr::from((server, 5001)).into())
+        .unwrap();
+    socket.into()
+}
+
+fn megabits(mbps: u64) -> Spec {
+    Spec {
+        bits_per_second: mbps * 1_000_000,
+        buffer: Duration::from_millis(20),
+        ..Spec::delay(10)
+    }
+}
+
+#[test]
+fn cubic_fills_a_hundred_megabits() {
+    let Some(pair) = setup::pair(megabits(100)) else {
+        return;
+    };
+    let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(2)) * 8.0 / 1e6;
+    println!("100 Mb/s: {rate:.2}; {}", pair.emulation.stop().to_json());
+    assert!((90.0..97.0).contains(&rate), "{rate} Mb/s");
+}
+
+#[test]
+#[ignore = "a measurement of this machine"]
+fn cubic_on_a_gigabit() {
+    let Some(pair) = setup::pair(megabits(1_000)) else {
+        return;
+    };
+    let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(4)) * 8.0 / 1e6;
+    println!("1 Gb/s: {rate:.2}; {}", pair.emulation.stop().to_json());
+}
