@@ -171,3 +171,6 @@ fn push(series: &mut Vec<(Instant, f64)>, now: Instant, value: f64) {
         series.push((now, value));
     }
 }
+
+#[cfg(test)]
+mod tests;

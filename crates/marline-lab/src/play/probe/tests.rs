@@ -1,0 +1,124 @@
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use marline::observe::Event;
+use marline::observe::events::{
+    CongestionStateUpdated, Ecn, LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketSent,
+};
+
+use marline::{Instant, MakeObserver};
+
+use super::Probe;
+
+fn observer(make: &MakeObserver) -> Box<dyn marline::observe::Observer> {
+    let connection = marline::ConnectionInfo {
+        side: marline::Side::Server,
+        original_destination: marline::ConnectionId::default(),
+        remote: ([10, 0, 0, 2], 4433).into(),
+    };
+    make(&connection).unwrap()
+}
+
+fn sent() -> Event<'static> {
+    Event::PacketSent(PacketSent {
+        path: 0,
+        kind: PacketKind::OneRtt,
+        number: Some(1),
+        size: 1200,
+        payload: &[],
+        ecn: Ecn::NotEct,
+        datagram: 0,
+        is_mtu_probe: false,
+        trigger: None,
+    })
+}
+
+fn lost(is_mtu_probe: bool) -> Event<'static> {
+    Event::PacketLost(PacketLost {
+        path: 0,
+        kind: PacketKind::OneRtt,
+        number: 1,
+        size: 1200,
+        is_mtu_probe,
+        trigger: LossTrigger::ReorderingThreshold,
+    })
+}
+
+fn metrics(congestion_window: u64, ssthresh: Option<u64>) -> Event<'static> {
+    Event::MetricsUpdated(MetricsUpdated {
+        congestion_window,
+        ssthresh,
+        ..MetricsUpdated::default()
+    })
+}
+
+fn recovery() -> Event<'static> {
+    Event::CongestionStateUpdated(CongestionStateUpdated {
+        path: 0,
+        old: Some("slow_start"),
+        new: "recovery",
+        trigger: None,
+    })
+}
+
+#[test]
+fn a_loss_that_ends_slow_start_is_one_event() {
+    let probe = Probe::default();
+    let mut watcher = observer(&probe.observers(false));
+    let at = Instant::from_nanos;
+    watcher.on_event(at(1), &metrics(38_400, None));
+    for _ in 0..7 {
+        watcher.on_event(at(2), &sent());
+    }
+    watcher.on_event(at(3), &lost(true));
+    watcher.on_event(at(3), &lost(false));
+    watcher.on_event(at(3), &metrics(19_200, Some(19_200)));
+    watcher.on_event(at(3), &recovery());
+    let seen = probe.seen().clone();
+    assert_eq!((seen.fluctuations, seen.packets_lost), (1, 1));
+    let first = seen.first_fluctuation.unwrap();
+    assert_eq!(
+        (first.at, first.packets_sent, first.window),
+        (at(3), 7, 38_400)
+    );
+
+    watcher.on_event(at(9), &recovery());
+    assert_eq!(
+        probe.seen().fluctuations,
+        2,
+        "a later one counts on its own"
+    );
+    assert_eq!(probe.seen().first_fluctuation, Some(first));
+}
+
+#[test]
+fn rising_delays_that_end_slow_start_are_an_event() {
+    let probe = Probe::default();
+    let mut watcher = observer(&probe.observers(false));
+    watcher.on_event(Instant::from_nanos(5), &metrics(50_000, Some(50_000)));
+    watcher.on_event(Instant::from_nanos(6), &metrics(50_100, Some(50_000)));
+    assert_eq!(probe.seen().fluctuations, 1);
+}
+
+#[test]
+fn connections_are_counted_together_and_drawn_apart() {
+    let probe = Probe::default();
+    let make = probe.observers(true);
+    let (mut one, mut other) = (observer(&make), observer(&make));
+    one.on_event(Instant::from_nanos(1), &sent());
+    probe.reset();
+    one.on_event(Instant::from_nanos(2), &sent());
+    other.on_event(Instant::from_nanos(2), &sent());
+    other.on_event(Instant::from_nanos(2), &metrics(9_000, None));
+    other.on_event(Instant::from_nanos(3), &metrics(9_000, None));
+    let seen = probe.seen();
+    assert_eq!(
+        seen.packets_sent, 2,
+        "what was before the reset is forgotten"
+    );
+    assert_eq!(seen.strands.len(), 2);
+    assert_eq!(
+        seen.strands[1].window.len(),
+        1,
+        "what does not change is kept once"
+    );
+}
