@@ -1,13 +1,15 @@
 //! Numbers for people.
 
-/// A number with three significant digits or so, and groups of thousands.
+/// From here on, groups of thousands are too many to read.
+const UNREADABLE: f64 = 1e15;
+
+/// A number with three significant digits or so, and groups of thousands. What is no number is a
+/// dash.
 pub fn number(value: f64) -> String {
-    let decimals = match value.abs() {
-        x if x >= 100.0 || x == 0.0 => 0,
-        x if x >= 10.0 => 1,
-        x if x >= 1.0 => 2,
-        _ => 3,
-    };
+    if let Some(text) = odd(value) {
+        return text;
+    }
+    let decimals = decimals(value);
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -17,6 +19,42 @@ pub fn number(value: f64) -> String {
         out.push_str(fraction);
     }
     out
+}
+
+/// A number with as many decimals as `largest` has by [`number`], for numbers that are compared.
+pub fn aligned(value: f64, largest: f64) -> String {
+    if let Some(text) = odd(value) {
+        return text;
+    }
+    let decimals = decimals(largest);
+    let text = format!("{value:.decimals$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = grouped(whole);
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// The text of what digits alone cannot tell.
+fn odd(value: f64) -> Option<String> {
+    if !value.is_finite() {
+        Some("\u{2013}".to_owned())
+    } else if value.abs() >= UNREADABLE {
+        Some(format!("{value:.2e}").replace('-', "\u{2212}"))
+    } else {
+        None
+    }
+}
+
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        x if x >= 100.0 || x == 0.0 => 0,
+        x if x >= 10.0 => 1,
+        x if x >= 1.0 => 2,
+        _ => 3,
+    }
 }
 
 /// Digits in groups of three, parted by narrow spaces that do not break.
@@ -83,6 +121,10 @@ mod tests {
         assert_eq!(number(1_234_567.8), "1\u{202f}234\u{202f}568");
         assert_eq!(number(-1234.0), "\u{2212}1\u{202f}234");
         assert_eq!(number(0.05), "0.05");
+        assert_eq!(number(-1.5e300), "\u{2212}1.50e300");
+        assert_eq!(number(f64::NAN), "\u{2013}");
+        assert_eq!(aligned(3.0, 27.4), "3.0");
+        assert_eq!(aligned(-1234.56, 4000.0), "\u{2212}1\u{202f}235");
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(12.0), "12 s");
         assert_eq!(bytes(1500.0), "1.5 kB");

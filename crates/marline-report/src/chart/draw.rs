@@ -2,150 +2,118 @@
 
 use std::fmt::Write;
 
-use super::axis::Scale;
-use super::{Chart, Plot, Strip, Style, thin};
+use super::canvas::{self, BOTTOM, Frame, PLOT_HEIGHT, TICK_HEIGHT, TICK_WIDTH, WIDTH};
+use super::looks::{self, Key, LOOKS};
+use super::scale::Scale;
+use super::{Chart, Fit, Plot, Style, strip, thin};
 use crate::html::escape;
 
-/// Width of the picture, in its own pixels; the page scales it.
-const WIDTH: f64 = 920.0;
-/// Room for the numbers of the vertical axis and the names of strips.
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 18.0;
-/// Room for the title of the vertical axis.
-const TOP: f64 = 26.0;
-const PLOT_HEIGHT: f64 = 230.0;
-const STRIP_HEIGHT: f64 = 16.0;
-const STRIP_GAP: f64 = 7.0;
-/// Room for the numbers and the title of the horizontal axis.
-const BOTTOM: f64 = 42.0;
-const PLOT_WIDTH: f64 = WIDTH - LEFT - RIGHT;
-
-/// Colors, dashes and patterns that the style sheet knows.
-const LOOKS: usize = 6;
 /// Marks are drawn on lines of up to so many points.
 const MARKED: usize = 40;
-/// Width of a letter, roughly.
-const LETTER: f64 = 6.2;
+/// Marks of a cloud that are closer than this, in pixels, are one.
+const CLOUD_GAP: f64 = 2.0;
 
 pub(super) fn figure(chart: &Chart) -> String {
-    let mut html = String::from("<figure>");
-    let _ = write!(html, "<figcaption>{}</figcaption>", escape(&chart.title));
-    key(chart, &mut html);
-    html.push_str("<div class=\"scroll\">");
-    picture(chart, &mut html);
-    html.push_str("</div></figure>\n");
+    let mut html = String::new();
+    canvas::figure(&chart.title, &chart.note, &mut html, |html| {
+        key(chart, html);
+        html.push_str("<div class=\"scroll\">");
+        let view = View {
+            x: &x_scale(chart),
+            height: PLOT_HEIGHT,
+            numbers: true,
+            rules: &[],
+        };
+        picture(chart, &view, html);
+        html.push_str("</div>");
+    });
     html
 }
 
+/// How a chart is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'v> {
+    pub(super) x: &'v Scale,
+    /// Height of the plot, in pixels.
+    pub(super) height: f64,
+    /// Whether the horizontal axis has numbers.
+    pub(super) numbers: bool,
+    /// Vertical lines, by kind.
+    pub(super) rules: &'v [&'v [f64]],
+}
+
+fn x_scale(chart: &Chart) -> Scale {
+    let points = chart.plots.iter().flat_map(|plot| &plot.points);
+    let width = canvas::PLOT_WIDTH;
+    chart.x.scale(points.map(|p| p.0), width, TICK_WIDTH)
+}
+
 /// The list of what is drawn how.
-fn key(chart: &Chart, html: &mut String) {
-    html.push_str("<ul class=\"key\">");
+pub(super) fn key(chart: &Chart, html: &mut String) {
+    let mut key = Key::new(html);
     for (at, plot) in chart.plots.iter().enumerate() {
         let look = at % LOOKS;
-        html.push_str("<li><svg width=\"30\" height=\"12\" aria-hidden=\"true\">");
-        let _ = match plot.style {
-            Style::Points => write!(
-                html,
-                "<path class=\"dots s{look}\" d=\"M4 7h0M12 4h0M18 9h0M26 5h0\"/>"
-            ),
-            Style::Area => write!(html, "<path class=\"area a{look}\" d=\"M1 1H29V11H1z\"/>"),
-            Style::Line | Style::Steps => {
-                write!(html, "<path class=\"line s{look}\" d=\"M1 6H29\"/>")
+        key.entry(&plot.name, |html| {
+            let _ = match plot.style {
+                Style::Points => write!(
+                    html,
+                    "<path class=\"dots s{look}\" d=\"M4 7h0M12 4h0M18 9h0M26 5h0\"/>"
+                ),
+                Style::Area => write!(html, "<path class=\"area a{look}\" d=\"M1 1H29V11H1z\"/>"),
+                Style::Line | Style::Steps => {
+                    write!(html, "<path class=\"line s{look}\" d=\"M1 6H29\"/>")
+                }
+                Style::Marks => Ok(()),
+            };
+            if plot.style == Style::Marks || !plot.marked().is_empty() {
+                looks::mark(look, 15.0, 6.0, html);
             }
-        };
-        if plot.is_marked() {
-            mark(look, 15.0, 6.0, html);
+        });
+    }
+    for fit in &chart.fits {
+        if let Some(look) = fit.look(chart) {
+            key.entry(&fit.name, |html| {
+                let _ = write!(html, "<path class=\"fit s{look}\" d=\"M1 6H29\"/>");
+                looks::mark(look, 15.0, 6.0, html);
+            });
         }
-        let _ = write!(html, "</svg>{}</li>", escape(&plot.name));
     }
     for strip in &chart.strips {
-        if let Strip::Spans { names, .. } = strip {
-            for (at, name) in names.iter().enumerate() {
-                let _ = write!(
-                    html,
-                    "<li><svg width=\"30\" height=\"12\" aria-hidden=\"true\">\
-                     <rect class=\"span p{}\" x=\"1\" y=\"1\" width=\"28\" height=\"10\"/></svg>{}</li>",
-                    at % LOOKS,
-                    escape(&spoken(name)),
-                );
-            }
-        }
+        strip::key(strip, &mut key);
     }
-    html.push_str("</ul>");
 }
 
-/// A name in snake case as words.
-fn spoken(name: &str) -> String {
-    name.replace('_', " ")
-}
-
-fn picture(chart: &Chart, html: &mut String) {
-    let strips = chart.strips.len() as f64 * (STRIP_HEIGHT + STRIP_GAP);
-    let height = TOP + PLOT_HEIGHT + strips + BOTTOM;
-    let xs = chart.plots.iter().flat_map(|plot| &plot.points);
-    let x = chart.x.scale(xs.map(|p| p.0), PLOT_WIDTH, 90.0);
+pub(super) fn picture(chart: &Chart, view: &View<'_>, html: &mut String) {
+    let frame = Frame::with_height(view.height);
+    let bottom = frame.bottom() + chart.strips.len() as f64 * strip::PITCH;
+    let height = bottom + if view.numbers { BOTTOM } else { strip::GAP };
     let ys = chart.plots.iter().flat_map(|plot| &plot.points);
-    let y = chart.y.scale(ys.map(|p| p.1), PLOT_HEIGHT, 46.0);
-    let _ = write!(
-        html,
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
-        escape(&chart.title)
-    );
-    let bottom = TOP + PLOT_HEIGHT + strips;
-    frame(&x, &y, bottom, html);
+    let y = chart.y.scale(ys.map(|p| p.1), frame.height, TICK_HEIGHT);
+    canvas::open(WIDTH, height, &chart.title, html);
+    frame.vertical_axis(&y, html);
+    frame.vertical_grid(view.x, bottom, html);
+    if view.numbers {
+        frame.horizontal_numbers(view.x, bottom, WIDTH, html);
+    }
+    frame.lines(html);
+    for (kind, times) in view.rules.iter().enumerate() {
+        strip::rules(times, kind, &frame, view.x, html);
+    }
     // Lines lie on top of clouds and areas.
     for on_top in [false, true] {
         for (at, plot) in chart.plots.iter().enumerate() {
             if plot.is_line() == on_top {
-                draw_plot(plot, at % LOOKS, &x, &y, html);
+                draw_plot(plot, at % LOOKS, &frame, view.x, &y, html);
             }
         }
     }
-    let mut moments = 0;
-    for (at, strip) in chart.strips.iter().enumerate() {
-        let top = TOP + PLOT_HEIGHT + STRIP_GAP + at as f64 * (STRIP_HEIGHT + STRIP_GAP);
-        draw_strip(strip, moments % LOOKS, top, &x, html);
-        moments += usize::from(matches!(strip, Strip::Moments { .. }));
+    for fit in &chart.fits {
+        if let Some(look) = fit.look(chart) {
+            draw_fit(fit, look, &frame, view.x, &y, html);
+        }
     }
+    strip::draw(&chart.strips, &frame, view.x, html);
     html.push_str("</svg>");
-}
-
-/// Grid, numbers and titles of both axes. Numbers of the horizontal one stand at `bottom`.
-fn frame(x: &Scale, y: &Scale, bottom: f64, html: &mut String) {
-    let (right, zero) = (LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT);
-    for (tick, text) in &y.ticks {
-        let at = zero - y.at(*tick);
-        let _ = write!(
-            html,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>\
-             <text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            LEFT - 8.0,
-            at + 4.0,
-            escape(text)
-        );
-    }
-    let last = x.ticks.len().saturating_sub(1);
-    for (n, (tick, text)) in x.ticks.iter().enumerate() {
-        let at = LEFT + x.at(*tick);
-        let at_edge = n == last && WIDTH - at < LETTER * text.len() as f64 / 2.0;
-        let _ = write!(
-            html,
-            "<path class=\"grid\" d=\"M{at:.1} {TOP}V{bottom}\"/>\
-             <text class=\"{}\" x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
-            if at_edge { "end" } else { "mid" },
-            bottom + 17.0,
-            escape(text)
-        );
-    }
-    let _ = write!(
-        html,
-        "<path class=\"axis\" d=\"M{LEFT} {TOP}V{zero}H{right}\"/>\
-         <text class=\"title\" x=\"4\" y=\"13\">{}</text>\
-         <text class=\"title end\" x=\"{right}\" y=\"{:.1}\">{}</text>",
-        escape(&y.title),
-        bottom + 35.0,
-        escape(&x.title)
-    );
 }
 
 impl Plot {
@@ -153,18 +121,35 @@ impl Plot {
         matches!(self.style, Style::Line | Style::Steps)
     }
 
-    const fn is_marked(&self) -> bool {
-        self.is_line() && self.points.len() <= MARKED
+    /// The points that marks stand on.
+    fn marked(&self) -> &[(f64, f64)] {
+        if !self.marks.is_empty() {
+            &self.marks
+        } else if self.is_line() && self.points.len() <= MARKED {
+            &self.points
+        } else {
+            &[]
+        }
     }
 }
 
-fn draw_plot(plot: &Plot, look: usize, x: &Scale, y: &Scale, html: &mut String) {
-    let zero = TOP + PLOT_HEIGHT;
-    let pixels = plot
-        .points
-        .iter()
-        .map(|&(px, py)| (LEFT + x.at(px), zero - y.at(py)));
-    let points = thin::columns(pixels);
+impl Fit {
+    /// The look of the series it belongs to, if there is one.
+    fn look(&self, chart: &Chart) -> Option<usize> {
+        let series = chart.plots.iter().position(|plot| plot.name == self.series);
+        series.map(|at| at % LOOKS)
+    }
+}
+
+fn draw_plot(plot: &Plot, look: usize, frame: &Frame, x: &Scale, y: &Scale, html: &mut String) {
+    let zero = frame.bottom();
+    let pixel = |&(px, py): &(f64, f64)| (frame.x(x, px), frame.y(y, py));
+    let pixels = plot.points.iter().map(pixel);
+    let points = if plot.style == Style::Marks {
+        thin::cloud(pixels, CLOUD_GAP)
+    } else {
+        thin::columns(pixels)
+    };
     let _ = write!(html, "<g><title>{}</title>", escape(&plot.name));
     match plot.style {
         // One path of round dots: a circle each would weigh ten times as much.
@@ -174,14 +159,17 @@ fn draw_plot(plot: &Plot, look: usize, x: &Scale, y: &Scale, html: &mut String) 
                 let _ = write!(html, "M{px:.1} {py:.1}h0");
             }
         }
+        Style::Marks => {
+            let _ = write!(html, "<path class=\"mark s{look}\" d=\"");
+            for &(px, py) in &points {
+                looks::outline(look, px, py, html);
+            }
+        }
         Style::Area => {
             let (first, last) = (points.first(), points.last());
+            let _ = write!(html, "<path class=\"area a{look}\" d=\"");
             if let (Some(first), Some(last)) = (first, last) {
-                let _ = write!(
-                    html,
-                    "<path class=\"area a{look}\" d=\"M{:.1} {zero}",
-                    first.0
-                );
+                let _ = write!(html, "M{:.1} {zero}", first.0);
                 steps(&points, html);
                 let _ = write!(html, "H{:.1}V{zero}z", last.0);
             }
@@ -202,10 +190,8 @@ fn draw_plot(plot: &Plot, look: usize, x: &Scale, y: &Scale, html: &mut String) 
         }
     }
     html.push_str("\"/>");
-    if plot.is_marked() {
-        for (px, py) in points {
-            mark(look, px, py, html);
-        }
+    for (px, py) in plot.marked().iter().map(pixel) {
+        looks::mark(look, px, py, html);
     }
     html.push_str("</g>");
 }
@@ -217,65 +203,38 @@ fn steps(points: &[(f64, f64)], html: &mut String) {
     }
 }
 
-/// A small figure around a point, another one for each look.
-fn mark(look: usize, x: f64, y: f64, html: &mut String) {
-    let outline = match look % LOOKS {
-        0 => "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
-        1 => "m-2.7-2.7h5.4v5.4h-5.4z",
-        2 => "m0-3.4l3.2 5.8h-6.4z",
-        3 => "m0-3.8l3.8 3.8l-3.8 3.8l-3.8-3.8z",
-        4 => "m-3-3l6 6m0-6l-6 6",
-        _ => "m-3.5 0h7m-3.5-3.5v7",
+/// Draws a straight line from side to side, as far as it lies within the frame.
+fn draw_fit(fit: &Fit, look: usize, frame: &Frame, x: &Scale, y: &Scale, html: &mut String) {
+    // Straight in numbers is bent where distances mean ratios.
+    let pieces = if x.logarithmic || y.logarithmic {
+        64
+    } else {
+        1
     };
+    // A picture of its own shows no more than its rectangle.
     let _ = write!(
         html,
-        "<path class=\"mark s{look}\" d=\"M{x:.1} {y:.1}{outline}\"/>"
+        "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\">\
+         <title>{}</title><path class=\"fit s{look}\" d=\"",
+        escape(&fit.name),
+        l = frame.left,
+        t = frame.top,
+        w = frame.width,
+        h = frame.height,
     );
-}
-
-fn draw_strip(strip: &Strip, look: usize, top: f64, x: &Scale, html: &mut String) {
-    let (name, bottom) = match strip {
-        Strip::Moments { name, .. } | Strip::Spans { name, .. } => (name, top + STRIP_HEIGHT),
-    };
-    let _ = write!(
-        html,
-        "<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-        LEFT - 8.0,
-        top + 12.0,
-        escape(name)
-    );
-    match strip {
-        Strip::Moments { times, name } => {
-            let pixels = times
-                .iter()
-                .filter(|&&time| time >= x.from && time <= x.to)
-                .map(|&time| LEFT + x.at(time));
-            let _ = write!(
-                html,
-                "<g><title>{}: {}</title><path class=\"base\" d=\"M{LEFT} {bottom}h{PLOT_WIDTH}\"/>\
-                 <path class=\"moment m{look}\" d=\"",
-                escape(name),
-                times.len(),
-            );
-            for at in thin::moments(pixels, 0.7) {
-                let _ = write!(html, "M{at:.1} {top}V{bottom}");
-            }
-            html.push_str("\"/></g>");
-        }
-        Strip::Spans { names, spans, .. } => {
-            for &(from, to, name) in spans {
-                let (start, end) = (LEFT + x.at(from), LEFT + x.at(to));
-                let width = (end - start).max(0.4);
-                let words = spoken(&names[name]);
-                let _ = write!(
-                    html,
-                    "<g><title>{words}, {from:.3} s to {to:.3} s</title>\
-                     <rect class=\"span p{}\" x=\"{start:.1}\" y=\"{top}\" width=\"{width:.1}\" \
-                     height=\"{STRIP_HEIGHT}\"/></g>",
-                    name % LOOKS,
-                    words = escape(&words),
-                );
-            }
-        }
+    for piece in 0..=pieces {
+        let share = f64::from(piece) / f64::from(pieces);
+        let value = if x.logarithmic {
+            x.from * (x.to / x.from).powf(share)
+        } else {
+            x.from + (x.to - x.from) * share
+        };
+        let height = y.anywhere(fit.slope.mul_add(value, fit.intercept));
+        // Far outside is outside.
+        let height = height.clamp(-100.0 * frame.height, 100.0 * frame.height);
+        let verb = if piece == 0 { 'M' } else { 'L' };
+        let (px, py) = (frame.left + share * frame.width, frame.bottom() - height);
+        let _ = write!(html, "{verb}{px:.1} {py:.1}");
     }
+    html.push_str("\"/></svg>");
 }

@@ -1,15 +1,50 @@
-//! Charts as SVG, to stand in a page of [`html`](crate::html), whose style sheet they wear.
+//! Pictures as SVG, to stand in a page of [`html`](crate::html), whose style sheet they wear.
+//!
+//! - [`Chart`]: lines, steps, areas, clouds and distributions over an axis;
+//! - [`Stack`]: charts above each other that share an axis, such as time;
+//! - [`Boxes`] and [`Bars`]: groups of series, with spread and with intervals;
+//! - [`Heat`]: a value for each pair of two factors;
+//! - [`Waterfall`]: when each object of a page was found, asked for, and received.
 //!
 //! Series differ by color and by dashes, marks and patterns, so that they can be told apart in
-//! black and white. Long series are thinned to what the eye can see, extremes kept.
+//! black and white. Long series are thinned to what the eye can see, extremes kept. Values that
+//! are not finite are left out.
 
 mod axis;
+mod bars;
+mod boxes;
+mod canvas;
+mod cells;
+mod connection;
 mod draw;
+mod grouped;
+mod heat;
+mod labels;
+mod looks;
+mod scale;
+mod stack;
+mod strip;
 mod thin;
+mod waterfall;
 
 pub use axis::{Axis, Unit};
+pub use bars::Bars;
+pub use boxes::Boxes;
+pub use heat::Heat;
+pub use stack::Stack;
+pub use waterfall::{Fetch, Waterfall};
 
-use crate::timeline::{PathTimeline, Series, Timeline};
+use crate::timeline::Series;
+use strip::Strip;
+
+/// Something that [`Report::chart`](crate::Report::chart) can show.
+pub trait Picture {
+    /// Whether there is nothing to see.
+    fn is_empty(&self) -> bool;
+
+    /// The picture as a `figure` element, with its title and its key; all text is escaped.
+    fn to_html(&self) -> String;
+}
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +57,8 @@ pub enum Style {
     Area,
     /// Dots only.
     Points,
+    /// A mark at each point, another one for each series.
+    Marks,
 }
 
 /// Values over the horizontal axis.
@@ -30,53 +67,103 @@ struct Plot {
     name: String,
     style: Style,
     points: Series,
+    /// Points of the line that deserve a mark.
+    marks: Series,
 }
 
-/// A strip below the plot.
+/// A straight line through the points of a series.
 #[derive(Clone, Debug, PartialEq)]
-enum Strip {
-    /// Moments.
-    Moments { name: String, times: Vec<f64> },
-    /// Spans from a moment to the next one, each with the number of its name.
-    Spans {
-        name: String,
-        names: Vec<String>,
-        spans: Vec<(f64, f64, usize)>,
-    },
+struct Fit {
+    series: String,
+    name: String,
+    slope: f64,
+    intercept: f64,
 }
 
 /// A chart: series in one frame, and strips of moments and spans below it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     title: String,
+    note: String,
     x: Axis,
     y: Axis,
     plots: Vec<Plot>,
+    fits: Vec<Fit>,
     strips: Vec<Strip>,
 }
+
+/// The shares at which the line of a distribution has a mark.
+const MARKED_SHARES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
 impl Chart {
     /// An empty chart.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
+            note: String::new(),
             x,
             y,
             plots: Vec::new(),
+            fits: Vec::new(),
             strips: Vec::new(),
         }
     }
 
-    /// Adds a series. Points must be in the order of the horizontal axis; what is not finite is
-    /// left out, and a series without points does not show.
+    /// Says below the chart what to know about it.
     #[must_use]
-    pub fn series(mut self, name: impl Into<String>, style: Style, mut points: Series) -> Self {
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.note = text.into();
+        self
+    }
+
+    /// Adds a series. Points must be in the order of the horizontal axis, unless they are
+    /// [`Style::Marks`]; what is not finite is left out, and a series without points does not show.
+    #[must_use]
+    pub fn series(self, name: impl Into<String>, style: Style, points: Series) -> Self {
+        self.marked_series(name.into(), style, points, Vec::new())
+    }
+
+    fn marked_series(
+        mut self,
+        name: String,
+        style: Style,
+        mut points: Series,
+        marks: Series,
+    ) -> Self {
         points.retain(|(x, y)| x.is_finite() && y.is_finite());
         if !points.is_empty() {
             self.plots.push(Plot {
-                name: name.into(),
+                name,
                 style,
                 points,
+                marks,
+            });
+        }
+        self
+    }
+
+    /// Adds points in any order, with marks that differ from series to series.
+    #[must_use]
+    pub fn scatter(self, name: impl Into<String>, points: Series) -> Self {
+        self.series(name, Style::Marks, points)
+    }
+
+    /// Adds the line `slope * x + intercept`, which wears the color of the series called `series`
+    /// and does not show without it. `name` tells how good it is, such as `fit, r = 0.83`.
+    #[must_use]
+    pub fn fit(
+        mut self,
+        series: impl Into<String>,
+        name: impl Into<String>,
+        slope: f64,
+        intercept: f64,
+    ) -> Self {
+        if slope.is_finite() && intercept.is_finite() {
+            self.fits.push(Fit {
+                series: series.into(),
+                name: name.into(),
+                slope,
+                intercept,
             });
         }
         self
@@ -90,51 +177,29 @@ impl Chart {
         let count = samples.len() as f64;
         let first = samples.first().map(|&x| (x, 0.0));
         let steps = samples.iter().zip(1_u32..);
-        let points = first
+        let points: Series = first
             .into_iter()
             .chain(steps.map(|(&x, n)| (x, f64::from(n) / count)))
             .collect();
-        self.series(name, Style::Steps, points)
+        let marks = MARKED_SHARES.iter().filter_map(|&share| {
+            let step = points.iter().find(|step| step.1 >= share)?;
+            Some((step.0, share))
+        });
+        let marks = marks.collect();
+        self.marked_series(name.into(), Style::Steps, points, marks)
     }
 
     /// Adds a strip with a tick at each of `times`.
     #[must_use]
-    pub fn moments(mut self, name: impl Into<String>, mut times: Vec<f64>) -> Self {
-        times.retain(|time| time.is_finite());
-        if !times.is_empty() {
-            self.strips.push(Strip::Moments {
-                name: name.into(),
-                times,
-            });
-        }
+    pub fn moments(mut self, name: impl Into<String>, times: Vec<f64>) -> Self {
+        self.strips.extend(Strip::moments(name.into(), times));
         self
     }
 
     /// Adds a strip of states: when each was entered, in order; the last ends at `end`.
     #[must_use]
     pub fn states(mut self, name: impl Into<String>, entered: &[(f64, String)], end: f64) -> Self {
-        let mut names: Vec<String> = Vec::new();
-        let ends = entered.iter().skip(1).map(|&(from, _)| from).chain([end]);
-        let spans: Vec<_> = entered
-            .iter()
-            .zip(ends)
-            .filter(|((from, _), to)| from.is_finite() && to.is_finite())
-            .map(|((from, state), to)| {
-                let at = names.iter().position(|known| known == state);
-                let at = at.unwrap_or_else(|| {
-                    names.push(state.clone());
-                    names.len() - 1
-                });
-                (*from, to, at)
-            })
-            .collect();
-        if !spans.is_empty() {
-            self.strips.push(Strip::Spans {
-                name: name.into(),
-                names,
-                spans,
-            });
-        }
+        self.strips.extend(Strip::states(name.into(), entered, end));
         self
     }
 
@@ -154,54 +219,13 @@ impl Chart {
     }
 }
 
-impl Timeline {
-    /// The connection in pictures: for each path its window with states and losses, and its RTT.
-    pub fn charts(&self) -> Vec<Chart> {
-        let many = self.paths.len() > 1;
-        self.paths
-            .iter()
-            .flat_map(|path| {
-                let suffix = match path.tuple.as_str() {
-                    _ if !many => String::new(),
-                    "" => ", path 0".to_owned(),
-                    tuple => format!(", path {tuple}"),
-                };
-                [self.window(path, &suffix), self.rtt(path, &suffix)]
-            })
-            .filter(|chart| !chart.is_empty())
-            .collect()
+impl Picture for Chart {
+    fn is_empty(&self) -> bool {
+        self.is_empty()
     }
 
-    fn time_axis(&self) -> Axis {
-        Axis::new("time", Unit::Seconds).spanning(0.0, self.duration_s)
-    }
-
-    fn window(&self, path: &PathTimeline, suffix: &str) -> Chart {
-        Chart::new(
-            format!("Congestion window{suffix}"),
-            self.time_axis(),
-            Axis::new("window", Unit::Bytes),
-        )
-        .series(
-            "congestion window",
-            Style::Steps,
-            path.congestion_window.clone(),
-        )
-        .series("bytes in flight", Style::Area, path.bytes_in_flight.clone())
-        .series("slow-start threshold", Style::Steps, path.ssthresh.clone())
-        .states("state", &path.states, self.duration_s)
-        .moments("lost", path.losses.clone())
-        .moments("spurious", path.spurious_losses.clone())
-    }
-
-    fn rtt(&self, path: &PathTimeline, suffix: &str) -> Chart {
-        Chart::new(
-            format!("Round-trip time{suffix}"),
-            self.time_axis(),
-            Axis::new("RTT", Unit::Seconds),
-        )
-        .series("smoothed", Style::Steps, path.smoothed_rtt.clone())
-        .series("samples", Style::Points, path.latest_rtt.clone())
+    fn to_html(&self) -> String {
+        self.to_html()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What charts show, and that they stay well formed.
 
 use super::*;
+use crate::html::nested::assert_sound;
 
 fn time_chart() -> Chart {
     Chart::new(
@@ -42,7 +43,7 @@ fn values_that_are_none_do_not_show() {
     let html = chart
         .series("one point", Style::Line, vec![(0.0, 0.0)])
         .to_html();
-    assert!(!html.contains("NaN") && !html.contains("inf"));
+    assert_sound(&html);
 }
 
 #[test]
@@ -62,4 +63,52 @@ fn long_series_make_short_pictures() {
         .collect();
     let html = time_chart().series("long", Style::Line, points).to_html();
     assert!(html.len() < 80_000, "{} bytes", html.len());
+}
+
+#[test]
+fn distributions_are_marked_at_the_same_shares() {
+    let chart = (0..3_u32).fold(time_chart(), |chart, series| {
+        let samples = (0..500).map(|n| f64::from(n * 7 % 500 + series)).collect();
+        chart.ecdf(format!("series {series}"), samples)
+    });
+    for plot in &chart.plots {
+        let shares: Vec<f64> = plot.marks.iter().map(|mark| mark.1).collect();
+        assert_eq!(shares, MARKED_SHARES);
+    }
+    assert_eq!(chart.plots[1].marks[2].0, 250.0);
+    let html = chart.to_html();
+    assert_sound(&html);
+    // Five on each line, and one in the key.
+    assert_eq!(html.matches("class=\"mark s1\"").count(), 6);
+}
+
+#[test]
+fn clouds_have_marks_and_lines_through_them() {
+    let html = time_chart()
+        .scatter("cubic", vec![(3.0, 1.0), (1.0, 2.0), (2.0, f64::NAN)])
+        .scatter("bbr", vec![(1.0, 1.0)])
+        .fit("bbr", "bbr, r < 0.1", -1e9, 2.0)
+        .fit("nobody", "nobody's", 1.0, 1.0)
+        .fit("cubic", "bad", f64::NAN, 1.0)
+        .note("a & b")
+        .to_html();
+    assert_sound(&html);
+    assert_eq!(html.matches("class=\"fit s1\"").count(), 2);
+    assert_eq!(html.matches("class=\"fit").count(), 2);
+    assert!(html.contains("bbr, r &lt; 0.1") && !html.contains("nobody"));
+    assert!(html.contains("<p class=\"note\">a &amp; b</p>"));
+}
+
+#[test]
+fn logarithmic_charts_bear_zeros() {
+    let axis = || Axis::new("x", Unit::Bytes).logarithmic();
+    let points = vec![(0.0, -1.0), (10.0, 0.0), (1e6, 1e3)];
+    for style in [Style::Line, Style::Steps, Style::Area, Style::Marks] {
+        let html = Chart::new("log", axis(), axis())
+            .series("s", style, points.clone())
+            .fit("s", "fit", 1.0, -5.0)
+            .to_html();
+        assert_sound(&html);
+        assert!(html.contains(">10 k</text>"));
+    }
 }

@@ -1,5 +1,7 @@
 //! Fewer points, same picture.
 
+use std::collections::BTreeSet;
+
 /// Keeps, of all points in the same pixel column, the first, the lowest, the highest and the last.
 /// Points are in pixels already, in the order of x.
 pub(super) fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
@@ -57,6 +59,14 @@ pub(super) fn moments(pixels: impl Iterator<Item = f64>, gap: f64) -> Vec<f64> {
     pixels
 }
 
+/// Keeps one of all points that share a square of `gap` pixels. Points come in any order.
+pub(super) fn cloud(points: impl Iterator<Item = (f64, f64)>, gap: f64) -> Vec<(f64, f64)> {
+    let mut taken = BTreeSet::new();
+    points
+        .filter(|(x, y)| taken.insert(((x / gap) as i64, (y / gap) as i64)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +92,8 @@ mod tests {
         let points = [(0.0, 1.0), (0.1, 5.0), (7.0, 2.0)];
         assert_eq!(columns(points.into_iter()), points);
         assert_eq!(moments([3.0, 1.0, 1.2].into_iter(), 0.5), [1.0, 3.0]);
+        assert_eq!(cloud(points.into_iter(), 2.0), points);
+        let near = [(1.0, 1.0), (9.0, 9.0), (1.5, 1.1)];
+        assert_eq!(cloud(near.into_iter(), 2.0), near[..2]);
     }
 }

@@ -1,6 +1,8 @@
 //! Pages that need nothing else: no network, no scripts, no files beside them.
 
 mod escape;
+#[cfg(test)]
+pub(crate) mod nested;
 mod table;
 
 pub use escape::escape;
@@ -10,7 +12,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-use crate::chart::Chart;
+use crate::chart::Picture;
 use crate::timeline::Timeline;
 
 const STYLE: &str = include_str!("style.css");
@@ -91,9 +93,9 @@ impl Report {
         self
     }
 
-    /// Adds a chart, unless it is empty.
+    /// Adds a picture, unless it is empty.
     #[must_use]
-    pub fn chart(mut self, chart: &Chart) -> Self {
+    pub fn chart(mut self, chart: &impl Picture) -> Self {
         if !chart.is_empty() {
             self.body.push_str(&chart.to_html());
         }

@@ -1,25 +1,8 @@
 //! Pages stand alone and hold what they are given, as text.
 
+use super::nested::assert_nested;
 use super::*;
-use crate::chart::{Axis, Style, Unit};
-
-/// Elements that have no end tag.
-const VOID: [&str; 2] = ["meta", "!doctype"];
-
-/// Fails unless tags are nested.
-fn assert_nested(html: &str) {
-    let mut open = Vec::new();
-    for tag in html.split('<').skip(1) {
-        let (tag, _) = tag.split_once('>').expect("a tag ends");
-        let name = tag.split([' ', '\n']).next().unwrap();
-        if let Some(name) = name.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(name));
-        } else if !tag.ends_with('/') && !VOID.contains(&name) {
-            open.push(name);
-        }
-    }
-    assert!(open.is_empty(), "{open:?} stay open");
-}
+use crate::chart::{Axis, Chart, Style, Unit};
 
 fn page() -> String {
     let mut table = Table::new()

@@ -1,0 +1,247 @@
+//! Waterfalls: when the objects of a page came.
+
+use std::fmt::Write;
+
+use super::canvas::{self, BOTTOM, Frame, RIGHT, TICK_WIDTH, WIDTH, cut, text_width};
+use super::looks::{Key, LOOKS};
+use super::scale::Scale;
+use super::{Axis, Picture, Unit};
+use crate::html::escape;
+use crate::units;
+
+const ROW_HEIGHT: f64 = 17.0;
+const BAR_HEIGHT: f64 = 11.0;
+/// Room for names, at most.
+const WIDEST_NAME: f64 = 220.0;
+/// Room for the time at the end of a bar.
+const TIME: f64 = 64.0;
+/// So many objects show at most.
+const MOST_ROWS: usize = 400;
+
+/// When an object was found, asked for, and received: seconds since the page was.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fetch {
+    /// What it is called.
+    pub name: String,
+    /// When something said that it is needed.
+    pub discovered_s: f64,
+    /// When it was asked for.
+    pub requested_s: f64,
+    /// When its first byte came, if any did.
+    pub first_byte_s: Option<f64>,
+    /// When its last byte came, if it did.
+    pub finished_s: Option<f64>,
+}
+
+impl Fetch {
+    fn times(&self) -> impl Iterator<Item = f64> {
+        let always = [self.discovered_s, self.requested_s];
+        let later = [self.first_byte_s, self.finished_s];
+        always.into_iter().chain(later.into_iter().flatten())
+    }
+}
+
+/// A row for each object: a thin line from its discovery to its request, hatched while the client
+/// waits, solid while it receives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waterfall {
+    title: String,
+    note: String,
+    fetches: Vec<Fetch>,
+    moments: Vec<(String, f64)>,
+    until_s: f64,
+}
+
+impl Waterfall {
+    /// An empty picture.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            note: String::new(),
+            fetches: Vec::new(),
+            moments: Vec::new(),
+            until_s: 0.0,
+        }
+    }
+
+    /// Says below the picture what to know about it.
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.note = text.into();
+        self
+    }
+
+    /// Adds an object; one with a time that is not finite does not show.
+    #[must_use]
+    pub fn fetch(mut self, fetch: Fetch) -> Self {
+        if fetch.times().all(f64::is_finite) {
+            self.fetches.push(fetch);
+        }
+        self
+    }
+
+    /// Marks a moment of the whole page, such as its load, in seconds.
+    #[must_use]
+    pub fn moment(mut self, name: impl Into<String>, at_s: f64) -> Self {
+        if at_s.is_finite() {
+            self.moments.push((name.into(), at_s));
+        }
+        self
+    }
+
+    /// Has the time axis reach at least so far, so that pages can be compared.
+    #[must_use]
+    pub const fn until(mut self, end_s: f64) -> Self {
+        if end_s.is_finite() {
+            self.until_s = end_s;
+        }
+        self
+    }
+
+    fn shown(&self) -> &[Fetch] {
+        &self.fetches[..self.fetches.len().min(MOST_ROWS)]
+    }
+
+    fn key(&self, html: &mut String) {
+        let mut key = Key::new(html);
+        key.entry("found, not yet asked for", |html| {
+            html.push_str("<path class=\"queued\" d=\"M1 6H29\"/>");
+        });
+        key.fill("waiting", "waiting");
+        key.fill("receiving", "receiving");
+        if self.shown().iter().any(|fetch| fetch.finished_s.is_none()) {
+            key.entry("not finished", |html| {
+                html.push_str("<path class=\"failed\" d=\"M11 2l8 8m0-8l-8 8\"/>");
+            });
+        }
+        for (at, (name, time)) in self.moments.iter().enumerate() {
+            key.entry(&format!("{name}: {}", units::seconds(*time)), |html| {
+                let _ = write!(
+                    html,
+                    "<path class=\"event m{}\" d=\"M15 0V12\"/>",
+                    at % LOOKS
+                );
+            });
+        }
+    }
+
+    fn picture(&self, html: &mut String) {
+        let fetches = self.shown();
+        let names = fetches.iter().map(|fetch| text_width(&fetch.name));
+        let left = (names.fold(0.0, f64::max).min(WIDEST_NAME) + 16.0).round();
+        let frame = Frame {
+            left,
+            top: 8.0,
+            width: WIDTH - left - RIGHT,
+            height: ROW_HEIGHT * fetches.len() as f64 + 6.0,
+        };
+        let times = fetches.iter().flat_map(Fetch::times);
+        let times = times.chain(self.moments.iter().map(|moment| moment.1));
+        let end = times.fold(self.until_s, f64::max);
+        // The last times stand beyond the last bars.
+        let end = end * frame.width / (frame.width - TIME);
+        let axis = Axis::new("time", Unit::Seconds).spanning(0.0, end);
+        let x = axis.scale([end].into_iter(), frame.width, TICK_WIDTH);
+        canvas::open(WIDTH, frame.bottom() + BOTTOM, &self.title, html);
+        frame.vertical_grid(&x, frame.bottom(), html);
+        frame.horizontal_numbers(&x, frame.bottom(), WIDTH, html);
+        frame.lines(html);
+        for (at, (name, time)) in self.moments.iter().enumerate() {
+            let _ = write!(
+                html,
+                "<g><title>{}</title><path class=\"event m{}\" d=\"M{:.1} {}V{}\"/></g>",
+                escape(name),
+                at % LOOKS,
+                frame.x(&x, *time),
+                frame.top,
+                frame.bottom()
+            );
+        }
+        for (at, fetch) in fetches.iter().enumerate() {
+            let middle = frame.top + 3.0 + (at as f64 + 0.5) * ROW_HEIGHT;
+            row(fetch, middle, &frame, &x, html);
+        }
+        html.push_str("</svg>");
+    }
+}
+
+fn row(fetch: &Fetch, middle: f64, frame: &Frame, x: &Scale, html: &mut String) {
+    let at = |time| frame.x(x, time);
+    let known = fetch.times().fold(0.0, f64::max);
+    let first_byte = fetch.first_byte_s.or(fetch.finished_s).unwrap_or(known);
+    let finished = fetch.finished_s.unwrap_or(known);
+    let end = fetch
+        .finished_s
+        .map_or_else(|| "not finished".to_owned(), units::seconds);
+    let top = middle - BAR_HEIGHT / 2.0;
+    let bar = |class: &str, from: f64, to: f64, html: &mut String| {
+        if to > from {
+            let _ = write!(
+                html,
+                "<rect class=\"{class}\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{BAR_HEIGHT}\"/>",
+                at(from),
+                (at(to) - at(from)).max(0.6)
+            );
+        }
+    };
+    let _ = write!(
+        html,
+        "<g><title>{}: found {}, asked for {}, first byte {}, last byte {}</title>\
+         <text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
+         <path class=\"queued\" d=\"M{:.1} {middle:.1}H{:.1}\"/>",
+        escape(&fetch.name),
+        units::seconds(fetch.discovered_s),
+        units::seconds(fetch.requested_s),
+        fetch
+            .first_byte_s
+            .map_or_else(|| "never".to_owned(), units::seconds),
+        end,
+        frame.left - 8.0,
+        middle + 4.0,
+        escape(&cut(&fetch.name, WIDEST_NAME)),
+        at(fetch.discovered_s),
+        at(fetch.requested_s),
+    );
+    bar("waiting", fetch.requested_s, first_byte, html);
+    bar("receiving", first_byte, finished, html);
+    let after = at(finished) + 5.0;
+    if fetch.finished_s.is_none() {
+        let _ = write!(
+            html,
+            "<path class=\"failed\" d=\"M{after:.1} {:.1}l8 8m0-8l-8 8\"/>",
+            middle - 4.0
+        );
+    } else {
+        let _ = write!(
+            html,
+            "<text class=\"halo\" x=\"{after:.1}\" y=\"{:.1}\">{end}</text>",
+            middle + 4.0
+        );
+    }
+    html.push_str("</g>");
+}
+
+impl Picture for Waterfall {
+    fn is_empty(&self) -> bool {
+        self.fetches.is_empty()
+    }
+
+    fn to_html(&self) -> String {
+        let mut html = String::new();
+        let hidden = self.fetches.len() - self.shown().len();
+        let mut note = self.note.clone();
+        if hidden > 0 {
+            let _ = write!(note, " {hidden} further objects do not show.");
+        }
+        canvas::figure(&self.title, note.trim(), &mut html, |html| {
+            self.key(html);
+            html.push_str("<div class=\"scroll\">");
+            self.picture(html);
+            html.push_str("</div>");
+        });
+        html
+    }
+}
+
+#[cfg(test)]
+mod tests;

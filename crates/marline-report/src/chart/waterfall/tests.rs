@@ -1,0 +1,74 @@
+//! What waterfalls show.
+
+use super::*;
+use crate::html::nested::assert_sound;
+
+fn fetch(name: &str, discovered_s: f64) -> Fetch {
+    Fetch {
+        name: name.to_owned(),
+        discovered_s,
+        requested_s: discovered_s + 0.1,
+        first_byte_s: Some(discovered_s + 0.2),
+        finished_s: Some(discovered_s + 0.5),
+    }
+}
+
+#[test]
+fn a_row_has_three_parts() {
+    let html = Waterfall::new("page")
+        .fetch(fetch("a<b", 0.0))
+        .fetch(fetch("c", 0.5))
+        .moment("loaded", 1.0)
+        .to_html();
+    assert_sound(&html);
+    // One of each is in the key.
+    for class in ["queued", "waiting", "receiving"] {
+        let count = html.matches(&format!("class=\"{class}\"")).count();
+        assert_eq!(count, 3, "{class}");
+    }
+    assert_eq!(html.matches("class=\"event m0\"").count(), 2);
+    assert!(!html.contains("class=\"failed\""));
+    for part in [
+        "a&lt;b: found 0 s, asked for 100 ms, first byte 200 ms, last byte 500 ms",
+        "loaded: 1 s",
+    ] {
+        assert!(html.contains(part), "{part} is not in {html}");
+    }
+}
+
+#[test]
+fn unfinished_objects_have_a_cross() {
+    let never = Fetch {
+        first_byte_s: None,
+        finished_s: None,
+        ..fetch("never", 0.0)
+    };
+    let halfway = Fetch {
+        finished_s: None,
+        ..fetch("halfway", 0.0)
+    };
+    let html = Waterfall::new("page").fetch(never).fetch(halfway).to_html();
+    assert_sound(&html);
+    assert_eq!(html.matches("class=\"failed\"").count(), 3);
+    assert_eq!(html.matches("last byte not finished").count(), 2);
+}
+
+#[test]
+fn long_lists_say_what_they_leave_out() {
+    let page = (0..405_u32).fold(Waterfall::new("page"), |page, n| {
+        page.fetch(fetch("object", f64::from(n)))
+    });
+    let html = page.to_html();
+    assert_sound(&html);
+    assert!(html.contains("5 further objects do not show."));
+}
+
+#[test]
+fn odd_times_do_no_harm() {
+    let empty = || Waterfall::new("page").until(f64::NAN);
+    assert!(empty().is_empty() && empty().fetch(fetch("nan", f64::NAN)).is_empty());
+    assert_sound(&empty().to_html());
+    for at in [-5.0, 0.0, 1e300] {
+        assert_sound(&empty().fetch(fetch("odd", at)).moment("m", at).to_html());
+    }
+}

@@ -1,0 +1,27 @@
+//! For tests: whether HTML is well formed.
+
+/// Elements that have no end tag.
+const VOID: [&str; 2] = ["meta", "!doctype"];
+
+/// Fails unless tags are nested.
+pub(crate) fn assert_nested(html: &str) {
+    let mut open = Vec::new();
+    for tag in html.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        let name = tag.split([' ', '\n']).next().unwrap();
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} stay open");
+}
+
+/// Fails unless a picture is well formed, and holds numbers only.
+pub(crate) fn assert_sound(html: &str) {
+    assert_nested(html);
+    for odd in ["NaN", "inf\"", "inf ", "infV", "infH", "-0.0\""] {
+        assert!(!html.contains(odd), "{odd} in {html}");
+    }
+}
