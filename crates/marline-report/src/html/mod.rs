@@ -4,9 +4,11 @@ mod escape;
 #[cfg(test)]
 pub(crate) mod nested;
 mod table;
+mod verdict;
 
 pub use escape::escape;
 pub use table::Table;
+pub use verdict::Verdict;
 
 use std::fmt::Write;
 use std::io;
@@ -20,11 +22,19 @@ const STYLE: &str = include_str!("style.css");
 /// Fills that tell spans apart without color; charts refer to them by name.
 const PATTERNS: &str = include_str!("patterns.svg");
 
+/// Pages with more sections than this begin with a list of them.
+const UNLISTED_SECTIONS: usize = 3;
+
 /// A page in the making: parts show in the order they were added. All text is escaped.
 #[derive(Clone, Debug)]
 pub struct Report {
     title: String,
     body: String,
+    /// Titles of the sections.
+    sections: Vec<String>,
+    /// Where the first section begins in the body.
+    first_section: Option<usize>,
+    footer: String,
 }
 
 impl Report {
@@ -32,7 +42,13 @@ impl Report {
     pub fn new(title: impl Into<String>) -> Self {
         let title = title.into();
         let body = format!("<h1>{}</h1>\n", escape(&title));
-        Self { title, body }
+        Self {
+            title,
+            body,
+            sections: Vec::new(),
+            first_section: None,
+            footer: String::new(),
+        }
     }
 
     /// Adds a line that says what the page is about; belongs right below the title.
@@ -41,10 +57,13 @@ impl Report {
         self.element("p class=\"lead\"", "p", text)
     }
 
-    /// Begins a section.
+    /// Begins a section. Pages with more than three of them begin with a list of their sections.
     #[must_use]
-    pub fn section(self, title: &str) -> Self {
-        self.element("h2", "h2", title)
+    pub fn section(mut self, title: &str) -> Self {
+        self.first_section.get_or_insert(self.body.len());
+        self.sections.push(title.to_owned());
+        let open = format!("h2 id=\"section-{}\"", self.sections.len());
+        self.element(&open, "h2", title)
     }
 
     /// Begins a part of a section.
@@ -63,6 +82,30 @@ impl Report {
     #[must_use]
     pub fn note(self, text: &str) -> Self {
         self.element("p class=\"note\"", "p", text)
+    }
+
+    /// Adds a box that says how a result compares with what was expected, and why.
+    #[must_use]
+    pub fn verdict(mut self, verdict: Verdict, text: &str) -> Self {
+        let _ = writeln!(
+            self.body,
+            "<p class=\"verdict {}\"><strong><span aria-hidden=\"true\">{}</span> {}.</strong> {}</p>",
+            verdict.class(),
+            verdict.sign(),
+            verdict.words(),
+            escape(text)
+        );
+        self
+    }
+
+    /// Adds what few want to see, such as settings or raw numbers: `summary` shows, and what
+    /// `inside` adds shows on a click.
+    #[must_use]
+    pub fn details(mut self, summary: &str, inside: impl FnOnce(Self) -> Self) -> Self {
+        let _ = writeln!(self.body, "<details><summary>{}</summary>", escape(summary));
+        let mut page = inside(self);
+        page.body.push_str("</details>\n");
+        page
     }
 
     fn element(mut self, open: &str, close: &str, text: &str) -> Self {
@@ -111,15 +154,49 @@ impl Report {
             .fold(self, |page, chart| page.chart(chart))
     }
 
+    /// Says at the end of the page what it was made from: the seed of the run, the digest of its
+    /// results, and the line that repeats it. A page has one footer; the last one counts.
+    #[must_use]
+    pub fn footer(mut self, seed: u64, digest: &str, command: &str) -> Self {
+        self.footer = format!(
+            "<footer><dl><dt>seed</dt><dd>{seed}</dd><dt>digest</dt><dd>{}</dd>\
+             <dt>repeat this run</dt><dd><code>{}</code></dd></dl></footer>\n",
+            escape(digest),
+            escape(command)
+        );
+        self
+    }
+
+    /// The list of sections, if there are many.
+    fn contents(&self) -> String {
+        let mut html = String::new();
+        if self.sections.len() > UNLISTED_SECTIONS {
+            html.push_str("<nav aria-label=\"Contents\"><ol>");
+            for (at, title) in (1..).zip(&self.sections) {
+                let _ = write!(
+                    html,
+                    "<li><a href=\"#section-{at}\">{}</a></li>",
+                    escape(title)
+                );
+            }
+            html.push_str("</ol></nav>\n");
+        }
+        html
+    }
+
     /// The whole page.
     pub fn render(&self) -> String {
+        let (before, sections) = self
+            .body
+            .split_at(self.first_section.unwrap_or(self.body.len()));
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{PATTERNS}<main>\n{}</main>\n</body>\n</html>\n",
+             <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{PATTERNS}<main>\n{before}{}{sections}{}</main>\n</body>\n</html>\n",
             escape(&self.title),
-            self.body
+            self.contents(),
+            self.footer
         )
     }
 

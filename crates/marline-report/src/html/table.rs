@@ -10,6 +10,7 @@ enum Kind {
     #[default]
     Text,
     Number,
+    Published,
     Code,
 }
 
@@ -38,6 +39,12 @@ impl Table {
         self.with(title, Kind::Number)
     }
 
+    /// Adds a column of numbers that others published: they never pass for our own.
+    #[must_use]
+    pub fn published_column(self, title: &str) -> Self {
+        self.with(title, Kind::Published)
+    }
+
     /// Adds a column of checksums, names and the like, in letters of equal width.
     #[must_use]
     pub fn code_column(self, title: &str) -> Self {
@@ -49,13 +56,18 @@ impl Table {
         self
     }
 
+    /// Whether there are no rows.
+    pub const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Adds a row: a cell for each column; further ones do not show.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     pub(super) fn write(&self, html: &mut String) {
-        html.push_str("<div class=\"scroll\"><table><thead><tr>");
+        html.push_str("<div class=\"scroll rows\"><table><thead><tr>");
         for (title, kind) in &self.columns {
             let _ = write!(html, "<th{}>{}</th>", class(*kind), escape(title));
         }
@@ -77,6 +89,7 @@ const fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "",
         Kind::Number => " class=\"number\"",
+        Kind::Published => " class=\"number theirs\"",
         Kind::Code => " class=\"code\"",
     }
 }

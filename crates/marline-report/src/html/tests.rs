@@ -8,10 +8,11 @@ fn page() -> String {
     let mut table = Table::new()
         .column("object")
         .number_column("bytes")
+        .published_column("theirs & ours")
         .code_column("SHA-256");
-    table.row(["<script>alert(1)</script>", "1 000", "\"ab\""]);
+    table.row(["<script>alert(1)</script>", "1 000", "9", "\"ab\""]);
     table.row(["too few"]);
-    table.row(["too", "many", "cells", "fourth"]);
+    table.row(["too", "many", "cells", "are", "fifth"]);
     let chart = Chart::new(
         "rtt & more",
         Axis::new("time", Unit::Seconds),
@@ -49,7 +50,7 @@ fn text_is_never_markup() {
     ] {
         assert!(page.contains(part), "{part} is missing");
     }
-    assert!(!page.contains("fourth"));
+    assert!(!page.contains("fifth"));
 }
 
 #[test]
@@ -58,4 +59,64 @@ fn pages_load_nothing() {
     for reference in ["http:", "https:", "src=", "href=", "@import"] {
         assert!(!page.contains(reference), "{reference}");
     }
+}
+
+#[test]
+fn long_pages_begin_with_their_contents() {
+    let three = Report::new("short").section("a").section("b").section("c");
+    assert!(!three.render().contains("<nav"));
+    let page = three.lead("late lead").section("d <e>").render();
+    assert_nested(&page);
+    assert!(page.contains("<li><a href=\"#section-4\">d &lt;e&gt;</a></li>"));
+    assert!(page.contains("<h2 id=\"section-4\">d &lt;e&gt;</h2>"));
+    let at = |part| page.find(part).expect("it is there");
+    assert!(at("<h1>") < at("<nav") && at("<nav") < at("<h2"));
+    assert_eq!(page.matches("href=").count(), 4);
+}
+
+#[test]
+fn verdicts_are_words() {
+    let page = Report::new("verdicts")
+        .verdict(Verdict::Pass, "a < b")
+        .verdict(Verdict::Differs, "b")
+        .verdict(Verdict::NotComparable, "c")
+        .render();
+    assert_nested(&page);
+    for part in ["Pass.", "a &lt; b", "Differs.", "Not comparable."] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn details_hold_what_was_added_inside() {
+    let page = Report::new("settings")
+        .details("raw <numbers>", |page| page.text("inside"))
+        .text("outside")
+        .render();
+    assert_nested(&page);
+    assert!(page.contains(
+        "<details><summary>raw &lt;numbers&gt;</summary>\n<p>inside</p>\n</details>\n<p>outside</p>"
+    ));
+}
+
+#[test]
+fn the_footer_is_last_and_there_is_one() {
+    let page = Report::new("run")
+        .footer(1, "old", "old")
+        .footer(7, "ab<cd", "marline lab run x --set 'a=b'")
+        .text("text")
+        .render();
+    assert_nested(&page);
+    assert_eq!(page.matches("<footer>").count(), 1);
+    assert!(page.find("<footer>") > page.find("<p>text"));
+    for part in ["<dd>7</dd>", "ab&lt;cd", "--set &#39;a=b&#39;"] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+}
+
+#[test]
+fn published_numbers_have_their_own_style() {
+    let page = page();
+    assert!(page.contains("<th class=\"number theirs\">theirs &amp; ours</th>"));
+    assert!(page.contains("<td class=\"number theirs\">9</td>"));
 }
