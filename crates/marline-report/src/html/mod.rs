@@ -138,7 +138,7 @@ impl Report {
 
     /// Adds a picture, unless it is empty.
     #[must_use]
-    pub fn chart(mut self, chart: &impl Picture) -> Self {
+    pub fn chart(mut self, chart: &(impl Picture + ?Sized)) -> Self {
         if !chart.is_empty() {
             self.body.push_str(&chart.to_html());
         }

@@ -2,7 +2,7 @@
 
 use super::nested::assert_nested;
 use super::*;
-use crate::chart::{Axis, Chart, Style, Unit};
+use crate::chart::{Axis, Bars, Chart, Heat, Style, Unit};
 
 fn page() -> String {
     let mut table = Table::new()
@@ -72,6 +72,22 @@ fn long_pages_begin_with_their_contents() {
     let at = |part| page.find(part).expect("it is there");
     assert!(at("<h1>") < at("<nav") && at("<nav") < at("<h2"));
     assert_eq!(page.matches("href=").count(), 4);
+}
+
+#[test]
+fn pictures_of_any_kind_show_unless_empty() {
+    let axis = || Axis::new("x", Unit::Number);
+    let pictures: [Box<dyn Picture>; 3] = [
+        Box::new(Bars::new("bars", "", axis()).bar("a", "b", 1.0, None)),
+        Box::new(Heat::new("heat", "", "", axis()).cell("a", "b", 1.0)),
+        Box::new(Chart::new("empty", axis(), axis())),
+    ];
+    let page = pictures.iter().fold(Report::new("many"), |page, picture| {
+        page.chart(picture.as_ref())
+    });
+    let page = page.render();
+    assert_nested(&page);
+    assert_eq!(page.matches("<figure>").count(), 2);
 }
 
 #[test]
