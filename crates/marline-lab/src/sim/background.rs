@@ -1,0 +1,1 @@
+//! Traffic that nobody asked for.

@@ -1,0 +1,157 @@
+//! More than one link.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use marline::Instant;
+use marline_lab::fabric::Plan;
+use marline_lab::sim::World;
+
+use crate::link::Pipe;
+use crate::transfer::{LIMIT, connect, download, serve, world};
+
+const LEN: usize = 400_000;
+
+fn arrived(world: &World, medium: &str, from: &str) -> u64 {
+    world.fabric(|fabric| {
+        let medium = fabric.find_medium(medium).unwrap();
+        let from = fabric.find(from).unwrap();
+        fabric.traffic(medium, from).unwrap().arrived_bytes
+    })
+}
+
+#[test]
+fn two_interfaces_are_two_ways() {
+    let mut plan = Plan::new();
+    let nodes = [plan.host("client"), plan.host("server")];
+    for (name, delay) in [("wifi", 5), ("lte", 40)] {
+        let pipe = Pipe::new(50, delay);
+        plan.join(name, pipe.duplex(name), &nodes).unwrap();
+    }
+    let mut world = world(plan, 3);
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, LEN);
+    let took = [0, 1].map(|way| {
+        let [local, to] = [&client, &server].map(|host| host.addresses()[way]);
+        let start = world.now();
+        let done = world.run(
+            async {
+                let connection = connect(&client, (local, 0).into(), (to, 443).into()).await;
+                assert_eq!(connection.remote_address(), (to, 443).into());
+                download(&client, &connection, LEN).await
+            },
+            LIMIT,
+        );
+        done.unwrap() - start
+    });
+    assert!(took[1] > 3 * took[0], "{took:?}");
+    for way in ["wifi", "lte"] {
+        assert!(arrived(&world, way, "server") > LEN as u64);
+        assert!(arrived(&world, way, "client") > 1000);
+    }
+}
+
+#[test]
+fn an_unbound_client_takes_the_shortest_way() {
+    let mut plan = Plan::new();
+    let [client, server] = [plan.host("client"), plan.host("server")];
+    let router = plan.router("router");
+    let pipe = || Pipe::new(50, 5).duplex("any");
+    plan.join("detour", pipe(), &[client, router]).unwrap();
+    plan.join("core", pipe(), &[router, server]).unwrap();
+    plan.join("direct", pipe(), &[client, server]).unwrap();
+    let mut world = world(plan, 3);
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, LEN);
+    let to = (server.addresses()[1], 443).into();
+    let done = world.run(
+        async {
+            let any = ([0, 0, 0, 0], 0).into();
+            let connection = connect(&client, any, to).await;
+            download(&client, &connection, LEN).await
+        },
+        LIMIT,
+    );
+    assert!(done.is_ok());
+    assert_eq!(arrived(&world, "detour", "client"), 0);
+    assert!(arrived(&world, "direct", "server") > LEN as u64);
+}
+
+#[test]
+fn a_chain_of_three_hops_adds_its_delays() {
+    let mut plan = Plan::new();
+    let [client, server] = [plan.host("client"), plan.host("server")];
+    let [near, far] = [plan.router("near"), plan.router("far")];
+    for (name, delay, ends) in [
+        ("radio", 10, [client, near]),
+        ("core", 20, [near, far]),
+        ("access", 3, [far, server]),
+    ] {
+        let pipe = Pipe::new(100, delay);
+        plan.join(name, pipe.duplex(name), &ends).unwrap();
+    }
+    let mut world = world(plan, 4);
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, LEN);
+    let rtt = world.run(
+        async {
+            let connection = connect(&client, client.at(0), server.at(443)).await;
+            download(&client, &connection, LEN).await;
+            connection.rtt()
+        },
+        LIMIT,
+    );
+    let rtt = rtt.unwrap();
+    assert!(rtt > Duration::from_millis(66), "{rtt:?}");
+    assert!(rtt < Duration::from_millis(110), "{rtt:?}");
+}
+
+/// Eight connections over two equal paths: each keeps to one, and both are used.
+#[test]
+fn flows_are_spread_over_equal_paths() {
+    let mut plan = Plan::new();
+    let [client, server] = [plan.host("client"), plan.host("server")];
+    let [near, far] = [plan.router("near"), plan.router("far")];
+    let pipe = Pipe::new(100, 2);
+    plan.join("access", pipe.duplex("access"), &[client, near])
+        .unwrap();
+    for name in ["upper", "lower"] {
+        plan.join(name, pipe.duplex(name), &[near, far]).unwrap();
+    }
+    plan.join("exit", pipe.duplex("exit"), &[far, server])
+        .unwrap();
+    let mut world = world(plan, 5);
+    let paths = Arc::new(Mutex::new(std::collections::BTreeMap::new()));
+    let seen = Arc::clone(&paths);
+    world.fabric(|fabric| {
+        let equal = ["upper", "lower"].map(|name| fabric.find_medium(name));
+        fabric.tap(Box::new(move |passage| {
+            if equal.contains(&passage.medium) {
+                let flow = (
+                    passage.from,
+                    passage.packet.body.source,
+                    passage.packet.body.destination,
+                );
+                let known = *seen.lock().unwrap().entry(flow).or_insert(passage.medium);
+                assert_eq!(known, passage.medium);
+            }
+        }));
+    });
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, LEN / 8);
+    for _ in 0..8 {
+        let done: Result<Instant, _> = world.run(
+            async {
+                let connection = connect(&client, client.at(0), server.at(443)).await;
+                download(&client, &connection, LEN / 8).await
+            },
+            LIMIT,
+        );
+        assert!(done.is_ok());
+    }
+    for path in ["upper", "lower"] {
+        assert!(arrived(&world, path, "far") > LEN as u64 / 8, "{path}");
+    }
+    // Eight flows there; some of eight back, where a new path each may be taken.
+    assert_eq!(paths.lock().unwrap().len(), 16);
+}

@@ -1,0 +1,128 @@
+//! Downloads, and what they leave to compare.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use marline::{Connection, Instant, Runtime, TransportConfig};
+use marline_lab::fabric::{Plan, Verdict};
+use marline_lab::sim::{Datagram, Host, Identity, Statistics, World, WorldConfig, identity};
+use marline_link::{DropReason, Seed};
+
+use crate::link::Pipe;
+
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+const ALPN: &[&[u8]] = &[b"test"];
+
+/// A world made of `plan`.
+pub(crate) fn world(plan: Plan<Datagram>, seed: u64) -> World {
+    World::new(plan.build().unwrap(), WorldConfig::new(Seed::new(seed)))
+}
+
+/// Serves, on every connection, one stream of `len` bytes.
+pub(crate) fn serve(host: &Host, len: usize) {
+    let transport = Arc::new(TransportConfig::default());
+    let config = identity().server_config(ALPN, &transport).unwrap();
+    let any = ([0, 0, 0, 0], 443).into();
+    let endpoint = host.endpoint(any, Some(config)).unwrap();
+    let on = host.clone();
+    host.run(async move {
+        while let Some(connecting) = endpoint.accept().await {
+            on.run(async move {
+                let Ok(connection) = connecting.await else {
+                    return;
+                };
+                let mut send = connection.open_uni().await.unwrap();
+                send.write_chunk(vec![5; len].into()).await.ok();
+                send.finish().ok();
+                connection.closed().await;
+            });
+        }
+    });
+}
+
+/// Connects `host` from `local` to `to`.
+pub(crate) async fn connect(
+    host: &Host,
+    local: std::net::SocketAddr,
+    to: std::net::SocketAddr,
+) -> Connection {
+    let transport = Arc::new(TransportConfig::default());
+    let config = identity().client_config(ALPN, &transport).unwrap();
+    let endpoint = host.endpoint(local, None).unwrap();
+    let connecting = endpoint.connect_with(config, to, Identity::NAME).unwrap();
+    let connection = connecting.await.unwrap();
+    let alive = connection.clone();
+    host.run(async move {
+        alive.closed().await;
+        drop(endpoint);
+    });
+    connection
+}
+
+/// Receives a stream; says when its end came.
+pub(crate) async fn download(host: &Host, connection: &Connection, len: usize) -> Instant {
+    let mut recv = connection.accept_uni().await.unwrap();
+    assert_eq!(recv.read_to_end(len).await.unwrap().len(), len);
+    host.now()
+}
+
+/// All that a run leaves to compare.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Trace {
+    /// When the last byte had arrived.
+    pub(crate) done: Instant,
+    pub(crate) statistics: Statistics,
+    /// When a packet of which size was lost, and why.
+    pub(crate) drops: Vec<(u64, u32, DropReason)>,
+    /// FNV-1a over the time, size and verdict of all that passed.
+    pub(crate) digest: u64,
+}
+
+/// Downloads `len` bytes over one link.
+pub(crate) fn run(pipe: &Pipe, len: usize, seed: u64) -> Trace {
+    let mut plan = Plan::new();
+    let nodes = [plan.host("client"), plan.host("server")];
+    plan.join("link", pipe.duplex("link"), &nodes).unwrap();
+    let mut world = world(plan, seed);
+    let seen = Arc::new(Mutex::new((Vec::new(), 0xcbf2_9ce4_8422_2325)));
+    let tapped = Arc::clone(&seen);
+    world.fabric(|fabric| {
+        fabric.tap(Box::new(move |passage| {
+            let (drops, digest) = &mut *tapped.lock().unwrap();
+            let (at, size) = (passage.at.as_nanos(), passage.packet.size);
+            if let Verdict::Dropped(reason) = passage.verdict {
+                drops.push((at, size, reason));
+            }
+            let verdict = match passage.verdict {
+                Verdict::Entered => 0,
+                Verdict::Left => 1,
+                Verdict::Dropped(_) => 2,
+            };
+            for field in [at, size.into(), verdict] {
+                for byte in field.to_le_bytes() {
+                    *digest = (*digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+                }
+            }
+        }));
+    });
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, len);
+    let done = world.run(
+        async {
+            let connection = connect(&client, client.at(0), server.at(443)).await;
+            let done = download(&client, &connection, len).await;
+            connection.close(0, b"");
+            client.sleep(Duration::from_secs(1)).await;
+            done
+        },
+        LIMIT,
+    );
+    let statistics = world.statistics();
+    let (drops, digest) = std::mem::take(&mut *seen.lock().unwrap());
+    Trace {
+        done: done.unwrap(),
+        statistics,
+        drops,
+        digest,
+    }
+}
