@@ -12,8 +12,8 @@ const LEN: usize = 3_000_000;
 
 fn lossy(seed: u64) -> Pipe {
     Pipe {
-        loss: 50,
-        buffer: 30_000,
+        loss: 10,
+        buffer: 10_000,
         seed: Seed::new(seed),
         ..Pipe::new(20, 15)
     }
@@ -51,6 +51,6 @@ fn a_clean_link_is_used_well() {
 #[test]
 fn a_run_is_the_same_in_every_build() {
     let trace = run(&lossy(7), 300_000, 7);
-    println!("{:?} {:#x}", trace.done, trace.digest);
-    assert_eq!((trace.done.as_nanos(), trace.digest), (0, 0));
+    let seen = (trace.done.as_nanos(), trace.digest);
+    assert_eq!(seen, (570_818_272, 0x8730_febb_daef_f22e));
 }

@@ -35,7 +35,7 @@ fn a_world_in_which_nothing_can_happen_says_who_waits() {
     let napping = left.clone();
     left.run(async move {
         napping.sleep(Duration::from_secs(3)).await;
-        pending().await
+        pending::<()>().await;
     });
     let stalled = world.run(pending::<()>(), Duration::MAX).unwrap_err();
     assert_eq!(stalled.stall, Stall::NothingCanHappen);
