@@ -1,1 +1,39 @@
-//! Traffic that nobody asked for.
+//! Traffic that an experiment is not about, and has to live with.
+//!
+//! All of it runs as tasks of a runtime: of a [`Host`](super::Host), or of a real one.
+
+mod flow;
+mod source;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use marline::{Instant, Runtime};
+
+pub use self::flow::LongFlow;
+pub use self::source::{Pattern, Sink, UdpSource};
+
+/// Where a socket is: on a runtime, at one of its addresses; port 0 for any.
+pub type Place = (Arc<dyn Runtime>, SocketAddr);
+
+/// Bytes of payload received so far. Clones count the same.
+#[derive(Clone, Debug, Default)]
+pub struct Received(Arc<AtomicU64>);
+
+impl Received {
+    /// How many.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+async fn sleep_until(runtime: &dyn Runtime, deadline: Instant) {
+    let mut timer = runtime.timer();
+    timer.set(deadline);
+    std::future::poll_fn(|cx| timer.poll(cx)).await;
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod background;
 mod link;
 mod networks;
 mod repeat;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use marline::congestion::Algorithm;
 use marline::{Connection, Instant, Runtime, TransportConfig};
 use marline_lab::fabric::{Plan, Verdict};
 use marline_lab::sim::{Datagram, Host, Identity, Statistics, World, WorldConfig, identity};
@@ -13,6 +14,14 @@ use crate::link::Pipe;
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 const ALPN: &[&[u8]] = &[b"test"];
 
+/// Of the controllers, the one that needs no more than the four operations.
+fn transport() -> Arc<TransportConfig> {
+    Arc::new(TransportConfig {
+        controller: Arc::new(Algorithm::NewReno),
+        ..TransportConfig::default()
+    })
+}
+
 /// A world made of `plan`.
 pub(crate) fn world(plan: Plan<Datagram>, seed: u64) -> World {
     World::new(plan.build().unwrap(), WorldConfig::new(Seed::new(seed)))
@@ -20,8 +29,7 @@ pub(crate) fn world(plan: Plan<Datagram>, seed: u64) -> World {
 
 /// Serves, on every connection, one stream of `len` bytes.
 pub(crate) fn serve(host: &Host, len: usize) {
-    let transport = Arc::new(TransportConfig::default());
-    let config = identity().server_config(ALPN, &transport).unwrap();
+    let config = identity().server_config(ALPN, &transport()).unwrap();
     let any = ([0, 0, 0, 0], 443).into();
     let endpoint = host.endpoint(any, Some(config)).unwrap();
     let on = host.clone();
@@ -46,8 +54,7 @@ pub(crate) async fn connect(
     local: std::net::SocketAddr,
     to: std::net::SocketAddr,
 ) -> Connection {
-    let transport = Arc::new(TransportConfig::default());
-    let config = identity().client_config(ALPN, &transport).unwrap();
+    let config = identity().client_config(ALPN, &transport()).unwrap();
     let endpoint = host.endpoint(local, None).unwrap();
     let connecting = endpoint.connect_with(config, to, Identity::NAME).unwrap();
     let connection = connecting.await.unwrap();

@@ -1,0 +1,112 @@
+//! Long QUIC flows.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::{
+    Bytes, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, Runtime,
+    TransportConfig,
+};
+
+use super::super::{Identity, identity};
+use super::{Place, Received, sleep_until};
+
+const ALPN: &[&[u8]] = &[b"background"];
+
+/// Bytes written at once.
+const CHUNK: usize = 1 << 18;
+
+/// Most bytes read at once.
+const READ: usize = 1 << 20;
+
+/// After a connection is lost, the time until the next.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A connection that always has something to send.
+#[derive(Clone, Debug, Default)]
+pub struct LongFlow {
+    /// What both ends run.
+    pub transport: Arc<TransportConfig>,
+    /// How long after the call it begins.
+    pub start: Duration,
+}
+
+impl LongFlow {
+    /// Sends from `from` to `to`, for as long as both run tasks; a lost connection is made anew after a
+    /// second. The sender is the server, at a specific address; the receiver connects to it.
+    ///
+    /// # Errors
+    /// An address is taken, or not its runtime's.
+    pub fn start(&self, from: &Place, to: &Place) -> io::Result<Received> {
+        let tls = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        let server = identity()
+            .server_config(ALPN, &self.transport)
+            .map_err(tls)?;
+        let client = identity()
+            .client_config(ALPN, &self.transport)
+            .map_err(tls)?;
+        let sender = endpoint(from, Some(server))?;
+        let receiver = endpoint(to, None)?;
+        let remote = sender.local_addr();
+        from.0.spawn(Box::pin(send(Arc::clone(&from.0), sender)));
+        let received = Received::default();
+        let counted = received.clone();
+        let runtime = Arc::clone(&to.0);
+        let start = runtime.now() + self.start;
+        to.0.spawn(Box::pin(async move {
+            sleep_until(&*runtime, start).await;
+            loop {
+                // However it ended, it begins again.
+                receive(&receiver, client.clone(), remote, &counted)
+                    .await
+                    .ok();
+                sleep_until(&*runtime, runtime.now() + RETRY).await;
+            }
+        }));
+        Ok(received)
+    }
+}
+
+fn endpoint(place: &Place, server: Option<marline::ServerConfig>) -> io::Result<Endpoint> {
+    let (runtime, addr) = place;
+    let config = EndpointConfig::from_seed(runtime.seed()?);
+    Endpoint::new(config, server, runtime.bind(*addr)?, Arc::clone(runtime))
+}
+
+/// Sends on every connection that comes.
+async fn send(runtime: Arc<dyn Runtime>, endpoint: Endpoint) {
+    let chunk = Bytes::from(vec![0; CHUNK]);
+    while let Some(connecting) = endpoint.accept().await {
+        let chunk = chunk.clone();
+        runtime.spawn(Box::pin(async move {
+            if let Ok(connection) = connecting.await {
+                fill(&connection, &chunk).await.ok();
+            }
+        }));
+    }
+}
+
+async fn fill(connection: &Connection, chunk: &Bytes) -> Result<(), ConnectionError> {
+    let mut stream = connection.open_uni().await?;
+    while stream.write_chunk(chunk.clone()).await.is_ok() {}
+    Ok(())
+}
+
+async fn receive(
+    endpoint: &Endpoint,
+    config: ClientConfig,
+    remote: SocketAddr,
+    received: &Received,
+) -> Result<(), ConnectionError> {
+    let Ok(connecting) = endpoint.connect_with(config, remote, Identity::NAME) else {
+        return Ok(());
+    };
+    let connection = connecting.await?;
+    let mut stream = connection.accept_uni().await?;
+    while let Ok(Some(bytes)) = stream.read_chunk(READ).await {
+        received.add(bytes.len());
+    }
+    Ok(())
+}

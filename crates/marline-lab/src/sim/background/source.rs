@@ -1,0 +1,216 @@
+//! Datagrams that nobody answers.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::proto::FourTuple;
+use marline::runtime::RecvMeta;
+use marline::{Instant, Transmit};
+use marline_link::Seed;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+use super::{Place, Received, sleep_until};
+
+/// Bytes of the IPv4 and UDP headers.
+const HEADER: u32 = 28;
+
+/// Sends datagrams of one size without end, whatever becomes of them.
+#[derive(Clone, Debug)]
+pub struct UdpSource {
+    /// Bits of IP packets a second; of [`Pattern::OnOff`], while it is on.
+    pub rate: u64,
+    /// Bytes of each IP packet: 28 for its headers, and at most 1,472 more.
+    pub size: u32,
+    /// When packets leave.
+    pub pattern: Pattern,
+    /// How long after the call it begins.
+    pub start: Duration,
+    /// Where the randomness of the pattern comes from.
+    pub seed: Seed,
+}
+
+/// When packets leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// At equal distances.
+    Constant,
+    /// At distances that are exponentially distributed.
+    Poisson,
+    /// At equal distances while it is on, and not at all while it is off; the stays in both are
+    /// exponentially distributed.
+    OnOff {
+        /// Mean time on.
+        on: Duration,
+        /// Mean time off.
+        off: Duration,
+    },
+}
+
+impl UdpSource {
+    /// Sends from `from` to `to`, for as long as the runtime runs tasks.
+    ///
+    /// # Errors
+    /// The address is taken, or not the runtime's; the rate is 0, or the size cannot be.
+    pub fn start(&self, from: &Place, to: SocketAddr) -> io::Result<()> {
+        if self.rate == 0 || !(HEADER..=1500).contains(&self.size) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (runtime, addr) = from;
+        let socket = runtime.bind(*addr)?;
+        let local = socket.local_addr()?;
+        let payload = vec![0; (self.size - HEADER) as usize];
+        let mut departures = Departures::new(self, runtime.now());
+        let clock = Arc::clone(runtime);
+        runtime.spawn(Box::pin(async move {
+            let transmit = Transmit {
+                tuple: FourTuple { local, remote: to },
+                ecn: None,
+                size: payload.len(),
+                segment_size: None,
+            };
+            loop {
+                sleep_until(&*clock, departures.next()).await;
+                // Nobody misses what the socket cannot take.
+                socket.try_send(&transmit, &payload).ok();
+            }
+        }));
+        Ok(())
+    }
+}
+
+/// The moments at which packets leave.
+struct Departures {
+    pattern: Pattern,
+    rng: Pcg64Mcg,
+    /// Between two packets, at the rate.
+    gap: f64,
+    /// Nanoseconds from `beginning` to the last packet.
+    last: f64,
+    beginning: Instant,
+    /// Of an on-off source: when it goes off.
+    on_until: f64,
+}
+
+impl Departures {
+    fn new(source: &UdpSource, now: Instant) -> Self {
+        let mut departures = Self {
+            pattern: source.pattern,
+            rng: source.seed.of("departures").rng(),
+            gap: f64::from(source.size) * 8e9 / source.rate as f64,
+            last: 0.0,
+            beginning: now + source.start,
+            on_until: 0.0,
+        };
+        if let Pattern::OnOff { on, .. } = source.pattern {
+            departures.on_until = departures.stay(on);
+        }
+        departures
+    }
+
+    fn next(&mut self) -> Instant {
+        self.last += match self.pattern {
+            Pattern::Poisson => self.exponential(self.gap),
+            Pattern::Constant | Pattern::OnOff { .. } => self.gap,
+        };
+        if let Pattern::OnOff { on, off } = self.pattern {
+            while self.last > self.on_until {
+                let back = self.on_until + self.stay(off);
+                self.last = self.last.max(back);
+                self.on_until = back + self.stay(on);
+            }
+        }
+        self.beginning + Duration::from_nanos(self.last as u64)
+    }
+
+    /// A stay of at least a nanosecond, so that every stay leads on.
+    fn stay(&mut self, mean: Duration) -> f64 {
+        self.exponential(mean.as_nanos() as f64).max(1.0)
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        // Above 0 and up to 1, in steps that an f64 holds exactly.
+        let uniform = ((self.rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        -libm::log(uniform) * mean
+    }
+}
+
+/// Receives datagrams and forgets them.
+#[derive(Debug)]
+pub struct Sink;
+
+impl Sink {
+    /// Receives at `place`, for as long as its runtime runs tasks.
+    ///
+    /// # Errors
+    /// The address is taken, or not the runtime's.
+    pub fn start(place: &Place) -> io::Result<Received> {
+        let (runtime, addr) = place;
+        let socket = runtime.bind(*addr)?;
+        let received = Received::default();
+        let counted = received.clone();
+        runtime.spawn(Box::pin(async move {
+            let mut buffer = vec![0; 1 << 16];
+            loop {
+                let mut meta = [RecvMeta::default()];
+                let filled = std::future::poll_fn(|cx| {
+                    socket.poll_recv(cx, &mut [IoSliceMut::new(&mut buffer)], &mut meta)
+                });
+                match filled.await {
+                    Ok(_) => counted.add(meta[0].len),
+                    Err(_) => return,
+                }
+            }
+        }));
+        Ok(received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn departures(pattern: Pattern, count: usize) -> Vec<u64> {
+        let source = UdpSource {
+            rate: 8_000_000,
+            size: 1000,
+            pattern,
+            start: Duration::from_millis(5),
+            seed: Seed::new(1),
+        };
+        let mut departures = Departures::new(&source, Instant::EPOCH);
+        let all = std::iter::repeat_with(|| departures.next().as_nanos());
+        all.take(count).collect()
+    }
+
+    #[test]
+    fn constant_sources_do_not_drift() {
+        let all = departures(Pattern::Constant, 1_000_000);
+        assert_eq!(all[0], 6_000_000);
+        assert_eq!(all[999_999], 5_000_000 + 1_000_000 * 1_000_000);
+    }
+
+    #[test]
+    fn poisson_sources_keep_the_rate_and_vary() {
+        let all = departures(Pattern::Poisson, 20_000);
+        assert!(all.is_sorted());
+        let mean = (all[19_999] - 5_000_000) / 20_000;
+        assert!((970_000..1_030_000).contains(&mean), "{mean}");
+        let short = all.windows(2).filter(|pair| pair[1] - pair[0] < 693_147);
+        assert!((9_700..10_300).contains(&short.count()));
+    }
+
+    #[test]
+    fn on_off_sources_are_on_for_their_share() {
+        let pattern = Pattern::OnOff {
+            on: Duration::from_millis(100),
+            off: Duration::from_millis(300),
+        };
+        let all = departures(pattern, 50_000);
+        assert!(all.is_sorted());
+        let share = 50_000.0 * 1e6 / all[49_999] as f64;
+        assert!((0.22..0.28).contains(&share), "{share}");
+    }
+}
