@@ -33,6 +33,7 @@ mod seed;
 mod testing;
 mod time;
 pub mod wifi;
+pub mod trace;
 
 pub use chain::Chain;
 pub use corrupt::Corrupt;
