@@ -1,0 +1,4 @@
+//! The shared medium against what other simulators of 802.11 and published measurements found.
+
+mod goodput;
+mod source;

@@ -1,0 +1,119 @@
+//! Senders of known behavior: so many packets in flight, so many to an acknowledgment.
+
+use std::time::Duration;
+
+use marline_link::wifi::{WifiConfig, WifiMedium};
+use marline_link::{Medium, Packet, Seed, Time};
+
+/// Bytes of a data packet, IP header included.
+const DATA_BYTES: u32 = 1500;
+/// Bytes of its UDP payload.
+const PAYLOAD_BYTES: u32 = 1472;
+/// Bytes of an acknowledgment, IP header included.
+const ACK_BYTES: u32 = 64;
+/// What is sent before anything is measured.
+const WARM_UP: Duration = Duration::from_millis(100);
+
+/// What station 0 sends to the last station.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    /// Packets in flight.
+    pub(crate) window: u32,
+    /// Whether the window moves with acknowledgments, or as soon as packets arrive: then the queue is never empty.
+    pub(crate) windowed: bool,
+    /// Packets to an acknowledgment; `None` for no acknowledgments at all.
+    pub(crate) ack_every: Option<u32>,
+}
+
+impl Source {
+    /// A queue that is never empty, and no acknowledgments.
+    pub(crate) const ONE_WAY: Self = Self {
+        window: 256,
+        windowed: false,
+        ack_every: None,
+    };
+
+    /// A queue that is never empty, and an acknowledgment for every `packets`.
+    pub(crate) const fn saturated(packets: u32) -> Self {
+        Self {
+            ack_every: Some(packets),
+            ..Self::ONE_WAY
+        }
+    }
+
+    /// `window` packets that were not acknowledged, and an acknowledgment for every `packets`.
+    pub(crate) const fn windowed(window: u32, packets: u32) -> Self {
+        Self {
+            window,
+            windowed: true,
+            ack_every: Some(packets),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    /// Megabits of UDP payload a second.
+    pub(crate) goodput: f64,
+    /// Packets that were dropped.
+    pub(crate) dropped: u64,
+    /// Data packets that came after one that was sent later.
+    pub(crate) reordered: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    Data(u64),
+    Ack(u32),
+}
+
+/// Sends for `duration` of virtual time.
+pub(crate) fn run(config: &WifiConfig, source: Source, duration: Duration, seed: u64) -> Measured {
+    let mut medium: WifiMedium<Body> = WifiMedium::new(config, Seed::new(seed)).unwrap();
+    let last = medium.stations() - 1;
+    let end = Time::ZERO + duration;
+    let begin = Time::ZERO + WARM_UP;
+    let mut measured = Measured::default();
+    let mut next = 0;
+    let mut received: u32 = 0;
+    let mut unacknowledged = 0;
+    let mut highest = 0;
+    let mut now = Time::ZERO;
+    // Packets that the sender may send.
+    let mut allowed = u64::from(source.window);
+    while now <= end {
+        for number in next..next + allowed {
+            medium.push(now, 0, last, Packet::new(DATA_BYTES, Body::Data(number)));
+        }
+        next += std::mem::take(&mut allowed);
+        let Some(due) = medium.next_event() else {
+            break;
+        };
+        now = now.max(due);
+        while let Some(carried) = medium.pop(now) {
+            let arrived = carried.exit.dropped.is_none();
+            measured.dropped += u64::from(!arrived);
+            match carried.exit.packet.body {
+                Body::Data(number) if arrived => {
+                    measured.reordered += u64::from(number < highest);
+                    highest = highest.max(number);
+                    received += u32::from(now >= begin);
+                    unacknowledged += 1;
+                    if source.ack_every == Some(unacknowledged) {
+                        let ack = Packet::new(ACK_BYTES, Body::Ack(unacknowledged));
+                        unacknowledged = 0;
+                        medium.push(now, last, 0, ack);
+                    }
+                    allowed += u64::from(!source.windowed);
+                }
+                Body::Data(_) => allowed += u64::from(!source.windowed),
+                Body::Ack(packets) if source.windowed => allowed += u64::from(packets),
+                Body::Ack(_) => {}
+            }
+        }
+    }
+    let seconds = end.since(begin).as_secs_f64();
+    measured.goodput = f64::from(received) * f64::from(PAYLOAD_BYTES) * 8e-6 / seconds;
+    measured
+}
