@@ -67,18 +67,23 @@ impl<B> Reorder<B> {
         }
     }
 
-    /// Until when the oldest gap may last.
+    /// When the packet that waited longest stops waiting.
     pub(super) fn deadline(&self) -> Option<u64> {
-        let (since, _) = self.held.front()?;
-        Some(since + self.timeout?)
+        let longest = self.held.iter().map(|&(since, _)| since).min()?;
+        Some(longest + self.timeout?)
     }
 
-    /// The oldest gap lasted too long.
-    pub(super) fn expire(&mut self, out: &mut Vec<Entry<B>>) {
-        if let Some((_, first)) = self.held.front() {
-            self.next = first.seq;
+    /// What waits too long at `now`, and all before it, waits no more.
+    pub(super) fn expire(&mut self, now: u64, out: &mut Vec<Entry<B>>) {
+        let timeout = self.timeout.unwrap_or(0);
+        let overdue = |&&(since, _): &&(u64, Entry<B>)| since + timeout <= now;
+        if let Some((_, last)) = self.held.iter().rev().find(overdue) {
+            let seq = last.seq;
+            while let Some((_, first)) = self.held.front().filter(|(_, first)| first.seq <= seq) {
+                self.next = first.seq;
+                self.release(out);
+            }
         }
-        self.release(out);
     }
 }
 

@@ -125,11 +125,18 @@ impl<B> WifiMedium<B> {
         Ok(medium)
     }
 
-    /// Does all that is due by `now`.
-    fn advance(&mut self, now: u64) {
-        while let Some(at) = self.next_step().filter(|&at| at <= now) {
+    /// Whether any packet is in it that has not come out.
+    const fn has_packets(&self) -> bool {
+        self.queued + self.held > 0
+    }
+
+    /// Does what is due first, if that is by `now`; whether anything was.
+    fn step_by(&mut self, now: u64) -> bool {
+        let due = self.next_step().filter(|&at| at <= now);
+        if let Some(at) = due {
             self.step(at);
         }
+        due.is_some()
     }
 
     /// When something happens on the medium next.
@@ -299,7 +306,7 @@ impl<B> WifiMedium<B> {
             for hop in 0..self.nodes.len() {
                 let reorder = &mut self.nodes[index].pipes[hop].reorder;
                 if reorder.deadline() == Some(at) {
-                    reorder.expire(&mut self.outbox.arrived);
+                    reorder.expire(at, &mut self.outbox.arrived);
                     self.deliver(at, hop);
                 }
             }
@@ -407,17 +414,18 @@ impl<B: Send> Medium<B> for WifiMedium<B> {
     }
 
     fn push(&mut self, now: Time, from: Station, to: Station, packet: Packet<B>) {
-        self.advance(now.as_nanos());
+        while self.step_by(now.as_nanos()) {}
         self.enqueue(now.as_nanos(), from, Entry::new(from, to, packet));
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        self.advance(now.as_nanos());
+        // What contenders do among themselves makes nobody's packet leave.
+        while self.has_packets() && self.step_by(now.as_nanos()) {}
         self.exits.pop(now)
     }
 
     fn next_event(&self) -> Option<Time> {
-        let step = self.next_step().filter(|_| self.queued + self.held > 0);
+        let step = self.next_step().filter(|_| self.has_packets());
         [step.map(Time::from_nanos), self.exits.next_at()]
             .into_iter()
             .flatten()

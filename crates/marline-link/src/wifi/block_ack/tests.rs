@@ -35,9 +35,9 @@ impl Harness {
         self.late.extend(late.iter().map(|entry| entry.seq));
     }
 
-    fn expire(&mut self) {
+    fn expire(&mut self, now: u64) {
         let mut out = Vec::new();
-        self.reorder.expire(&mut out);
+        self.reorder.expire(now, &mut out);
         self.out.extend(out.iter().map(|entry| entry.seq));
     }
 }
@@ -70,7 +70,7 @@ fn a_gap_does_not_last_forever() {
     harness.accept(6, 2);
     harness.accept(7, 4);
     assert_eq!(harness.reorder.deadline(), Some(105));
-    harness.expire();
+    harness.expire(105);
     assert_eq!(harness.out, [1, 2]);
     assert_eq!(harness.reorder.deadline(), Some(107));
     harness.accept(106, 0);
@@ -97,4 +97,16 @@ fn a_receiver_may_pass_on_what_comes() {
     }
     assert_eq!(harness.out, [1, 0, 2]);
     assert_eq!(harness.reorder.deadline(), None);
+}
+
+#[test]
+fn a_packet_that_waited_too_long_takes_those_before_it_along() {
+    let mut harness = Harness::new(Some(100));
+    harness.accept(0, 5);
+    harness.accept(50, 3);
+    harness.accept(60, 7);
+    assert_eq!(harness.reorder.deadline(), Some(100));
+    harness.expire(100);
+    assert_eq!(harness.out, [3, 5]);
+    assert_eq!(harness.reorder.deadline(), Some(160));
 }

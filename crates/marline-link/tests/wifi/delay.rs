@@ -1,0 +1,125 @@
+//! How long packets take, on the channel of [`wifi_n_190`].
+
+use std::time::Duration;
+
+use marline_link::wifi::{WifiMedium, wifi_n_190};
+use marline_link::{Medium, Packet, Seed, Time};
+use rand::RngExt;
+
+use super::source::{Source, run};
+
+/// Bytes of a ping, IP header included.
+const PING_BYTES: u32 = 84;
+
+/// The round-trip times, in milliseconds, of `count` packets of `bytes` that station 0 sends at `at`, each answered
+/// by a ping's bytes; and when the last came back.
+fn round_trips(
+    medium: &mut WifiMedium<()>,
+    at: Time,
+    bytes: u32,
+    count: usize,
+) -> (Vec<f64>, Time) {
+    let mut now = at;
+    for _ in 0..count {
+        medium.push(now, 0, 1, Packet::new(bytes, ()));
+    }
+    let mut times = Vec::new();
+    while times.len() < count {
+        now = medium.next_event().unwrap();
+        while let Some(carried) = medium.pop(now) {
+            assert_eq!(carried.exit.dropped, None);
+            if carried.to == 1 {
+                medium.push(now, 1, 0, Packet::new(PING_BYTES, ()));
+            } else {
+                times.push(now.since(at).as_secs_f64() * 1e3);
+            }
+        }
+    }
+    (times, now)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[test]
+fn pings_take_as_long_as_measured() {
+    let mut medium = WifiMedium::new(&wifi_n_190(), Seed::new(1)).unwrap();
+    let mut times = Vec::new();
+    let mut at = Time::ZERO;
+    for _ in 0..20_000 {
+        let (time, back) = round_trips(&mut medium, at, PING_BYTES, 1);
+        times.extend(time);
+        at = back + Duration::from_millis(200);
+    }
+    let mean_ms = mean(&times);
+    let squares: Vec<f64> = times
+        .iter()
+        .map(|time| (time - mean_ms) * (time - mean_ms))
+        .collect();
+    let deviation = mean(&squares).sqrt();
+    times.sort_by(f64::total_cmp);
+    let percentile = |percent: usize| times[times.len() * percent / 100];
+    println!(
+        "ping: mean {mean_ms:.2} ms, expected 10.5; deviation {deviation:.2}, expected 6.1; median {:.1}, expected 8.4; \
+         p95 {:.1}, expected 22.8; p99 {:.1}, expected 39",
+        percentile(50),
+        percentile(95),
+        percentile(99)
+    );
+    assert!((mean_ms - 10.5).abs() < 0.3);
+    assert!((deviation - 6.1).abs() < 0.4);
+}
+
+#[test]
+fn a_download_gets_what_was_measured() {
+    for every in [2, 4] {
+        let source = Source::saturated(every);
+        let got = run(&wifi_n_190(), source, Duration::from_secs(12), 1).goodput;
+        println!("an ACK for {every}: {got:.1} Mb/s, expected 190");
+        assert!((got - 190.0).abs() < 4.0);
+    }
+}
+
+/// The share of rounds in which hybrid slow start (RFC 9406) sees a queue: the least of eight round-trip times is
+/// by an eighth, 4 to 16 ms, above that of the round before.
+fn early_exits(minima: &[f64]) -> f64 {
+    let exits = minima
+        .windows(2)
+        .filter(|pair| pair[1] >= pair[0] + (pair[0] / 8.0).clamp(4.0, 16.0))
+        .count();
+    exits as f64 / (minima.len() - 1) as f64
+}
+
+#[test]
+fn delay_that_a_round_shares_ends_slow_start_and_independent_delay_does_not() {
+    let mut medium = WifiMedium::new(&wifi_n_190(), Seed::new(1)).unwrap();
+    let mut samples = Vec::new();
+    let mut minima = Vec::new();
+    let mut at = Time::ZERO;
+    for _ in 0..5_000 {
+        let (times, back) = round_trips(&mut medium, at, 1500, 10);
+        let eight = &times[..8];
+        minima.extend(eight.iter().copied().min_by(f64::total_cmp));
+        samples.extend_from_slice(eight);
+        // The channel does not know when the next round begins.
+        at = back + Duration::from_millis(100);
+    }
+    let shared = early_exits(&minima);
+
+    let mut rng = Seed::new(2).rng();
+    let independent: Vec<f64> = (0..100_000)
+        .filter_map(|_| {
+            let draw = |_| samples[rng.random_range(0..samples.len())];
+            (0..8).map(draw).min_by(f64::total_cmp)
+        })
+        .collect();
+    let independent = early_exits(&independent);
+    println!(
+        "early exits: {:.1} % of rounds, expected at least 10; {:.4} % with independent delays, expected below 0.1",
+        100.0 * shared,
+        100.0 * independent
+    );
+    assert!(shared >= 0.1);
+    assert!(independent < 0.001);
+}

@@ -1,0 +1,181 @@
+//! What holds whatever the medium and whatever is sent.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use marline_link::wifi::{
+    Contender, Errors, Fades, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
+};
+use marline_link::{Carried, Medium, Packet, Seed, Time};
+use proptest::prelude::*;
+
+/// A packet that is pushed.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    /// Since the one before.
+    gap: Duration,
+    from: usize,
+    to: usize,
+    bytes: u32,
+}
+
+prop_compose! {
+    fn stations()(
+        aggregation in any::<bool>(),
+        ack_aggregation in prop_oneof![Just(None), (1_u32..9).prop_map(Some)],
+        queue_bytes in 3_000_u64..200_000,
+    ) -> StationConfig {
+        StationConfig { aggregation, ack_aggregation, queue_bytes, ..StationConfig::DEFAULT }
+    }
+}
+
+prop_compose! {
+    fn errors()(
+        mpdu in prop_oneof![Just(0.0), 0.0..0.6],
+        bit in prop_oneof![Just(0.0), 0.0..1e-4],
+        fades in any::<bool>(),
+    ) -> Errors {
+        let fades = fades.then_some(Fades { begin: 0.1, end: 0.3, mpdu: 1.0 });
+        Errors { mpdu, bit, fades }
+    }
+}
+
+fn contenders() -> impl Strategy<Value = Vec<Contender>> {
+    let on_off = Contender::OnOff {
+        busy: Duration::from_millis(9),
+        duty: 0.3,
+    };
+    prop::sample::subsequence(vec![Contender::SATURATED, on_off, on_off], 0..=3)
+}
+
+prop_compose! {
+    fn media()(
+        index in 0_u8..32,
+        short in any::<bool>(),
+        topology in prop::sample::select(vec![Topology::Direct, Topology::AccessPoint, Topology::Chain]),
+        stations in prop::collection::vec(stations(), 2..5),
+        errors in errors(),
+        contenders in contenders(),
+        max_amsdu_bytes in prop::sample::select(vec![None, Some(3839), Some(7935)]),
+        rts_bytes in prop::sample::select(vec![None, Some(0), Some(2000)]),
+        reorder in prop::sample::select(vec![None, Some(Duration::from_millis(100))]),
+        scans in any::<bool>(),
+        base_delay in (0_u64..5).prop_map(Duration::from_millis),
+    ) -> WifiConfig {
+        let scan = Scan {
+            station: 1,
+            first: Duration::from_millis(20),
+            every: Duration::from_millis(300),
+            length: Duration::from_millis(130),
+        };
+        WifiConfig {
+            topology,
+            stations,
+            errors,
+            contenders,
+            max_amsdu_bytes,
+            rts_bytes,
+            reorder,
+            scans: if scans { vec![scan] } else { Vec::new() },
+            base_delay,
+            ..WifiConfig::new(Phy::ht(Width::Ht40, index, short), 1)
+        }
+    }
+}
+
+fn offers() -> impl Strategy<Value = Vec<Offer>> {
+    let gap = prop_oneof![3 => Just(0), 1 => 0_u64..3_000_000];
+    let bytes = prop_oneof![Just(1500), 40_u32..200, 40_u32..1500];
+    prop::collection::vec(
+        (gap, any::<[u8; 2]>(), bytes).prop_map(|(gap, [from, to], bytes)| Offer {
+            gap: Duration::from_nanos(gap),
+            from: from.into(),
+            to: to.into(),
+            bytes,
+        }),
+        1..300,
+    )
+}
+
+/// Who sends to whom, of so many.
+fn pair(offer: &Offer, stations: usize) -> (usize, usize) {
+    let from = offer.from % stations;
+    let to = (from + 1 + offer.to % (stations - 1)) % stations;
+    (from, to)
+}
+
+/// What comes out, in order; the medium is looked at whenever it asks for it, or else only when it has to be.
+fn carry(config: &WifiConfig, seed: u64, offers: &[Offer], eager: bool) -> Vec<Carried<usize>> {
+    let mut medium = WifiMedium::new(config, Seed::new(seed)).unwrap();
+    let mut carried = Vec::new();
+    let mut now = Time::ZERO;
+    for (number, offer) in offers.iter().enumerate() {
+        let then = now + offer.gap;
+        while let Some(due) = medium.next_event().filter(|&due| eager && due <= then) {
+            now = now.max(due);
+            carried.extend(std::iter::from_fn(|| medium.pop(now)));
+        }
+        now = then;
+        let (from, to) = pair(offer, medium.stations());
+        medium.push(now, from, to, Packet::new(offer.bytes, number));
+    }
+    while let Some(due) = medium.next_event() {
+        now = if eager { now.max(due) } else { Time::MAX };
+        carried.extend(std::iter::from_fn(|| medium.pop(now)));
+    }
+    assert!((0..medium.stations()).all(|station| medium.queued_bytes(station) == 0));
+    carried
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_goes_in_comes_out_once_and_not_too_early(
+        config in media(), seed in any::<u64>(), offers in offers(),
+    ) {
+        let carried = carry(&config, seed, &offers, true);
+        prop_assert_eq!(carried.len(), offers.len());
+        let mut seen = vec![false; offers.len()];
+        let mut before = Time::ZERO;
+        let pushed: Vec<Time> = offers
+            .iter()
+            .scan(Time::ZERO, |now, offer| {
+                *now += offer.gap;
+                Some(*now)
+            })
+            .collect();
+        for Carried { from, to, exit } in carried {
+            let number = exit.packet.body;
+            prop_assert!(!std::mem::replace(&mut seen[number], true));
+            prop_assert_eq!((from, to), pair(&offers[number], config.stations.len()));
+            prop_assert!(exit.at >= before);
+            before = exit.at;
+            let delay = if exit.dropped.is_none() { config.base_delay } else { Duration::ZERO };
+            prop_assert!(exit.at >= pushed[number] + delay);
+        }
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_exits_however_late_one_looks(
+        config in media(), seed in any::<u64>(), offers in offers(),
+    ) {
+        let eager = carry(&config, seed, &offers, true);
+        prop_assert_eq!(&eager, &carry(&config, seed, &offers, true));
+        prop_assert_eq!(&eager, &carry(&config, seed, &offers, false));
+    }
+
+    #[test]
+    fn receivers_that_reorder_keep_the_order(
+        mut config in media(), seed in any::<u64>(), offers in offers(),
+    ) {
+        config.reorder = Some(Duration::from_millis(100));
+        let mut latest = HashMap::new();
+        for Carried { from, to, exit } in carry(&config, seed, &offers, true) {
+            if exit.dropped.is_none() {
+                let before = latest.insert((from, to), exit.packet.body);
+                prop_assert!(before.is_none_or(|before| before < exit.packet.body));
+            }
+        }
+    }
+}
