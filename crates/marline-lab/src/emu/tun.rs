@@ -34,7 +34,10 @@ impl Tun {
             return Err(EmuError::NoTun);
         }
         let open = || {
-            let device = DeviceBuilder::new().name(name(index)).build_sync()?;
+            let device = DeviceBuilder::new()
+                .name(name(index))
+                .enable(false)
+                .build_sync()?;
             device.set_nonblocking(true)?;
             Ok(device)
         };

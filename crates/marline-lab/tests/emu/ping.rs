@@ -52,4 +52,5 @@ fn ping_takes_both_delays() {
     assert_eq!(report.hosts["client"].sent, 50);
     assert_eq!(report.hosts["server"].arrived, 50);
     assert_eq!(report.lateness.count(), 100);
+    assert_eq!(report.ignored, 0, "nothing but what programs send");
 }
