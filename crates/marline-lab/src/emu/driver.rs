@@ -126,14 +126,16 @@ impl Driver {
                 return read;
             };
             match buffer.filled(len, self.hash) {
-                Ok(packet) => {
+                Ok(mut packet) => {
                     let tally = &mut self.tallies[port];
                     tally.sent += 1;
                     tally.sent_bytes += u64::from(packet.size);
                     // What left before this packet came has to be out of its way.
                     self.deliver();
                     let node = self.ports[port].node;
-                    self.fabric.send(self.clock.now(), node, packet);
+                    let now = self.clock.now();
+                    packet.body.set_sent(now);
+                    self.fabric.send(now, node, packet);
                 }
                 Err(buffer) => {
                     self.report.ignored += 1;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use marline_link::{Ecn, Packet};
+use marline_link::{Ecn, Packet, Time};
 
 use crate::fabric::{FlowHash, Routed};
 
@@ -20,6 +20,7 @@ const UDP: u8 = 17;
 pub struct IpPacket {
     buffer: Box<[u8]>,
     len: usize,
+    sent: Time,
 }
 
 impl IpPacket {
@@ -28,6 +29,7 @@ impl IpPacket {
         Self {
             buffer: vec![0; MTU].into_boxed_slice(),
             len: 0,
+            sent: Time::ZERO,
         }
     }
 
@@ -61,6 +63,15 @@ impl IpPacket {
     /// The packet, from its IP header on.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.len]
+    }
+
+    /// When its host sent it.
+    pub const fn sent(&self) -> Time {
+        self.sent
+    }
+
+    pub(super) const fn set_sent(&mut self, at: Time) {
+        self.sent = at;
     }
 
     /// What tells its flow from others; ports count as 0 where the protocol has none, and in fragments.

@@ -1,9 +1,11 @@
 //! What the network did to the packets.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use marline_link::DropReason;
+use marline_report::units;
 use serde_json::{Value, json};
 
 use super::Lateness;
@@ -92,5 +94,44 @@ impl Report {
             "ignored_packets": self.ignored,
             "refused_packets": self.refused,
         })
+    }
+}
+
+/// "32,962 packets (49.4 MB), of which 17 lost: 17 queue full".
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = units::bytes(self.sent_bytes as f64);
+        write!(f, "{} packets ({bytes}), ", units::count(self.sent))?;
+        if self.dropped.is_empty() {
+            return f.write_str("none lost");
+        }
+        write!(f, "{} lost", units::count(self.lost()))?;
+        for (index, (reason, count)) in self.dropped.iter().enumerate() {
+            let mark = if index == 0 { ':' } else { ',' };
+            write!(f, "{mark} {reason} {}", units::count(*count))?;
+        }
+        Ok(())
+    }
+}
+
+/// A line a host, and one about lateness.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, tally) in &self.hosts {
+            writeln!(f, "from {name}: {tally}")?;
+        }
+        let late = |per_mille| units::seconds(self.lateness.percentile(per_mille).as_secs_f64());
+        write!(
+            f,
+            "late by {} (median), {} (99 %), at most {}{}",
+            late(500),
+            late(990),
+            units::seconds(self.lateness.max().as_secs_f64()),
+            if self.realtime {
+                ""
+            } else {
+                "; without real-time priority"
+            }
+        )
     }
 }

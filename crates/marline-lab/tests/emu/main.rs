@@ -1,9 +1,14 @@
 //! Real time between network namespaces. Without the privilege, tests say `skipped: why`.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
 mod link;
 mod setup;
 
+mod lifetime;
 mod ping;
+mod quic;
+mod relay;
+mod same_decisions;
 mod tcp;

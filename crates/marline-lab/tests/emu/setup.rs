@@ -6,7 +6,7 @@ use marline_lab::emu::{Emulation, IpPacket};
 use marline_lab::fabric::{Fabric, FlowHash, Node, Plan};
 use marline_link::{Duplex, Seed};
 
-use crate::link::{Spec, Wire};
+use crate::link::Spec;
 
 /// One emulation at a time: two would make each other late.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -19,12 +19,10 @@ pub(crate) struct Pair {
 }
 
 /// A client and a server; `spec` holds each way.
-pub(crate) fn network(spec: Spec, seed: Seed) -> (Fabric<IpPacket>, Node, Node) {
+pub(crate) fn network<B: Send + 'static>(spec: Spec, seed: Seed) -> (Fabric<B>, Node, Node) {
     let mut plan = Plan::new();
     let (client, server) = (plan.host("client"), plan.host("server"));
-    let there = Wire::new(spec, seed.of("there"));
-    let back = Wire::new(spec, seed.of("back"));
-    let wires = Duplex::new(Box::new(there), Box::new(back));
+    let wires = Duplex::new(spec.build(seed.of("there")), spec.build(seed.of("back")));
     plan.join("link", Box::new(wires), &[client, server])
         .unwrap();
     (plan.build().unwrap(), client, server)

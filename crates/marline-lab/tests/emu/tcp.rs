@@ -67,7 +67,12 @@ fn cubic_fills_a_hundred_megabits() {
         return;
     };
     let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(2)) * 8.0 / 1e6;
-    println!("100 Mb/s: {rate:.2}; {}", pair.emulation.stop().to_json());
+    let report = pair.emulation.stop();
+    println!("100 Mb/s: {rate:.2}; {}", report.to_json());
+    if !report.is_valid(Duration::from_millis(1)) {
+        println!("skipped: this machine is too busy");
+        return;
+    }
     assert!((90.0..97.0).contains(&rate), "{rate} Mb/s");
 }
 

@@ -1,0 +1,74 @@
+//! Logs as Mahimahi's link shell writes them, for the scripts that read those.
+//!
+//! One line a packet and event, with the time in milliseconds: `T + BYTES` when it is sent,
+//! `T - BYTES DELAY` when it arrives, `T d 1 BYTES` when it is lost. The delay is that of the whole way,
+//! not of the queue alone. There are no lines for opportunities to send (`T # BYTES`): most models have
+//! none.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use super::IpPacket;
+use crate::fabric::{Fabric, Node, Passage, Routed, Verdict};
+
+/// The log of what one host sends.
+#[derive(Debug)]
+pub struct MahimahiLog<W> {
+    out: W,
+    from: Node,
+    addresses: Vec<IpAddr>,
+    fabric_hosts: Vec<(IpAddr, Node)>,
+}
+
+impl<W: Write> MahimahiLog<W> {
+    /// Begins the log of what `from` sends through `fabric`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub fn new(mut out: W, fabric: &Fabric<IpPacket>, from: Node) -> io::Result<Self> {
+        writeln!(out, "# marline, from {}", fabric.name(from))?;
+        writeln!(out, "# init timestamp: 0")?;
+        writeln!(out, "# base timestamp: 0")?;
+        let hosts = fabric.nodes().flat_map(|node| {
+            let addresses = fabric.addresses(node).iter();
+            addresses.map(move |address| (*address, node))
+        });
+        Ok(Self {
+            out,
+            from,
+            addresses: fabric.addresses(from).to_vec(),
+            fabric_hosts: hosts.collect(),
+        })
+    }
+
+    /// Writes what a [`Tap`](crate::fabric::Tap) sees, if it is this host's.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn passage(&mut self, passage: &Passage<'_, IpPacket>) -> io::Result<()> {
+        let packet = passage.packet;
+        if !self.addresses.contains(&packet.body.source()) {
+            return Ok(());
+        }
+        let millis = passage.at.as_nanos() / 1_000_000;
+        let size = packet.size;
+        match passage.verdict {
+            Verdict::Entered if passage.from == self.from => {
+                writeln!(self.out, "{millis} + {size}")
+            }
+            Verdict::Left if self.is_end(passage) => {
+                let delay = passage.at.since(packet.body.sent()).as_millis();
+                writeln!(self.out, "{millis} - {size} {delay}")
+            }
+            Verdict::Dropped(_) => writeln!(self.out, "{millis} d 1 {size}"),
+            Verdict::Entered | Verdict::Left => Ok(()),
+        }
+    }
+
+    /// Whether the packet has come to its destination, and not to a router.
+    fn is_end(&self, passage: &Passage<'_, IpPacket>) -> bool {
+        let destination = passage.packet.body.destination();
+        let mut hosts = self.fabric_hosts.iter();
+        hosts.any(|&(address, node)| address == destination && Some(node) == passage.to)
+    }
+}

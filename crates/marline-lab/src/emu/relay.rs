@@ -1,0 +1,134 @@
+//! What is sent to a port of a host reaches that port of this machine.
+//!
+//! Bytes and datagrams pass, ECN marks do not: the relay ends the emulated path.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::Emulation;
+use crate::fabric::Node;
+
+/// Connections, and likewise senders of datagrams, that one port serves at a time.
+const CLIENTS: usize = 1_024;
+/// How long a sender of datagrams is remembered after the last answer to it.
+const SILENCE: Duration = Duration::from_secs(120);
+/// The largest datagram.
+const DATAGRAM: usize = 65_535;
+
+/// Relays ports of a host to those of this machine, until it is dropped.
+#[derive(Debug)]
+pub struct Relay {
+    _tasks: JoinSet<()>,
+}
+
+impl Relay {
+    /// What comes to `port` of `host`, over TCP or UDP, goes on to that port of 127.0.0.1, outside.
+    /// Call it within a tokio runtime.
+    ///
+    /// # Errors
+    /// The port is taken inside the host.
+    pub fn start(emulation: &Emulation, host: Node, port: u16) -> io::Result<Self> {
+        let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let (tcp, udp) = emulation.inside(host, || -> io::Result<_> {
+            let tcp = std::net::TcpListener::bind(here)?;
+            let udp = std::net::UdpSocket::bind(here)?;
+            tcp.set_nonblocking(true)?;
+            udp.set_nonblocking(true)?;
+            Ok((tcp, udp))
+        })??;
+        let (tcp, udp) = (TcpListener::from_std(tcp)?, UdpSocket::from_std(udp)?);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(relay_connections(tcp, there));
+        tasks.spawn(relay_datagrams(Arc::new(udp), there));
+        Ok(Self { _tasks: tasks })
+    }
+}
+
+async fn relay_connections(listener: TcpListener, there: SocketAddr) {
+    let free = Arc::new(Semaphore::new(CLIENTS));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(permit) = Arc::clone(&free).acquire_owned().await else {
+            return;
+        };
+        // Those that have ended are forgotten.
+        while connections.try_join_next().is_some() {}
+        let Ok((mut near, _)) = listener.accept().await else {
+            continue;
+        };
+        connections.spawn(async move {
+            let _permit = permit;
+            // Whoever gets no answer sees the connection close: nobody listens there.
+            if let Ok(mut far) = TcpStream::connect(there).await {
+                let _ = near.set_nodelay(true).and(far.set_nodelay(true));
+                let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+            }
+        });
+    }
+}
+
+/// The socket to the other side that each sender has.
+type Senders = Arc<Mutex<HashMap<SocketAddr, Arc<UdpSocket>>>>;
+
+async fn relay_datagrams(near: Arc<UdpSocket>, there: SocketAddr) {
+    let senders = Senders::default();
+    let mut answers = JoinSet::new();
+    let mut buffer = vec![0; DATAGRAM];
+    loop {
+        while answers.try_join_next().is_some() {}
+        let Ok((len, sender)) = near.recv_from(&mut buffer).await else {
+            continue;
+        };
+        let known = lock(&senders).get(&sender).map(Arc::clone);
+        let far = match known {
+            Some(far) => far,
+            None if answers.len() >= CLIENTS => continue,
+            None => {
+                let Ok(far) = connected(there).await else {
+                    continue;
+                };
+                let far = Arc::new(far);
+                lock(&senders).insert(sender, Arc::clone(&far));
+                let (near, far_end) = (Arc::clone(&near), Arc::clone(&far));
+                let senders = Arc::clone(&senders);
+                answers.spawn(async move {
+                    answer(&near, &far_end, sender).await;
+                    lock(&senders).remove(&sender);
+                });
+                far
+            }
+        };
+        // As on any path, a datagram that does not get through is lost.
+        let _ = far.send(&buffer[..len]).await;
+    }
+}
+
+fn lock(senders: &Senders) -> std::sync::MutexGuard<'_, HashMap<SocketAddr, Arc<UdpSocket>>> {
+    senders.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn connected(there: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    socket.connect(there).await?;
+    Ok(socket)
+}
+
+/// Carries answers back until there have been none for long.
+async fn answer(near: &UdpSocket, far: &UdpSocket, sender: SocketAddr) {
+    let mut buffer = vec![0; DATAGRAM];
+    // An error tells that nobody listens there at the moment; the sender hears nothing, and may retry.
+    while let Ok(received) = timeout(SILENCE, far.recv(&mut buffer)).await {
+        if let Ok(len) = received {
+            let _ = near.send_to(&buffer[..len], sender).await;
+        }
+    }
+}
