@@ -25,10 +25,12 @@ mod mtu;
 mod out;
 mod outage;
 mod packet;
+pub mod preset;
 pub mod process;
 pub mod queue;
 mod rate;
 mod seed;
+pub mod spec;
 #[cfg(test)]
 mod testing;
 mod time;
@@ -50,4 +52,5 @@ pub use outage::{Outages, Schedule, Suspensions};
 pub use packet::{Ecn, Packet};
 pub use rate::{Rate, UNLIMITED};
 pub use seed::Seed;
+pub use spec::LinkSpec;
 pub use time::Time;

@@ -1,0 +1,151 @@
+//! Links by name.
+
+use crate::spec::LinkSpec;
+
+#[cfg(test)]
+mod tests;
+
+/// A link that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// The link, as it would be written.
+    pub text: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Where its numbers come from.
+    pub source: &'static str,
+}
+
+impl Preset {
+    /// The preset of a name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.name == name)
+    }
+
+    /// The link.
+    pub fn link(&self) -> LinkSpec {
+        // Every text here is parsed by a test.
+        self.text.parse().unwrap_or_default()
+    }
+}
+
+const LTE: &str = "Measured LTE-Advanced cell, good reception: 65.9 Mb/s (standard deviation 5.1 over 1 s), round trip \
+of the radio 21.2 ms (3.5), loss 0.09 % after HARQ, then a backhaul; uplink rate (20 Mb/s) and queue (1 MB) are \
+chosen, not measured";
+const WAN: &str = "Wide-area paths of the slow-start history study; buffer of one bandwidth-delay product, drop-tail";
+const MESH: &str = "802.11n mesh of the Wi-Fi study (WCNC 2019), two streams of 40 MHz or one of 20 MHz; how many \
+acknowledgments stations join is calibrated to the published gain, not measured";
+
+/// All presets. Uplink is from the client to the server.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "lte-a",
+        text: "model=lte,rtt=25ms,loss=0.05%",
+        about: "LTE-Advanced, a server in the same country",
+        source: LTE,
+    },
+    Preset {
+        name: "lte-a-lossy",
+        text: "model=lte,rtt=25ms,loss=1%",
+        about: "LTE-Advanced, a server in the same country behind a lossy backhaul",
+        source: LTE,
+    },
+    Preset {
+        name: "lte-a-international",
+        text: "model=lte,rtt=150ms,loss=0.05%",
+        about: "LTE-Advanced, a server on another continent",
+        source: LTE,
+    },
+    Preset {
+        name: "lte-a-international-lossy",
+        text: "model=lte,rtt=150ms,loss=1%",
+        about: "LTE-Advanced, a server on another continent behind a lossy backhaul",
+        source: LTE,
+    },
+    Preset {
+        name: "lte-a-poor",
+        text: "model=lte,lte.rate=35.4mbps,rtt=25ms,loss=0.05%",
+        about: "LTE-Advanced with poor reception",
+        source: LTE,
+    },
+    Preset {
+        name: "lte-a-very-good",
+        text: "model=lte,lte.rate=94.1mbps,rtt=25ms,loss=0.05%",
+        about: "LTE-Advanced with very good reception",
+        source: LTE,
+    },
+    Preset {
+        name: "wifi-n-190",
+        text: "model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.busy=15.5%,wifi.busy-time=9.6ms,rtt=8.4ms",
+        about: "802.11n, 300 Mb/s of two streams, others on the channel for 15.5 % of the time",
+        source: "Fitted to a measured 802.11n link: 190 Mb/s, round trip 10.5 ms (standard deviation 6.1)",
+    },
+    Preset {
+        name: "wan-100-good",
+        text: "rate=100mbps,rtt=38ms,loss=1%,buffer=1bdp",
+        about: "a wide-area path of 100 Mb/s, near",
+        source: WAN,
+    },
+    Preset {
+        name: "wan-100-average",
+        text: "rate=100mbps,rtt=50ms,loss=2%,buffer=1bdp",
+        about: "a wide-area path of 100 Mb/s, further",
+        source: WAN,
+    },
+    Preset {
+        name: "wan-100-bad",
+        text: "rate=100mbps,rtt=188ms,loss=8%,buffer=1bdp",
+        about: "a wide-area path of 100 Mb/s, far and lossy",
+        source: WAN,
+    },
+    Preset {
+        name: "wifi-7",
+        text: "rate=7mbps,rtt=50ms,loss=2%,buffer=45kB",
+        about: "a slow and lossy access, as of public Wi-Fi; its buffer holds 51 ms",
+        source: "The page-load study: 7 Mb/s, 50 ms, 2 %, 45 kB; whether the 50 ms are both ways is not said, taken as such",
+    },
+    Preset {
+        name: "ecmp",
+        text: "rate=10mbps,rtt=50ms,buffer=1bdp",
+        about: "one of several paths of equal cost",
+        source: "The page-load study: 10 Mb/s; round trip as of its other link, buffer chosen",
+    },
+    Preset {
+        name: "mesh-2",
+        text: "model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.acks=8,wifi.hops=2,rtt=10ms",
+        about: "a mesh of two hops, 300 Mb/s each",
+        source: MESH,
+    },
+    Preset {
+        name: "mesh-3",
+        text: "model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.acks=8,wifi.hops=3,rtt=10ms",
+        about: "a mesh of three hops, 300 Mb/s each",
+        source: MESH,
+    },
+    Preset {
+        name: "mesh-2-slow",
+        text: "model=wifi,wifi.acks=2,wifi.hops=2,rtt=10ms",
+        about: "a mesh of two hops, 65 Mb/s each",
+        source: MESH,
+    },
+    Preset {
+        name: "mesh-3-slow",
+        text: "model=wifi,wifi.acks=2,wifi.hops=3,rtt=10ms",
+        about: "a mesh of three hops, 65 Mb/s each",
+        source: MESH,
+    },
+    Preset {
+        name: "mp-2-first",
+        text: "rate=10mbps,rtt=20ms,buffer=200ms",
+        about: "the better of two paths",
+        source: "The multipath scheduling study: 10 Mb/s, 20 ms, a deep buffer, whose depth is chosen",
+    },
+    Preset {
+        name: "mp-2-second",
+        text: "rate=5mbps,rtt=80ms,buffer=400ms",
+        about: "the worse of two paths",
+        source: "The multipath scheduling study: 5 Mb/s, of 20 to 160 ms the middle, a deep buffer, whose depth is chosen",
+    },
+];

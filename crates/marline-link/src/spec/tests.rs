@@ -1,0 +1,269 @@
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::Schedule;
+
+#[test]
+fn all_keys_of_a_wire_are_read() {
+    let text = "rate=20mbps, rate-std=1.5mbps, rate-tau=200ms, buffer=100p, queue=codel, ecn=on, \
+                delay=10ms, jitter=2ms, jitter-law=pareto, jitter-corr=50ms, jitter-batch=1ms, \
+                reorder=on, loss=0.05%, loss-burst=3p, loss-every=100, loss-at=3+7, duplicate=1%, \
+                corrupt=0.0001%, mtu=1400B, outage=2s..2.5s+7s..8s, suspend=100ms..250ms/3s";
+    let link: LinkSpec = text.parse().unwrap();
+    let millis = Duration::from_millis;
+    let share = Share::from_billionths;
+    let expected = Way {
+        rate: Some(20_000_000),
+        rate_std: 1_500_000,
+        rate_tau: millis(200),
+        trace: None,
+        once: false,
+        buffer: Some(Buffer::Packets(100)),
+        queue: QueueKind::CoDel,
+        ecn: true,
+        delay: millis(10),
+        jitter: millis(2),
+        jitter_law: LawName::Pareto,
+        jitter_corr: millis(50),
+        jitter_batch: millis(1),
+        reorder: true,
+        loss: share(500_000),
+        loss_burst: Some(Burst::Packets(3.0)),
+        loss_every: NonZeroU64::new(100),
+        loss_at: vec![3, 7],
+        duplicate: share(10_000_000),
+        corrupt: share(1000),
+        mtu: Some(1400),
+        outage: vec![
+            Window {
+                from: millis(2000),
+                to: millis(2500),
+            },
+            Window {
+                from: millis(7000),
+                to: millis(8000),
+            },
+        ],
+        suspend: Some(Schedule {
+            every: millis(3000),
+            shortest: millis(100),
+            longest: millis(250),
+        }),
+    };
+    assert_eq!(link.up, expected);
+    assert_eq!(link.down, expected);
+    assert_eq!(link.to_string().parse(), Ok(link));
+    let link: LinkSpec = "trace=verizon.down,once=on,loss=1%,loss-burst=20ms"
+        .parse()
+        .unwrap();
+    assert_eq!(link.up.trace.as_deref(), Some("verizon.down"));
+    assert_eq!(link.down.loss_burst, Some(Burst::Time(millis(20))));
+}
+
+#[test]
+fn buffers_are_bytes_packets_time_or_products() {
+    for (text, expected) in [
+        ("45kB", Buffer::Bytes(45_000)),
+        ("2KiB", Buffer::Bytes(2048)),
+        ("1.5MiB", Buffer::Bytes(1_572_864)),
+        ("50ms", Buffer::Time(Duration::from_millis(50))),
+        ("1.5bdp", Buffer::Bdp(1.5)),
+    ] {
+        let link: LinkSpec = format!("rate=1mbps,buffer={text}").parse().unwrap();
+        assert_eq!(link.up.buffer, Some(expected));
+    }
+}
+
+#[test]
+fn one_direction_wins_over_both_in_any_order() {
+    let link: LinkSpec = "up.loss=1%,loss=2%,down.delay=3ms".parse().unwrap();
+    assert_eq!(link.up.loss.to_string(), "1%");
+    assert_eq!(link.down.loss.to_string(), "2%");
+    assert_eq!(link.up.delay, Duration::ZERO);
+    assert_eq!(link.to_string(), "down.delay=3ms,up.loss=1%,down.loss=2%");
+    let odd: LinkSpec = "rtt=5ns".parse().unwrap();
+    assert_eq!(odd.up.delay + odd.down.delay, Duration::from_nanos(5));
+}
+
+#[test]
+fn values_are_written_as_people_write_them() {
+    for text in [
+        "",
+        "rate=7mbps,buffer=45kB,rtt=50ms,loss=2%",
+        "rate=65.9mbps,rtt=21.2ms,loss=0.09%",
+        "rate=1.000001gbps,rtt=50us",
+        "model=lte,lte.rate=10mbps,loss=1%",
+        "model=wifi,wifi.phy=ht40,wifi.acks=8",
+        "up.rate=1mbps,down.rate=8mbps,up.buffer=10p",
+    ] {
+        assert_eq!(text.parse::<LinkSpec>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn errors_name_the_key_and_what_would_do() {
+    for (text, error) in [
+        ("los=2%", "los: unknown key; did you mean `loss`?"),
+        ("up.los=2%", "up.los: unknown key; did you mean `up.loss`?"),
+        ("colour=red", "colour: unknown key"),
+        ("wifi-8", "preset: unknown preset; did you mean `wifi-7`?"),
+        (
+            "rate=7mbps,rtt",
+            "rtt: no value; keys are written `key=value`, a preset's name stands first",
+        ),
+        (
+            "rate=",
+            "rate: no value; keys are written `key=value`, a preset's name stands first",
+        ),
+        ("loss=1%,loss=2%", "loss: is there twice"),
+        (
+            "rtt=50",
+            "rtt: `50` has no unit; write 50s, 50ms, 50us or 50ns",
+        ),
+        ("loss=0.02", "loss: `0.02` has no unit; write 0.02%"),
+        (
+            "rate=7Mbps",
+            "rate: unknown unit `Mbps`; known here: gbps, mbps, kbps or bps; did you mean `mbps`?",
+        ),
+        (
+            "rate=1mbps,buffer=45",
+            "buffer: `45` has no unit; write 45B, 45kB, 45MB, 45KiB, 45MiB, 45p, 45ms or 45bdp",
+        ),
+        ("loss=120%", "loss: 120% is above 100%"),
+        ("loss=-1%", "loss: `-1%` is no number"),
+        ("rate=fast", "rate: `fast` is no number"),
+        ("rate=1.2.3mbps", "rate: `1.2.3mbps` is no number"),
+        ("delay=5ms,rtt=10ms", "rtt: does not go with `delay`"),
+        ("up.delay=5ms,rtt=10ms", "rtt: does not go with `delay`"),
+        (
+            "rate=1mbps,queue=cdel",
+            "queue: unknown name `cdel`; known here: droptail, drophead, codel, fq-codel or red; did you mean `codel`?",
+        ),
+        ("buffer=45kB", "buffer: means nothing without `rate`"),
+        (
+            "rate=1mbps,ecn=on",
+            "ecn: means nothing without `queue=codel`",
+        ),
+        ("rate=1mbps,trace=a", "trace: does not go with `rate`"),
+        (
+            "rate=2000gbps",
+            "rate: 2000gbps is out of range: at most 1000gbps",
+        ),
+        (
+            "loss=1%,loss-burst=0.5p",
+            "loss-burst: 0.5p is out of range: 1p or more",
+        ),
+        (
+            "lte.rate=1mbps",
+            "lte.rate: means nothing without `model=lte`",
+        ),
+        (
+            "model=lte,up.lte.rate=1mbps",
+            "up.lte.rate: is the same for both directions",
+        ),
+        (
+            "outage=3s..2s",
+            "outage: 3s..2s is out of range: written `2s..2.5s`, the end behind the start",
+        ),
+    ] {
+        let actual = text.parse::<LinkSpec>().unwrap_err();
+        assert_eq!(actual.to_string(), error, "{text}");
+    }
+}
+
+#[test]
+fn every_key_has_help_and_is_read_back() {
+    for (key, help) in keys() {
+        assert!(!help.is_empty(), "{key}");
+        let model = key
+            .split_once('.')
+            .map(|(model, _)| format!("model={model},"));
+        let text = format!("{}{key}=?", model.unwrap_or_default());
+        let Err(error) = text.parse::<LinkSpec>() else {
+            continue;
+        };
+        assert_eq!(error.key, key);
+        assert!(
+            !matches!(error.problem, Problem::UnknownKey { .. }),
+            "{error}"
+        );
+    }
+}
+
+fn share() -> impl Strategy<Value = Share> {
+    (0..1_000_000_000_u32).prop_map(Share::from_billionths)
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![Just(0), 0..5_000_u64, 0..100_000_000_000_u64].prop_map(Duration::from_nanos)
+}
+
+prop_compose! {
+    fn way()(
+        rate in option::of(1..1_000_000_000_000_u64),
+        delay in duration(),
+        jitter in duration(),
+        reorder in any::<bool>(),
+        loss in share(),
+        corrupt in share(),
+        bursts in option::of(1.0..1e6_f64),
+        buffer in prop_oneof![
+            (0..u64::MAX).prop_map(Buffer::Bytes),
+            (0..u64::MAX).prop_map(Buffer::Packets),
+            duration().prop_map(Buffer::Time),
+            (0.0..1e6_f64).prop_map(Buffer::Bdp),
+        ],
+        queue in select(vec![QueueKind::DropTail, QueueKind::FqCoDel]),
+        law in select(vec![LawName::Normal, LawName::Table("a/b c".to_owned())]),
+        mtu in option::of(any::<u32>()),
+        loss_at in vec(any::<u64>(), 0..4),
+        window in option::of((duration(), 1..1_000_000_u64)),
+    ) -> Way {
+        Way {
+            rate,
+            delay,
+            jitter,
+            reorder,
+            loss,
+            corrupt,
+            loss_burst: bursts.map(Burst::Packets),
+            buffer: rate.map(|_| buffer),
+            queue: if rate.is_some() { queue } else { QueueKind::DropTail },
+            jitter_law: law,
+            mtu,
+            loss_at,
+            outage: window
+                .map(|(from, length)| Window { from, to: from + Duration::from_nanos(length) })
+                .into_iter()
+                .collect(),
+            ..Way::default()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_read_back(up in way(), down in way(), same in any::<bool>()) {
+        let link = LinkSpec {
+            radio: Radio::Lte(LteSpec { rate: up.rate.unwrap_or(1), ..LteSpec::default() }),
+            down: if same { up.clone() } else { down },
+            up,
+        };
+        prop_assert_eq!(link.to_string().parse(), Ok(link));
+    }
+
+    #[test]
+    fn any_text_is_a_link_or_an_error(text in "[a-z.]{0,8}=?[0-9.a-zA-Z%,=]{0,20}") {
+        if let Ok(link) = text.parse::<LinkSpec>() {
+            prop_assert_eq!(link.to_string().parse(), Ok(link));
+        }
+    }
+}
