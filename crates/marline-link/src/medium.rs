@@ -60,17 +60,28 @@ impl<B> Medium<B> for Duplex<B> {
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        // The way whose event is due first goes first; each gives its own in order.
-        let due = |way: &dyn Link<B>| way.next_event().unwrap_or(Time::MAX);
-        let first = usize::from(due(&*self.ways[1]) < due(&*self.ways[0]));
-        [first, 1 - first].into_iter().find_map(|from| {
-            let exit = self.ways[from].pop(now)?;
-            Some(Carried {
-                from,
-                to: 1 - from,
-                exit,
-            })
-        })
+        // Event by event, the way whose event is due first before the other: an event need not be an exit,
+        // and what a late caller would get from one way may be later than what the other has.
+        loop {
+            let [there, back] = &self.ways;
+            let due = [there.next_event(), back.next_event()].map(|due| due.unwrap_or(Time::MAX));
+            let from = usize::from(due[1] < due[0]);
+            let at = due[from];
+            if at > now || at == Time::MAX {
+                return None;
+            }
+            if let Some(exit) = self.ways[from].pop(at) {
+                return Some(Carried {
+                    from,
+                    to: 1 - from,
+                    exit,
+                });
+            }
+            debug_assert!(
+                self.ways[from].next_event().is_none_or(|next| next > at),
+                "way {from} stands still"
+            );
+        }
     }
 
     fn next_event(&self) -> Option<Time> {
