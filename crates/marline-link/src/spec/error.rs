@@ -79,6 +79,11 @@ pub enum Problem {
     },
     /// The key is the same for both directions.
     BothDirections,
+    /// The model cannot be made of these numbers.
+    Model {
+        /// Why not.
+        reason: String,
+    },
     /// Its file cannot be used.
     File {
         /// The file.
@@ -143,6 +148,7 @@ impl fmt::Display for Problem {
             Self::Conflict { with } => write!(f, "does not go with `{with}`"),
             Self::Needs { key } => write!(f, "means nothing without `{key}`"),
             Self::BothDirections => f.write_str("is the same for both directions"),
+            Self::Model { reason } => f.write_str(reason),
             Self::File { name, reason } => write!(f, "{name}: {reason}"),
         }
     }

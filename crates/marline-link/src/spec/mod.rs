@@ -26,6 +26,7 @@
 //! corrupted or duplicated, and then takes its delay. So the buffer holds what waits and nothing else,
 //! and what is lost has taken its share of the rate.
 
+mod build;
 mod error;
 mod key;
 mod lte;
@@ -42,7 +43,7 @@ pub use lte::{LteSpec, StdScope};
 pub use units::Share;
 pub use values::{Buffer, Burst, LawName, QueueKind, Window};
 pub use way::Way;
-pub use wifi::{PhyName, WifiSpec};
+pub use wifi::{PhyName, Scan, WifiSpec};
 
 use std::fmt;
 use std::str::FromStr;
@@ -213,6 +214,9 @@ impl LinkSpec {
     ///
     /// The first key that does not.
     pub fn check(&self) -> Result<(), SpecError> {
+        if let Radio::Wifi(wifi) = &self.radio {
+            wifi.check()?;
+        }
         self.up.check()?;
         self.down.check()
     }

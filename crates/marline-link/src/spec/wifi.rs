@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Problem;
 use super::key::{Key, Size, Value, name_of, named};
 use super::units::Share;
+use super::{Problem, SpecError};
 
 /// A Wi-Fi channel that client, access point and others share.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct WifiSpec {
     /// What may wait at each station, in bytes.
     pub queue: u64,
     /// When the client looks for other channels; it keeps what comes.
-    pub scan: Option<crate::Schedule>,
+    pub scan: Option<Scan>,
 }
 
 impl Default for WifiSpec {
@@ -72,6 +72,50 @@ const PHYS: &[(&str, PhyName)] = &[
     ("ht40", PhyName::Ht40),
     ("vht80", PhyName::Vht80),
 ];
+
+/// How often a radio looks for other channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scan {
+    /// For how long.
+    pub length: Duration,
+    /// From one to the next, and to the first.
+    pub every: Duration,
+}
+
+impl Value for Scan {
+    fn read(text: &str) -> Result<Self, Problem> {
+        const FORM: &str =
+            "written `150ms/3s`: for how long, and from one to the next, which is longer";
+        let malformed = || Problem::out_of_range(text, FORM);
+        let (length, every) = text.split_once('/').ok_or_else(malformed)?;
+        let [length, every] = [length, every].map(|time| Duration::read(time.trim()));
+        let (length, every) = (length?, every?);
+        if length.is_zero() || length >= every {
+            return Err(malformed());
+        }
+        Ok(Self { length, every })
+    }
+
+    fn write(&self) -> String {
+        format!("{}/{}", self.length.write(), self.every.write())
+    }
+}
+
+impl WifiSpec {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let range = |key, value: String, range| Err(Problem::OutOfRange { value, range }.at(key));
+        if self.phy == PhyName::Vht80 && self.mcs > 9 {
+            return range("wifi.mcs", self.mcs.to_string(), "0 to 9 with vht80");
+        }
+        if self.busy == Share::ALL {
+            return range("wifi.busy", self.busy.to_string(), "below 100%");
+        }
+        if self.busy_time < Duration::from_micros(1) {
+            return range("wifi.busy-time", self.busy_time.write(), "1us or more");
+        }
+        Ok(())
+    }
+}
 
 macro_rules! key {
     ($name:literal, $field:ident, $help:literal) => {
@@ -167,6 +211,6 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
     key!(
         "wifi.scan",
         scan,
-        "pauses of the client's radio: 100ms..250ms/3s"
+        "how long, and how often, the client looks for other channels: 150ms/3s"
     ),
 ];

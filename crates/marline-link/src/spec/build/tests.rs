@@ -1,0 +1,167 @@
+use std::io;
+use std::time::Duration;
+
+use crate::preset::PRESETS;
+use crate::spec::LinkSpec;
+use crate::{Carried, Medium, Packet, Seed, Time, conformance, wifi};
+
+fn build(text: &str, seed: u64) -> Vec<Box<dyn Medium<u64>>> {
+    let link: LinkSpec = text.parse().unwrap();
+    link.build(Seed::new(seed)).unwrap()
+}
+
+/// What becomes of 1000 packets of 1200 bytes, one a millisecond, from `from`.
+fn carried(medium: &mut dyn Medium<u64>, from: usize) -> Vec<Carried<u64>> {
+    for index in 0..1000 {
+        let now = Time::from_nanos(index * 1_000_000);
+        medium.push(now, from, 1 - from, Packet::new(1200, index));
+    }
+    std::iter::from_fn(|| medium.pop(Time::from_nanos(1_000_000_000_000))).collect()
+}
+
+fn lost(exits: &[Carried<u64>]) -> Vec<u64> {
+    let lost = exits
+        .iter()
+        .filter(|carried| carried.exit.dropped.is_some());
+    lost.map(|carried| carried.exit.packet.body).collect()
+}
+
+#[test]
+fn all_presets_keep_the_rules_of_a_medium() {
+    for preset in PRESETS.iter().filter(|preset| !preset.text.contains("lte")) {
+        let arrivals = conformance::arrivals(7, 200);
+        for index in 0..build(preset.text, 1).len() {
+            let medium = || build(preset.text, 1).swap_remove(index);
+            let checked = conformance::check_medium(medium, &arrivals);
+            assert_eq!(checked, Ok(()), "{}, medium {index}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn everything_at_once_keeps_the_rules_of_a_medium() {
+    let text = "rate=10mbps,buffer=20p,rtt=30ms,jitter=4ms,jitter-corr=20ms,reorder=on,loss=2%,\
+                loss-burst=3p,loss-every=50,loss-at=0+1,duplicate=2%,corrupt=1%,mtu=1400B,\
+                outage=200ms..300ms,suspend=20ms..50ms/400ms";
+    let medium = || build(text, 1).remove(0);
+    for seed in 0..4 {
+        conformance::check_medium(medium, &conformance::arrivals(seed, 400)).unwrap();
+    }
+}
+
+#[test]
+fn a_wire_is_one_medium_and_a_radio_another() {
+    for (text, media) in [
+        ("", 1),
+        ("rtt=50ms", 1),
+        ("model=wifi", 1),
+        ("model=wifi,rtt=50ms", 2),
+    ] {
+        let built = build(text, 1);
+        assert_eq!(built.len(), media, "{text}");
+        assert!(built.iter().all(|medium| medium.stations() == 2));
+    }
+}
+
+#[test]
+fn up_is_from_the_client_and_directions_draw_for_themselves() {
+    let text = "up.delay=5ms,down.delay=20ms,loss=10%";
+    let run = |from, seed| carried(&mut *build(text, seed).remove(0), from);
+    let (up, down) = (run(0, 1), run(1, 1));
+    let delay = |exits: &[Carried<u64>]| {
+        let arrived = exits.iter().find(|carried| carried.exit.dropped.is_none());
+        let exit = arrived.unwrap().exit;
+        exit.at.as_nanos() / 1_000_000 - exit.packet.body
+    };
+    assert_eq!((delay(&up), delay(&down)), (5, 20));
+    assert_ne!(lost(&up), lost(&down));
+    assert_ne!(lost(&up), lost(&run(0, 2)));
+}
+
+#[test]
+fn the_same_packets_are_lost_whatever_the_other_settings_are() {
+    let lost = |text: &str| {
+        let medium = &mut *build(text, 3).remove(0);
+        let mut indices = lost(&carried(medium, 0));
+        indices.sort_unstable();
+        indices
+    };
+    let plain = lost("loss=3%");
+    assert!((15..50).contains(&plain.len()), "{}", plain.len());
+    assert_eq!(
+        lost("loss=3%,rate=50mbps,rtt=80ms,jitter=2ms,reorder=on,corrupt=5%"),
+        plain
+    );
+}
+
+#[test]
+fn buffers_are_of_the_size_that_was_asked_for() {
+    for (buffer, packets) in [
+        ("", 25),
+        (",buffer=1bdp", 25),
+        (",buffer=2bdp", 50),
+        (",buffer=30ms", 25),
+        (",buffer=12kB", 10),
+        (",buffer=7p", 7),
+    ] {
+        let medium = &mut *build(&format!("rate=8mbps,rtt=30ms{buffer}"), 1).remove(0);
+        for index in 0..200 {
+            medium.push(Time::ZERO, 0, 1, Packet::new(1200, index));
+        }
+        let exits: Vec<_> = std::iter::from_fn(|| medium.pop(Time::MAX)).collect();
+        // One is being sent, and does not wait.
+        assert_eq!(200 - lost(&exits).len(), packets + 1, "{buffer}");
+        let last = exits.last().unwrap().exit.at;
+        let expected = Duration::from_micros(15_000 + 1200 * (packets as u64 + 1));
+        assert_eq!(last, Time::ZERO + expected);
+    }
+}
+
+#[test]
+fn the_presets_of_the_radio_are_those_of_its_model() {
+    let config = |name: &str| {
+        let link: LinkSpec = name.parse().unwrap();
+        match link.radio {
+            super::Radio::Wifi(spec) => spec.config(),
+            radio => panic!("no Wi-Fi: {radio:?}"),
+        }
+    };
+    // The delay beyond the medium is that of the wire behind it.
+    let expected = wifi::WifiConfig {
+        base_delay: Duration::ZERO,
+        ..wifi::wifi_n_190()
+    };
+    assert_eq!(config("wifi-n-190"), expected);
+    assert_eq!(config("mesh-2"), wifi::mesh_ht40(2, 8));
+    assert_eq!(config("mesh-3-slow"), wifi::mesh_ht20(3, 2));
+}
+
+#[test]
+fn files_are_asked_for_by_name() {
+    let link: LinkSpec = "delay=10ms,jitter=1ms,jitter-law=table:my.dist"
+        .parse()
+        .unwrap();
+    let build = |text: io::Result<String>| {
+        let text = std::cell::RefCell::new(Some(text));
+        let read = |file: &str| {
+            assert_eq!(file, "my.dist");
+            text.borrow_mut()
+                .take()
+                .unwrap_or_else(|| Ok("8192".to_owned()))
+        };
+        link.build_with::<u64>(Seed::new(1), &read).map(|_| ())
+    };
+    assert_eq!(build(Ok("8192".to_owned())), Ok(()));
+    for (text, expected) in [
+        (
+            Ok("x".to_owned()),
+            "jitter-law: my.dist: line 1: `x` is no whole number from -32768 to 32767",
+        ),
+        (
+            Err(io::Error::other("not there")),
+            "jitter-law: my.dist: not there",
+        ),
+    ] {
+        assert_eq!(build(text).unwrap_err().to_string(), expected);
+    }
+}
