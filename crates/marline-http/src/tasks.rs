@@ -137,7 +137,7 @@ mod tests {
             let counted = Counted(Arc::clone(&dropped));
             tasks.spawn(async move {
                 let _counted = counted;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             });
         }
         tokio::task::yield_now().await;

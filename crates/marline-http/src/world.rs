@@ -3,12 +3,14 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use marline::runtime::Timer;
 use marline::{Instant, Runtime, TokioRuntime};
+use pin_project_lite::pin_project;
 
 /// A runtime, and what can be had cheaper where it is tokio's.
 #[derive(Clone)]
@@ -83,32 +85,63 @@ impl World {
     ///
     /// Limits are coarse and there is one for every step of every request, while a timer of tokio's
     /// [`Runtime`] is a file descriptor: there, tokio's own timers do.
-    ///
-    /// # Errors
-    /// `future` was not ready in time.
-    pub(crate) async fn timeout<F: Future>(
-        &self,
-        limit: Duration,
-        future: F,
-    ) -> Result<F::Output, Elapsed> {
-        let mut future = pin!(future);
-        if self.is_tokio {
-            let result = tokio::time::timeout(limit, future).await;
-            return result.map_err(|_| Elapsed);
+    pub(crate) fn timeout<F: Future>(&self, limit: Duration, future: F) -> Timeout<'_, F> {
+        match self.is_tokio {
+            true => Timeout::Tokio {
+                future: tokio::time::timeout(limit, future),
+            },
+            false => Timeout::Other {
+                future,
+                runtime: &*self.runtime,
+                limit,
+                timer: None,
+            },
         }
-        let mut alarm = None;
-        poll_fn(|cx| {
-            if let Poll::Ready(output) = future.as_mut().poll(cx) {
-                return Poll::Ready(Ok(output));
+    }
+}
+
+pin_project! {
+    /// See [`World::timeout`]. Written by hand: an `async fn` would hold its future twice.
+    #[project = TimeoutProjection]
+    pub(crate) enum Timeout<'a, F> {
+        Tokio {
+            #[pin]
+            future: tokio::time::Timeout<F>,
+        },
+        Other {
+            #[pin]
+            future: F,
+            runtime: &'a dyn Runtime,
+            limit: Duration,
+            // Set when there is something to wait for.
+            timer: Option<Box<dyn Timer>>,
+        },
+    }
+}
+
+impl<F: Future> Future for Timeout<'_, F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            TimeoutProjection::Tokio { future } => future.poll(cx).map_err(|_| Elapsed),
+            TimeoutProjection::Other {
+                future,
+                runtime,
+                limit,
+                timer,
+            } => {
+                if let Poll::Ready(output) = future.poll(cx) {
+                    return Poll::Ready(Ok(output));
+                }
+                let timer = timer.get_or_insert_with(|| {
+                    let mut timer = runtime.timer();
+                    timer.set(runtime.now() + *limit);
+                    timer
+                });
+                timer.poll(cx).map(|()| Err(Elapsed))
             }
-            let alarm = alarm.get_or_insert_with(|| {
-                let mut timer = self.runtime.timer();
-                timer.set(self.runtime.now() + limit);
-                timer
-            });
-            alarm.poll(cx).map(|()| Err(Elapsed))
-        })
-        .await
+        }
     }
 }
 

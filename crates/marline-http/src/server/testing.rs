@@ -1,6 +1,7 @@
 //! The HTTP/3 server without sockets, for tests that are themselves the peer.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
@@ -36,13 +37,11 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: String::new(),
     });
-    let told = async {
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-        stop.stop();
-        std::future::pending().await
-    };
+    let mut serving = pin!(super::h3::serve(&context, &recorder, connection, || false));
     tokio::select! {
-        () = super::h3::serve(&context, &recorder, connection, || false) => {}
-        never = told => never,
+        biased;
+        _ = stopping.wait_for(|stopping| *stopping) => stop.stop(),
+        () = &mut serving => return,
     }
+    serving.await;
 }

@@ -1,0 +1,7 @@
+//! HTTP/3 in virtual time: no tokio runtime, no clock, no socket of the system's, and every run the same.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod fetch;
+mod setup;
+mod world;
