@@ -35,8 +35,8 @@ pub mod spec;
 #[cfg(test)]
 mod testing;
 mod time;
-pub mod wifi;
 pub mod trace;
+pub mod wifi;
 
 pub use chain::Chain;
 pub use corrupt::Corrupt;
