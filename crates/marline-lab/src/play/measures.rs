@@ -3,7 +3,7 @@
 use marline::Instant;
 
 use super::Probe;
-use crate::scenario::{Outcome, Watched};
+use crate::scenario::{Outcome, Topology, Watched};
 
 /// What the links of a scenario would allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,16 @@ pub struct Ideal {
 /// Bytes of an IP packet for each byte of content in it, in full datagrams: IPv4 and UDP, the short
 /// header with its tag, and the header of a STREAM frame.
 const OVERHEAD: f64 = 1480.0 / 1412.0;
+
+/// What the links of `topology` would allow between client and server, if they are a chain.
+pub fn ideal(topology: &Topology) -> Option<Ideal> {
+    let is_chain = topology.links.len() == topology.hosts.len() + topology.routers.len() - 1
+        && topology.hosts.len() == 2;
+    if !is_chain {
+        return None;
+    }
+    None
+}
 
 impl Ideal {
     /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips.
@@ -97,7 +107,10 @@ impl Measured {
             let nanos = at.as_nanos() as f64 - self.start.as_nanos() as f64;
             nanos * 1e-9
         };
-        let mut watched = Watched::default();
+        let mut watched = Watched {
+            start_s: self.start.as_nanos() as f64 * 1e-9,
+            ..Watched::default()
+        };
         let seen = probe.seen();
         let several = seen.strands.len() > 1;
         for (number, strand) in seen.strands.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! what they run on differs between the backends.
 
 mod measures;
+mod network;
 mod objects;
 mod probe;
 mod streams;
@@ -15,7 +16,8 @@ use std::time::Duration;
 
 use marline::{Runtime, TransportConfig};
 
-pub use measures::Ideal;
+pub use measures::{Ideal, ideal};
+pub use network::network;
 pub use probe::{Fluctuation, Probe, Seen, Strand};
 
 use crate::scenario::{EndpointSettings, HttpVersion, Job, Outcome, RunError, Topology, Workload};

@@ -52,6 +52,8 @@ pub struct Outcome {
 /// What was seen during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
+    /// When the measured part began, in seconds of the run's clock; all other times count from there.
+    pub start_s: f64,
     /// Series of (seconds, value) by name, in order of time.
     pub series: BTreeMap<String, Vec<(f64, f64)>>,
     /// Moments in seconds by name: losses, exits from slow start.

@@ -12,6 +12,7 @@
 //! Keys of TLS differ from run to run, but the [`identity`] of the servers has signatures of one
 //! length, so that no size and no time does.
 
+mod backend;
 pub mod background;
 mod capture;
 mod datagram;
@@ -23,6 +24,7 @@ mod statistics;
 mod timers;
 mod world;
 
+pub use self::backend::Simulator;
 pub use self::capture::CaptureHandle;
 pub use self::datagram::Datagram;
 pub use self::host::Host;

@@ -1,0 +1,135 @@
+//! Plays in the simulator.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::congestion::Algorithm;
+use marline_lab::scenario::{
+    Backend, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, Order, RunError,
+    Settings, Topology, Workload,
+};
+use marline_lab::sim::Simulator;
+
+fn job(link: &str, workload: Workload) -> Job {
+    let end = EndpointSettings {
+        cc: Some(Algorithm::NewReno),
+        ..EndpointSettings::default()
+    };
+    let settings = Settings {
+        topology: Topology {
+            hosts: vec!["client".into(), "server".into()],
+            routers: Vec::new(),
+            links: vec![LinkDef {
+                name: "link".into(),
+                between: vec!["client".into(), "server".into()],
+                spec: link.into(),
+            }],
+            ecmp: Ecmp::default(),
+        },
+        client: end.clone(),
+        server: end,
+        http: HttpSettings::default(),
+        workload,
+        background: Vec::new(),
+        time_limit: Duration::from_secs(60),
+    };
+    Job {
+        experiment: "test".into(),
+        variant: "base".into(),
+        parameters: Arc::default(),
+        repeat: 0,
+        seed: 7,
+        settings: Arc::new(settings),
+        qlog: None,
+        pcap: None,
+        watch: false,
+    }
+}
+
+fn objects(warm: bool) -> Workload {
+    Workload::Objects {
+        objects: vec![300_000, 200_000],
+        order: Order::AtOnce,
+        warm,
+    }
+}
+
+const LINK: &str = "rate=10mbps,rtt=40ms,loss=1%,buffer=60kB";
+
+#[test]
+fn equal_jobs_have_equal_outcomes() {
+    let job = job(LINK, objects(true));
+    let first = Simulator.run(&job).unwrap();
+    assert_eq!(Simulator.run(&job).unwrap(), first);
+    let completion = first.metrics["completion_s"];
+    assert!(
+        (0.44..5.0).contains(&completion),
+        "{completion}: 500 kB at 10 Mb/s take 0.4 s and a round trip"
+    );
+    assert!(first.metrics["packets_lost"] >= 1.0, "{:?}", first.metrics);
+    assert!(first.metrics["fluctuations"] >= 1.0, "{:?}", first.metrics);
+    let other = Job { seed: 8, ..job };
+    assert_ne!(Simulator.run(&other).unwrap(), first);
+}
+
+#[test]
+fn a_connection_that_is_open_saves_its_handshake() {
+    let clean = "rate=100mbps,rtt=40ms";
+    let cold = Simulator.run(&job(clean, objects(false))).unwrap();
+    let warm = Simulator.run(&job(clean, objects(true))).unwrap();
+    let saved = cold.metrics["completion_s"] - warm.metrics["completion_s"];
+    assert!((0.039..0.1).contains(&saved), "{saved}");
+}
+
+#[test]
+fn bytes_go_both_ways() {
+    for direction in [Direction::Down, Direction::Up] {
+        let workload = Workload::Transfer {
+            bytes: 500_000,
+            direction,
+            warm: true,
+        };
+        let outcome = Simulator
+            .run(&job("rate=10mbps,rtt=40ms", workload))
+            .unwrap();
+        let completion = outcome.metrics["completion_s"];
+        assert!(
+            (0.44..1.0).contains(&completion),
+            "{direction:?}: {completion}"
+        );
+        assert!(outcome.metrics["packets_sent"] > 300.0, "of the sender");
+    }
+}
+
+#[test]
+fn watched_runs_differ_in_nothing_but_what_was_seen() {
+    let plain = Simulator.run(&job(LINK, objects(true))).unwrap();
+    let watched = Job {
+        watch: true,
+        ..job(LINK, objects(true))
+    };
+    let watched = Simulator.run(&watched).unwrap();
+    assert_eq!(watched.metrics, plain.metrics);
+    let series = watched.series.unwrap();
+    assert!(series.series["window_bytes"].len() > 10);
+    assert!(series.series["queue_bytes link from server"].len() > 10);
+    let lost = series.moments["lost"].len() as f64;
+    assert_eq!(lost, watched.metrics["packets_lost"]);
+}
+
+#[test]
+fn what_takes_too_long_is_an_error() {
+    let mut job = job("rate=10mbps,rtt=40ms,loss=100%", objects(false));
+    let error = Simulator.run(&job).unwrap_err();
+    assert!(
+        matches!(error, RunError::Failed(_)),
+        "no handshake: {error}"
+    );
+    let mut settings = (*job.settings).clone();
+    settings.time_limit = Duration::from_secs(2);
+    job.settings = Arc::new(settings);
+    let error = Simulator.run(&job).unwrap_err();
+    assert_eq!(error, RunError::TimeLimit { seconds: 2.0 });
+}
