@@ -21,6 +21,7 @@ mod gate;
 pub mod jitter;
 mod link;
 pub mod loss;
+pub mod lte;
 mod medium;
 mod mtu;
 mod out;
