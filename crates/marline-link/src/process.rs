@@ -1,8 +1,5 @@
 //! Rates that change with time.
 
-#[cfg(test)]
-mod tests;
-
 use std::f64::consts::TAU;
 use std::time::Duration;
 
@@ -257,3 +254,6 @@ fn bits_per_second(rate: f64) -> u64 {
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,5 @@
 //! A server that sends one packet at a time, and a queue in front of it.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 
 use crate::process::{RateProcess, Segment, Steady};
@@ -168,3 +165,6 @@ impl<B: Send> Link<B> for Rate<B> {
         self.queue.bytes()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,6 @@
 //! have delivered 1504 bytes; times do not go down, and a time may come several times. Played to its
 //! end, a trace begins anew, its last line being the new time 0.
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -283,3 +280,6 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
     }
     a
 }
+
+#[cfg(test)]
+mod tests;

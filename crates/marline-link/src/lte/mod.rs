@@ -12,8 +12,6 @@
 mod access;
 mod config;
 mod harq;
-#[cfg(test)]
-mod tests;
 
 pub use config::{Direction, Drx, LteConfig, RlcMode, StdScope};
 
@@ -231,3 +229,6 @@ fn uniform(seed: Seed) -> f64 {
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
     (seed.value() >> 11) as f64 * UNIT
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ impl Limit {
     }
 
     /// Whether `bytes` in `packets` are within the limit.
-    const fn holds(self, bytes: u64, packets: usize) -> bool {
+    pub(super) const fn holds(self, bytes: u64, packets: usize) -> bool {
         match self {
             Self::Infinite => true,
             Self::Bytes(limit) => bytes <= limit,

@@ -1,8 +1,17 @@
 //! Queues in front of a server: what waits, what goes next, what is dropped.
 
+mod codel;
 mod drop_tail;
+mod fifo;
+mod fq_codel;
+mod red;
 
+pub use codel::{Codel, CodelConfig};
 pub use drop_tail::{DropTail, Limit};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use red::{Red, RedConfig};
+
+use fifo::Fifo;
 
 use std::collections::VecDeque;
 
