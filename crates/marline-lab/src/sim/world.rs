@@ -31,6 +31,8 @@ const BEGINNING: Duration = Duration::from_secs(1_700_000_000);
 /// Dropping it drops all tasks.
 pub struct World {
     shared: Arc<Shared>,
+    /// How often a task ran.
+    polls: u64,
 }
 
 /// What can be chosen of a world.
@@ -118,8 +120,6 @@ pub(super) struct State {
     pub(super) seeds: Vec<u64>,
     /// Payloads to be used again.
     pub(super) spare: Vec<Vec<u8>>,
-    /// Kept for its capacity.
-    woken: Vec<Waker>,
 }
 
 impl World {
@@ -137,10 +137,10 @@ impl World {
                     statistics: Statistics::default(),
                     seeds: vec![0; nodes],
                     spare: Vec::new(),
-                    woken: Vec::new(),
                 }),
                 config,
             }),
+            polls: 0,
         }
     }
 
@@ -175,6 +175,7 @@ impl World {
     pub fn statistics(&self) -> Statistics {
         Statistics {
             virtual_time: self.now() - Instant::EPOCH,
+            polls: self.polls,
             ..self.shared.lock().statistics
         }
     }
@@ -191,15 +192,14 @@ impl World {
     /// `future` will never be ready, or not in time; see [`Stall`].
     pub fn run<F: Future>(&mut self, future: F, limit: Duration) -> Result<F::Output, Stalled> {
         let end = self.now() + limit;
-        let main = self.shared.executor.main();
-        let main = Waker::from(main);
+        let main = Waker::from(self.shared.executor.main());
         let mut future = pin!(future);
-        let mut polls = 0;
+        let mut woken = Vec::new();
+        let mut still_since = self.polls;
         loop {
             while let Some(job) = self.shared.executor.next() {
-                self.shared.lock().statistics.polls += 1;
-                polls += 1;
-                if polls > MAX_POLLS_AT_ONCE {
+                self.polls += 1;
+                if self.polls - still_since > MAX_POLLS_AT_ONCE {
                     return Err(self.stalled(Stall::Spinning));
                 }
                 if !job.is_main() {
@@ -210,16 +210,12 @@ impl World {
                     return Ok(value);
                 }
             }
-            match self.shared.next_event() {
-                None => return Err(self.stalled(Stall::NothingCanHappen)),
-                Some(at) if at > end => return Err(self.stalled(Stall::TimeLimit)),
-                Some(at) => {
-                    if at > self.now() {
-                        polls = 0;
-                    }
-                    self.shared.advance(at);
-                }
+            match self.shared.advance(end, &mut woken) {
+                Ok(true) => still_since = self.polls,
+                Ok(false) => {}
+                Err(stall) => return Err(self.stalled(stall)),
             }
+            woken.drain(..).for_each(Waker::wake);
         }
     }
 
@@ -272,20 +268,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next_event(&self) -> Option<Instant> {
-        let state = self.lock();
-        let packets = state.fabric.next_event();
-        let packets = packets.map(|at| Instant::from_nanos(at.as_nanos()));
-        [packets, state.timers.next()].into_iter().flatten().min()
-    }
-
-    /// Moves the clock to `at`, and lets happen what happens then.
-    fn advance(&self, at: Instant) {
-        let now = self.now().max(at);
-        self.now.store(now.as_nanos(), Ordering::Relaxed);
+    /// Moves the clock to when something happens, lets it happen, and says whom to wake, which must
+    /// not be done under the lock. True if the clock moved.
+    fn advance(&self, end: Instant, woken: &mut Vec<Waker>) -> Result<bool, Stall> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let mut woken = std::mem::take(&mut state.woken);
+        let before = self.now();
+        let now = state.next_event().ok_or(Stall::NothingCanHappen)?;
+        let now = now.max(before);
+        if now > end {
+            return Err(Stall::TimeLimit);
+        }
+        self.now.store(now.as_nanos(), Ordering::Relaxed);
         while let Some(event) = state.fabric.poll(Time::from_nanos(now.as_nanos())) {
             match event {
                 Event::Arrived { node, packet, .. } => {
@@ -298,14 +292,17 @@ impl Shared {
             }
         }
         woken.extend(std::iter::from_fn(|| state.timers.pop(now)));
-        drop(guard);
-        // Whom a waker wakes is not known here, nor what it does: no lock is held.
-        woken.drain(..).for_each(Waker::wake);
-        self.lock().woken = woken;
+        Ok(now > before)
     }
 }
 
 impl State {
+    fn next_event(&self) -> Option<Instant> {
+        let packets = self.fabric.next_event();
+        let packets = packets.map(|at| Instant::from_nanos(at.as_nanos()));
+        [packets, self.timers.next()].into_iter().flatten().min()
+    }
+
     /// Puts a packet that arrived in the buffer of its socket; returns who waited for it.
     fn deliver(
         &mut self,

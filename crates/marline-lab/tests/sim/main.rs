@@ -7,5 +7,6 @@ mod link;
 mod networks;
 mod repeat;
 mod sockets;
+mod speed;
 mod stalls;
 mod transfer;
