@@ -50,14 +50,17 @@ impl Emulation {
     /// What this machine or user lacks, or what failed.
     pub fn start(fabric: Fabric<IpPacket>, hash: FlowHash) -> Result<Self, EmuError> {
         let (mut hosts, mut ports) = (Vec::new(), Vec::new());
+        let of = |node| fabric.addresses(node).iter().filter_map(v4);
         for node in fabric.nodes().filter(|&node| fabric.is_host(node)) {
             let namespace = Namespace::new()?;
-            let addresses: Vec<_> = fabric.addresses(node).iter().filter_map(v4).collect();
+            let addresses: Vec<_> = of(node).collect();
+            let others = fabric.nodes().filter(|&other| other != node);
+            let others: Vec<_> = others.flat_map(of).collect();
             let tuns = (0..)
                 .zip(&addresses)
                 .map(|(index, address)| Tun::open(&namespace, index, *address))
                 .collect::<Result<Vec<_>, _>>()?;
-            tun::configure(&namespace, &tuns)?;
+            tun::configure(&namespace, &tuns, &others)?;
             ports.push(Port {
                 node,
                 name: fabric.name(node).to_owned(),

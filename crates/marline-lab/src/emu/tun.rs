@@ -84,19 +84,28 @@ fn name(index: usize) -> String {
     format!("link{index}")
 }
 
-/// Gives the devices of a host their addresses, and routes for all else that is sent from these.
-pub(super) fn configure(namespace: &Namespace, tuns: &[Tun]) -> Result<(), EmuError> {
+/// Gives the devices of a host their addresses, and routes from each of these to all `others`. There is
+/// no route to anywhere else, so that nobody waits for an answer that cannot come.
+pub(super) fn configure(
+    namespace: &Namespace,
+    tuns: &[Tun],
+    others: &[Ipv4Addr],
+) -> Result<(), EmuError> {
     let mut batch = "link set lo up\n".to_owned();
     for (index, tun) in tuns.iter().enumerate() {
         let (name, address, table) = (name(index), tun.address(), 100 + index);
         batch += &format!(
-            "addr add {address}/24 dev {name}\n\
+            "addr add {address}/32 dev {name}\n\
              link set {name} mtu {MTU} txqueuelen {QUEUE} up\n\
-             rule add from {address} table {table}\n\
-             route add default dev {name} src {address} table {table}\n"
+             rule add from {address} table {table}\n"
         );
-        if index == 0 {
-            batch += &format!("route add default dev {name} src {address}\n");
+        for other in others {
+            let route = format!("route add {other}/32 dev {name} src {address}");
+            batch += &format!("{route} table {table}\n");
+            // Whoever has not chosen an address yet gets the first.
+            if index == 0 {
+                batch += &format!("{route}\n");
+            }
         }
     }
     namespace
