@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use crate::lab;
 use crate::{completions, demo, get, man, qlog, serve};
 
 /// Web content over links that lose, jitter and change.
@@ -27,6 +29,8 @@ pub(crate) enum Verb {
     Serve(serve::Arguments),
     Get(get::Arguments),
     Demo(demo::Arguments),
+    #[cfg(target_os = "linux")]
+    Lab(lab::Arguments),
     Qlog(qlog::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),

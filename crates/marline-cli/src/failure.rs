@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// It could not, and has said why: exit status 1.
     Told,
+    /// A program that was run ended with this status.
+    Status(u8),
 }
 
 impl Failure {
@@ -28,6 +30,7 @@ impl Failure {
                 ExitCode::FAILURE
             }
             Self::Told => ExitCode::FAILURE,
+            Self::Status(code) => ExitCode::from(code),
         }
     }
 }

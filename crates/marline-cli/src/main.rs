@@ -6,6 +6,8 @@ mod config_file;
 mod demo;
 mod failure;
 mod get;
+#[cfg(target_os = "linux")]
+mod lab;
 mod man;
 mod progress;
 mod qlog;
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         Verb::Demo(arguments) => in_runtime(demo::run(arguments)),
+        #[cfg(target_os = "linux")]
+        Verb::Lab(arguments) => lab::run(arguments),
         Verb::Qlog(arguments) => qlog::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),

@@ -1,0 +1,196 @@
+//! `marline lab link`.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use marline_lab::emu::{self, EmuError, Line, Program, Recording, Relay, Report};
+use marline_link::Seed;
+use marline_link::spec::LinkSpec;
+
+use crate::failure::{Failure, tell};
+
+/// Run a program behind an emulated link
+///
+/// The program runs in a network namespace with the address 10.77.0.2 and nothing but the link. At the
+/// far end, 10.77.0.1 (which the variable MARLINE_SERVER names), is what --server starts or --forward lets
+/// through. When the program ends, everything ends, with its exit status; what the link did is told on
+/// standard error.
+///
+/// A link is key=value pairs with a comma between them, or the name of a preset: a rate (7mbps), an rtt or a
+/// one-way delay (50ms), loss (2%), a buffer (45kB) and more; `up.KEY` and `down.KEY` are for one direction,
+/// up being from the program.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline lab link --link 'rate=7mbps,rtt=50ms,loss=2%,buffer=45kB' \\\n      \
+        --server 'marline serve --listen 10.77.0.1:4433 site' \\\n      \
+        -- marline get --insecure https://10.77.0.1:4433/index.html -o page.html\n  \
+    marline lab link --link lte-a --forward 8080 -- curl -s http://10.77.0.1:8080/\n  \
+    marline lab link --link 'rate=20mbps,rtt=30ms' --pcap capture.pcapng -- bash")]
+pub(crate) struct Arguments {
+    /// The link
+    #[arg(long, value_name = "SPEC")]
+    link: LinkSpec,
+
+    /// Run this shell command at the far end first, and wait until it listens
+    #[arg(long, value_name = "CMD")]
+    server: Option<String>,
+
+    /// Let what is sent to 10.77.0.1:PORT reach 127.0.0.1:PORT of this machine, over TCP and UDP;
+    /// repeatable
+    #[arg(long, value_name = "PORT")]
+    forward: Vec<u16>,
+
+    /// Write what passes, and what is lost and why, to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+
+    /// Write logs in Mahimahi's form, to FILE.up and FILE.down
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+
+    /// Equal seeds, equal losses: packet by packet in the order in which they are sent
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Call the run invalid if more than 1 % of the packets are later than this many milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 1.0, value_parser = milliseconds)]
+    bound: f64,
+
+    /// Print what the link did as JSON; the program's own output goes to standard error
+    #[arg(long)]
+    json: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
+        _ => Err("give a number of milliseconds, such as 0.5".to_owned()),
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    // Only a process of a single thread may become what this needs.
+    emu::become_capable().map_err(failed)?;
+    crate::in_runtime(run_within(arguments))
+}
+
+async fn run_within(arguments: Arguments) -> Result<(), Failure> {
+    let media = arguments
+        .link
+        .build(Seed::new(arguments.seed))
+        .map_err(|error| Failure::Usage(format!("--link: {error}")))?;
+    let recording = Recording {
+        capture: arguments.pcap.clone(),
+        log: arguments.log.clone(),
+    };
+    let line = Line::start(media, &recording).map_err(failed)?;
+    let status = supervise(&line, &arguments).await;
+    let report = line.stop().map_err(failed)?;
+    let status = status?;
+    publish(&arguments, &report, status);
+    match exit_code(status) {
+        0 => Ok(()),
+        code => Err(Failure::Status(code)),
+    }
+}
+
+/// Runs the server, then the program, until the latter ends.
+async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Failure> {
+    let emulation = line.emulation();
+    let server = match &arguments.server {
+        Some(command) => Some(start_server(line, command).await?),
+        None => None,
+    };
+    let mut relays = Vec::new();
+    for &port in &arguments.forward {
+        let relay = Relay::start(emulation, line.far(), port);
+        relays.push(relay.map_err(|error| {
+            Failure::Failed(format!("port {port} is not free at the far end: {error}"))
+        })?);
+    }
+    tell(&format!("the far end is {}", Line::FAR_ADDRESS));
+    let name = &arguments.command[0];
+    let mut command = Command::new(name);
+    command.args(&arguments.command[1..]);
+    command.env("MARLINE_SERVER", Line::FAR_ADDRESS.to_string());
+    if arguments.json {
+        command.stdout(io::stderr());
+    }
+    let ran = match Program::start(emulation, line.near(), command) {
+        Ok(mut program) => program.wait().await,
+        Err(error) => Err(error),
+    };
+    let status = ran.map_err(|error| {
+        let name = name.to_string_lossy();
+        Failure::Failed(format!("cannot run {name}: {error}; check its name"))
+    })?;
+    if let Some(mut server) = server {
+        // How it ends is its own affair.
+        let _ = server.end().await;
+    }
+    Ok(status)
+}
+
+async fn start_server(line: &Line, text: &str) -> Result<Program, Failure> {
+    let mut command = Command::new("sh");
+    command.args(["-c", text]);
+    // Standard output is the program's alone.
+    command.stdin(Stdio::null()).stdout(io::stderr());
+    let failed = |error| Failure::Failed(format!("the server `{text}`: {error}"));
+    let (emulation, far) = (line.emulation(), line.far());
+    let mut server = Program::start(emulation, far, command).map_err(failed)?;
+    if !server.listens(emulation, far).await.map_err(failed)? {
+        tell("the server does not listen yet; going on without waiting for it");
+    }
+    Ok(server)
+}
+
+fn publish(arguments: &Arguments, report: &Report, status: ExitStatus) {
+    let bound = Duration::from_secs_f64(arguments.bound / 1_000.0);
+    let valid = report.is_valid(bound);
+    if arguments.json {
+        let mut document = report.to_json();
+        document["link"] = arguments.link.to_string().into();
+        document["seed"] = arguments.seed.into();
+        document["bound_s"] = bound.as_secs_f64().into();
+        document["valid"] = valid.into();
+        document["exit_status"] = exit_code(status).into();
+        println!("{document:#}");
+    } else {
+        for line in report.to_string().lines() {
+            tell(line);
+        }
+    }
+    if !valid {
+        let advice = if report.realtime {
+            "end other work on this machine, or raise --bound"
+        } else {
+            "run as root for real-time priority, or raise --bound"
+        };
+        tell(&format!(
+            "this run is not valid: more than 1 % of the packets were over {} ms late; {advice}",
+            arguments.bound
+        ));
+    }
+}
+
+/// As shells say it: its own, or 128 and the signal that ended it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code();
+    let code = code.or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX)
+}
+
+fn failed(error: EmuError) -> Failure {
+    Failure::Failed(error.to_string())
+}
