@@ -9,7 +9,9 @@ use super::{SpecError, Way, WifiSpec};
 use crate::ends::Ends;
 use crate::jitter::{Jitter, JitterConfig, Law};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
+use crate::process::OrnsteinUhlenbeck;
 use crate::queue::{DropTail, Limit, Queue};
+use crate::trace::{Trace, TraceLink};
 use crate::wifi::{Contender, Phy, Scan, Topology, Width, WifiConfig, WifiMedium};
 use crate::{
     Chain, Corrupt, Delay, Duplex, Duplicate, Gate, Link, Medium, Mtu, Outages, Rate, Seed,
@@ -21,6 +23,9 @@ mod tests;
 
 /// Bytes that may wait where nothing else is said and the round trip is short: ten full packets.
 const SMALLEST_DEFAULT_BUFFER: u64 = 15_000;
+
+/// How often a rate that varies changes.
+const RATE_SAMPLING: Duration = Duration::from_millis(10);
 
 /// Reads a file that a description names.
 type Reader<'a> = &'a dyn Fn(&str) -> io::Result<String>;
@@ -81,12 +86,6 @@ fn missing(key: &str) -> SpecError {
 impl Way {
     /// Whether all models that it names are there.
     fn check_built(&self) -> Result<(), SpecError> {
-        if self.trace.is_some() {
-            return Err(missing("trace"));
-        }
-        if self.rate_std > 0 {
-            return Err(missing("rate-std"));
-        }
         if !matches!(self.queue, QueueKind::DropTail | QueueKind::DropHead) {
             return Err(missing("queue"));
         }
@@ -138,14 +137,27 @@ impl Way {
     fn server<B: Send + 'static>(
         &self,
         rtt: Duration,
-        _seed: Seed,
-        _read: Reader<'_>,
+        seed: Seed,
+        read: Reader<'_>,
     ) -> Result<Option<Box<dyn Link<B>>>, SpecError> {
+        if let Some(file) = &self.trace {
+            let trace = load(file, read, Trace::parse).map_err(|problem| problem.at("trace"))?;
+            let queue = self.queue(self.limit(trace.mean_bits_per_second(), rtt));
+            let link = TraceLink::new(trace, queue);
+            return Ok(Some(Box::new(if self.once { link.once() } else { link })));
+        }
         let Some(rate) = self.rate else {
             return Ok(None);
         };
         let queue = self.queue(self.limit(rate, rtt));
-        Ok(Some(Box::new(Rate::new(rate, queue))))
+        Ok(Some(Box::new(if self.rate_std == 0 {
+            Rate::new(rate, queue)
+        } else {
+            let (mean, std) = (rate as f64, self.rate_std as f64);
+            let (tau, seed) = (self.rate_tau, seed.of("rate"));
+            let process = OrnsteinUhlenbeck::new(mean, std, tau, RATE_SAMPLING, seed);
+            Rate::varying(Box::new(process), queue)
+        })))
     }
 
     fn queue<B: Send + 'static>(&self, limit: Limit) -> Box<dyn Queue<B>> {

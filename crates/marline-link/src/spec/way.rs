@@ -126,9 +126,6 @@ impl Way {
         )?;
         let managed = !matches!(self.queue, QueueKind::DropTail | QueueKind::DropHead);
         needs(!self.ecn || managed, "ecn", "queue=codel")?;
-        if let (Some(Buffer::Time(_) | Buffer::Bdp(_)), Some(_)) = (self.buffer, &self.trace) {
-            return Err(Problem::Conflict { with: "trace" }.at("buffer"));
-        }
         if !self.jitter_corr.is_zero() && self.jitter_law == LawName::PicoquicWifi {
             return Err(Problem::Conflict {
                 with: "jitter-law=picoquic-wifi",

@@ -29,7 +29,7 @@ fn lost(exits: &[Carried<u64>]) -> Vec<u64> {
 #[test]
 fn all_presets_keep_the_rules_of_a_medium() {
     for preset in PRESETS.iter().filter(|preset| !preset.text.contains("lte")) {
-        let arrivals = conformance::arrivals(7, 200);
+        let arrivals = conformance::arrivals(7, 100);
         for index in 0..build(preset.text, 1).len() {
             let medium = || build(preset.text, 1).swap_remove(index);
             let checked = conformance::check_medium(medium, &arrivals);
@@ -164,4 +164,53 @@ fn files_are_asked_for_by_name() {
     ] {
         assert_eq!(build(text).unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn a_trace_is_played_once_or_over_and_over() {
+    // One full packet a millisecond, for three.
+    let read = |_: &str| Ok("1\n2\n3\n".to_owned());
+    let arrivals = |text: &str| {
+        let link: LinkSpec = text.parse().unwrap();
+        let mut media = link.build_with::<u64>(Seed::new(1), &read).unwrap();
+        for index in 0..6 {
+            media[0].push(Time::ZERO, 0, 1, Packet::new(1504, index));
+        }
+        let end = Time::from_nanos(1_000_000_000);
+        let exits = std::iter::from_fn(|| media[0].pop(end));
+        let arrived = exits.filter(|carried| carried.exit.dropped.is_none());
+        arrived
+            .map(|carried| carried.exit.at.as_nanos() / 1_000_000)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(arrivals("trace=t,buffer=10p"), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(
+        arrivals("trace=t,buffer=10p,once=on,delay=10ms"),
+        [11, 12, 13]
+    );
+    // Of 12 Mb/s on average, 3 ms are three packets.
+    assert_eq!(arrivals("trace=t,buffer=3ms"), [1, 2, 3]);
+    let link: LinkSpec = "trace=t".parse().unwrap();
+    let error = link
+        .build_with::<u64>(Seed::new(1), &|_| Ok("1\nx\n".to_owned()))
+        .map(|_| ());
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "trace: t: line 2: not a whole number of milliseconds below 2^32"
+    );
+}
+
+#[test]
+fn a_rate_that_varies_has_its_mean() {
+    let medium = &mut *build("rate=12mbps,rate-std=3mbps,rate-tau=100ms,buffer=100MB", 1).remove(0);
+    for index in 0..50_000 {
+        medium.push(Time::ZERO, 0, 1, Packet::new(1500, index));
+    }
+    let exits: Vec<_> = std::iter::from_fn(|| medium.pop(Time::MAX)).collect();
+    let end = exits.last().unwrap().exit.at.as_nanos() as f64 / 1e9;
+    assert!((end - 50.0).abs() < 2.0, "{end}");
+    let gaps = exits
+        .windows(2)
+        .map(|pair| pair[1].exit.at.since(pair[0].exit.at));
+    assert!(gaps.max() > Some(Duration::from_millis(2)));
 }
