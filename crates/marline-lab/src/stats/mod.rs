@@ -1,1 +1,16 @@
-//! What many runs say together.
+//! What many runs say together. Equal values give equal bits on every machine.
+
+mod bootstrap;
+mod measures;
+mod quantile;
+mod statistic;
+mod summary;
+
+pub use bootstrap::{Interval, interval, ratio_interval};
+pub use measures::{ecdf, jain_index, pearson};
+pub use quantile::{quantile, sorted};
+pub use statistic::Statistic;
+pub use summary::Summary;
+
+#[cfg(test)]
+mod tests;

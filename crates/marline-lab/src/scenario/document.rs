@@ -1,0 +1,236 @@
+//! TOML in which every value knows where it was written.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Value;
+use super::error::{Place, Problem};
+
+/// A value and where it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) item: Item,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Switch(bool),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Entries in the order in which they were written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table(pub(super) Vec<(String, Node)>);
+
+impl Table {
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        let entry = self.0.iter().find(|(name, _)| name == key)?;
+        Some(&entry.1)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let entry = self.0.iter_mut().find(|(name, _)| name == key)?;
+        Some(&mut entry.1)
+    }
+
+    pub(super) fn remove(&mut self, key: &str) -> Option<Node> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// Replaces the value of `key`, or appends it.
+    pub(super) fn set(&mut self, key: &str, node: Node) {
+        match self.get_mut(key) {
+            Some(old) => *old = node,
+            None => self.0.push((key.to_owned(), node)),
+        }
+    }
+}
+
+impl Node {
+    /// What it is, for people.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.item {
+            Item::Text(_) => "text",
+            Item::Integer(_) => "an integer",
+            Item::Float(_) => "a number",
+            Item::Switch(_) => "true or false",
+            Item::List(_) => "a list",
+            Item::Table(_) => "a table",
+        }
+    }
+
+    pub(super) fn problem(&self, text: impl std::fmt::Display) -> Problem {
+        Problem::new(&self.place, text)
+    }
+
+    /// Its value, without places.
+    pub(super) fn value(&self) -> Value {
+        match &self.item {
+            Item::Text(text) => text.as_str().into(),
+            Item::Integer(number) => (*number).into(),
+            Item::Float(number) => (*number).into(),
+            Item::Switch(switch) => (*switch).into(),
+            Item::List(nodes) => nodes.iter().map(Self::value).collect(),
+            Item::Table(table) => {
+                let entries = table.0.iter();
+                Value::Object(
+                    entries
+                        .map(|(key, node)| (key.clone(), node.value()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// Text, a number or a switch as one would write it in a link; lists in brackets.
+    pub(super) fn words(&self) -> Result<String, Problem> {
+        Ok(match &self.item {
+            Item::Text(text) => text.trim().to_owned(),
+            Item::Integer(number) => number.to_string(),
+            Item::Float(number) => number.to_string(),
+            Item::Switch(switch) => switch.to_string(),
+            Item::List(nodes) => {
+                let words: Result<Vec<_>, _> = nodes.iter().map(Self::words).collect();
+                format!("[{}]", words?.join(", "))
+            }
+            Item::Table(_) => return Err(self.problem("a table, where one value is expected")),
+        })
+    }
+}
+
+/// Reads a document.
+pub(super) fn parse(text: &str) -> Result<Table, Problem> {
+    let lines = Lines::of(text);
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = lines.line(error.span().map_or(0, |span| span.start));
+        let key = String::new();
+        let reason = error.message().replace('\n', " ");
+        Problem::new(&Place::Line { line, key }, advice(&reason))
+    })?;
+    read_table(table.get_ref(), "", &lines)
+}
+
+/// Reads the value of an override, written as in a document; what is not TOML is text.
+pub(super) fn parse_value(text: &str, place: &Place) -> Result<Node, Problem> {
+    let mut node = match DeValue::parse(text) {
+        Ok(value) => read_value(&value, Place::File, "", &Lines::of(text))?,
+        Err(_) => Node {
+            place: Place::File,
+            item: Item::Text(text.to_owned()),
+        },
+    };
+    node.move_to(place);
+    Ok(node)
+}
+
+impl Node {
+    /// Says of it and all in it that it was written at `place`.
+    pub(super) fn move_to(&mut self, place: &Place) {
+        self.place = place.clone();
+        match &mut self.item {
+            Item::List(nodes) => nodes.iter_mut().for_each(|node| node.move_to(place)),
+            Item::Table(table) => {
+                for (_, node) in &mut table.0 {
+                    node.move_to(place);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the parser said, and what to do.
+fn advice(reason: &str) -> String {
+    if reason.contains("duplicate key") {
+        format!("{reason}: a variant, table or key is there twice; rename or remove one")
+    } else {
+        format!("{reason}; see toml.io for the syntax")
+    }
+}
+
+fn read_table(table: &DeTable<'_>, path: &str, lines: &Lines) -> Result<Table, Problem> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, value)| (key.span().start, value.span().start));
+    let mut read = Table::default();
+    for (key, value) in entries {
+        let span: Range<usize> = key.span();
+        let name = key.get_ref().as_ref();
+        let place = Place::Line {
+            line: lines.line(span.start),
+            key: if path.is_empty() {
+                name.to_owned()
+            } else {
+                format!("[{path}] {name}")
+            },
+        };
+        let inner = if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        };
+        read.0
+            .push((name.to_owned(), read_value(value, place, &inner, lines)?));
+    }
+    Ok(read)
+}
+
+fn read_value(
+    value: &Spanned<DeValue<'_>>,
+    place: Place,
+    path: &str,
+    lines: &Lines,
+) -> Result<Node, Problem> {
+    let item = match value.get_ref() {
+        DeValue::String(text) => Item::Text(text.clone().into_owned()),
+        DeValue::Integer(integer) => {
+            let digits = integer.as_str().replace('_', "");
+            let number = i64::from_str_radix(&digits, integer.radix());
+            Item::Integer(number.map_err(|_| Problem::new(&place, "the integer is too large"))?)
+        }
+        DeValue::Float(float) => {
+            let number = float.as_str().replace('_', "").parse::<f64>();
+            Item::Float(number.map_err(|_| Problem::new(&place, "this is no number"))?)
+        }
+        DeValue::Boolean(switch) => Item::Switch(*switch),
+        DeValue::Datetime(date) => Item::Text(date.to_string()),
+        DeValue::Array(values) => {
+            let mut nodes = Vec::new();
+            for value in values.iter() {
+                let place = match &place {
+                    Place::Line { key, .. } => Place::Line {
+                        line: lines.line(value.span().start),
+                        key: key.clone(),
+                    },
+                    other => other.clone(),
+                };
+                nodes.push(read_value(value, place, path, lines)?);
+            }
+            Item::List(nodes)
+        }
+        DeValue::Table(table) => Item::Table(read_table(table, path, lines)?),
+    };
+    Ok(Node { place, item })
+}
+
+/// Where lines begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self(std::iter::once(0).chain(breaks).collect())
+    }
+
+    /// The line of the byte at `offset`, from 1.
+    fn line(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset)
+    }
+}

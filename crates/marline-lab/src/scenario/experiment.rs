@@ -1,0 +1,332 @@
+//! An experiment as it is read from a file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::document::{Node, Table, parse};
+use super::error::{Place, Problem};
+use super::overrides::{Override, apply_all, take_links_apart};
+use super::published::PublishedTable;
+use super::read::{Head, Lookup, read_head, read_settings};
+use super::{ScenarioError, Settings, Value, sweep};
+use crate::stats::Statistic;
+
+/// What an experiment says: who, what, how often, and what others found.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name on command lines: the path below `experiments/` without `.toml`.
+    pub id: String,
+    /// In a few words.
+    pub title: String,
+    /// The paper it repeats, by number.
+    pub paper: Option<String>,
+    /// Section, table or figure of the paper.
+    pub section: Option<String>,
+    /// What is to be seen.
+    pub shows: Option<String>,
+    /// Where it runs.
+    pub backend: BackendKind,
+    /// What all randomness derives from.
+    pub seed: u64,
+    /// Repeats of each variant at each point.
+    pub repeats: u32,
+    /// The same for a quick run.
+    pub quick_repeats: u32,
+    /// Metrics that reports show; the first is the one of most interest.
+    pub metrics: Vec<String>,
+    /// Names of the variants, in the order of the file.
+    pub variants: Vec<Arc<str>>,
+    /// Points of the sweep; one without parameters if there is no sweep.
+    pub points: Vec<Arc<BTreeMap<String, Value>>>,
+    /// Every variant at every point: the variants of the first point, of the second, and so on.
+    pub cells: Vec<Cell>,
+    /// Pairs of variants to compare at every point.
+    pub comparisons: Vec<Comparison>,
+    /// What others found, beside which ours are shown.
+    pub published: Vec<Published>,
+    /// The file's content, overrides included, for reports.
+    pub document: Value,
+}
+
+/// A variant at a point.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The variant's name.
+    pub variant: Arc<str>,
+    /// The point.
+    pub parameters: Arc<BTreeMap<String, Value>>,
+    /// What its runs do.
+    pub settings: Arc<Settings>,
+}
+
+/// Two variants to compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The variant that should be better.
+    pub a: String,
+    /// The variant it should be better than.
+    pub b: String,
+    /// What is compared; smaller is better.
+    pub metric: String,
+    /// Which statistic of it.
+    pub statistic: Statistic,
+    /// The published improvement in percent, at each point where there is one.
+    pub published: Vec<Option<f64>>,
+    /// Where that stands.
+    pub source: Option<String>,
+}
+
+/// A published value of one variant at one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// The variant.
+    pub variant: String,
+    /// The point, as an index into [`Experiment::points`].
+    pub point: usize,
+    /// What was measured.
+    pub metric: String,
+    /// Which statistic of it.
+    pub statistic: Statistic,
+    /// The value, in the metric's unit.
+    pub value: f64,
+    /// Where it stands.
+    pub source: String,
+}
+
+/// Where experiments run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BackendKind {
+    /// In virtual time.
+    #[default]
+    Sim,
+    /// In real time, between network namespaces.
+    Emu,
+}
+
+impl BackendKind {
+    /// Every backend, with the name it has in scenarios and on command lines.
+    pub const NAMES: [(&'static str, Self); 2] = [("sim", Self::Sim), ("emu", Self::Emu)];
+
+    /// That name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Emu => "emu",
+        }
+    }
+}
+
+impl Experiment {
+    /// Reads the experiment in `path`. `sets` are overrides as `KEY=VALUE`.
+    pub fn load(path: &Path, id: &str, sets: &[String]) -> Result<Self, ScenarioError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let problem = format!("cannot read it: {error}; see `marline lab list`");
+            Problem::new(&Place::File, problem).in_file(&file)
+        })?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        read(&text, id, sets, directory).map_err(|problem| problem.in_file(&file))
+    }
+
+    /// Reads an experiment from `text`; errors call it `file`. Published tables are looked for in the
+    /// working directory.
+    pub fn parse(text: &str, file: &str, sets: &[String]) -> Result<Self, ScenarioError> {
+        let id = Path::new(file).file_stem().unwrap_or_default();
+        read(text, &id.to_string_lossy(), sets, Path::new(""))
+            .map_err(|problem| problem.in_file(file))
+    }
+
+    /// The point of the cell at `index`.
+    pub fn point_of(&self, index: usize) -> usize {
+        index / self.variants.len().max(1)
+    }
+}
+
+/// An experiment's file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Its name: the path below the directory, without `.toml`.
+    pub id: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// All experiments in `directory` and below, by name.
+pub fn list(directory: &Path) -> std::io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    collect(directory, "", &mut entries)?;
+    entries.sort();
+    Ok(entries)
+}
+
+fn collect(directory: &Path, prefix: &str, entries: &mut Vec<Entry>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), &format!("{prefix}{name}/"), entries)?;
+        } else if let Some(name) = name.strip_suffix(".toml") {
+            entries.push(Entry {
+                id: format!("{prefix}{name}"),
+                path: entry.path(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Experiment, Problem> {
+    let mut root = parse(text)?;
+    let sets: Vec<_> = sets
+        .iter()
+        .map(|set| Override::parse(set))
+        .collect::<Result<_, _>>()?;
+    take_links_apart(&mut root)?;
+    apply_all(&mut root, &sets)?;
+    let head = read_head(&root)?;
+    if let Some((written, place)) = &head.id
+        && written != id
+    {
+        let text = format!("the file's name makes this experiment \"{id}\"; rename one of them");
+        return Err(Problem::new(place, text));
+    }
+    let points = sweep::points(&head.sweep);
+    let mut cells = Vec::new();
+    for point in &points {
+        let parameters: Arc<BTreeMap<_, _>> = Arc::new(point.parameters.iter().cloned().collect());
+        for (variant, overrides) in &head.variants {
+            refuse_collisions(variant, overrides, &point.overrides, &sets)?;
+            let all = [overrides, &point.overrides, &sets[..]].concat();
+            let mut document = root.clone();
+            apply_all(&mut document, &all)?;
+            cells.push(Cell {
+                variant: Arc::from(variant.as_str()),
+                parameters: Arc::clone(&parameters),
+                settings: Arc::new(read_settings(&document)?),
+            });
+        }
+    }
+    assemble(id, &root, head, cells, directory)
+}
+
+/// What varies is set in one place only: a name would lie otherwise.
+fn refuse_collisions(
+    variant: &str,
+    variants: &[Override],
+    points: &[Override],
+    sets: &[Override],
+) -> Result<(), Problem> {
+    for point in points {
+        if variants.iter().any(|change| change.path == point.path) {
+            return Err(point.node.problem(format_args!(
+                "variant {variant} sets {} too; keep one of them",
+                point.key()
+            )));
+        }
+    }
+    for set in sets {
+        let varied = |change: &&Override| change.path.starts_with(&set.path);
+        if let Some(change) = variants.iter().chain(points).find(varied) {
+            return Err(set.node.problem(format_args!(
+                "variants or the sweep set {}; change it there",
+                change.key()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn assemble(
+    id: &str,
+    root: &Table,
+    head: Head,
+    cells: Vec<Cell>,
+    directory: &Path,
+) -> Result<Experiment, Problem> {
+    let points: Vec<_> = cells
+        .iter()
+        .step_by(head.variants.len().max(1))
+        .map(|cell| Arc::clone(&cell.parameters))
+        .collect();
+    let mut comparisons = Vec::new();
+    for entry in head.comparisons {
+        let published = match &entry.published {
+            None => vec![None; points.len()],
+            Some(lookup) => look_up(lookup, directory, &entry.a, &points)?,
+        };
+        comparisons.push(Comparison {
+            a: entry.a,
+            b: entry.b,
+            metric: entry.metric,
+            statistic: entry.statistic,
+            published,
+            source: entry.published.map(|lookup| lookup.source),
+        });
+    }
+    let mut published = Vec::new();
+    for entry in head.published {
+        for variant in &entry.variants {
+            let values = look_up(&entry.lookup, directory, variant, &points)?;
+            for (point, value) in values.into_iter().enumerate() {
+                published.extend(value.map(|value| Published {
+                    variant: variant.clone(),
+                    point,
+                    metric: entry.metric.clone(),
+                    statistic: entry.statistic,
+                    value: value * entry.scale,
+                    source: entry.lookup.source.clone(),
+                }));
+            }
+        }
+    }
+    let document = Node {
+        place: Place::File,
+        item: super::document::Item::Table(root.clone()),
+    };
+    Ok(Experiment {
+        id: id.to_owned(),
+        title: head.title,
+        paper: head.paper,
+        section: head.section,
+        shows: head.shows,
+        backend: head.backend,
+        seed: head.seed,
+        repeats: head.repeats,
+        quick_repeats: head.quick_repeats,
+        metrics: head.metrics,
+        variants: head
+            .variants
+            .into_iter()
+            .map(|(name, _)| Arc::from(name))
+            .collect(),
+        points,
+        cells,
+        comparisons,
+        published,
+        document: document.value(),
+    })
+}
+
+/// Published values at each point; at one of them at least.
+fn look_up(
+    lookup: &Lookup,
+    directory: &Path,
+    variant: &str,
+    points: &[Arc<BTreeMap<String, Value>>],
+) -> Result<Vec<Option<f64>>, Problem> {
+    let problem = |text: String| Problem::new(&lookup.place, text);
+    let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
+    let values = points
+        .iter()
+        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(problem)?;
+    if values.iter().all(Option::is_none) {
+        return Err(problem(format!(
+            "no row of \"{}\" matches; change `where`",
+            lookup.file
+        )));
+    }
+    Ok(values)
+}

@@ -1,0 +1,211 @@
+//! Dotted keys that replace what a document says: variants, sweeps, `--set`.
+
+use super::document::{Item, Node, Table, parse_value};
+use super::error::{Place, Problem};
+use super::links;
+use super::read::ENDPOINT_KEYS;
+
+/// Kinds of workload: naming one replaces the others.
+pub(super) const WORKLOADS: [&str; 4] = ["objects", "streams", "page", "transfer"];
+
+/// One value to replace.
+#[derive(Clone, Debug)]
+pub(super) struct Override {
+    /// Where in the document.
+    pub(super) path: Vec<String>,
+    /// What to put there.
+    pub(super) node: Node,
+}
+
+impl Override {
+    pub(super) fn new(path: &str, node: Node) -> Self {
+        Self {
+            path: path.split('.').map(str::to_owned).collect(),
+            node,
+        }
+    }
+
+    /// Reads `KEY=VALUE`.
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let place = Place::Set(text.to_owned());
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok(Self::new(key.trim(), parse_value(value.trim(), &place)?))
+            }
+            _ => Err(Problem::new(
+                &place,
+                "this is no override; write KEY=VALUE, as in link.loss=2%",
+            )),
+        }
+    }
+
+    pub(super) fn key(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// All values in `table` as overrides, with tables in it as dotted keys.
+pub(super) fn flatten(prefix: &str, table: &Table, into: &mut Vec<Override>) {
+    for (key, node) in &table.0 {
+        let path = if prefix.is_empty() {
+            key.clone()
+        } else {
+            format!("{prefix}.{key}")
+        };
+        match &node.item {
+            Item::Table(inner) => flatten(&path, inner, into),
+            _ => into.push(Override::new(&path, node.clone())),
+        }
+    }
+}
+
+/// Applies `overrides`, those of whole tables before those of what is in them.
+pub(super) fn apply_all(root: &mut Table, overrides: &[Override]) -> Result<(), Problem> {
+    let mut ordered: Vec<_> = overrides.iter().collect();
+    ordered.sort_by_key(|change| change.path.len());
+    ordered
+        .into_iter()
+        .try_for_each(|change| apply(root, change))
+}
+
+fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
+    let node = change.node.clone();
+    let path: Vec<_> = change.path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["link" | "links"] => {
+            root.remove("link");
+            root.remove("links");
+            root.set(path[0], node);
+            take_links_apart(root)
+        }
+        ["link", key @ ..] => set_in_link(root.get_mut("link"), &key.join("."), node),
+        ["links", name, key @ ..] if !key.is_empty() => {
+            let link = root.get_mut("links").and_then(|links| member(links, name));
+            match key {
+                ["between"] => set_in(link, "between", node),
+                _ => set_in_link(link, &key.join("."), node),
+            }
+        }
+        [key] if ENDPOINT_KEYS.contains(key) => {
+            for side in ["client", "server"] {
+                if let Some(Item::Table(table)) = root.get_mut(side).map(|node| &mut node.item) {
+                    table.remove(key);
+                }
+            }
+            root.set(key, node);
+            Ok(())
+        }
+        ["workload", kind] if WORKLOADS.contains(kind) => {
+            if let Some(Item::Table(table)) = root.get_mut("workload").map(|node| &mut node.item) {
+                for other in WORKLOADS {
+                    table.remove(other);
+                }
+            }
+            set_at(root, &path, node)
+        }
+        _ => set_at(root, &path, node),
+    }
+}
+
+fn set_at(table: &mut Table, path: &[&str], node: Node) -> Result<(), Problem> {
+    let [key, rest @ ..] = path else {
+        return Ok(());
+    };
+    if rest.is_empty() {
+        table.set(key, node);
+        return Ok(());
+    }
+    if table.get(key).is_none() {
+        let empty = Node {
+            place: node.place.clone(),
+            item: Item::Table(Table::default()),
+        };
+        table.set(key, empty);
+    }
+    let mut inner = table.get_mut(key);
+    let mut rest = rest;
+    while let (Some(Item::List(_)), [name, after @ ..]) =
+        (inner.as_deref().map(|node| &node.item), rest)
+    {
+        inner = inner.and_then(|list| member(list, name));
+        if inner.is_none() {
+            return Err(node.problem(format_args!(
+                "\"{key}\" has no member \"{name}\"; they are counted from 1"
+            )));
+        }
+        rest = after;
+    }
+    match inner.map(|inner| &mut inner.item) {
+        Some(slot) if rest.is_empty() => {
+            *slot = node.item;
+            Ok(())
+        }
+        Some(Item::Table(table)) => set_at(table, rest, node),
+        _ => Err(node.problem(format_args!(
+            "there is nothing in \"{key}\" to set; it is a value, not a table"
+        ))),
+    }
+}
+
+/// The member of a table by name, or of a list by number, from 1.
+fn member<'a>(node: &'a mut Node, name: &str) -> Option<&'a mut Node> {
+    match &mut node.item {
+        Item::Table(table) => table.get_mut(name),
+        Item::List(nodes) => {
+            let number: usize = name.parse().ok()?;
+            nodes.get_mut(number.checked_sub(1)?)
+        }
+        _ => None,
+    }
+}
+
+fn set_in(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Problem> {
+    match link.map(|link| &mut link.item) {
+        Some(Item::Table(table)) => {
+            table.set(key, node);
+            Ok(())
+        }
+        _ => Err(node.problem(NO_LINK)),
+    }
+}
+
+fn set_in_link(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Problem> {
+    match link.map(|link| &mut link.item) {
+        Some(Item::Table(pieces)) => {
+            links::set(pieces, key, node);
+            Ok(())
+        }
+        _ => Err(node.problem(NO_LINK)),
+    }
+}
+
+const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAME` one of several, \
+                       `links.1` the first of a chain";
+
+/// Takes all links of a document apart, so that single settings can be replaced.
+pub(super) fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
+    if let Some(link) = root.get_mut("link") {
+        *link = links::take_apart(link.clone())?;
+    }
+    let Some(all) = root.get_mut("links") else {
+        return Ok(());
+    };
+    match &mut all.item {
+        Item::List(nodes) => {
+            for node in nodes {
+                *node = links::take_apart(node.clone())?;
+            }
+        }
+        Item::Table(table) => {
+            for (_, node) in &mut table.0 {
+                *node = links::take_apart(node.clone())?;
+            }
+        }
+        _ => {
+            return Err(all.problem(
+                "links are a list from the client to the server, or tables [links.NAME]",
+            ));
+        }
+    }
+    Ok(())
+}

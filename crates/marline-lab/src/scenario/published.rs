@@ -1,0 +1,112 @@
+//! Published values, looked up in tables of their own.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::Value;
+
+/// A table of published values: columns with names, `#` before comments.
+#[derive(Debug)]
+pub(super) struct PublishedTable {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl PublishedTable {
+    /// Reads the table `name` for a scenario in `directory`: beside it, or in `published/` there or
+    /// in a directory above.
+    pub(super) fn find(name: &str, directory: &Path) -> Result<Self, String> {
+        let beside = std::iter::once(directory.join(name));
+        let above = directory
+            .ancestors()
+            .map(|directory| directory.join("published").join(name));
+        let found: Option<PathBuf> = beside.chain(above).find(|path| path.is_file());
+        let Some(path) = found else {
+            return Err(format!(
+                "there is no table \"{name}\" beside the scenario or in a directory `published`"
+            ));
+        };
+        Self::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    }
+
+    fn read(path: &Path) -> Result<Self, csv::Error> {
+        let mut reader = csv::ReaderBuilder::new()
+            .comment(Some(b'#'))
+            .trim(csv::Trim::All)
+            .flexible(true)
+            .from_path(path)?;
+        let columns = reader.headers()?.iter().map(str::to_owned).collect();
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            rows.push(record?.iter().map(str::to_owned).collect());
+        }
+        Ok(Self { columns, rows })
+    }
+
+    /// The number in column `value` of the row where every column of `condition` has its value, and
+    /// every column with a parameter's name the parameter's. In a condition, `{NAME}` stands for a
+    /// parameter, `{variant}` for the variant.
+    pub(super) fn look_up(
+        &self,
+        condition: &BTreeMap<String, Value>,
+        value: &str,
+        variant: &str,
+        parameters: &BTreeMap<String, Value>,
+    ) -> Result<Option<f64>, String> {
+        let value = self.column(value)?;
+        let mut wanted = Vec::new();
+        for (column, want) in condition {
+            wanted.push((self.column(column)?, fill(want, variant, parameters)));
+        }
+        for (name, parameter) in parameters {
+            if let (Ok(column), false) = (self.column(name), condition.contains_key(name)) {
+                wanted.push((column, words(parameter)));
+            }
+        }
+        let mut rows = self.rows.iter().filter(|row| {
+            wanted
+                .iter()
+                .all(|(column, want)| row.get(*column).is_some_and(|cell| same(cell, want)))
+        });
+        let (first, second) = (rows.next(), rows.next());
+        if second.is_some() {
+            return Err("several rows match; say more in `where`".to_owned());
+        }
+        let cell = first.and_then(|row| row.get(value));
+        match cell.map(String::as_str) {
+            None | Some("") => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(format!("\"{text}\" is not a number; choose another column")),
+            },
+        }
+    }
+
+    fn column(&self, name: &str) -> Result<usize, String> {
+        let position = self.columns.iter().position(|column| column == name);
+        position.ok_or_else(|| {
+            super::error::unknown("column", name, self.columns.iter().map(String::as_str))
+        })
+    }
+}
+
+/// A value as a table has it.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn fill(want: &Value, variant: &str, parameters: &BTreeMap<String, Value>) -> String {
+    let mut text = words(want).replace("{variant}", variant);
+    for (name, parameter) in parameters {
+        text = text.replace(&format!("{{{name}}}"), &words(parameter));
+    }
+    text
+}
+
+/// Equal as text, or as numbers.
+fn same(cell: &str, want: &str) -> bool {
+    cell == want || matches!((cell.parse::<f64>(), want.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}

@@ -1,0 +1,113 @@
+//! `[[background]]`.
+
+use std::time::Duration;
+
+use marline::congestion::Algorithm;
+
+use super::workload::DIRECTIONS;
+use super::{Item, Node, Problem, Reader, unknown};
+use crate::scenario::{Background, Topology, Traffic};
+
+/// Payload that fills packets on most paths, in bytes.
+const PACKET: u16 = 1200;
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Flows,
+    OnOff,
+    Poisson,
+}
+
+const KINDS: [(&str, Kind); 3] = [
+    ("flows", Kind::Flows),
+    ("on-off", Kind::OnOff),
+    ("poisson", Kind::Poisson),
+];
+
+pub(super) fn read_background(
+    reader: &mut Reader<'_>,
+    topology: &Topology,
+) -> Result<Vec<Background>, Problem> {
+    let Some(node) = reader.get("background") else {
+        return Ok(Vec::new());
+    };
+    if !matches!(node.item, Item::List(_)) {
+        return Err(node.problem("background is a list; begin each member with [[background]]"));
+    }
+    node.members()
+        .iter()
+        .map(|node| read_one(node, topology))
+        .collect()
+}
+
+fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
+    let mut reader = Reader::of(node)?;
+    let host = |node: &Node| {
+        let name = node.text()?;
+        if topology.hosts.contains(&name) {
+            Ok(name)
+        } else {
+            let known = topology.hosts.iter().map(String::as_str);
+            Err(node.problem(unknown("host", &name, known)))
+        }
+    };
+    let kind = reader.required("kind", "kind = \"flows\"", |node| {
+        node.named("kind of background", &KINDS)
+    })?;
+    let (from, to) = match kind {
+        Kind::Flows => (Topology::CLIENT, Topology::SERVER),
+        Kind::OnOff | Kind::Poisson => (Topology::SERVER, Topology::CLIENT),
+    };
+    let from = reader.optional("from", host)?.unwrap_or(from.to_owned());
+    let to = reader.optional("to", host)?.unwrap_or(to.to_owned());
+    if from == to {
+        return Err(reader.problem(format_args!(
+            "from and to are both \"{to}\"; name two hosts"
+        )));
+    }
+    let start = reader.optional("start", Node::time)?;
+    let example = "rate = \"1mbps\"";
+    let traffic = match kind {
+        Kind::Flows => Traffic::Flows {
+            count: reader
+                .optional("count", |node| node.within(0..=1000))?
+                .map_or(1, |count| count as usize),
+            cc: reader
+                .optional("cc", Node::controller)?
+                .unwrap_or(Algorithm::Cubic),
+            direction: reader
+                .optional("direction", |node| node.named("direction", &DIRECTIONS))?
+                .unwrap_or_default(),
+        },
+        Kind::OnOff => Traffic::OnOff {
+            rate: reader.required("rate", example, Node::rate)?,
+            on: reader.required("on", "on = \"1s\"", Node::time)?,
+            off: reader
+                .optional("off", Node::time)?
+                .unwrap_or(Duration::ZERO),
+            size: packet(&mut reader)?,
+        },
+        Kind::Poisson => Traffic::Poisson {
+            rate: reader.required("rate", example, Node::rate)?,
+            size: packet(&mut reader)?,
+        },
+    };
+    reader.finish()?;
+    Ok(Background {
+        from,
+        to,
+        start: start.unwrap_or(Duration::ZERO),
+        traffic,
+    })
+}
+
+fn packet(reader: &mut Reader<'_>) -> Result<u16, Problem> {
+    let size = reader.optional("size", |node| {
+        let bytes = node.size()?;
+        u16::try_from(bytes)
+            .ok()
+            .filter(|bytes| (1..=1472).contains(bytes))
+            .ok_or_else(|| node.problem("a packet carries 1 to 1472 bytes"))
+    })?;
+    Ok(size.unwrap_or(PACKET))
+}

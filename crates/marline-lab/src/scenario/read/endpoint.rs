@@ -1,0 +1,104 @@
+//! `cc`, `initial_window` and the like: for both ends at the top, for one in `[client]`, `[server]`.
+
+use marline::Profile;
+
+use super::{Node, Problem, Reader};
+use crate::scenario::endpoint::SMALLEST_DATAGRAM;
+use crate::scenario::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
+
+/// Keys that may stand for both ends.
+pub(in crate::scenario) const ENDPOINT_KEYS: [&str; 10] = [
+    "profile",
+    "cc",
+    "initial_window",
+    "slow_start_exit",
+    "ack",
+    "loss_detection",
+    "pacing",
+    "ecn",
+    "mtu",
+    "backoff",
+];
+
+/// Client and server.
+pub(super) fn read_endpoints(
+    reader: &mut Reader<'_>,
+) -> Result<(EndpointSettings, EndpointSettings), Problem> {
+    let mut both = EndpointSettings::default();
+    read_endpoint(reader, &mut both)?;
+    let mut side = |key| {
+        let mut settings = both.clone();
+        if let Some(node) = reader.get(key) {
+            let mut inner = Reader::of(node)?;
+            read_endpoint(&mut inner, &mut settings)?;
+            inner.finish()?;
+        }
+        Ok(settings)
+    };
+    Ok((side("client")?, side("server")?))
+}
+
+fn read_endpoint(reader: &mut Reader<'_>, into: &mut EndpointSettings) -> Result<(), Problem> {
+    if let Some(node) = reader.get("profile") {
+        into.profile = node.named(
+            "profile",
+            &Profile::ALL.map(|profile| (profile.name(), profile)),
+        )?;
+    }
+    let EndpointSettings {
+        profile: _,
+        cc,
+        initial_window,
+        slow_start_exit,
+        ack,
+        loss_detection,
+        pacing,
+        ecn,
+        mtu,
+        backoff,
+    } = into;
+    replace(cc, reader.optional("cc", Node::controller)?);
+    let window = |node: &Node| node.within(2..=100_000);
+    replace(initial_window, reader.optional("initial_window", window)?);
+    let exit = |node: &Node| node.named("exit from slow start", &SlowStartExitKind::NAMES);
+    replace(slow_start_exit, reader.optional("slow_start_exit", exit)?);
+    replace(ack, reader.optional("ack", read_ack)?);
+    let detection = |node: &Node| node.named("loss detection", &LossDetection::NAMES);
+    replace(
+        loss_detection,
+        reader.optional("loss_detection", detection)?,
+    );
+    replace(pacing, reader.optional("pacing", Node::switch)?);
+    replace(ecn, reader.optional("ecn", Node::switch)?);
+    let datagram = |node: &Node| {
+        let bytes = node.within(u64::from(SMALLEST_DATAGRAM)..=9000)?;
+        Ok(u16::try_from(bytes).unwrap_or(SMALLEST_DATAGRAM))
+    };
+    replace(mtu, reader.optional("mtu", datagram)?);
+    replace(backoff, reader.optional("backoff", Node::part)?);
+    Ok(())
+}
+
+fn replace<T>(slot: &mut Option<T>, new: Option<T>) {
+    if new.is_some() {
+        *slot = new;
+    }
+}
+
+fn read_ack(node: &Node) -> Result<AckKind, Problem> {
+    let words = node.words()?;
+    if words == "decimation" {
+        return Ok(AckKind::Decimation);
+    }
+    words
+        .strip_prefix("every ")
+        .and_then(|number| number.trim().parse().ok())
+        .filter(|packets| (1..=1000).contains(packets))
+        .map(AckKind::Every)
+        .ok_or_else(|| {
+            node.problem(format_args!(
+                "unknown policy of acknowledgment \"{words}\"; write \"every N\", with N from 1 to \
+                 1000, or \"decimation\""
+            ))
+        })
+}

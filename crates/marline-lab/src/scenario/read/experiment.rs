@@ -1,0 +1,217 @@
+//! What an experiment is about, and how often it is done.
+
+use std::collections::BTreeMap;
+
+use super::{Node, Place, Problem, Reader, Table};
+use crate::scenario::overrides::{Override, flatten};
+use crate::scenario::sweep::{Factor, read_sweep};
+use crate::scenario::{BackendKind, Value};
+use crate::stats::Statistic;
+
+/// Repeats unless a scenario says otherwise: medians of fewer say little.
+const REPEATS: u32 = 30;
+/// Repeats of a quick run unless a scenario says otherwise.
+const QUICK_REPEATS: u32 = 10;
+
+/// All of an experiment but the settings of its runs.
+pub(in crate::scenario) struct Head {
+    pub(in crate::scenario) id: Option<(String, Place)>,
+    pub(in crate::scenario) title: String,
+    pub(in crate::scenario) paper: Option<String>,
+    pub(in crate::scenario) section: Option<String>,
+    pub(in crate::scenario) shows: Option<String>,
+    pub(in crate::scenario) backend: BackendKind,
+    pub(in crate::scenario) seed: u64,
+    pub(in crate::scenario) repeats: u32,
+    pub(in crate::scenario) quick_repeats: u32,
+    pub(in crate::scenario) metrics: Vec<String>,
+    pub(in crate::scenario) variants: Vec<(String, Vec<Override>)>,
+    pub(in crate::scenario) sweep: Vec<Factor>,
+    pub(in crate::scenario) comparisons: Vec<ComparisonEntry>,
+    pub(in crate::scenario) published: Vec<PublishedEntry>,
+}
+
+/// Two variants to compare.
+pub(in crate::scenario) struct ComparisonEntry {
+    pub(in crate::scenario) a: String,
+    pub(in crate::scenario) b: String,
+    pub(in crate::scenario) metric: String,
+    pub(in crate::scenario) statistic: Statistic,
+    pub(in crate::scenario) published: Option<Lookup>,
+}
+
+/// Values to print beside ours.
+pub(in crate::scenario) struct PublishedEntry {
+    pub(in crate::scenario) variants: Vec<String>,
+    pub(in crate::scenario) metric: String,
+    pub(in crate::scenario) statistic: Statistic,
+    pub(in crate::scenario) scale: f64,
+    pub(in crate::scenario) lookup: Lookup,
+}
+
+/// Where a published value stands.
+pub(in crate::scenario) struct Lookup {
+    pub(in crate::scenario) place: Place,
+    pub(in crate::scenario) file: String,
+    pub(in crate::scenario) condition: BTreeMap<String, Value>,
+    pub(in crate::scenario) value: String,
+    pub(in crate::scenario) source: String,
+}
+
+const KEYS: [&str; 14] = [
+    "id",
+    "title",
+    "paper",
+    "section",
+    "shows",
+    "backend",
+    "seed",
+    "repeats",
+    "quick_repeats",
+    "metrics",
+    "variant",
+    "sweep",
+    "comparison",
+    "published",
+];
+
+/// Leaves the head to [`read_head`].
+pub(super) fn skip_head(reader: &mut Reader<'_>) {
+    for key in KEYS {
+        reader.get(key);
+    }
+}
+
+pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
+    let mut reader = Reader::new(root, &Place::File);
+    let count = |node: &Node| Ok(node.within(1..=100_000)? as u32);
+    let repeats = reader.optional("repeats", count)?.unwrap_or(REPEATS);
+    let metrics = reader.optional("metrics", Node::texts)?;
+    let metrics = metrics
+        .filter(|metrics| !metrics.is_empty())
+        .unwrap_or_else(|| vec!["completion_s".to_owned()]);
+    let variants = read_variants(reader.get("variant"))?;
+    let names: Vec<_> = variants.iter().map(|(name, _)| name.as_str()).collect();
+    let comparisons = members(reader.get("comparison"))
+        .map(|node| read_comparison(node, &names, &metrics[0]))
+        .collect::<Result<_, _>>()?;
+    let published = members(reader.get("published"))
+        .map(|node| read_published(node, &names, &metrics[0]))
+        .collect::<Result<_, _>>()?;
+    Ok(Head {
+        id: reader.optional("id", |node| Ok((node.text()?, node.place.clone())))?,
+        title: reader.required("title", "title = \"A download on the train\"", Node::text)?,
+        paper: reader.optional("paper", Node::words)?,
+        section: reader.optional("section", Node::words)?,
+        shows: reader.optional("shows", Node::text)?,
+        backend: reader
+            .optional("backend", |node| node.named("backend", &BackendKind::NAMES))?
+            .unwrap_or_default(),
+        seed: reader
+            .optional("seed", |node| node.within(0..=u64::MAX))?
+            .unwrap_or(1),
+        repeats,
+        quick_repeats: reader
+            .optional("quick_repeats", count)?
+            .unwrap_or(QUICK_REPEATS.min(repeats)),
+        sweep: reader.optional("sweep", read_sweep)?.unwrap_or_default(),
+        metrics,
+        variants,
+        comparisons,
+        published,
+    })
+}
+
+/// The members of a list of tables; none if it is not there.
+fn members(node: Option<&Node>) -> impl Iterator<Item = &Node> {
+    node.into_iter().flat_map(Node::members)
+}
+
+/// Without any, there is one, `base`.
+fn read_variants(node: Option<&Node>) -> Result<Vec<(String, Vec<Override>)>, Problem> {
+    let Some(node) = node else {
+        return Ok(vec![("base".to_owned(), Vec::new())]);
+    };
+    let table = Reader::of(node)?.table;
+    if table.0.is_empty() {
+        return Err(node.problem("there are no variants; add one as [variant.NAME]"));
+    }
+    let mut variants = Vec::new();
+    for (name, node) in &table.0 {
+        let mut overrides = Vec::new();
+        flatten("", Reader::of(node)?.table, &mut overrides);
+        variants.push((name.clone(), overrides));
+    }
+    Ok(variants)
+}
+
+fn read_comparison(
+    node: &Node,
+    variants: &[&str],
+    metric: &str,
+) -> Result<ComparisonEntry, Problem> {
+    let mut reader = Reader::of(node)?;
+    let variant = |node: &Node| one_variant(node, variants);
+    let entry = ComparisonEntry {
+        a: reader.required("a", "a = \"the variant that should be better\"", variant)?,
+        b: reader.required("b", "b = \"the variant to compare with\"", variant)?,
+        metric: reader
+            .optional("metric", Node::text)?
+            .unwrap_or_else(|| metric.to_owned()),
+        statistic: reader
+            .optional("statistic", |node| {
+                node.named("statistic", &Statistic::COMPARED)
+            })?
+            .unwrap_or(Statistic::Median),
+        published: reader.optional("published", |node| {
+            let mut reader = Reader::of(node)?;
+            let lookup = read_lookup(&mut reader)?;
+            reader.finish()?;
+            Ok(lookup)
+        })?,
+    };
+    reader.finish()?;
+    Ok(entry)
+}
+
+fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
+    let names: Vec<_> = variants.iter().map(|name| (*name, *name)).collect();
+    Ok(node.named("variant", &names)?.to_owned())
+}
+
+fn read_published(node: &Node, variants: &[&str], metric: &str) -> Result<PublishedEntry, Problem> {
+    let mut reader = Reader::of(node)?;
+    let names = reader.optional("variant", |node| {
+        let members = node.members().iter();
+        members.map(|node| one_variant(node, variants)).collect()
+    })?;
+    let entry = PublishedEntry {
+        variants: names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()),
+        metric: reader
+            .optional("metric", Node::text)?
+            .unwrap_or_else(|| metric.to_owned()),
+        statistic: reader
+            .optional("statistic", |node| {
+                node.named("statistic", &Statistic::NAMES)
+            })?
+            .unwrap_or(Statistic::Median),
+        scale: reader.optional("scale", Node::number)?.unwrap_or(1.0),
+        lookup: read_lookup(&mut reader)?,
+    };
+    reader.finish()?;
+    Ok(entry)
+}
+
+fn read_lookup(reader: &mut Reader<'_>) -> Result<Lookup, Problem> {
+    let place = reader.place.clone();
+    let file = reader.required("file", "file = \"TABLE.csv\"", Node::text)?;
+    Ok(Lookup {
+        place,
+        condition: reader.optional("where", Node::values)?.unwrap_or_default(),
+        value: reader.required("value", "value = \"the column\"", Node::text)?,
+        source: reader
+            .optional("source", Node::text)?
+            .unwrap_or_else(|| file.clone()),
+        file,
+    })
+}

@@ -1,0 +1,181 @@
+//! `link`, `links`, `hosts`, `routers`, `ecmp`.
+
+use super::{Item, Node, Problem, Reader, Table, unknown};
+use crate::scenario::links::put_together;
+use crate::scenario::{Ecmp, LinkDef, Topology};
+
+const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
+
+pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem> {
+    let hosts = reader.get("hosts");
+    let routers = reader.get("routers");
+    let ecmp = reader.optional("ecmp", |node| node.named("way of choosing", &ECMP))?;
+    let topology = match (reader.get("link"), reader.get("links")) {
+        (Some(_), Some(links)) => {
+            return Err(links.problem("there is `link` already; keep one of them"));
+        }
+        (Some(link), None) => chain(std::slice::from_ref(link), |_| "link".to_owned())?,
+        (None, Some(links)) => match &links.item {
+            Item::List(chained) if !chained.is_empty() => {
+                chain(chained, |number| format!("link{number}"))?
+            }
+            Item::Table(table) if !table.0.is_empty() => named(table, hosts, routers)?,
+            _ => return Err(links.problem("there are no links; add one")),
+        },
+        (None, None) => {
+            let example = "link = \"rate=12mbps, rtt=80ms\"";
+            return Err(reader.problem(format_args!("link is missing; add {example}")));
+        }
+    };
+    for (node, what) in [(hosts, "hosts"), (routers, "routers")] {
+        if let (Some(node), false) = (node, is_named(reader)) {
+            return Err(node.problem(format_args!(
+                "a chain of links has its {what}; leave them out, or name links as [links.NAME]"
+            )));
+        }
+    }
+    Ok(Topology {
+        ecmp: ecmp.unwrap_or_default(),
+        ..topology
+    })
+}
+
+fn is_named(reader: &mut Reader<'_>) -> bool {
+    let links = reader.get("links").map(|links| &links.item);
+    matches!(links, Some(Item::Table(_)))
+}
+
+/// Client, routers and server in a row.
+fn chain(links: &[Node], name: impl Fn(usize) -> String) -> Result<Topology, Problem> {
+    let routers: Vec<_> = (1..links.len())
+        .map(|number| format!("r{number}"))
+        .collect();
+    let mut nodes = vec![Topology::CLIENT.to_owned()];
+    nodes.extend(routers.iter().cloned());
+    nodes.push(Topology::SERVER.to_owned());
+    let mut defs = Vec::new();
+    for (index, link) in links.iter().enumerate() {
+        defs.push(LinkDef {
+            name: name(index + 1),
+            between: nodes[index..index + 2].to_vec(),
+            spec: put_together(link)?,
+        });
+    }
+    Ok(Topology {
+        hosts: vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()],
+        routers,
+        links: defs,
+        ecmp: Ecmp::default(),
+    })
+}
+
+/// Whatever the names say.
+fn named(links: &Table, hosts: Option<&Node>, routers: Option<&Node>) -> Result<Topology, Problem> {
+    let mut topology = Topology {
+        hosts: vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()],
+        routers: Vec::new(),
+        links: Vec::new(),
+        ecmp: Ecmp::default(),
+    };
+    for node in hosts.iter().flat_map(|node| node.members()) {
+        let name = node.text()?;
+        if name == Topology::CLIENT || name == Topology::SERVER {
+            continue;
+        }
+        add(&mut topology.hosts, &[], name, node)?;
+    }
+    for node in routers.iter().flat_map(|node| node.members()) {
+        add(&mut topology.routers, &topology.hosts, node.text()?, node)?;
+    }
+    for (name, link) in &links.0 {
+        let Item::Table(table) = &link.item else {
+            return Err(link.problem("a link is a table with `between` and its settings"));
+        };
+        let Some(ends) = table.get("between") else {
+            return Err(link.problem(
+                "between is missing; add the nodes it joins, as between = [\"client\", \"server\"]",
+            ));
+        };
+        let between = ends.texts()?;
+        for end in &between {
+            let known = || topology.hosts.iter().chain(&topology.routers);
+            if !known().any(|node| node == end) {
+                let known = known().map(String::as_str);
+                return Err(ends.problem(unknown("node", end, known)));
+            }
+        }
+        let mut distinct = between.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() < 2 || distinct.len() < between.len() {
+            return Err(ends.problem("a link joins two different nodes, or more"));
+        }
+        topology.links.push(LinkDef {
+            name: name.clone(),
+            between,
+            spec: put_together(link)?,
+        });
+    }
+    check_routes(&topology, hosts, links)?;
+    Ok(topology)
+}
+
+fn add(
+    names: &mut Vec<String>,
+    others: &[String],
+    name: String,
+    node: &Node,
+) -> Result<(), Problem> {
+    if names.contains(&name) || others.contains(&name) {
+        return Err(node.problem(format_args!("\"{name}\" is there twice; rename one")));
+    }
+    names.push(name);
+    Ok(())
+}
+
+/// Whether every host can reach the server, and has a link at all.
+fn check_routes(topology: &Topology, hosts: Option<&Node>, links: &Table) -> Result<(), Problem> {
+    let place = |name: &str| {
+        let members = hosts.iter().flat_map(|node| node.members());
+        let mut named =
+            members.filter(|node| matches!(&node.item, Item::Text(text) if text == name));
+        named.next().or_else(|| Some(&links.0.first()?.1))
+    };
+    let problem = |name: &str, text: String| match place(name) {
+        Some(node) => node.problem(text),
+        None => Problem::new(&super::Place::File, text),
+    };
+    // Hosts end a way, routers lead on.
+    let mut reached = vec![Topology::SERVER];
+    let mut next = 0;
+    while let Some(node) = reached.get(next).copied() {
+        next += 1;
+        let leads_on = node == Topology::SERVER || topology.routers.iter().any(|r| r == node);
+        for link in &topology.links {
+            if leads_on && link.between.iter().any(|end| end == node) {
+                for end in &link.between {
+                    if !reached.contains(&end.as_str()) {
+                        reached.push(end);
+                    }
+                }
+            }
+        }
+    }
+    for host in &topology.hosts {
+        let linked = topology
+            .links
+            .iter()
+            .any(|link| link.between.contains(host));
+        if !linked {
+            let text = format!("host \"{host}\" has no link; name it in the `between` of one");
+            return Err(problem(host, text));
+        }
+        if !reached.contains(&host.as_str()) {
+            let text = format!(
+                "no route from host \"{host}\" to \"server\"; join them by links and routers"
+            );
+            return Err(problem(host, text));
+        }
+    }
+    Ok(())
+}

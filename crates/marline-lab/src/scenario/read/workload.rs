@@ -1,0 +1,137 @@
+//! `[workload]`.
+
+use std::time::Duration;
+
+use super::{Node, Problem, Reader};
+use crate::scenario::overrides::WORKLOADS;
+use crate::scenario::{Direction, Order, StreamDef, Workload};
+
+const ORDERS: [(&str, Order); 2] = [
+    ("at-once", Order::AtOnce),
+    ("in-sequence", Order::InSequence),
+];
+pub(super) const DIRECTIONS: [(&str, Direction); 2] =
+    [("down", Direction::Down), ("up", Direction::Up)];
+
+/// More objects or streams are a mistake.
+const MAX_MEMBERS: usize = 10_000;
+
+pub(super) fn read_workload(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
+    let example = "[workload] objects = [\"500kB\"]";
+    reader.required("workload", example, |node| {
+        let mut reader = Reader::of(node)?;
+        let workload = read_kind(&mut reader)?;
+        reader.finish()?;
+        Ok(workload)
+    })
+}
+
+fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
+    let mut kinds = WORKLOADS
+        .into_iter()
+        .filter_map(|kind| reader.get(kind).map(|node| (kind, node)));
+    let (first, second) = (kinds.next(), kinds.next());
+    drop(kinds);
+    let Some((kind, node)) = first else {
+        return Err(reader.problem(
+            "what to do is missing; add one of objects, streams, page and transfer, as \
+             objects = [\"500kB\"]",
+        ));
+    };
+    if let Some((other, node)) = second {
+        return Err(node.problem(format_args!(
+            "there is {kind} and {other}; keep one of them"
+        )));
+    }
+    match kind {
+        "objects" => Ok(Workload::Objects {
+            objects: read_list(node, Node::size)?,
+            order: reader
+                .optional("order", |node| node.named("order", &ORDERS))?
+                .unwrap_or_default(),
+            warm: warm(reader)?,
+        }),
+        "streams" => Ok(Workload::Streams {
+            streams: read_streams(node)?,
+            warm: warm(reader)?,
+        }),
+        "page" => Ok(Workload::Page {
+            page: node.text()?,
+            seed: reader
+                .optional("seed", |node| node.within(0..=u64::MAX))?
+                .unwrap_or(1),
+        }),
+        _ => Ok(Workload::Transfer {
+            bytes: node.size()?,
+            direction: reader
+                .optional("direction", |node| node.named("direction", &DIRECTIONS))?
+                .unwrap_or_default(),
+            warm: warm(reader)?,
+        }),
+    }
+}
+
+fn warm(reader: &mut Reader<'_>) -> Result<bool, Problem> {
+    Ok(reader.optional("warm", Node::switch)?.unwrap_or(false))
+}
+
+fn read_list<T>(
+    node: &Node,
+    read: impl Fn(&Node) -> Result<T, Problem>,
+) -> Result<Vec<T>, Problem> {
+    let members = node.members();
+    if members.is_empty() {
+        return Err(node.problem("the list is empty; add something"));
+    }
+    if members.len() > MAX_MEMBERS {
+        return Err(node.problem(format_args!(
+            "these are more than {MAX_MEMBERS}; leave some out"
+        )));
+    }
+    members.iter().map(read).collect()
+}
+
+fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
+    let streams = read_list(node, read_stream)?;
+    for (stream, node) in streams.iter().zip(node.members()) {
+        if streams.iter().filter(|other| other.id == stream.id).count() > 1 {
+            return Err(node.problem(format_args!("stream {} is there twice", stream.id)));
+        }
+        let mut above = stream.parent;
+        for _ in 0..streams.len() {
+            let Some(id) = above else { break };
+            let Some(parent) = streams.iter().find(|other| other.id == id) else {
+                return Err(node.problem(format_args!("there is no stream {id} to depend on")));
+            };
+            above = parent.parent;
+        }
+        if above.is_some() {
+            return Err(node.problem(format_args!(
+                "stream {} depends on itself; change its parent",
+                stream.id
+            )));
+        }
+    }
+    Ok(streams)
+}
+
+fn read_stream(node: &Node) -> Result<StreamDef, Problem> {
+    let mut reader = Reader::of(node)?;
+    let id = |node: &Node| node.within(0..=u64::MAX);
+    let stream = StreamDef {
+        id: reader.required("id", "id = 1", id)?,
+        size: reader.required("size", "size = \"20kB\"", Node::size)?,
+        parent: reader.optional("parent", id)?,
+        weight: reader
+            .optional("weight", |node| node.within(1..=256))?
+            .map_or(16, |weight| weight as u16),
+        urgency: reader
+            .optional("urgency", |node| node.within(0..=7))?
+            .map_or(3, |urgency| urgency as u8),
+        start: reader
+            .optional("start", Node::time)?
+            .unwrap_or(Duration::ZERO),
+    };
+    reader.finish()?;
+    Ok(stream)
+}

@@ -1,0 +1,252 @@
+//! Parameters and the points at which experiments are done.
+
+use super::document::{Item, Node, Table};
+use super::error::Problem;
+use super::overrides::{Override, flatten};
+use super::read::{ENDPOINT_KEYS, Reader, SETTINGS_KEYS};
+use super::{Value, units, wsp};
+
+/// One of several independent things that vary.
+#[derive(Clone, Debug)]
+pub(super) struct Factor(pub(super) Vec<Choice>);
+
+/// One value of a factor: how results name it, and what it sets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    pub(super) parameters: Vec<(String, Value)>,
+    pub(super) overrides: Vec<Override>,
+}
+
+/// More points are a mistake.
+const MAX_POINTS: usize = 100_000;
+
+/// Reads `[sweep]`:
+///
+/// - `"link.loss" = ["0%", "1%"]`: a key and its values;
+/// - `place.near = { link = "..." }`: a parameter whose values have names and set any keys;
+/// - `points = [{ "link.rate" = "5mbps", "link.rtt" = "20ms" }]`: several keys at a time;
+/// - `wsp = { n = 60, seed = 1, factors = { "link.rate" = ["5mbps", "20mbps"] } }`: points that fill
+///   a space evenly.
+pub(super) fn read_sweep(node: &Node) -> Result<Vec<Factor>, Problem> {
+    let Item::Table(table) = &node.item else {
+        return Err(node.problem("a sweep is a table [sweep]"));
+    };
+    let mut factors = Vec::new();
+    for (key, node) in &table.0 {
+        match key.as_str() {
+            "points" => factors.push(read_points(node)?),
+            "wsp" => factors.push(read_wsp(node)?),
+            _ => read_factor(key, node, &mut factors)?,
+        }
+    }
+    if factors.is_empty() {
+        return Err(node.problem("the sweep is empty; add \"link.loss\" = [\"0%\", \"1%\"]"));
+    }
+    let points = factors.iter().try_fold(1_usize, |product, factor| {
+        product.checked_mul(factor.0.len())
+    });
+    if points.is_none_or(|points| points > MAX_POINTS) {
+        return Err(node.problem(format_args!(
+            "these are more than {MAX_POINTS} points; leave some out"
+        )));
+    }
+    Ok(factors)
+}
+
+/// Every combination of one choice of each factor; the last factor varies fastest.
+pub(super) fn points(factors: &[Factor]) -> Vec<Choice> {
+    factors
+        .iter()
+        .fold(vec![Choice::default()], |points, factor| {
+            let with_each = points.iter().flat_map(|point| {
+                factor.0.iter().map(|choice| {
+                    let mut point = point.clone();
+                    point.parameters.extend(choice.parameters.iter().cloned());
+                    point.overrides.extend(choice.overrides.iter().cloned());
+                    point
+                })
+            });
+            with_each.collect()
+        })
+}
+
+fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), Problem> {
+    let first = key.split('.').next().unwrap_or(key);
+    let is_key = SETTINGS_KEYS.contains(&first) || ENDPOINT_KEYS.contains(&first);
+    match &node.item {
+        Item::List(values) if !values.is_empty() => {
+            let choices = values.iter().map(|value| Choice {
+                parameters: vec![(key.to_owned(), value.value())],
+                overrides: vec![Override::new(key, value.clone())],
+            });
+            factors.push(Factor(choices.collect()));
+            Ok(())
+        }
+        Item::Table(table) if is_key => table
+            .0
+            .iter()
+            .try_for_each(|(inner, node)| read_factor(&format!("{key}.{inner}"), node, factors)),
+        Item::Table(table) if !table.0.is_empty() => {
+            let choices: Result<Vec<_>, _> = table
+                .0
+                .iter()
+                .map(|(name, node)| {
+                    let mut overrides = Vec::new();
+                    flatten("", table_of(node)?, &mut overrides);
+                    Ok(Choice {
+                        parameters: vec![(key.to_owned(), plain(name))],
+                        overrides,
+                    })
+                })
+                .collect();
+            factors.push(Factor(choices?));
+            Ok(())
+        }
+        Item::List(_) | Item::Table(_) => {
+            Err(node.problem("the sweep is empty; add values to the list"))
+        }
+        _ => Err(node.problem(format_args!(
+            "{} is one value; a sweep has a list of them, as [\"0%\", \"1%\"]",
+            node.kind()
+        ))),
+    }
+}
+
+/// A name as a number, if it is one.
+fn plain(name: &str) -> Value {
+    match (name.parse::<i64>(), name.parse::<f64>()) {
+        (Ok(number), _) => number.into(),
+        (_, Ok(number)) if number.is_finite() => number.into(),
+        _ => name.into(),
+    }
+}
+
+fn table_of(node: &Node) -> Result<&Table, Problem> {
+    match &node.item {
+        Item::Table(table) => Ok(table),
+        _ => Err(node.problem(format_args!(
+            "{} is no table; write {{ \"KEY\" = VALUE }}",
+            node.kind()
+        ))),
+    }
+}
+
+fn read_points(node: &Node) -> Result<Factor, Problem> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for member in node.members() {
+        let mut overrides = Vec::new();
+        flatten("", table_of(member)?, &mut overrides);
+        let parameters: Vec<_> = overrides
+            .iter()
+            .map(|change| (change.key(), change.node.value()))
+            .collect();
+        if let Some(first) = choices.first() {
+            let same = first.parameters.len() == parameters.len()
+                && first
+                    .parameters
+                    .iter()
+                    .all(|(key, _)| parameters.iter().any(|(other, _)| key == other));
+            if !same {
+                return Err(member.problem("every point has the same keys; the first has others"));
+            }
+        }
+        choices.push(Choice {
+            parameters,
+            overrides,
+        });
+    }
+    if choices.iter().all(|choice| choice.overrides.is_empty()) {
+        return Err(node.problem("the sweep is empty; add points"));
+    }
+    Ok(Factor(choices))
+}
+
+fn read_wsp(node: &Node) -> Result<Factor, Problem> {
+    let mut reader = Reader::of(node)?;
+    let count = reader.required("n", "n = 60", |node| node.within(2..=2000))? as usize;
+    let seed = reader.optional("seed", |node| node.within(0..=u64::MAX))?;
+    let example = "factors = { \"link.rate\" = [\"5mbps\", \"20mbps\"] }";
+    let axes = reader.required("factors", example, |node| {
+        let mut axes = Vec::new();
+        read_axes("", table_of(node)?, &mut axes)?;
+        if axes.is_empty() {
+            return Err(node.problem("the sweep is empty; name a key with its bounds"));
+        }
+        Ok(axes)
+    })?;
+    reader.finish()?;
+    let design = wsp::design(count, axes.len(), seed.unwrap_or(1));
+    let choices = design.points.iter().map(|point| {
+        let mut choice = Choice::default();
+        for (axis, share) in axes.iter().zip(point) {
+            let value = axis.at(*share);
+            choice.parameters.push((axis.key.clone(), value.value()));
+            choice.overrides.push(Override::new(&axis.key, value));
+        }
+        choice
+    });
+    Ok(Factor(choices.collect()))
+}
+
+/// A key that varies between bounds.
+struct Axis {
+    key: String,
+    low: f64,
+    high: f64,
+    unit: String,
+    bounds: Node,
+}
+
+impl Axis {
+    /// The value at `share` of the way from the lower bound to the upper: whole milliseconds, two
+    /// decimals of anything else.
+    fn at(&self, share: f64) -> Node {
+        let value = self.low + (self.high - self.low) * share;
+        let value = if self.unit == "ms" {
+            value.round()
+        } else {
+            (value * 100.0).round() / 100.0
+        };
+        let item = if self.unit.is_empty() {
+            Item::Float(value)
+        } else {
+            Item::Text(format!("{value}{}", self.unit))
+        };
+        Node {
+            place: self.bounds.place.clone(),
+            item,
+        }
+    }
+}
+
+fn read_axes(prefix: &str, table: &Table, axes: &mut Vec<Axis>) -> Result<(), Problem> {
+    for (key, node) in &table.0 {
+        let key = format!("{prefix}{key}");
+        match &node.item {
+            Item::Table(inner) => read_axes(&format!("{key}."), inner, axes)?,
+            _ => axes.push(read_axis(key, node)?),
+        }
+    }
+    Ok(())
+}
+
+fn read_axis(key: String, node: &Node) -> Result<Axis, Problem> {
+    let bounds: Result<Vec<_>, _> = node.members().iter().map(Node::words).collect();
+    let bounds = bounds?;
+    let parsed: Vec<_> = bounds
+        .iter()
+        .filter_map(|text| units::split(text))
+        .collect();
+    match parsed.as_slice() {
+        [(low, unit), (high, other)] if unit == other && low < high => Ok(Axis {
+            key,
+            low: *low,
+            high: *high,
+            unit: (*unit).to_owned(),
+            bounds: node.clone(),
+        }),
+        _ => Err(node.problem(
+            "a space has a lower and a higher bound of one unit, as [\"5mbps\", \"20mbps\"]",
+        )),
+    }
+}

@@ -1,0 +1,178 @@
+//! How sure one can be: intervals by resampling (Efron, 1979; the percentile method).
+
+use marline_link::Seed;
+use rand::Rng;
+
+use super::quantile::{between, position};
+use super::{Statistic, quantile};
+
+/// Lower and upper bound.
+pub type Interval = [f64; 2];
+
+/// In which `statistic` of what `values` were drawn from lies with 95 % confidence. `None` for less
+/// than 2 values, and for a statistic by which nothing is compared.
+pub fn interval(
+    values: &[f64],
+    statistic: Statistic,
+    resamples: usize,
+    seed: Seed,
+) -> Option<Interval> {
+    let mut sample = Sample::of(values, statistic)?;
+    if sample.is_constant() {
+        return Some([values[0]; 2]);
+    }
+    let mut draws = Draws::new(values.len(), seed);
+    let found = (0..resamples).map(|_| {
+        sample.clear();
+        draws.each(|index| sample.add(index));
+        sample.statistic()
+    });
+    bounds(found)
+}
+
+/// In which `statistic` of `a` divided by that of `b` lies with 95 % confidence. The values are
+/// pairs: those at one index met the same luck, and are drawn together. `None` for less than 2 pairs,
+/// and where `b` may be 0.
+pub fn ratio_interval(
+    a: &[f64],
+    b: &[f64],
+    statistic: Statistic,
+    resamples: usize,
+    seed: Seed,
+) -> Option<Interval> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let (mut above, mut below) = (Sample::of(a, statistic)?, Sample::of(b, statistic)?);
+    let mut draws = Draws::new(a.len(), seed);
+    let found = (0..resamples).map(|_| {
+        above.clear();
+        below.clear();
+        draws.each(|index| {
+            above.add(index);
+            below.add(index);
+        });
+        above.statistic() / below.statistic()
+    });
+    bounds(found)
+}
+
+fn bounds(found: impl Iterator<Item = f64>) -> Option<Interval> {
+    let mut found: Vec<_> = found.collect();
+    found.sort_by(f64::total_cmp);
+    let bounds = [quantile(&found, 0.025), quantile(&found, 0.975)];
+    bounds
+        .iter()
+        .all(|bound| bound.is_finite())
+        .then_some(bounds)
+}
+
+/// Indices drawn with replacement.
+struct Draws {
+    count: usize,
+    rng: rand_pcg::Pcg64Mcg,
+}
+
+impl Draws {
+    fn new(count: usize, seed: Seed) -> Self {
+        Self {
+            count,
+            rng: seed.of("bootstrap").rng(),
+        }
+    }
+
+    /// As many as there are values. Each takes 32 random bits: uneven by one in many millions.
+    fn each(&mut self, mut use_index: impl FnMut(usize)) {
+        let count = self.count as u64;
+        let index = |bits: u64| ((bits * count) >> 32) as usize;
+        for _ in 0..self.count / 2 {
+            let bits = self.rng.next_u64();
+            use_index(index(bits >> 32));
+            use_index(index(bits & 0xffff_ffff));
+        }
+        if self.count % 2 == 1 {
+            use_index(index(self.rng.next_u64() >> 32));
+        }
+    }
+}
+
+/// A resample that is never sorted: it counts how often each value was drawn.
+struct Sample {
+    /// Values in order.
+    sorted: Vec<f64>,
+    /// The place of each value in that order.
+    ranks: Vec<u32>,
+    /// How often the value of each rank was drawn.
+    counts: Vec<u32>,
+    sum: f64,
+    /// The quantile to find; `None` for the mean.
+    target: Option<(usize, f64)>,
+}
+
+impl Sample {
+    fn of(values: &[f64], statistic: Statistic) -> Option<Self> {
+        let last = values.len().checked_sub(1).filter(|last| *last > 0)?;
+        let target = match statistic {
+            Statistic::Median => Some(position(last, 0.5)),
+            Statistic::P95 => Some(position(last, 0.95)),
+            Statistic::Mean => None,
+            _ => return None,
+        };
+        let mut order: Vec<usize> = (0..values.len()).collect();
+        order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+        let mut ranks = vec![0; values.len()];
+        for (rank, &index) in order.iter().enumerate() {
+            ranks[index] = u32::try_from(rank).ok()?;
+        }
+        Some(Self {
+            sorted: order.iter().map(|&index| values[index]).collect(),
+            counts: vec![0; values.len()],
+            ranks,
+            sum: 0.0,
+            target,
+        })
+    }
+
+    fn is_constant(&self) -> bool {
+        self.sorted.first() == self.sorted.last()
+    }
+
+    fn clear(&mut self) {
+        self.counts.fill(0);
+        self.sum = 0.0;
+    }
+
+    fn add(&mut self, index: usize) {
+        let rank = self.ranks[index] as usize;
+        if self.target.is_some() {
+            self.counts[rank] += 1;
+        } else {
+            self.sum += self.sorted[rank];
+        }
+    }
+
+    fn statistic(&self) -> f64 {
+        match self.target {
+            None => self.sum / self.sorted.len() as f64,
+            Some((below, share)) => {
+                let (low, seen) = self.at(below, 0, 0);
+                let high = if share > 0.0 {
+                    self.at(below + 1, low, seen).0
+                } else {
+                    low
+                };
+                between(self.sorted[low], self.sorted[high], share)
+            }
+        }
+    }
+
+    /// The rank of the drawn value at `place` among the drawn, and how many were drawn below that
+    /// rank; the search begins at `rank`, with `seen` drawn below it.
+    fn at(&self, place: usize, mut rank: usize, mut seen: usize) -> (usize, usize) {
+        while rank + 1 < self.counts.len() && seen + self.counts[rank] as usize <= place {
+            seen += self.counts[rank] as usize;
+            rank += 1;
+        }
+        (rank, seen)
+    }
+}

@@ -1,0 +1,79 @@
+//! Which statistic.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Summary;
+
+/// One number for many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// The 50th percentile.
+    Median,
+    /// The 95th percentile.
+    P95,
+    /// The arithmetic mean.
+    Mean,
+    /// The standard deviation of a sample.
+    Std,
+    /// The standard deviation as a part of the mean.
+    Cov,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+impl Statistic {
+    /// Every statistic, with the name it has in scenarios and results.
+    pub const NAMES: [(&'static str, Self); 7] = [
+        ("median", Self::Median),
+        ("p95", Self::P95),
+        ("mean", Self::Mean),
+        ("std", Self::Std),
+        ("cov", Self::Cov),
+        ("min", Self::Min),
+        ("max", Self::Max),
+    ];
+
+    /// Those by which variants are compared.
+    pub const COMPARED: [(&'static str, Self); 3] = [
+        ("median", Self::Median),
+        ("p95", Self::P95),
+        ("mean", Self::Mean),
+    ];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::P95 => "p95",
+            Self::Mean => "mean",
+            Self::Std => "std",
+            Self::Cov => "cov",
+            Self::Min => "min",
+            Self::Max => "max",
+        }
+    }
+
+    /// This one of `summary`.
+    pub fn of(self, summary: &Summary) -> Option<f64> {
+        match self {
+            Self::Median => Some(summary.median),
+            Self::P95 => Some(summary.p95),
+            Self::Mean => Some(summary.mean),
+            Self::Std => Some(summary.std),
+            Self::Cov => summary.cov,
+            Self::Min => Some(summary.min),
+            Self::Max => Some(summary.max),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
