@@ -5,7 +5,8 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use super::backoff::Edca;
+use super::aggregate::Ppdu;
+use super::backoff::{Backoff, Edca};
 use super::scan::nanos;
 use crate::Seed;
 
@@ -57,6 +58,27 @@ impl Contender {
             Self::OnOff { busy, duty } => {
                 *busy >= Duration::from_micros(1) && *duty > 0.0 && *duty < 1.0
             }
+        }
+    }
+}
+
+/// A contender that always has something to say.
+#[derive(Debug)]
+pub(super) struct Rival {
+    pub(super) backoff: Backoff,
+    /// What it says, each time.
+    pub(super) ppdu: Ppdu,
+    /// It speaks now.
+    pub(super) speaks: bool,
+}
+
+impl Rival {
+    /// Has not spoken.
+    pub(super) const fn new(backoff: Backoff, ppdu: Ppdu) -> Self {
+        Self {
+            backoff,
+            ppdu,
+            speaks: false,
         }
     }
 }

@@ -1,11 +1,13 @@
-//! The channel: who speaks, who hears.
+//! The channel, and what becomes of packets on it.
+
+mod contention;
 
 use super::aggregate::{Limits, Ppdu};
 use super::backoff::Backoff;
 use super::config::{StationConfig, Topology, WifiConfig, WifiError};
-use super::contender::{Contender, OnOff};
+use super::contender::{Contender, OnOff, Rival};
 use super::exits::Exits;
-use super::phy::{ANSWER_TIMEOUT, Air, SIFS, SLOT, answer};
+use super::phy::{ANSWER_TIMEOUT, Air, answer};
 use super::pipe::{Entry, Outbox};
 use super::scan::{Scan, nanos};
 use super::station::Node;
@@ -13,7 +15,7 @@ use crate::{Carried, DropReason, Exit, Medium, Packet, Seed, Station, Time};
 
 /// A radio channel that stations share, for data and acknowledgments, in both directions, over one hop or several.
 ///
-/// After a time in which nobody had a packet, the next one is answered for all that contenders did meanwhile.
+/// What contenders and scans do while nobody has a packet is made up for when the next one comes.
 #[derive(Debug)]
 pub struct WifiMedium<B> {
     air: Air,
@@ -59,15 +61,6 @@ struct Speaker {
     mpdus: u32,
 }
 
-/// A contender that always has something to say.
-#[derive(Debug)]
-struct Rival {
-    backoff: Backoff,
-    ppdu: Ppdu,
-    /// It speaks in a collision.
-    speaks: bool,
-}
-
 impl<B> WifiMedium<B> {
     /// A medium on which nobody has spoken yet.
     ///
@@ -89,11 +82,8 @@ impl<B> WifiMedium<B> {
                 } => {
                     let mut ppdu = Ppdu::new(Limits::new(config, &StationConfig::DEFAULT));
                     while ppdu.mpdus() < mpdus && ppdu.begin(packet_bytes) {}
-                    rivals.push(Rival {
-                        backoff: Backoff::new(edca, config.retry_limit, seed),
-                        ppdu,
-                        speaks: false,
-                    });
+                    let backoff = Backoff::new(edca, config.retry_limit, seed);
+                    rivals.push(Rival::new(backoff, ppdu));
                 }
                 Contender::OnOff { busy, duty } => others.push(OnOff::new(busy, duty, seed)),
             }
@@ -122,6 +112,7 @@ impl<B> WifiMedium<B> {
             exits: Exits::new(),
         };
         medium.scan(0);
+        medium.plan();
         Ok(medium)
     }
 
@@ -151,12 +142,6 @@ impl<B> WifiMedium<B> {
             .min()
     }
 
-    /// When somebody takes the medium next, if no station speaks.
-    fn next_taken(&self) -> Option<u64> {
-        let wanted = self.others.iter().map(|other| other.wants_at).min()?;
-        Some(wanted.max(self.idle_from))
-    }
-
     /// When a receiver stops waiting.
     fn next_expiry(&self) -> Option<u64> {
         if self.held == 0 {
@@ -180,87 +165,6 @@ impl<B> WifiMedium<B> {
             self.begin(at);
         }
         self.plan();
-    }
-
-    /// Looks for the next turn.
-    fn plan(&mut self) {
-        self.turn = None;
-        if self.on_air.is_none() {
-            let rivals = self.rivals.iter().map(|it| it.backoff.turn(self.idle_from));
-            let nodes = self
-                .nodes
-                .iter()
-                .filter(|node| self.target(node).is_some())
-                .map(|node| node.turn(self.idle_from));
-            self.turn = nodes.chain(rivals).min();
-        }
-    }
-
-    /// Whom `node` would speak to now.
-    fn target(&self, node: &Node<B>) -> Option<Station> {
-        node.next_hop(|hop| !self.nodes[hop].away)
-    }
-
-    /// Somebody's turn is at `at`.
-    fn begin(&mut self, at: u64) {
-        let slots = self.slots_until(at);
-        let mut speakers = 0;
-        let mut longest = 0;
-        for rival in &mut self.rivals {
-            rival.speaks = rival.backoff.turn(self.idle_from) == at;
-            if rival.speaks {
-                speakers += 1;
-                longest = longest.max(self.air.collided(rival.ppdu.bytes()));
-            } else {
-                rival.backoff.freeze(slots);
-            }
-        }
-        let mut speaker = None;
-        for index in 0..self.nodes.len() {
-            let node = &self.nodes[index];
-            let due = node.turn(self.idle_from) == at;
-            let target = self.target(node).filter(|_| due);
-            let node = &mut self.nodes[index];
-            node.speaks_to = target;
-            if let Some(hop) = target {
-                let ppdu = node.speak(hop);
-                speakers += 1;
-                longest = longest.max(self.air.collided(ppdu.bytes()));
-                speaker = Some((index, hop, ppdu));
-            } else {
-                node.backoff.freeze(slots);
-            }
-        }
-        if speakers > 1 {
-            self.collide(at + longest + ANSWER_TIMEOUT, speaker.is_some());
-        } else if let Some((node, hop, ppdu)) = speaker {
-            self.on_air = Some(OnAir {
-                ends: at + self.air.alone(ppdu.bytes()),
-                speaker: Some(Speaker {
-                    node,
-                    hop,
-                    mpdus: ppdu.mpdus(),
-                }),
-            });
-        } else if let Some(rival) = self.rivals.iter_mut().find(|rival| rival.speaks) {
-            rival.backoff.succeed();
-            self.idle_from = at + self.air.alone(rival.ppdu.bytes()) + answer(rival.ppdu.mpdus());
-        }
-    }
-
-    /// Several speak, until `ends`; `nodes` if not only contenders do.
-    fn collide(&mut self, ends: u64, nodes: bool) {
-        for rival in self.rivals.iter_mut().filter(|rival| rival.speaks) {
-            rival.backoff.fail();
-        }
-        if nodes {
-            self.on_air = Some(OnAir {
-                ends,
-                speaker: None,
-            });
-        } else {
-            self.idle_from = ends;
-        }
     }
 
     /// What was on the air until `at` is over.
@@ -363,14 +267,6 @@ impl<B> WifiMedium<B> {
         });
     }
 
-    /// Somebody takes the medium at `at`.
-    fn take(&mut self, at: u64) {
-        self.interrupt(at);
-        if let Some(other) = self.others.iter_mut().min_by_key(|other| other.wants_at) {
-            self.idle_from = other.take(at);
-        }
-    }
-
     /// Stations leave, or come back, at `at`.
     fn scan(&mut self, at: u64) {
         for scan in &self.scans {
@@ -385,26 +281,6 @@ impl<B> WifiMedium<B> {
             self.interrupt(at);
             self.idle_from = self.idle_from.max(at);
         }
-    }
-
-    /// Everybody who waits for the medium backs off.
-    fn interrupt(&mut self, at: u64) {
-        let slots = self.slots_until(at);
-        for rival in &mut self.rivals {
-            rival.backoff.freeze(slots);
-            rival.backoff.defer();
-        }
-        for node in &mut self.nodes {
-            node.backoff.freeze(slots);
-            if node.is_waiting() {
-                node.defer();
-            }
-        }
-    }
-
-    /// Slots between the beginning of the grid and `at`.
-    fn slots_until(&self, at: u64) -> u64 {
-        at.saturating_sub(self.idle_from + SIFS) / SLOT
     }
 }
 

@@ -85,6 +85,27 @@ fn saturated_one_way_is_within_a_percent() {
 }
 
 #[test]
+fn a_wider_channel_and_larger_aggregates_are_as_computed() {
+    let phy = Phy {
+        width: Width::Vht80,
+        mcs: 9,
+        streams: 2,
+        short_guard_interval: true,
+    };
+    let rows = [(1, 54.9), (3, 143.3), (10, 339.9), (32, 568.8), (64, 673.8)];
+    for (mpdus, expected) in rows {
+        let config = WifiConfig {
+            max_mpdus: mpdus,
+            max_ampdu_bytes: 1_048_575,
+            ..WifiConfig::new(phy, 1)
+        };
+        let got = run(&config, Source::ONE_WAY, Duration::from_secs(1), 1).goodput;
+        let what = format!("VHT80 MCS 9, SGI, up to {mpdus} MPDUs");
+        assert!(compare(&what, got, expected).abs() < 0.01);
+    }
+}
+
+#[test]
 fn saturated_down_with_aggregated_acks() {
     for (config, name, seconds, expected) in [
         (ht20(), "HT20", 12, [52.1, 52.6, 53.9, 54.6, 56.4, 57.5]),

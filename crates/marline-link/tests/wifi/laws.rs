@@ -127,6 +127,54 @@ fn carry(config: &WifiConfig, seed: u64, offers: &[Offer], eager: bool) -> Vec<C
     carried
 }
 
+#[test]
+fn every_machine_draws_the_same() {
+    let config = WifiConfig {
+        topology: Topology::Chain,
+        errors: Errors {
+            mpdu: 0.05,
+            bit: 1e-6,
+            fades: Some(Fades {
+                begin: 0.05,
+                end: 0.3,
+                mpdu: 1.0,
+            }),
+        },
+        contenders: vec![
+            Contender::SATURATED,
+            Contender::OnOff {
+                busy: Duration::from_millis(9),
+                duty: 0.3,
+            },
+        ],
+        ..WifiConfig::new(Phy::ht(Width::Ht40, 15, true), 2)
+    };
+    let offers: Vec<Offer> = (0..2000)
+        .map(|number| Offer {
+            gap: Duration::from_micros(150),
+            from: 2 * (number % 2),
+            to: 1 - number % 2,
+            bytes: 1500,
+        })
+        .collect();
+    let digest =
+        carry(&config, 1, &offers, true)
+            .into_iter()
+            .fold(0_u64, |digest, Carried { exit, .. }| {
+                let words = [
+                    exit.at.as_nanos(),
+                    exit.packet.body as u64,
+                    exit.dropped.is_some().into(),
+                ];
+                words.into_iter().fold(digest, |digest, word| {
+                    (digest ^ word)
+                        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                        .rotate_left(29)
+                })
+            });
+    assert_eq!(digest, 4_825_611_858_478_479_121);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
