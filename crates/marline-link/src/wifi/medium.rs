@@ -312,3 +312,6 @@ impl<B: Send> Medium<B> for WifiMedium<B> {
         self.nodes[from].queued_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests;
