@@ -1,11 +1,11 @@
 //! Rates that change with time.
 
-use std::f64::consts::TAU;
 use std::time::Duration;
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
+use crate::draw::{exponential, normal, unit};
 use crate::{Seed, Time};
 
 /// A rate that is constant for a while, then another.
@@ -182,7 +182,7 @@ impl Markov {
     pub fn new(states: Vec<State>, seed: Seed) -> Self {
         let mut rng = seed.of("rate").rng();
         let total: Duration = states.iter().map(|state| state.mean_dwell).sum();
-        let mut point = total.mul_f64(rng.random());
+        let mut point = total.mul_f64(unit(&mut rng));
         let found = states.iter().position(|state| {
             let inside = point < state.mean_dwell;
             point = point.saturating_sub(state.mean_dwell);
@@ -217,8 +217,9 @@ impl Markov {
             return Time::MAX;
         };
         let mean = state.mean_dwell.max(Duration::from_micros(1));
-        let factor = -libm::log(1.0 - self.rng.random::<f64>());
-        now + mean.mul_f64(factor).max(Duration::from_nanos(1))
+        now + mean
+            .mul_f64(exponential(&mut self.rng))
+            .max(Duration::from_nanos(1))
     }
 }
 
@@ -237,12 +238,6 @@ impl RateProcess for Markov {
             until: self.until,
         }
     }
-}
-
-/// A draw from the standard normal distribution (Box and Muller).
-pub(crate) fn normal(rng: &mut Pcg64Mcg) -> f64 {
-    let radius = (-2.0 * libm::log(1.0 - rng.random::<f64>())).sqrt();
-    radius * libm::cos(TAU * rng.random::<f64>())
 }
 
 /// The nearest rate that a server can have.

@@ -1,10 +1,11 @@
-//! What tests of rates, traces and radios share.
+//! What tests of rates, queues, traces and radios share.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::conformance::{Arrival, check_link};
 use crate::{Ecn, Exit, Link, Packet, Time};
 
 /// The moment `nanos` nanoseconds after the epoch.
@@ -17,37 +18,24 @@ pub(crate) const fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// Packets with their arrivals; `body` is their index.
-pub(crate) type Arrivals = Vec<(Time, Packet<usize>)>;
-
-/// Up to 60 packets of four flows, some at the same moment, within a few times `gap`.
-pub(crate) fn arrivals(largest: u32, gap: Duration) -> impl Strategy<Value = Arrivals> {
+/// Up to 60 packets of four flows, some at the same moment.
+pub(crate) fn arrivals(largest: u32, gap: Duration) -> impl Strategy<Value = Vec<Arrival>> {
     let gap = u64::try_from(gap.as_nanos()).unwrap();
-    let packet = (
-        prop_oneof![Just(0), 0..gap],
-        1..=largest,
-        0..4u64,
-        any::<bool>(),
-    );
-    proptest::collection::vec(packet, 0..60).prop_map(|packets| {
-        let mut now = 0;
-        let arrival = |(body, (gap, size, flow, ecn))| {
-            now += gap;
-            let mut packet = Packet::new(size, body);
-            packet.flow = flow;
-            packet.ecn = if ecn { Ecn::Ect0 } else { Ecn::NotEct };
-            (Time::from_nanos(now), packet)
-        };
-        packets.into_iter().enumerate().map(arrival).collect()
-    })
+    let arrival = (prop_oneof![Just(0), 0..gap], 1..=largest, 0..4_u64);
+    let arrival = arrival.prop_map(|(gap, size, flow)| Arrival {
+        gap: Duration::from_nanos(gap),
+        size,
+        flow,
+    });
+    proptest::collection::vec(arrival, 0..60)
 }
 
 /// Runs `link` until nothing is left to do, or until `end`; polls it whenever it asks for that.
-pub(crate) fn run(
-    link: &mut impl Link<usize>,
-    arrivals: &[(Time, Packet<usize>)],
+pub(crate) fn run<B: Copy>(
+    link: &mut impl Link<B>,
+    arrivals: &[(Time, Packet<B>)],
     end: Time,
-) -> Vec<Exit<usize>> {
+) -> Vec<Exit<B>> {
     let mut left = VecDeque::from(arrivals.to_vec());
     let mut exits = Vec::new();
     loop {
@@ -60,47 +48,58 @@ pub(crate) fn run(
         if arrival < event {
             link.push(now, left.pop_front().unwrap().1);
         }
-        while let Some(exit) = link.pop(now) {
-            assert!(exit.at <= now, "{exit:?} at {now:?}");
-            exits.push(exit);
-        }
+        exits.extend(std::iter::from_fn(|| link.pop(now)));
     }
 }
 
-/// Runs `link` without a look at it between arrivals, nor before `end`.
-pub(crate) fn run_late(
-    link: &mut impl Link<usize>,
-    arrivals: &[(Time, Packet<usize>)],
-    end: Time,
-) -> Vec<Exit<usize>> {
-    for (at, packet) in arrivals {
-        link.push(*at, *packet);
-    }
-    std::iter::from_fn(|| link.pop(end)).collect()
-}
-
-/// What every link owes: exits in order, each packet at most once, none before it came, flows in
-/// order, nothing lost without a word, and no difference when the caller is late.
-pub(crate) fn honours_contract<L: Link<usize>>(
+/// What every server owes: the contract of links, and each flow in order.
+pub(crate) fn honours_contract<L: Link<u64> + 'static>(
     make: impl Fn() -> L,
-    arrivals: &[(Time, Packet<usize>)],
-) {
-    let end = arrivals.last().map_or(Time::ZERO, |(at, _)| *at) + Duration::from_secs(3600);
-    let exits = run(&mut make(), arrivals, end);
-    assert_eq!(exits, run_late(&mut make(), arrivals, end));
-    assert!(exits.is_sorted_by_key(|exit| exit.at));
-    let mut seen = vec![false; arrivals.len()];
-    let mut last = [None; 4];
-    for exit in &exits {
-        let index = exit.packet.body;
-        let (at, packet) = &arrivals[index];
-        assert!(!std::mem::replace(&mut seen[index], true));
-        assert!(exit.at >= *at);
-        assert_eq!(exit.packet.size, packet.size);
+    arrivals: &[Arrival],
+) -> Result<(), TestCaseError> {
+    let checked = check_link(|| Box::new(Capable(make())), arrivals);
+    prop_assert_eq!(checked, Ok(()));
+    let mut now = Time::ZERO;
+    let packet = |(body, arrival): (u64, &Arrival)| {
+        now += arrival.gap;
+        let mut packet = Packet::new(arrival.size, body);
+        packet.flow = arrival.flow;
+        (now, packet)
+    };
+    let packets: Vec<_> = (0..).zip(arrivals).map(packet).collect();
+    let mut last = BTreeMap::new();
+    for exit in run(&mut Capable(make()), &packets, Time::MAX) {
         if exit.dropped.is_none() {
-            let flow = usize::try_from(packet.flow).unwrap();
-            assert!(last[flow].replace(index) < Some(index));
+            let before = last.insert(exit.packet.flow, exit.packet.body);
+            prop_assert!(
+                before < Some(exit.packet.body),
+                "{exit:?} overtook {before:?}"
+            );
         }
     }
-    assert!(seen.iter().all(|seen| *seen), "a packet stays inside");
+    Ok(())
+}
+
+/// Every other packet is ECN-capable.
+struct Capable<L>(L);
+
+impl<L: Link<u64>> Link<u64> for Capable<L> {
+    fn push(&mut self, now: Time, mut packet: Packet<u64>) {
+        if packet.body.is_multiple_of(2) {
+            packet.ecn = Ecn::Ect0;
+        }
+        self.0.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Exit<u64>> {
+        self.0.pop(now)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.0.next_event()
+    }
+
+    fn queued_bytes(&self) -> u64 {
+        self.0.queued_bytes()
+    }
 }

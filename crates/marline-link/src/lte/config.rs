@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::Seed;
-use crate::process::{OrnsteinUhlenbeck, normal};
+use crate::draw::normal;
+use crate::process::OrnsteinUhlenbeck;
 
 /// One direction of a bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

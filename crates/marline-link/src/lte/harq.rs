@@ -2,6 +2,7 @@
 
 use super::{LteConfig, Tti};
 use crate::Seed;
+use crate::draw::happens;
 
 /// Milliseconds from one try of a block to the next.
 pub(super) const ROUND_TRIP: Tti = 8;
@@ -72,7 +73,7 @@ impl Harq {
 
     /// Whether the try in `tti` fails.
     fn fails(&self, tti: Tti, chance: f64) -> bool {
-        super::uniform(self.seed.nth(tti)) < chance
+        happens(&mut self.seed.nth(tti).rng(), chance)
     }
 }
 

@@ -18,11 +18,11 @@ pub use config::{Direction, Drx, LteConfig, RlcMode, StdScope};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use self::access::Access;
 use self::harq::Harq;
+use crate::draw::happens;
 use crate::process::{OrnsteinUhlenbeck, RateProcess, Segment};
 use crate::{DropReason, Exit, Link, Packet, Seed, Time};
 
@@ -163,7 +163,7 @@ impl<B> Lte<B> {
         let Some(waiting) = self.queue.pop_front() else {
             return;
         };
-        let lost = waiting.lost | (self.loss.random::<f64>() < self.residual_loss);
+        let lost = waiting.lost | happens(&mut self.loss, self.residual_loss);
         self.arrivals.push_back(Exit {
             at: self.released + self.core_delay,
             packet: waiting.packet,
@@ -222,12 +222,6 @@ const fn start(tti: Tti) -> Time {
 /// A length of time in TTIs, rounded up.
 fn ttis(time: Duration) -> Tti {
     Tti::try_from(time.as_nanos().div_ceil(u128::from(TTI))).unwrap_or(Tti::MAX)
-}
-
-/// A number in [0, 1) that `seed` decides about.
-fn uniform(seed: Seed) -> f64 {
-    const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-    (seed.value() >> 11) as f64 * UNIT
 }
 
 #[cfg(test)]

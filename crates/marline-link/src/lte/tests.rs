@@ -318,6 +318,6 @@ proptest! {
             ..LteConfig::default()
         };
         let direction = if uplink { Direction::Uplink } else { Direction::Downlink };
-        honours_contract(|| Lte::new(&config, direction, Seed::new(seed)), &arrivals);
+        honours_contract(|| Lte::new(&config, direction, Seed::new(seed)), &arrivals)?;
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use super::{Fifo, Queue};
+use crate::draw::happens;
 use crate::{DropReason, Ecn, Exit, Packet, Seed, Time};
 
 /// The settings of RED.
@@ -112,7 +112,7 @@ impl<B> Red<B> {
         // Uniform between drops, not geometric: without clusters.
         let spared = self.spared.map_or(0, |spared| spared.saturating_add(1));
         let rest = 1.0 - f64::from(spared) * probability;
-        let chosen = rest <= 0.0 || self.rng.random::<f64>() < probability / rest;
+        let chosen = rest <= 0.0 || happens(&mut self.rng, probability / rest);
         self.spared = Some(if chosen { 0 } else { spared });
         chosen
     }

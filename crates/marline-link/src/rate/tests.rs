@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use super::{Rate, UNLIMITED};
 use crate::queue::{DropTail, Limit};
 use crate::testing::{arrivals, honours_contract, ms, ns, run};
-use crate::{DropReason, Exit, Link, Packet, Time};
+use crate::{Chain, Delay, DropReason, Exit, Link, Packet, Time};
 
-fn link(bits_per_second: u64, limit: Limit) -> Rate<usize> {
+fn link(bits_per_second: u64, limit: Limit) -> Rate<u64> {
     Rate::new(bits_per_second, Box::new(DropTail::new(limit)))
 }
 
@@ -55,7 +55,7 @@ fn what_is_being_sent_takes_no_room() {
     for limit in [Limit::Packets(2), Limit::Bytes(3000)] {
         let mut link = link(1_000_000, limit);
         for i in 0..4 {
-            link.push(ns(i), Packet::new(1500, usize::try_from(i).unwrap()));
+            link.push(ns(i), Packet::new(1500, i));
         }
         let lost = link.pop(ns(3)).unwrap();
         assert_eq!(lost.dropped, Some(DropReason::QueueFull));
@@ -120,6 +120,39 @@ fn a_limit_in_time_is_bytes_at_the_rate() {
     assert_eq!(limit, Limit::Bytes(44_625));
 }
 
+/// netem counts the packets under way in its queue's limit: the longer the delay, the more it loses.
+#[test]
+fn a_buffer_loses_the_same_whatever_the_delay() {
+    // 1500 bytes take 120 us; bursts of 80 every 7.2 ms are one and a third times the rate.
+    let arrivals: Vec<_> = (0..4000)
+        .map(|i| (ns(i / 80 * 7_200_000), Packet::new(1500, i)))
+        .collect();
+    let delay = Duration::from_millis(188);
+    let near = run(
+        &mut link(100_000_000, Limit::Packets(50)),
+        &arrivals,
+        Time::MAX,
+    );
+    let stages: Vec<Box<dyn Link<u64>>> = vec![
+        Box::new(link(100_000_000, Limit::Packets(50))),
+        Box::new(Delay::new(delay)),
+    ];
+    let far = run(&mut Chain::new(stages), &arrivals, Time::MAX);
+    let lost = |exits: &[Exit<u64>]| -> Vec<_> {
+        let lost = exits.iter().filter(|exit| exit.dropped.is_some());
+        lost.map(|exit| (exit.at, exit.packet.body)).collect()
+    };
+    let arrived = |exits: &[Exit<u64>], delay: Duration| -> Vec<_> {
+        let arrived = exits.iter().filter(|exit| exit.dropped.is_none());
+        arrived
+            .map(|exit| (exit.at + delay, exit.packet.body))
+            .collect()
+    };
+    assert!(lost(&near).len() > 1000);
+    assert_eq!(lost(&near), lost(&far));
+    assert_eq!(arrived(&near, delay), arrived(&far, Duration::ZERO));
+}
+
 proptest! {
     #[test]
     fn every_limit_honours_the_contract(
@@ -138,6 +171,6 @@ proptest! {
                 Rate::new(rate, Box::new(queue))
             },
             &arrivals,
-        );
+        )?;
     }
 }

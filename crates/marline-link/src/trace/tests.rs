@@ -171,6 +171,6 @@ proptest! {
         let text: String = millis.iter().map(|at| format!("{at}\n")).collect();
         let trace = Trace::parse(&text).unwrap();
         let make = || TraceLink::new(trace.clone(), Box::new(DropTail::new(limit))).starting_at(phase);
-        honours_contract(make, &arrivals);
+        honours_contract(make, &arrivals)?;
     }
 }

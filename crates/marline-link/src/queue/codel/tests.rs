@@ -106,6 +106,6 @@ proptest! {
             ecn,
         };
         let make = || Rate::new(4_000_000, Box::new(Codel::new(config, Limit::Packets(20))));
-        honours_contract(make, &arrivals);
+        honours_contract(make, &arrivals)?;
     }
 }

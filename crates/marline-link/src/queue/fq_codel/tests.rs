@@ -94,6 +94,6 @@ proptest! {
             ecn: true,
         };
         let config = FqCodelConfig { queues, quantum, packets, codel };
-        honours_contract(|| Rate::new(4_000_000, Box::new(FqCodel::new(config))), &arrivals);
+        honours_contract(|| Rate::new(4_000_000, Box::new(FqCodel::new(config))), &arrivals)?;
     }
 }

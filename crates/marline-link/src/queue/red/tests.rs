@@ -135,6 +135,6 @@ proptest! {
             ..RedConfig::new(20_000, 4_000_000)
         };
         let make = || Rate::new(4_000_000, Box::new(Red::new(config, Seed::new(seed))));
-        honours_contract(make, &arrivals);
+        honours_contract(make, &arrivals)?;
     }
 }
