@@ -12,8 +12,8 @@ pub const UNLIMITED: u64 = u64::MAX;
 /// Sends packets one after another, each as long as its bits take.
 ///
 /// Departures are exact: the fraction of a nanosecond that rounding up takes from one packet is given
-/// back to the next behind it, so that no drift builds up. A packet that is being sent is not in the queue, and does
-/// not count in the queue's limit.
+/// back to the next behind it, so that no drift builds up. A packet that is being sent is not in the
+/// queue, and does not count in the queue's limit.
 pub struct Rate<B> {
     /// What waits.
     queue: Box<dyn Queue<B>>,
@@ -38,6 +38,8 @@ struct Service<B> {
     /// What was left to send then, in billionths of a bit: a rate in bits per second is that many of
     /// them per nanosecond.
     left: u64,
+    /// When the last bit is sent, in whole nanoseconds, if the rate stays.
+    done: Time,
 }
 
 /// Billionths of a bit in a byte.
@@ -77,19 +79,19 @@ impl<B> Rate<B> {
             self.segment = self.process.at(now);
         }
         let bytes = u64::from(packet.size) + u64::from(self.overhead);
+        let left = bytes.saturating_mul(BYTE).saturating_sub(credit);
         self.service = Some(Service {
             packet,
             since: now,
-            left: bytes.saturating_mul(BYTE).saturating_sub(credit),
+            left,
+            done: done(now, left, self.segment.bits_per_second),
         });
     }
 
     /// When the packet that is being sent leaves, or its rate changes.
     fn due(&self) -> Option<Time> {
         let service = self.service.as_ref()?;
-        let due = service
-            .done(self.segment.bits_per_second)
-            .min(self.segment.until);
+        let due = service.done.min(self.segment.until);
         (due < Time::MAX).then_some(due)
     }
 
@@ -99,8 +101,8 @@ impl<B> Rate<B> {
             && let Some(mut service) = self.service.take()
         {
             let rate = self.segment.bits_per_second;
-            if service.done(rate) <= due {
-                let credit = service.credit(rate);
+            if service.done <= due {
+                let credit = credit(service.left, rate);
                 self.exits.push_back(Exit::arrived(due, service.packet));
                 if let Some(next) = self.queue.dequeue(due, &mut self.exits) {
                     self.serve(due, next, credit);
@@ -109,32 +111,10 @@ impl<B> Rate<B> {
                 let sent = rate.saturating_mul(due.as_nanos() - service.since.as_nanos());
                 service.left = service.left.saturating_sub(sent);
                 service.since = due;
-                self.service = Some(service);
                 self.segment = self.process.at(due);
+                service.done = done(due, service.left, self.segment.bits_per_second);
+                self.service = Some(service);
             }
-        }
-    }
-}
-
-impl<B> Service<B> {
-    /// When the last bit is sent, in whole nanoseconds, at `rate`.
-    fn done(&self, rate: u64) -> Time {
-        match rate {
-            0 => Time::MAX,
-            UNLIMITED => self.since,
-            _ => Time::from_nanos(
-                self.since
-                    .as_nanos()
-                    .saturating_add(self.left.div_ceil(rate)),
-            ),
-        }
-    }
-
-    /// What could be sent at `rate` between the last bit and the end of that nanosecond.
-    const fn credit(&self, rate: u64) -> u64 {
-        match rate {
-            0 | UNLIMITED => 0,
-            _ => (rate - self.left % rate) % rate,
         }
     }
 }
@@ -163,6 +143,23 @@ impl<B: Send> Link<B> for Rate<B> {
 
     fn queued_bytes(&self) -> u64 {
         self.queue.bytes()
+    }
+}
+
+/// When `left` is sent from `since` on at `rate`, in whole nanoseconds.
+fn done(since: Time, left: u64, rate: u64) -> Time {
+    match rate {
+        0 => Time::MAX,
+        UNLIMITED => since,
+        _ => Time::from_nanos(since.as_nanos().saturating_add(left.div_ceil(rate))),
+    }
+}
+
+/// What could be sent at `rate` between the last bit of `left` and the end of that nanosecond.
+const fn credit(left: u64, rate: u64) -> u64 {
+    match rate {
+        0 | UNLIMITED => 0,
+        _ => (rate - left % rate) % rate,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Links recorded in the field, replayed: the packet delivery traces of Mahimahi.
 //!
-//! A trace is a text file: each line is a time in whole milliseconds since its start, at which the link could
-//! have delivered 1504 bytes; times do not go down, and a time may come several times. Played to its
-//! end, a trace begins anew, its last line being the new time 0.
+//! A trace is a text file: each line is a time in whole milliseconds since its start, at which the
+//! link could have delivered 1504 bytes; times do not go down, and a time may come several times.
+//! Played to its end, a trace begins anew, its last line being the new time 0.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -124,9 +124,10 @@ impl Trace {
     }
 }
 
-/// Delivers when a [`Trace`] says so, in its accounting of bytes: an opportunity finishes as many packets
-/// as fit, a packet may need several opportunities, and what an opportunity has left when the
-/// queue is empty is lost. An opportunity at the moment at which a packet arrives is too early for it.
+/// Delivers when a [`Trace`] says so, in its accounting of bytes: an opportunity finishes as many
+/// packets as fit, a packet may need several opportunities, and what an opportunity has left when
+/// the queue is empty is lost. An opportunity at the moment at which a packet arrives is too early
+/// for it.
 pub struct TraceLink<B> {
     /// The opportunities.
     trace: Trace,

@@ -3,8 +3,9 @@
 use super::{Direction, Drx, LteConfig, Tti};
 use crate::Seed;
 
-/// Milliseconds from the beginning of a request to that of the first TTI it was granted: 1 for the request, 3 for
-/// the base station, and 4 until the phone has sent, the TTI itself being the last of them.
+/// Milliseconds from the beginning of a request to that of the first TTI it was granted: 1 for the
+/// request, 3 for the base station, and 4 until the phone has sent, the TTI itself being the last of
+/// them.
 const GRANT: Tti = 7;
 
 /// What decides about the first TTI.

@@ -6,8 +6,9 @@
 //! once. On the uplink a phone that was silent asks for a grant first.
 //!
 //! One way, without waiting: at most 1 ms until the TTI, 1 ms to send, 1.5 ms to decode. What the radio
-//! does in a TTI depends on the seed and on that TTI alone: runs with equal seeds have equal radios, whatever
-//! they send.
+//! does in a TTI depends on the seed and on that TTI alone: runs with equal seeds have equal radios,
+//! whatever they send. TTIs begin at whole milliseconds since the epoch, in both directions: what
+//! answers always as fast, always waits as long for the TTI of the way back.
 
 mod access;
 mod config;

@@ -99,7 +99,7 @@ fn has_the_rate_asked_for(megabits: f64) {
         residual_loss: 0.0,
         ..LteConfig::default()
     };
-    let (mean, std) = mean_and_std(&goodput(&config, 900));
+    let (mean, std) = mean_and_std(&goodput(&config, 500));
     assert!((mean - megabits).abs() < 1.0, "{mean}");
     assert!((std - 5.1).abs() < 0.4, "{std}");
 }

@@ -33,8 +33,8 @@ pub struct RedConfig {
 }
 
 impl RedConfig {
-    /// The usual settings for a buffer of `limit_bytes` at `bits_per_second`: thresholds at a twelfth and a quarter
-    /// of it, a tenth dropped at the upper, gentle, and without ECN.
+    /// The usual settings for a buffer of `limit_bytes` at `bits_per_second`: thresholds at a twelfth
+    /// and a quarter of it, a tenth dropped at the upper, gentle, and without ECN.
     pub fn new(limit_bytes: u64, bits_per_second: u64) -> Self {
         let bits = 1500 * 8 * 1_000_000_000;
         Self {
