@@ -1,6 +1,8 @@
 //! Which flow a packet belongs to.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+
+use marline_link::{EcmpHash, FiveTuple};
 
 /// How the 5-tuple becomes [`Packet::flow`](marline_link::Packet::flow): what fair queues tell flows
 /// apart by, and what chooses among equal-cost paths (the flow modulo their number).
@@ -17,49 +19,31 @@ pub enum FlowHash {
 impl FlowHash {
     /// The flow of what `protocol` (17 is UDP, 6 is TCP) carries from `source` to `destination`.
     pub fn of(self, source: SocketAddr, destination: SocketAddr, protocol: u8) -> u64 {
-        let fields = [
-            number(source.ip()),
-            number(destination.ip()),
-            source.port().into(),
-            destination.port().into(),
-            protocol.into(),
-        ];
-        match self {
-            Self::Mixed => fields.into_iter().fold(0, |hash, field| mix(hash ^ field)),
-            Self::Xor => fields.into_iter().fold(0, |hash, field| hash ^ field),
-        }
+        let hash = match self {
+            Self::Mixed => EcmpHash::Mixed,
+            Self::Xor => EcmpHash::Xor,
+        };
+        hash.hash(&FiveTuple {
+            source: source.ip(),
+            destination: destination.ip(),
+            source_port: source.port(),
+            destination_port: destination.port(),
+            protocol,
+        })
     }
-}
-
-/// The address as an integer; the halves of an IPv6 address are folded.
-fn number(ip: IpAddr) -> u64 {
-    match ip {
-        IpAddr::V4(ip) => u32::from(ip).into(),
-        IpAddr::V6(ip) => {
-            let bits = u128::from(ip);
-            (bits >> 64) as u64 ^ bits as u64
-        }
-    }
-}
-
-/// A step of SplitMix64.
-const fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
 
     fn port(port: u16) -> SocketAddr {
         ([10, 1, 0, 1], port).into()
     }
 
-    const SERVER: SocketAddr =
-        SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::new(10, 1, 0, 2)), 443);
+    const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2)), 443);
 
     #[test]
     fn mixed_hashes_spread_ports_in_steps_of_two() {

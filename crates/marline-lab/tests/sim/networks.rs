@@ -1,14 +1,15 @@
 //! More than one link.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use marline::Instant;
+use marline::{Instant, Runtime};
 use marline_lab::fabric::Plan;
 use marline_lab::sim::World;
 
 use crate::link::Pipe;
-use crate::transfer::{LIMIT, connect, download, serve, world};
+use crate::transfer::{LIMIT, connect, dial, download, serve, world};
 
 const LEN: usize = 400_000;
 
@@ -121,7 +122,7 @@ fn flows_are_spread_over_equal_paths() {
     plan.join("exit", pipe.duplex("exit"), &[far, server])
         .unwrap();
     let mut world = world(plan, 5);
-    let paths = Arc::new(Mutex::new(std::collections::BTreeMap::new()));
+    let paths = Arc::new(Mutex::new(BTreeMap::new()));
     let seen = Arc::clone(&paths);
     world.fabric(|fabric| {
         let equal = ["upper", "lower"].map(|name| fabric.find_medium(name));
@@ -152,6 +153,45 @@ fn flows_are_spread_over_equal_paths() {
     for path in ["upper", "lower"] {
         assert!(arrived(&world, path, "far") > LEN as u64 / 8, "{path}");
     }
-    // Eight flows there; some of eight back, where a new path each may be taken.
+    // Eight there, eight back.
     assert_eq!(paths.lock().unwrap().len(), 16);
+}
+
+/// A client moves from one network to the other in the middle of a download.
+#[test]
+fn connections_survive_a_handover() {
+    let mut plan = Plan::new();
+    let [client, server] = [plan.host("client"), plan.host("server")];
+    let router = plan.router("router");
+    for (name, delay, ends) in [
+        ("wifi", 5, [client, router]),
+        ("lte", 25, [client, router]),
+        ("core", 10, [router, server]),
+    ] {
+        plan.join(name, Pipe::new(5, delay).duplex(name), &ends)
+            .unwrap();
+    }
+    let mut world = world(plan, 6);
+    let [client, server] = ["client", "server"].map(|name| world.host(name).unwrap());
+    serve(&server, LEN);
+    let moving = client.clone();
+    let done = world.run(
+        async {
+            let (endpoint, connection) = dial(&client, client.at(0), server.at(443)).await;
+            let lte = (client.addresses()[1], 0).into();
+            moving.clone().run(async move {
+                moving.sleep(Duration::from_millis(200)).await;
+                let socket = moving.bind(lte).unwrap();
+                endpoint.rebind_to(socket).unwrap();
+                moving.sleep(LIMIT).await;
+            });
+            download(&client, &connection, LEN).await
+        },
+        LIMIT,
+    );
+    assert!(done.is_ok());
+    for way in ["wifi", "lte"] {
+        let share = arrived(&world, way, "router") as f64 / LEN as f64;
+        assert!((0.2..0.9).contains(&share), "{way}: {share}");
+    }
 }

@@ -22,7 +22,10 @@ fn lossy(seed: u64) -> Pipe {
 #[test]
 fn runs_repeat_to_the_last_packet() {
     let first = run(&lossy(1), LEN, 1);
+    // Also beside another, on another thread.
+    let beside = std::thread::spawn(|| run(&lossy(1), LEN, 1));
     assert_eq!(run(&lossy(1), LEN, 1), first);
+    assert_eq!(beside.join().unwrap(), first);
     let reasons = [DropReason::Loss, DropReason::QueueFull];
     for reason in reasons {
         assert!(first.drops.iter().any(|drop| drop.2 == reason), "{reason}");

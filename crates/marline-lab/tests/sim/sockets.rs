@@ -80,7 +80,8 @@ fn segments_become_packets() {
         got.iter().map(|(meta, _)| meta.len).collect::<Vec<_>>(),
         [100, 100, 50]
     );
-    assert_eq!(got.concat_bytes(), payload);
+    let bytes: Vec<u8> = got.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+    assert_eq!(bytes, payload);
     let meta = got[0].0;
     assert_eq!((meta.remote, meta.stride), (a.at(49_152), 100));
     assert_eq!(meta.local_ip, Some(b.at(0).ip()));
@@ -93,16 +94,6 @@ fn segments_become_packets() {
         250 + 3 * 28
     );
     assert_eq!(world.statistics().packets_delivered, 3);
-}
-
-trait ConcatBytes {
-    fn concat_bytes(&self) -> Vec<u8>;
-}
-
-impl ConcatBytes for Vec<(RecvMeta, Vec<u8>)> {
-    fn concat_bytes(&self) -> Vec<u8> {
-        self.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
-    }
 }
 
 #[test]
@@ -204,4 +195,43 @@ fn captures_hold_every_packet() {
     capture.finish().unwrap();
     let bytes = std::fs::read(file.path()).unwrap();
     assert!(bytes.windows(5).any(|window| window == b"hello"));
+}
+
+/// What is sent is delivered, or lost in a way that is counted.
+#[test]
+fn no_packet_is_forgotten() {
+    let pipe = Pipe {
+        loss: 1000,
+        corruption: 1000,
+        buffer: 20_000,
+        ..Pipe::new(50, 3)
+    };
+    let (mut world, a, b) = pair(&pipe, |config| config.receive_buffer = 5000);
+    let from = a.bind(a.at(0)).unwrap();
+    let to = b.bind(b.at(9)).unwrap();
+    let mut read_packets = 0;
+    for round in 0..50 {
+        for port in [9, 9, 10] {
+            send(&*from, b.at(port), &vec![0; 50 * round], Some(700)).unwrap();
+        }
+        if round % 10 == 0 {
+            wait(&mut world, &a);
+            read_packets += read(&*to).len() as u64;
+        }
+    }
+    wait(&mut world, &a);
+    read_packets += read(&*to).len() as u64;
+    let seen = world.statistics();
+    assert_eq!(read_packets, seen.packets_delivered);
+    let dropped = [
+        seen.packets_lost,
+        seen.checksum_failures,
+        seen.buffer_full,
+        seen.no_socket,
+    ];
+    assert!(dropped.iter().all(|&packets| packets > 0), "{dropped:?}");
+    assert_eq!(
+        seen.packets_sent,
+        seen.packets_delivered + dropped.iter().sum::<u64>()
+    );
 }

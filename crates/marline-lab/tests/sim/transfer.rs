@@ -1,10 +1,11 @@
 //! Downloads, and what they leave to compare.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use marline::congestion::Algorithm;
-use marline::{Connection, Instant, Runtime, TransportConfig};
+use marline::{Connection, Endpoint, Instant, Runtime, TransportConfig};
 use marline_lab::fabric::{Plan, Verdict};
 use marline_lab::sim::{Datagram, Host, Identity, Statistics, World, WorldConfig, identity};
 use marline_link::{DropReason, Seed};
@@ -49,15 +50,17 @@ pub(crate) fn serve(host: &Host, len: usize) {
 }
 
 /// Connects `host` from `local` to `to`.
-pub(crate) async fn connect(
-    host: &Host,
-    local: std::net::SocketAddr,
-    to: std::net::SocketAddr,
-) -> Connection {
+pub(crate) async fn dial(host: &Host, local: SocketAddr, to: SocketAddr) -> (Endpoint, Connection) {
     let config = identity().client_config(ALPN, &transport()).unwrap();
     let endpoint = host.endpoint(local, None).unwrap();
     let connecting = endpoint.connect_with(config, to, Identity::NAME).unwrap();
     let connection = connecting.await.unwrap();
+    (endpoint, connection)
+}
+
+/// [`dial`] without the care for the endpoint, which lives as long as the connection.
+pub(crate) async fn connect(host: &Host, local: SocketAddr, to: SocketAddr) -> Connection {
+    let (endpoint, connection) = dial(host, local, to).await;
     let alive = connection.clone();
     host.run(async move {
         alive.closed().await;
