@@ -79,7 +79,7 @@ fn milliseconds(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     // Only a process of a single thread may become what this needs.
-    emu::become_capable().map_err(failed)?;
+    emu::become_capable()?;
     crate::in_runtime(run_within(arguments))
 }
 
@@ -92,9 +92,9 @@ async fn run_within(arguments: Arguments) -> Result<(), Failure> {
         capture: arguments.pcap.clone(),
         log: arguments.log.clone(),
     };
-    let line = Line::start(media, &recording).map_err(failed)?;
+    let line = Line::start(media, &recording)?;
     let status = supervise(&line, &arguments).await;
-    let report = line.stop().map_err(failed)?;
+    let report = line.stop()?;
     let status = status?;
     publish(&arguments, &report, status);
     match exit_code(status) {
@@ -191,6 +191,8 @@ fn exit_code(status: ExitStatus) -> u8 {
         .unwrap_or(u8::MAX)
 }
 
-fn failed(error: EmuError) -> Failure {
-    Failure::Failed(error.to_string())
+impl From<EmuError> for Failure {
+    fn from(error: EmuError) -> Self {
+        Self::Failed(error.to_string())
+    }
 }

@@ -15,11 +15,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    Link(link::Arguments),
+    Link(Box<link::Arguments>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
-        Action::Link(arguments) => link::run(arguments),
+        Action::Link(arguments) => link::run(*arguments),
     }
 }
