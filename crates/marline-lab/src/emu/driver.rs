@@ -111,9 +111,8 @@ impl Driver {
             }
         }
         self.report.duration = self.clock.now().since(start);
-        for (port, tally) in ports.iter().zip(self.tallies) {
-            self.report.hosts.insert(port.name.clone(), tally);
-        }
+        let names = ports.iter().map(|port| port.name.clone());
+        self.report.hosts = names.zip(self.tallies).collect();
         self.report
     }
 

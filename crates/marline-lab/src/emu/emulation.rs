@@ -55,12 +55,13 @@ impl Emulation {
             let namespace = Namespace::new()?;
             let addresses: Vec<_> = of(node).collect();
             let others = fabric.nodes().filter(|&other| other != node);
-            let others: Vec<_> = others.flat_map(of).collect();
+            let nearest = |to: Ipv4Addr| fabric.source_for(node, to.into()).as_ref().and_then(v4);
+            let neighbors: Vec<_> = others.flat_map(of).map(|to| (to, nearest(to))).collect();
             let tuns = (0..)
                 .zip(&addresses)
                 .map(|(index, address)| Tun::open(&namespace, index, *address))
                 .collect::<Result<Vec<_>, _>>()?;
-            tun::configure(&namespace, &tuns, &others)?;
+            tun::configure(&namespace, &tuns, &neighbors)?;
             ports.push(Port {
                 node,
                 name: fabric.name(node).to_owned(),

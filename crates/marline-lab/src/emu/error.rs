@@ -7,8 +7,7 @@ use std::io;
 pub enum EmuError {
     /// The process may not make network namespaces.
     #[error(
-        "network namespaces cannot be made ({0}): run as root, or from a program that enters a user \
-         namespace first"
+        "network namespaces cannot be made ({0}): run as root, or within `unshare --map-root-user`"
     )]
     NoPrivilege(#[source] io::Error),
     /// Neither as this user nor in a user namespace of its own may the process make network namespaces.

@@ -51,8 +51,8 @@ impl Tally {
 /// What an emulation did, and how true it was to its model.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// By name of the host that sent the packets.
-    pub hosts: BTreeMap<String, Tally>,
+    /// What became of the packets of each host, with its name; in the order of the plan.
+    pub hosts: Vec<(String, Tally)>,
     /// How long it ran.
     pub duration: Duration,
     /// How late packets were handed over.
@@ -66,6 +66,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// What became of the packets of one host; `None` if it is not one.
+    pub fn tally(&self, host: &str) -> Option<&Tally> {
+        let mut hosts = self.hosts.iter();
+        hosts.find_map(|(name, tally)| (name == host).then_some(tally))
+    }
+
     /// Whether 99 % of the packets were handed over within `bound` of the time the model says. If not,
     /// the machine was too slow or too busy, and the run says nothing about the link.
     pub fn is_valid(&self, bound: Duration) -> bool {

@@ -84,12 +84,15 @@ fn name(index: usize) -> String {
     format!("link{index}")
 }
 
-/// Gives the devices of a host their addresses, and routes from each of these to all `others`. There is
-/// no route to anywhere else, so that nobody waits for an answer that cannot come.
+/// An address of another host, and of this host's own the one that is nearest to it.
+pub(super) type Neighbor = (Ipv4Addr, Option<Ipv4Addr>);
+
+/// Gives the devices of a host their addresses, and routes from each of these to all `neighbors`. There
+/// is no route to anywhere else, so that nobody waits for an answer that cannot come.
 pub(super) fn configure(
     namespace: &Namespace,
     tuns: &[Tun],
-    others: &[Ipv4Addr],
+    neighbors: &[Neighbor],
 ) -> Result<(), EmuError> {
     let mut batch = "link set lo up\n".to_owned();
     for (index, tun) in tuns.iter().enumerate() {
@@ -99,11 +102,11 @@ pub(super) fn configure(
              link set {name} mtu {MTU} txqueuelen {QUEUE} up\n\
              rule add from {address} table {table}\n"
         );
-        for other in others {
-            let route = format!("route add {other}/32 dev {name} src {address}");
+        for &(neighbor, nearest) in neighbors {
+            let route = format!("route add {neighbor}/32 dev {name} src {address}");
             batch += &format!("{route} table {table}\n");
-            // Whoever has not chosen an address yet gets the first.
-            if index == 0 {
+            // Whoever has not chosen an address gets this one.
+            if nearest == Some(address) {
                 batch += &format!("{route}\n");
             }
         }

@@ -7,6 +7,7 @@ mod link;
 mod setup;
 
 mod lifetime;
+mod paths;
 mod ping;
 mod quic;
 mod relay;

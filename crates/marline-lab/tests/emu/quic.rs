@@ -74,6 +74,6 @@ async fn transfer_crosses_the_link() {
     serving.await.unwrap();
     let report = pair.emulation.stop();
     println!("{:#}", report.to_json());
-    assert!(report.hosts["server"].arrived_bytes > LEN as u64);
-    assert!(report.hosts["server"].lost() > 0);
+    assert!(report.tally("server").unwrap().arrived_bytes > LEN as u64);
+    assert!(report.tally("server").unwrap().lost() > 0);
 }
