@@ -4,6 +4,7 @@
 //!   directory ([`server::directory`]), or any other.
 //! * [`client`] fetches objects whole or says what is missing, over any version and any number of
 //!   connections.
+//! * [`page`] loads web pages with such a client as browsers do: what was found decides what comes next.
 //!
 //! Both speak HTTP/3 through [`transport`], which fits marline's streams to the h3 crate, and on any
 //! [`marline::Runtime`]: in virtual time, too. TCP needs tokio.
@@ -11,6 +12,7 @@
 mod body;
 pub mod client;
 pub mod limits;
+pub mod page;
 pub mod server;
 mod tasks;
 pub mod transport;

@@ -41,3 +41,9 @@ pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Times a server looks for a port that is free for both TCP and UDP when asked for any.
 pub const PORT_ATTEMPTS: usize = 16;
+
+/// Objects of a page that is loaded. The largest pages have some thousands.
+pub const MAX_PAGE_OBJECTS: usize = 10_000;
+
+/// Bytes of one object of a page: more than any page has, few enough to count.
+pub const MAX_PAGE_OBJECT_BYTES: u64 = 1 << 30;

@@ -65,7 +65,7 @@ impl HttpVersion {
     }
 
     /// Requests that share one connection at a time.
-    pub(super) fn requests_at_once(self) -> usize {
+    pub(crate) fn requests_at_once(self) -> usize {
         match self {
             Self::Http11 | Self::Http11Cleartext => 1,
             Self::Http2 | Self::Http3 => 100,

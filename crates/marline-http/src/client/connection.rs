@@ -24,7 +24,7 @@ use crate::transport;
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
-    pub(super) id: u64,
+    pub(crate) id: u64,
     version: HttpVersion,
     pub(super) handshake: Duration,
     received: Arc<AtomicU64>,

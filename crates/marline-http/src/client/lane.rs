@@ -8,13 +8,13 @@ use tokio::sync::Mutex;
 use super::{Client, ClientError, Connection, Download, Origin};
 
 /// Requests of one lane share its connection; when that breaks, the next request opens another.
-pub(super) struct Lane {
+pub(crate) struct Lane {
     origin: Origin,
     open: Mutex<Vec<Arc<Connection>>>,
 }
 
 impl Lane {
-    pub(super) fn new(origin: Origin) -> Self {
+    pub(crate) fn new(origin: Origin) -> Self {
         Self {
             origin,
             open: Mutex::default(),
@@ -38,7 +38,7 @@ impl Lane {
     }
 
     /// Asks for `uri`; once more if a connection that was open before turns out to be dead.
-    pub(super) async fn get(
+    pub(crate) async fn get(
         &self,
         client: &Client,
         uri: &Uri,
@@ -63,7 +63,7 @@ impl Lane {
     }
 
     /// All connections it ever opened.
-    pub(super) async fn connections(&self) -> Vec<Arc<Connection>> {
+    pub(crate) async fn connections(&self) -> Vec<Arc<Connection>> {
         self.open.lock().await.clone()
     }
 }

@@ -26,7 +26,7 @@ pub use self::connection::Connection;
 use self::connection::{QuicClient, TcpClient};
 pub use self::error::ClientError;
 pub use self::fetch::{Destination, FetchOptions, Target};
-use self::lane::Lane;
+pub(crate) use self::lane::Lane;
 pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
@@ -74,12 +74,12 @@ impl Client {
     }
 
     /// What it runs on.
-    fn world(&self) -> &World {
+    pub(crate) fn world(&self) -> &World {
         &self.world
     }
 
     /// Opens `connections` connections to the origin of `url` in advance: the next
-    /// [`fetch`](Self::fetch) from there uses them.
+    /// [`fetch`](Self::fetch) or [page](crate::page::load) from there uses them.
     ///
     /// # Errors
     /// The URL is not one, or the reason of the first that could not be opened.
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// What was opened to `origin` in advance.
-    fn take_lanes(&self, origin: &Origin) -> Vec<Arc<Lane>> {
+    pub(crate) fn take_lanes(&self, origin: &Origin) -> Vec<Arc<Lane>> {
         let mut spare = self.spare();
         match spare.iter().position(|(known, _)| known == origin) {
             Some(index) => spare.swap_remove(index).1,

@@ -4,5 +4,6 @@
 
 mod common;
 mod files;
+mod pages;
 mod quic;
 mod transfers;

@@ -1,0 +1,277 @@
+//! What makes sense of a page, and what does not.
+
+use std::collections::HashMap;
+
+use http::{HeaderMap, Uri};
+
+use super::model::{Page, PageObject};
+use super::priority;
+use crate::client::{ClientError, HttpVersion, Origin, parse_url};
+use crate::limits;
+
+/// Why a page cannot be loaded. Names the object that is to blame.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// There are no objects.
+    #[error("the page has no objects")]
+    Empty,
+    /// There are more than [`limits::MAX_PAGE_OBJECTS`].
+    #[error("the page has {0} objects; {most} are allowed", most = limits::MAX_PAGE_OBJECTS)]
+    TooMany(usize),
+    /// Two objects have one name.
+    #[error("two objects are named {id}")]
+    SameId {
+        /// The name.
+        id: String,
+    },
+    /// Two objects have one URL.
+    #[error("object {id} has the URL of {other}")]
+    SameUrl {
+        /// The second of them.
+        id: String,
+        /// The first.
+        other: String,
+    },
+    /// No object is the document.
+    #[error("every object is discovered by another: none is the page's document")]
+    NoDocument,
+    /// Two objects are the document.
+    #[error("object {id} is discovered by none, but the page's document is {document}")]
+    SecondDocument {
+        /// The second of them.
+        id: String,
+        /// The first.
+        document: String,
+    },
+    /// An object is discovered by one that is not there.
+    #[error("object {id} is discovered by {discoverer}, which is not on the page")]
+    Unknown {
+        /// The object.
+        id: String,
+        /// What is not there.
+        discoverer: String,
+    },
+    /// An object is, over some others, discovered by itself.
+    #[error("object {id} can never be discovered: it is discovered by itself, over some others")]
+    Circle {
+        /// One of the circle.
+        id: String,
+    },
+    /// A share is not between 0 and 1.
+    #[error("object {id} is discovered at the share {share}, which is not between 0 and 1")]
+    Share {
+        /// The object.
+        id: String,
+        /// The share.
+        share: f64,
+    },
+    /// An object is larger than [`limits::MAX_PAGE_OBJECT_BYTES`].
+    #[error("object {id} has {size} bytes; {most} are allowed", most = limits::MAX_PAGE_OBJECT_BYTES)]
+    Size {
+        /// The object.
+        id: String,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// There is no such urgency.
+    #[error("object {id} has the urgency {urgency}; they end at 7")]
+    Urgency {
+        /// The object.
+        id: String,
+        /// Its urgency.
+        urgency: u8,
+    },
+    /// Host and path do not make a URL.
+    #[error("object {id}: {cause}")]
+    Url {
+        /// The object.
+        id: String,
+        /// What is wrong with it.
+        cause: ClientError,
+    },
+}
+
+/// A page that makes sense: names are indices now.
+pub(super) struct Plan {
+    /// As in the page.
+    pub(super) objects: Vec<Planned>,
+    /// Which of them is the document.
+    pub(super) document: usize,
+}
+
+/// One object, ready to be asked for.
+pub(super) struct Planned {
+    pub(super) origin: Origin,
+    pub(super) uri: Uri,
+    pub(super) urgency: u8,
+    /// What its request says of its priority.
+    pub(super) headers: HeaderMap,
+    /// What discovers it.
+    pub(super) parent: Option<usize>,
+    /// What is discovered before all of it is there: shares, rising, and objects.
+    pub(super) early: Vec<(f64, usize)>,
+    /// What is discovered when it is done.
+    pub(super) late: Vec<usize>,
+}
+
+impl Page {
+    /// Whether the page makes sense.
+    ///
+    /// # Errors
+    /// What does not, and in which object.
+    pub fn check(&self) -> Result<(), PageError> {
+        Plan::new(self, HttpVersion::Http3).map(drop)
+    }
+}
+
+impl Plan {
+    pub(super) fn new(page: &Page, version: HttpVersion) -> Result<Self, PageError> {
+        let objects = &page.objects;
+        if objects.len() > limits::MAX_PAGE_OBJECTS {
+            return Err(PageError::TooMany(objects.len()));
+        }
+        let places = places(objects)?;
+        let parents = parents(objects, &places)?;
+        let document = document(objects, &parents)?;
+        check_circles(objects, &parents)?;
+
+        let priorities = priority::of(objects, &parents);
+        let mut seen = HashMap::new();
+        let mut planned = Vec::with_capacity(objects.len());
+        for (place, (object, priority)) in objects.iter().zip(priorities).enumerate() {
+            check_numbers(object)?;
+            let (origin, uri) = url(object, version)?;
+            if let Some(other) = seen.insert(uri.clone(), &object.id) {
+                let (id, other) = (object.id.clone(), other.clone());
+                return Err(PageError::SameUrl { id, other });
+            }
+            planned.push(Planned {
+                origin,
+                uri,
+                urgency: priority.urgency,
+                headers: priority::headers(priority),
+                parent: parents[place].map(|(parent, _)| parent),
+                early: Vec::new(),
+                late: Vec::new(),
+            });
+        }
+        for (child, parent) in parents.iter().enumerate() {
+            match *parent {
+                Some((parent, share)) if share < 1.0 => planned[parent].early.push((share, child)),
+                Some((parent, _)) => planned[parent].late.push(child),
+                None => {}
+            }
+        }
+        for object in &mut planned {
+            // Stable: what is found at one place is asked for in the page's order.
+            object.early.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        Ok(Self {
+            objects: planned,
+            document,
+        })
+    }
+}
+
+fn places(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
+    let mut places = HashMap::with_capacity(objects.len());
+    for (place, object) in objects.iter().enumerate() {
+        if places.insert(object.id.as_str(), place).is_some() {
+            let id = object.id.clone();
+            return Err(PageError::SameId { id });
+        }
+    }
+    Ok(places)
+}
+
+/// Who discovers each object, and at which share.
+fn parents(
+    objects: &[PageObject],
+    places: &HashMap<&str, usize>,
+) -> Result<Vec<Option<(usize, f64)>>, PageError> {
+    let parent = |object: &PageObject| {
+        let Some(discovery) = &object.discovered_by else {
+            return Ok(None);
+        };
+        let (id, share) = (object.id.clone(), discovery.share);
+        if !(0.0..=1.0).contains(&share) {
+            return Err(PageError::Share { id, share });
+        }
+        match places.get(discovery.object.as_str()) {
+            Some(place) => Ok(Some((*place, share))),
+            None => Err(PageError::Unknown {
+                id,
+                discoverer: discovery.object.clone(),
+            }),
+        }
+    };
+    objects.iter().map(parent).collect()
+}
+
+fn document(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Result<usize, PageError> {
+    let mut documents = (0..objects.len()).filter(|place| parents[*place].is_none());
+    match (documents.next(), documents.next()) {
+        (Some(document), None) => Ok(document),
+        (Some(document), Some(second)) => Err(PageError::SecondDocument {
+            id: objects[second].id.clone(),
+            document: objects[document].id.clone(),
+        }),
+        (None, _) if objects.is_empty() => Err(PageError::Empty),
+        (None, _) => Err(PageError::NoDocument),
+    }
+}
+
+/// Every way up ends at the document.
+fn check_circles(
+    objects: &[PageObject],
+    parents: &[Option<(usize, f64)>],
+) -> Result<(), PageError> {
+    /// The walk on which an object was met first; each object is passed once.
+    const NEVER: usize = usize::MAX;
+    let mut met = vec![NEVER; objects.len()];
+    for start in 0..objects.len() {
+        let mut place = start;
+        while met[place] == NEVER {
+            met[place] = start;
+            match parents[place] {
+                Some((parent, _)) => place = parent,
+                None => break,
+            }
+        }
+        if met[place] == start && parents[place].is_some() {
+            let id = objects[place].id.clone();
+            return Err(PageError::Circle { id });
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(object: &PageObject) -> Result<(), PageError> {
+    let id = || object.id.clone();
+    if object.size > limits::MAX_PAGE_OBJECT_BYTES {
+        let size = object.size;
+        return Err(PageError::Size { id: id(), size });
+    }
+    match object.urgency {
+        Some(urgency @ 8..) => Err(PageError::Urgency { id: id(), urgency }),
+        _ => Ok(()),
+    }
+}
+
+fn url(object: &PageObject, version: HttpVersion) -> Result<(Origin, Uri), PageError> {
+    let scheme = match version {
+        HttpVersion::Http11Cleartext => "http",
+        _ => "https",
+    };
+    let url = format!("{scheme}://{}{}", object.host, object.path);
+    let wrong = |cause| PageError::Url {
+        id: object.id.clone(),
+        cause,
+    };
+    if !object.path.starts_with('/') || object.host.contains(['/', '?', '#']) {
+        let reason = "a host has no slash, and a path begins with one";
+        return Err(wrong(ClientError::Url { url, reason }));
+    }
+    parse_url(&url, version).map_err(wrong)
+}

@@ -1,0 +1,258 @@
+//! The walk over a page.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use marline::Instant;
+use tokio::sync::mpsc;
+
+use super::check::{PageError, Plan, Planned};
+use super::hosts::{Hosts, Place, Turn};
+use super::model::Page;
+use super::report::{PageObjectReport, PageReport};
+use crate::client::{Client, ClientError, Lane};
+use crate::tasks::TaskSet;
+
+/// How to load a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Connections to each host, at most; opened when those before are busy. Browsers use 6 over
+    /// HTTP/1.1, else 1.
+    pub connections: usize,
+    /// Whether requests say how urgent they are.
+    pub priorities: bool,
+}
+
+impl Default for LoadOptions {
+    /// One connection, with priorities.
+    fn default() -> Self {
+        Self {
+            connections: 1,
+            priorities: true,
+        }
+    }
+}
+
+/// Loads `page`. Failures of objects are in the report, and what only they name is never discovered.
+///
+/// Dropping the future abandons what is under way.
+///
+/// # Errors
+/// The page makes no sense.
+pub async fn load(
+    client: &Arc<Client>,
+    page: &Page,
+    options: LoadOptions,
+) -> Result<PageReport, PageError> {
+    let plan = Plan::new(page, client.config().version)?;
+    let (reached, mut arriving) = mpsc::unbounded_channel();
+    let reports = page.objects.iter().map(|object| PageObjectReport {
+        id: object.id.clone(),
+        ..PageObjectReport::default()
+    });
+    let mut loading = Loading {
+        client,
+        page,
+        options,
+        start: client.world().now(),
+        report: PageReport {
+            objects: reports.collect(),
+            ..PageReport::default()
+        },
+        hosts: Hosts::new(&plan.objects, client, options.connections),
+        tasks: TaskSet::new(client.world()),
+        reached,
+        plan,
+    };
+    loading.discover(loading.plan.document);
+    loop {
+        tokio::select! {
+            biased;
+            // Never closed: `loading` has a sender.
+            Some((share, object)) = arriving.recv() => loading.found(share, object),
+            step = loading.tasks.join_next() => match step {
+                Some(Ok(step)) => loading.step(step),
+                // Its object is left as it is.
+                Some(Err(_)) => {}
+                None => break,
+            },
+        }
+    }
+    let mut report = loading.report;
+    for lane in loading.hosts.lanes() {
+        let connections = lane.connections().await;
+        report
+            .connections
+            .extend(connections.iter().map(|c| c.report()));
+    }
+    report.connections.sort_by_key(|connection| connection.id);
+    report.conclude(&page.objects);
+    Ok(report)
+}
+
+struct Loading<'a> {
+    client: &'a Arc<Client>,
+    page: &'a Page,
+    plan: Plan,
+    options: LoadOptions,
+    start: Instant,
+    report: PageReport,
+    hosts: Hosts,
+    tasks: TaskSet<Step>,
+    /// For shares of objects and what was found there.
+    reached: mpsc::UnboundedSender<(f64, usize)>,
+}
+
+/// What a task brings.
+enum Step {
+    /// An object was found, and what is before it was parsed.
+    Discovered(usize),
+    /// A request has ended.
+    Ended(usize, Place, Box<PageObjectReport>),
+    /// An object was parsed or run.
+    Done(usize),
+}
+
+impl Loading<'_> {
+    fn now_s(&self) -> f64 {
+        self.client.world().seconds_since(self.start)
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Discovered(object) => self.discover(object),
+            Step::Ended(object, place, report) => self.ended(object, place, *report),
+            Step::Done(object) => self.done(object),
+        }
+    }
+
+    /// A share of `object`'s parent has arrived: what precedes `object` in it is parsed first.
+    fn found(&mut self, share: f64, object: usize) {
+        let parent = self.plan.objects[object].parent;
+        let parse = parent.map_or(Duration::ZERO, |parent| self.page.objects[parent].parse);
+        self.after(parse.mul_f64(share), Step::Discovered(object));
+    }
+
+    /// Takes `step` when `wait` is over.
+    fn after(&mut self, wait: Duration, step: Step) {
+        if wait.is_zero() {
+            return self.step(step);
+        }
+        let world = self.client.world().clone();
+        self.tasks.spawn(async move {
+            world.sleep(wait).await;
+            step
+        });
+    }
+
+    fn discover(&mut self, object: usize) {
+        self.report.objects[object].discovered_s = Some(self.now_s());
+        let host = self.hosts.want(object, self.plan.objects[object].urgency);
+        self.give_turns(host);
+    }
+
+    fn give_turns(&mut self, host: usize) {
+        while let Some(turn) = self.hosts.turn(host) {
+            let Turn {
+                object,
+                place,
+                lane,
+            } = turn;
+            let mut report = self.report.objects[object].clone();
+            report.start_s = Some(self.now_s());
+            let planned = &self.plan.objects[object];
+            let request = Request {
+                client: Arc::clone(self.client),
+                start: self.start,
+                uri: planned.uri.clone(),
+                headers: self.headers(planned),
+                size: self.page.objects[object].size,
+                early: planned.early.clone(),
+                reached: self.reached.clone(),
+            };
+            self.tasks.spawn(async move {
+                request.run(&lane, &mut report).await;
+                Step::Ended(object, place, Box::new(report))
+            });
+        }
+    }
+
+    fn headers(&self, planned: &Planned) -> HeaderMap {
+        let mut headers = self.client.config().headers.clone();
+        if self.options.priorities {
+            headers.extend(planned.headers.clone());
+        }
+        headers
+    }
+
+    fn ended(&mut self, object: usize, place: Place, report: PageObjectReport) {
+        let failed = report.error.is_some();
+        self.report.objects[object] = report;
+        let host = self.hosts.ended(place);
+        self.give_turns(host);
+        if !failed {
+            let parse = self.page.objects[object].parse;
+            self.after(parse, Step::Done(object));
+        }
+    }
+
+    fn done(&mut self, object: usize) {
+        self.report.objects[object].done_s = Some(self.now_s());
+        for child in std::mem::take(&mut self.plan.objects[object].late) {
+            self.discover(child);
+        }
+    }
+}
+
+/// One object on its way.
+struct Request {
+    client: Arc<Client>,
+    start: Instant,
+    uri: http::Uri,
+    headers: HeaderMap,
+    size: u64,
+    early: Vec<(f64, usize)>,
+    reached: mpsc::UnboundedSender<(f64, usize)>,
+}
+
+impl Request {
+    async fn run(self, lane: &Lane, report: &mut PageObjectReport) {
+        if let Err(error) = self.receive(lane, report).await {
+            report.fail(&error);
+        }
+        report.end_s = Some(self.now_s());
+    }
+
+    fn now_s(&self) -> f64 {
+        self.client.world().seconds_since(self.start)
+    }
+
+    async fn receive(&self, lane: &Lane, report: &mut PageObjectReport) -> Result<(), ClientError> {
+        let (connection, response) = lane.get(&self.client, &self.uri, &self.headers).await?;
+        report.first_byte_s = Some(self.now_s());
+        report.connection = Some(connection.id);
+        if !response.status().is_success() {
+            report.error = Some(format!("the server answered {}", response.status()));
+            return Ok(());
+        }
+        let mut download = response.into_body();
+        let size = download.expected().unwrap_or(self.size);
+        let mut early = self.early.iter().peekable();
+        loop {
+            let arrived = report.bytes as f64;
+            while let Some(found) = early.next_if(|(share, _)| arrived >= size as f64 * share) {
+                // Whoever loads the page owns this task: somebody listens.
+                let _ = self.reached.send(*found);
+            }
+            let Some(chunk) = download.chunk().await? else {
+                break;
+            };
+            report.bytes += chunk.len() as u64;
+        }
+        for found in early {
+            let _ = self.reached.send(*found);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! Loading a web page as a browser does: what is found in what has arrived decides what is asked for
+//! next, and in which order the server sends it.
+//!
+//! A [`Page`] is a tree of objects. [`load`] walks it: an object is *discovered* when its share of the
+//! object above has arrived and was parsed, *started* when its host has a connection free for it, and
+//! *done* when all of it has arrived and was parsed or run. Parsing is waiting, by the clock of the
+//! client's runtime: in virtual time, loads repeat to the nanosecond.
+
+mod check;
+mod hosts;
+mod load;
+mod model;
+mod priority;
+mod report;
+
+pub use self::check::PageError;
+pub use self::load::{LoadOptions, load};
+pub use self::model::{Discovery, Kind, Page, PageObject};
+pub use self::report::{PageObjectReport, PageReport};
+
+#[cfg(test)]
+mod tests;

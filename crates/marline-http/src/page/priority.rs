@@ -1,0 +1,60 @@
+//! What Chrome asks for first (RFC 9218): its resource priorities as it writes them for HTTP/3.
+
+use http::{HeaderMap, HeaderValue};
+use marline::Priority;
+
+use super::model::{Kind, PageObject};
+
+/// Pictures of a document that come before the others: the first ones, as far as they are large.
+const FIRST_IMAGES: usize = 5;
+
+/// Smaller pictures are icons. Chrome counts pixels, of which a page's description knows nothing.
+const LARGE_IMAGE_BYTES: u64 = 10_000;
+
+/// The priorities of `objects`, where `parents` says what discovers each.
+pub(super) fn of(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Vec<Priority> {
+    let mut first_images = 0;
+    let priorities = objects.iter().zip(parents).map(|(object, parent)| {
+        let in_html = parent.is_none_or(|(parent, _)| objects[parent].kind == Kind::Html);
+        let urgency = match object.kind {
+            Kind::Html => 0,
+            Kind::Css if object.blocking => 0,
+            // Style sheets for other media are as late as prefetches.
+            Kind::Css => 4,
+            Kind::Font | Kind::Other => 1,
+            Kind::Js if object.blocking => 1,
+            // The document's own late scripts; those that scripts insert are asynchronous.
+            Kind::Js if in_html => 2,
+            Kind::Js => 3,
+            Kind::Image if in_html && object.size >= LARGE_IMAGE_BYTES => {
+                first_images += 1;
+                if first_images <= FIRST_IMAGES { 2 } else { 3 }
+            }
+            Kind::Image => 3,
+        };
+        // Style sheets, scripts and fonts are of use as a whole.
+        let incremental = matches!(object.kind, Kind::Html | Kind::Image | Kind::Other);
+        Priority {
+            urgency: object.urgency.unwrap_or(urgency),
+            incremental: object.incremental.unwrap_or(incremental),
+        }
+    });
+    priorities.collect()
+}
+
+/// The `priority` field; what is the default is not said.
+pub(super) fn headers(priority: Priority) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let default = Priority::default();
+    let urgency = (priority.urgency != default.urgency).then(|| format!("u={}", priority.urgency));
+    let value = match (urgency, priority.incremental) {
+        (Some(urgency), true) => format!("{urgency}, i"),
+        (Some(urgency), false) => urgency,
+        (None, true) => "i".to_owned(),
+        (None, false) => return headers,
+    };
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert("priority", value);
+    }
+    headers
+}

@@ -1,0 +1,75 @@
+//! What became of a page.
+
+use serde::Serialize;
+
+use super::model::PageObject;
+use crate::client::{ClientError, ConnectionReport};
+
+/// All objects of a page, all connections. Times are seconds since the load began.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PageReport {
+    /// When the last object was done, or failed.
+    pub page_load_s: f64,
+    /// When the document and all objects that block rendering were done; `None` if one failed.
+    pub first_render_s: Option<f64>,
+    /// As in the page.
+    pub objects: Vec<PageObjectReport>,
+    /// In the order opened.
+    pub connections: Vec<ConnectionReport>,
+}
+
+/// One object of a page.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PageObjectReport {
+    /// Its name.
+    pub id: String,
+    /// When it was found.
+    pub discovered_s: Option<f64>,
+    /// When a connection was free and it was asked for.
+    pub start_s: Option<f64>,
+    /// When the response's header had arrived.
+    pub first_byte_s: Option<f64>,
+    /// When all of it had arrived, or it failed.
+    pub end_s: Option<f64>,
+    /// When it was parsed or run.
+    pub done_s: Option<f64>,
+    /// Bytes of content.
+    pub bytes: u64,
+    /// Which of the connections.
+    pub connection: Option<u64>,
+    /// Why it is not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl PageReport {
+    /// Whether every object is done.
+    pub fn is_complete(&self) -> bool {
+        self.objects.iter().all(|object| object.done_s.is_some())
+    }
+
+    /// Fills in what follows from the objects.
+    pub(super) fn conclude(&mut self, objects: &[PageObject]) {
+        for object in &mut self.objects {
+            if object.done_s.is_none() && object.error.is_none() {
+                object.error = Some(match object.discovered_s {
+                    None => "it was never discovered: what names it has failed".to_owned(),
+                    Some(_) => "its task has ended too early".to_owned(),
+                });
+            }
+        }
+        let ends = self.objects.iter().filter_map(|o| o.done_s.or(o.end_s));
+        self.page_load_s = ends.fold(0.0, f64::max);
+        let needed = objects.iter().zip(&self.objects);
+        let needed = needed.filter(|(object, _)| object.blocking || object.discovered_by.is_none());
+        self.first_render_s = needed
+            .map(|(_, report)| report.done_s)
+            .try_fold(0.0, |latest, done| Some(f64::max(latest, done?)));
+    }
+}
+
+impl PageObjectReport {
+    pub(super) fn fail(&mut self, error: &ClientError) {
+        self.error = Some(error.to_string());
+    }
+}

@@ -1,0 +1,72 @@
+//! Pages in real time, over each version.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use marline_http::client::HttpVersion;
+use marline_http::page::{
+    Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
+};
+use marline_http::server::generated;
+
+use crate::common::{TestServer, VERSIONS, client};
+
+/// A document with `images` pictures, all of them found at its end.
+fn page(host: SocketAddr, images: usize) -> Page {
+    let object = |id: String, kind| PageObject {
+        host: host.to_string(),
+        path: format!("/{id}"),
+        id,
+        kind,
+        size: 50_000,
+        discovered_by: None,
+        parse: Duration::from_millis(5),
+        think: Duration::from_millis(5),
+        blocking: false,
+        urgency: None,
+        incremental: None,
+    };
+    let mut objects = vec![object("html".to_owned(), Kind::Html)];
+    objects.extend((0..images).map(|i| PageObject {
+        discovered_by: Some(Discovery {
+            object: "html".to_owned(),
+            share: 1.0,
+        }),
+        ..object(format!("image{i}"), Kind::Image)
+    }));
+    Page { objects }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_load_over_all_versions() {
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let site = generated(page(nowhere, 20).generated("0.0.0.0:0"), None).unwrap();
+    let server = TestServer::site(site).await;
+    let page = page(server.address, 20);
+    for version in VERSIONS {
+        let connections = match version {
+            HttpVersion::Http11 | HttpVersion::Http11Cleartext => 6,
+            HttpVersion::Http2 | HttpVersion::Http3 => 1,
+        };
+        let options = LoadOptions {
+            connections,
+            ..LoadOptions::default()
+        };
+        let report = load(&client(version), &page, options).await.unwrap();
+        assert!(report.is_complete(), "{version:?} {report:?}");
+        assert_eq!(report.connections.len(), connections, "{version:?}");
+        assert!(report.first_render_s.unwrap() < report.page_load_s);
+        // HTTP/1.1 has one request at a time on each of its connections.
+        let most = report.objects.iter().map(|object| at_once(&report, object));
+        let most = most.max().unwrap();
+        assert_eq!(most, if connections == 1 { 20 } else { 6 }, "{version:?}");
+    }
+}
+
+/// Requests under way when this one is made.
+fn at_once(report: &PageReport, object: &PageObjectReport) -> usize {
+    let now = object.start_s.unwrap();
+    let others = report.objects.iter();
+    let others = others.filter(|o| o.start_s.unwrap() <= now && o.end_s.unwrap() > now);
+    others.count()
+}
