@@ -78,7 +78,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "wifi-n-190",
-        text: "model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.busy=15.5%,wifi.busy-time=9.6ms,rtt=8.4ms",
+        text: "model=wifi,wifi.phy=ht40,wifi.mcs=15,wifi.short-guard=on,wifi.busy=15.5%,wifi.busy-time=9.6ms,wifi.delay=4.2ms",
         about: "802.11n, 300 Mb/s of two streams, others on the channel for 15.5 % of the time",
         source: "Fitted to a measured 802.11n link: 190 Mb/s, round trip 10.5 ms (standard deviation 6.1)",
     },

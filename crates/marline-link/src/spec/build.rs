@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Buffer, Burst, LawName, LinkSpec, PhyName, Problem, QueueKind, Radio, Share};
+use super::{Buffer, Burst, LawName, LinkSpec, LteSpec, PhyName, Problem, QueueKind, Radio, Share};
 use super::{SpecError, Way, WifiSpec};
 use crate::ends::Ends;
 use crate::jitter::{Jitter, JitterConfig, Law};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
+use crate::lte::{Direction, Lte};
 use crate::process::OrnsteinUhlenbeck;
 use crate::queue::{DropTail, Limit, Queue};
 use crate::trace::{Trace, TraceLink};
@@ -62,7 +63,7 @@ impl LinkSpec {
         let mut media = Vec::<Box<dyn Medium<B>>>::new();
         match &self.radio {
             Radio::None => {}
-            Radio::Lte(_) => return Err(missing("model")),
+            Radio::Lte(lte) => media.push(lte.build(seed.of("lte"))),
             Radio::Wifi(wifi) => media.push(wifi.build(seed.of("wifi"))?),
         }
         let plain = Way::default();
@@ -224,6 +225,17 @@ impl Way {
     }
 }
 
+impl LteSpec {
+    fn build<B: Send + 'static>(&self, seed: Seed) -> Box<dyn Medium<B>> {
+        let way =
+            |direction| Box::new(Lte::new(&self.config(direction), direction, seed)) as Box<_>;
+        Box::new(Duplex::new(
+            way(Direction::Uplink),
+            way(Direction::Downlink),
+        ))
+    }
+}
+
 impl WifiSpec {
     fn build<B: Send + 'static>(&self, seed: Seed) -> Result<Box<dyn Medium<B>>, SpecError> {
         let config = self.config();
@@ -265,6 +277,7 @@ impl WifiSpec {
         if self.hops > 1 {
             config.topology = Topology::Chain;
         }
+        config.base_delay = self.delay;
         config.errors.mpdu = self.error.as_f64();
         if !self.reorder {
             config.reorder = None;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::key::{Key, Rate, Size, Value, name_of, named};
 use super::units::Share;
+use super::{Problem, SpecError};
+use crate::lte::{Direction, LteConfig, RlcMode, StdScope};
 
 /// An LTE cell as its one user sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,15 +14,18 @@ pub struct LteSpec {
     pub rate: u64,
     /// What the uplink gives on average, in bits per second.
     pub up_rate: u64,
-    /// Standard deviation of the downlink's rate, in bits per second; the uplink's is in proportion.
+    /// Standard deviation of the downlink's rate, in bits per second, averaged over a second; the uplink's is in
+    /// proportion.
     pub std: u64,
     /// How long the rate remembers what it was.
     pub tau: Duration,
     /// Of what the standard deviation is.
     pub std_scope: StdScope,
-    /// Transport blocks that fail at first.
+    /// Transport blocks that fail at first; a tenth of that share fails again at each later try.
     pub bler: Share,
-    /// From one chance to ask for the uplink to the next.
+    /// What becomes of blocks that fail at every try.
+    pub rlc: RlcMode,
+    /// In whole milliseconds, from one chance to ask for the uplink to the next.
     pub sr: Duration,
     /// What is lost after the last try of the radio.
     pub loss: Share,
@@ -35,10 +40,11 @@ impl Default for LteSpec {
         Self {
             rate: 65_900_000,
             up_rate: 20_000_000,
-            std: 5_950_000,
+            std: 5_100_000,
             tau: Duration::from_secs(1),
             std_scope: StdScope::Window,
             bler: Share::from_billionths(80_000_000),
+            rlc: RlcMode::Acknowledged,
             sr: Duration::from_millis(5),
             loss: Share::from_billionths(900_000),
             queue: 1_000_000,
@@ -47,17 +53,52 @@ impl Default for LteSpec {
     }
 }
 
-/// Of what a standard deviation is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum StdScope {
-    /// Of the rate within a run.
-    #[default]
-    Window,
-    /// Of the mean rate from run to run; within one it hardly varies.
-    Run,
-}
-
 const SCOPES: &[(&str, StdScope)] = &[("window", StdScope::Window), ("run", StdScope::Run)];
+const MODES: &[(&str, RlcMode)] = &[
+    ("am", RlcMode::Acknowledged),
+    ("um", RlcMode::Unacknowledged),
+];
+
+impl LteSpec {
+    /// The settings of one direction.
+    pub fn config(&self, direction: Direction) -> LteConfig {
+        let (rate, std) = match direction {
+            Direction::Downlink => (self.rate, self.std),
+            Direction::Uplink => {
+                let share = self.up_rate as f64 / self.rate as f64;
+                (self.up_rate, (self.std as f64 * share) as u64)
+            }
+        };
+        let bler = self.bler.as_f64();
+        LteConfig {
+            bits_per_second: rate,
+            std_bits_per_second: std,
+            std_scope: self.std_scope,
+            tau: self.tau,
+            block_error: bler,
+            retry_error: 0.1 * bler,
+            rlc_mode: self.rlc,
+            request_period: self.sr.as_millis() as u64,
+            queue_bytes: self.queue,
+            residual_loss: self.loss.as_f64(),
+            core_delay: self.core,
+            ..LteConfig::default()
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let range = |key, value: String, range| Err(Problem::OutOfRange { value, range }.at(key));
+        for (key, rate) in [("lte.rate", self.rate), ("lte.up-rate", self.up_rate)] {
+            if rate == 0 {
+                return range(key, Rate(rate).write(), "above 0");
+            }
+        }
+        if !(Duration::from_millis(1)..=Duration::from_secs(10)).contains(&self.sr) {
+            return range("lte.sr", self.sr.write(), "1ms to 10s");
+        }
+        Ok(())
+    }
+}
 
 macro_rules! key {
     ($name:literal, $field:ident, $help:literal) => {
@@ -99,6 +140,15 @@ pub(super) const KEYS: &[Key<LteSpec>] = &[
         show: |lte| name_of(&lte.std_scope, SCOPES),
     },
     key!("lte.bler", bler, "transport blocks that fail at first"),
+    Key {
+        name: "lte.rlc",
+        help: "am or um: blocks that fail at every try come late, or never",
+        set: |lte, text| {
+            lte.rlc = named(text, MODES)?;
+            Ok(())
+        },
+        show: |lte| name_of(&lte.rlc, MODES),
+    },
     key!("lte.sr", sr, "period of scheduling requests"),
     key!("lte.loss", loss, "what is lost after the radio's last try"),
     key!("lte.queue", queue: Size, "what may wait in each direction"),

@@ -39,7 +39,7 @@ mod wifi;
 mod tests;
 
 pub use error::{Problem, SpecError};
-pub use lte::{LteSpec, StdScope};
+pub use lte::LteSpec;
 pub use units::Share;
 pub use values::{Buffer, Burst, LawName, QueueKind, Window};
 pub use way::Way;
@@ -214,8 +214,10 @@ impl LinkSpec {
     ///
     /// The first key that does not.
     pub fn check(&self) -> Result<(), SpecError> {
-        if let Radio::Wifi(wifi) = &self.radio {
-            wifi.check()?;
+        match &self.radio {
+            Radio::None => {}
+            Radio::Lte(lte) => lte.check()?,
+            Radio::Wifi(wifi) => wifi.check()?,
         }
         self.up.check()?;
         self.down.check()

@@ -32,6 +32,8 @@ pub struct WifiSpec {
     pub reorder: bool,
     /// What may wait at each station, in bytes.
     pub queue: u64,
+    /// Added to every packet that arrives, in both directions.
+    pub delay: Duration,
     /// When the client looks for other channels; it keeps what comes.
     pub scan: Option<Scan>,
 }
@@ -50,6 +52,7 @@ impl Default for WifiSpec {
             hops: 1,
             reorder: true,
             queue: 1_000_000,
+            delay: Duration::ZERO,
             scan: None,
         }
     }
@@ -208,6 +211,7 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
         },
         show: |wifi| Size(wifi.queue).write(),
     },
+    key!("wifi.delay", delay, "added to what arrives, each way"),
     key!(
         "wifi.scan",
         scan,

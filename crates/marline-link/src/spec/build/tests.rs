@@ -1,8 +1,9 @@
 use std::io;
 use std::time::Duration;
 
+use crate::lte::{Direction, LteConfig};
 use crate::preset::PRESETS;
-use crate::spec::LinkSpec;
+use crate::spec::{LinkSpec, LteSpec, Radio};
 use crate::{Carried, Medium, Packet, Seed, Time, conformance, wifi};
 
 fn build(text: &str, seed: u64) -> Vec<Box<dyn Medium<u64>>> {
@@ -28,7 +29,7 @@ fn lost(exits: &[Carried<u64>]) -> Vec<u64> {
 
 #[test]
 fn all_presets_keep_the_rules_of_a_medium() {
-    for preset in PRESETS.iter().filter(|preset| !preset.text.contains("lte")) {
+    for preset in PRESETS {
         let arrivals = conformance::arrivals(7, 100);
         for index in 0..build(preset.text, 1).len() {
             let medium = || build(preset.text, 1).swap_remove(index);
@@ -122,18 +123,32 @@ fn the_presets_of_the_radio_are_those_of_its_model() {
     let config = |name: &str| {
         let link: LinkSpec = name.parse().unwrap();
         match link.radio {
-            super::Radio::Wifi(spec) => spec.config(),
+            Radio::Wifi(spec) => spec.config(),
             radio => panic!("no Wi-Fi: {radio:?}"),
         }
     };
-    // The delay beyond the medium is that of the wire behind it.
-    let expected = wifi::WifiConfig {
-        base_delay: Duration::ZERO,
-        ..wifi::wifi_n_190()
-    };
-    assert_eq!(config("wifi-n-190"), expected);
+    assert_eq!(config("wifi-n-190"), wifi::wifi_n_190());
     assert_eq!(config("mesh-2"), wifi::mesh_ht40(2, 8));
     assert_eq!(config("mesh-3-slow"), wifi::mesh_ht20(3, 2));
+}
+
+#[test]
+fn the_uplink_of_lte_varies_in_proportion() {
+    let link: LinkSpec = "lte-a,lte.std=6mbps,lte.rate=60mbps".parse().unwrap();
+    let Radio::Lte(spec) = link.radio else {
+        panic!("no LTE: {link:?}");
+    };
+    let default = LteConfig::default();
+    let [down, up] = [Direction::Downlink, Direction::Uplink].map(|way| spec.config(way));
+    assert_eq!(
+        (down.bits_per_second, down.std_bits_per_second),
+        (60_000_000, 6_000_000)
+    );
+    assert_eq!(
+        (up.bits_per_second, up.std_bits_per_second),
+        (20_000_000, 2_000_000)
+    );
+    assert_eq!(LteSpec::default().config(Direction::Downlink), default);
 }
 
 #[test]
@@ -213,4 +228,57 @@ fn a_rate_that_varies_has_its_mean() {
         .windows(2)
         .map(|pair| pair[1].exit.at.since(pair[0].exit.at));
     assert!(gaps.max() > Some(Duration::from_millis(2)));
+}
+
+/// Round trips, in ms, of lonely pings over a link and back, in order of length.
+fn pings(text: &str, count: u64) -> Vec<f64> {
+    let mut media = build(text, 5);
+    let mut trips = Vec::new();
+    for index in 0..count {
+        // No multiple of a radio's millisecond.
+        let sent = Time::from_nanos(index * 150_123_457);
+        let last = media.len() - 1;
+        let there = (0..=last).map(|medium| (medium, 0));
+        let back = (0..=last).rev().map(|medium| (medium, 1));
+        let arrived = there.chain(back).try_fold(sent, |now, (medium, from)| {
+            media[medium].push(now, from, 1 - from, Packet::new(84, index));
+            let carried = std::iter::from_fn(|| {
+                let due = media[medium].next_event()?;
+                Some(media[medium].pop(due))
+            });
+            let carried = carried
+                .flatten()
+                .find(|carried| carried.exit.packet.body == index)?;
+            carried.exit.dropped.is_none().then_some(carried.exit.at)
+        });
+        trips.extend(arrived.map(|arrived| arrived.since(sent).as_nanos() as f64 / 1e6));
+    }
+    trips.sort_by(f64::total_cmp);
+    trips
+}
+
+#[test]
+fn pings_over_the_presets_take_as_long_as_was_measured() {
+    let moments = |trips: &[f64]| {
+        let count = trips.len() as f64;
+        let mean = trips.iter().sum::<f64>() / count;
+        let variance = trips
+            .iter()
+            .map(|trip| (trip - mean) * (trip - mean))
+            .sum::<f64>()
+            / count;
+        (mean, variance.sqrt())
+    };
+    for (preset, backhaul) in [("lte-a", 25.0), ("lte-a-international", 150.0)] {
+        let trips = pings(preset, 4000);
+        let (median, (_, deviation)) = (trips[trips.len() / 2], moments(&trips));
+        println!("{preset}: median {median:.2} ms, deviation {deviation:.2} ms");
+        assert!((median - backhaul - 21.2).abs() < 0.3, "{preset}: {median}");
+        assert!((deviation - 3.5).abs() < 0.3, "{preset}: {deviation}");
+    }
+    let (mean, deviation) = moments(&pings("wifi-n-190", 10_000));
+    println!("wifi-n-190: mean {mean:.2} ms, deviation {deviation:.2} ms");
+    assert!((mean - 10.5).abs() < 0.3, "{mean}");
+    assert!((deviation - 6.1).abs() < 0.4, "{deviation}");
+    assert_eq!(pings("wifi-7,loss=0%,rate=none,buffer=none", 3), [50.0; 3]);
 }
