@@ -4,29 +4,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Buffer, Burst, LawName, LinkSpec, LteSpec, PhyName, Problem, QueueKind, Radio, Share};
-use super::{SpecError, Way, WifiSpec};
-use crate::ends::Ends;
+use super::{Burst, LawName, LinkSpec, Problem, Radio, SpecError, Way};
 use crate::jitter::{Jitter, JitterConfig, Law};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
-use crate::lte::{Direction, Lte};
-use crate::process::OrnsteinUhlenbeck;
-use crate::queue::{DropTail, Limit, Queue};
-use crate::trace::{Trace, TraceLink};
-use crate::wifi::{Contender, Phy, Scan, Topology, Width, WifiConfig, WifiMedium};
 use crate::{
-    Chain, Corrupt, Delay, Duplex, Duplicate, Gate, Link, Medium, Mtu, Outages, Rate, Seed,
-    Suspensions, Time,
+    Chain, Corrupt, Delay, Duplex, Duplicate, Gate, Link, Medium, Mtu, Outages, Seed, Suspensions,
+    Time,
 };
 
+mod radio;
+mod server;
 #[cfg(test)]
 mod tests;
-
-/// Bytes that may wait where nothing else is said and the round trip is short: ten full packets.
-const SMALLEST_DEFAULT_BUFFER: u64 = 15_000;
-
-/// How often a rate that varies changes.
-const RATE_SAMPLING: Duration = Duration::from_millis(10);
 
 /// Reads a file that a description names.
 type Reader<'a> = &'a dyn Fn(&str) -> io::Result<String>;
@@ -57,9 +46,6 @@ impl LinkSpec {
         read: Reader<'_>,
     ) -> Result<Vec<Box<dyn Medium<B>>>, SpecError> {
         self.check()?;
-        for way in [&self.up, &self.down] {
-            way.check_built()?;
-        }
         let mut media = Vec::<Box<dyn Medium<B>>>::new();
         match &self.radio {
             Radio::None => {}
@@ -78,21 +64,7 @@ impl LinkSpec {
     }
 }
 
-/// No such model yet.
-fn missing(key: &str) -> SpecError {
-    let reason = "there is no such model yet".to_owned();
-    Problem::Model { reason }.at(key)
-}
-
 impl Way {
-    /// Whether all models that it names are there.
-    fn check_built(&self) -> Result<(), SpecError> {
-        if !matches!(self.queue, QueueKind::DropTail | QueueKind::DropHead) {
-            return Err(missing("queue"));
-        }
-        Ok(())
-    }
-
     /// The stages of one direction, each with draws of its own.
     fn build<B: Clone + Send + 'static>(
         &self,
@@ -134,55 +106,6 @@ impl Way {
         })
     }
 
-    /// The queue and what empties it.
-    fn server<B: Send + 'static>(
-        &self,
-        rtt: Duration,
-        seed: Seed,
-        read: Reader<'_>,
-    ) -> Result<Option<Box<dyn Link<B>>>, SpecError> {
-        if let Some(file) = &self.trace {
-            let trace = load(file, read, Trace::parse).map_err(|problem| problem.at("trace"))?;
-            let queue = self.queue(self.limit(trace.mean_bits_per_second(), rtt));
-            let link = TraceLink::new(trace, queue);
-            return Ok(Some(Box::new(if self.once { link.once() } else { link })));
-        }
-        let Some(rate) = self.rate else {
-            return Ok(None);
-        };
-        let queue = self.queue(self.limit(rate, rtt));
-        Ok(Some(Box::new(if self.rate_std == 0 {
-            Rate::new(rate, queue)
-        } else {
-            let (mean, std) = (rate as f64, self.rate_std as f64);
-            let (tau, seed) = (self.rate_tau, seed.of("rate"));
-            let process = OrnsteinUhlenbeck::new(mean, std, tau, RATE_SAMPLING, seed);
-            Rate::varying(Box::new(process), queue)
-        })))
-    }
-
-    fn queue<B: Send + 'static>(&self, limit: Limit) -> Box<dyn Queue<B>> {
-        match self.queue {
-            QueueKind::DropHead => Box::new(DropTail::drop_head(limit)),
-            _ => Box::new(DropTail::new(limit)),
-        }
-    }
-
-    /// What may wait at a mean rate of `rate` bits per second.
-    fn limit(&self, rate: u64, rtt: Duration) -> Limit {
-        let sent_in = |nanos: f64| (rate as f64 * nanos / 8e9) as u64;
-        let rtt = rtt.as_nanos() as f64;
-        match self.buffer {
-            Some(Buffer::Bytes(bytes)) => Limit::Bytes(bytes),
-            Some(Buffer::Packets(packets)) => {
-                Limit::Packets(usize::try_from(packets).unwrap_or(usize::MAX))
-            }
-            Some(Buffer::Time(time)) => Limit::time(time, rate),
-            Some(Buffer::Bdp(products)) => Limit::Bytes(sent_in(products * rtt)),
-            None => Limit::Bytes(sent_in(rtt).max(SMALLEST_DEFAULT_BUFFER)),
-        }
-    }
-
     fn losses(&self, seed: Seed) -> Vec<Box<dyn LossModel>> {
         let mut models = Vec::<Box<dyn LossModel>>::new();
         let (share, draws) = (self.loss.as_f64(), seed.of("loss"));
@@ -222,79 +145,6 @@ impl Way {
             reorder: self.reorder,
             ..JitterConfig::new(self.delay, self.jitter, law)
         })
-    }
-}
-
-impl LteSpec {
-    fn build<B: Send + 'static>(&self, seed: Seed) -> Box<dyn Medium<B>> {
-        let way =
-            |direction| Box::new(Lte::new(&self.config(direction), direction, seed)) as Box<_>;
-        Box::new(Duplex::new(
-            way(Direction::Uplink),
-            way(Direction::Downlink),
-        ))
-    }
-}
-
-impl WifiSpec {
-    fn build<B: Send + 'static>(&self, seed: Seed) -> Result<Box<dyn Medium<B>>, SpecError> {
-        let config = self.config();
-        let ends = [config.stations.len() - 1, 0];
-        let medium = WifiMedium::new(&config, seed).map_err(|error| {
-            let reason = error.to_string();
-            Problem::Model { reason }.at("model")
-        })?;
-        Ok(Box::new(Ends::new(medium, ends)))
-    }
-
-    /// What the medium is made of: the client is the last of the stations, station 0 is at the wire.
-    pub fn config(&self) -> WifiConfig {
-        let phy = match self.phy {
-            PhyName::Ht20 => Phy::ht(Width::Ht20, self.mcs, self.short_guard),
-            PhyName::Ht40 => Phy::ht(Width::Ht40, self.mcs, self.short_guard),
-            PhyName::Vht80 => Phy {
-                width: Width::Vht80,
-                mcs: self.mcs,
-                streams: 2,
-                short_guard_interval: self.short_guard,
-            },
-        };
-        let mut config = WifiConfig::new(phy, self.hops as usize);
-        if self.phy == PhyName::Vht80 {
-            config.max_ampdu_bytes = 1_048_575;
-        }
-        let client = config.stations.len() - 1;
-        for (index, station) in config.stations.iter_mut().enumerate() {
-            station.aggregation = self.aggregation;
-            station.queue_bytes = self.queue;
-            // The nodes of a mesh are alike; an access point joins what it likes.
-            if index == client || self.hops > 1 {
-                station.ack_aggregation = self
-                    .acks
-                    .map(|acks| u32::try_from(acks).unwrap_or(u32::MAX));
-            }
-        }
-        if self.hops > 1 {
-            config.topology = Topology::Chain;
-        }
-        config.base_delay = self.delay;
-        config.errors.mpdu = self.error.as_f64();
-        if !self.reorder {
-            config.reorder = None;
-        }
-        if self.busy != Share::NONE {
-            config.contenders.push(Contender::OnOff {
-                busy: self.busy_time,
-                duty: self.busy.as_f64(),
-            });
-        }
-        config.scans.extend(self.scan.map(|scan| Scan {
-            station: client,
-            first: scan.every,
-            every: scan.every,
-            length: scan.length,
-        }));
-        config
     }
 }
 

@@ -22,7 +22,8 @@ pub struct Way {
     pub trace: Option<String>,
     /// Whether the link ends with the trace, instead of repeating it.
     pub once: bool,
-    /// What may wait for its turn; none for one bandwidth-delay product, at least ten full packets.
+    /// What may wait for its turn. None for one bandwidth-delay product of the wire, at least ten full packets; or
+    /// 1,000 packets with CoDel, 10,240 with FQ-CoDel, which counts in packets of 1,500 bytes.
     pub buffer: Option<Buffer>,
     /// Who waits, who goes, who is dropped.
     pub queue: QueueKind,

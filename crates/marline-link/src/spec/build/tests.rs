@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::lte::{Direction, LteConfig};
 use crate::preset::PRESETS;
 use crate::spec::{LinkSpec, LteSpec, Radio};
-use crate::{Carried, Medium, Packet, Seed, Time, conformance, wifi};
+use crate::{Carried, DropReason, Ecn, Medium, Packet, Seed, Time, conformance, wifi};
 
 fn build(text: &str, seed: u64) -> Vec<Box<dyn Medium<u64>>> {
     let link: LinkSpec = text.parse().unwrap();
@@ -47,6 +47,59 @@ fn everything_at_once_keeps_the_rules_of_a_medium() {
     let medium = || build(text, 1).remove(0);
     for seed in 0..4 {
         conformance::check_medium(medium, &conformance::arrivals(seed, 400)).unwrap();
+    }
+}
+
+#[test]
+fn every_queue_keeps_the_rules_of_a_medium() {
+    for queue in [
+        "droptail",
+        "drophead",
+        "codel",
+        "codel,ecn=on",
+        "fq-codel",
+        "red",
+        "red,ecn=on",
+    ] {
+        for rate in ["rate=2mbps", "rate=2mbps,rate-std=1mbps,rate-tau=50ms"] {
+            let text = format!("{rate},buffer=30kB,rtt=20ms,queue={queue}");
+            let medium = || build(&text, 1).remove(0);
+            let checked = conformance::check_medium(medium, &conformance::arrivals(2, 300));
+            assert_eq!(checked, Ok(()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn managed_queues_drop_or_mark_before_they_are_full() {
+    for (queue, dropped, marked) in [
+        ("codel", true, false),
+        ("codel,ecn=on", false, true),
+        ("fq-codel", true, false),
+        ("fq-codel,ecn=on", false, true),
+        ("red", true, false),
+        ("red,ecn=on", false, true),
+    ] {
+        let text = format!("rate=9.4mbps,buffer=200kB,queue={queue}");
+        let medium = &mut *build(&text, 1).remove(0);
+        for index in 0..2000 {
+            let mut packet = Packet::new(1200, index);
+            packet.ecn = Ecn::Ect0;
+            medium.push(Time::from_nanos(index * 1_000_000), 0, 1, packet);
+        }
+        let exits: Vec<_> = std::iter::from_fn(|| medium.pop(Time::MAX)).collect();
+        let reason = Some(DropReason::QueueManagement);
+        let some = |hit: &dyn Fn(&Carried<u64>) -> bool| exits.iter().any(hit);
+        assert_eq!(
+            some(&|carried| carried.exit.dropped == reason),
+            dropped,
+            "{queue}"
+        );
+        assert_eq!(
+            some(&|carried| carried.exit.packet.ecn == Ecn::Ce),
+            marked,
+            "{queue}"
+        );
     }
 }
 

@@ -1,0 +1,113 @@
+//! What makes packets wait.
+
+use std::time::Duration;
+
+use super::{Reader, load};
+use crate::process::OrnsteinUhlenbeck;
+use crate::queue::{
+    Codel, CodelConfig, DropTail, FqCodel, FqCodelConfig, Limit, Queue, Red, RedConfig,
+};
+use crate::spec::{Buffer, QueueKind, SpecError, Way};
+use crate::trace::{Trace, TraceLink};
+use crate::{Link, Rate, Seed};
+
+/// Bytes of a full packet, where packets have to be turned into bytes, or bytes into packets.
+const FULL_PACKET: u64 = 1500;
+
+/// Packets that may wait at least where nothing is said about it.
+const SMALLEST_DEFAULT: u64 = 10;
+
+/// Packets that may wait where CoDel decides, and nothing is said about it.
+const CODEL_DEFAULT: usize = 1000;
+
+/// How often a rate that varies changes.
+const RATE_SAMPLING: Duration = Duration::from_millis(10);
+
+impl Way {
+    /// The queue and what empties it; none if nothing has to wait.
+    pub(super) fn server<B: Send + 'static>(
+        &self,
+        rtt: Duration,
+        seed: Seed,
+        read: Reader<'_>,
+    ) -> Result<Option<Box<dyn Link<B>>>, SpecError> {
+        if let Some(file) = &self.trace {
+            let trace = load(file, read, Trace::parse).map_err(|problem| problem.at("trace"))?;
+            let queue = self.queue(trace.mean_bits_per_second(), rtt, seed);
+            let link = TraceLink::new(trace, queue);
+            return Ok(Some(Box::new(if self.once { link.once() } else { link })));
+        }
+        let Some(rate) = self.rate else {
+            return Ok(None);
+        };
+        let queue = self.queue(rate, rtt, seed);
+        Ok(Some(Box::new(if self.rate_std == 0 {
+            Rate::new(rate, queue)
+        } else {
+            let (mean, std) = (rate as f64, self.rate_std as f64);
+            let (tau, seed) = (self.rate_tau, seed.of("rate"));
+            let process = OrnsteinUhlenbeck::new(mean, std, tau, RATE_SAMPLING, seed);
+            Rate::varying(Box::new(process), queue)
+        })))
+    }
+
+    /// The queue in front of a mean rate of `rate` bits per second.
+    fn queue<B: Send + 'static>(&self, rate: u64, rtt: Duration, seed: Seed) -> Box<dyn Queue<B>> {
+        let given = self.limit(rate, rtt);
+        let product = Limit::time(rtt, rate);
+        let default = Limit::Bytes(bytes(product).max(SMALLEST_DEFAULT * FULL_PACKET));
+        let limit = given.unwrap_or(default);
+        let codel = CodelConfig {
+            ecn: self.ecn,
+            ..CodelConfig::default()
+        };
+        match self.queue {
+            QueueKind::DropTail => Box::new(DropTail::new(limit)),
+            QueueKind::DropHead => Box::new(DropTail::drop_head(limit)),
+            QueueKind::CoDel => {
+                let limit = given.unwrap_or(Limit::Packets(CODEL_DEFAULT));
+                Box::new(Codel::new(codel, limit))
+            }
+            QueueKind::FqCoDel => {
+                let mut config = FqCodelConfig {
+                    codel,
+                    ..FqCodelConfig::default()
+                };
+                if let Some(limit) = given {
+                    let packets = (bytes(limit) / FULL_PACKET).max(1);
+                    config.packets = usize::try_from(packets).unwrap_or(usize::MAX);
+                }
+                Box::new(FqCodel::new(config))
+            }
+            QueueKind::Red => {
+                let mut config = RedConfig::new(bytes(limit), rate);
+                config.ecn = self.ecn;
+                Box::new(Red::new(config, seed))
+            }
+        }
+    }
+
+    /// What may wait at a mean rate of `rate` bits per second, if that is said.
+    fn limit(&self, rate: u64, rtt: Duration) -> Option<Limit> {
+        self.buffer.map(|buffer| match buffer {
+            Buffer::Bytes(bytes) => Limit::Bytes(bytes),
+            Buffer::Packets(packets) => {
+                Limit::Packets(usize::try_from(packets).unwrap_or(usize::MAX))
+            }
+            Buffer::Time(time) => Limit::time(time, rate),
+            Buffer::Bdp(products) => {
+                let bytes = products * rate as f64 * rtt.as_nanos() as f64 / 8e9;
+                Limit::Bytes(bytes as u64)
+            }
+        })
+    }
+}
+
+/// A limit in bytes.
+fn bytes(limit: Limit) -> u64 {
+    match limit {
+        Limit::Infinite => u64::MAX,
+        Limit::Bytes(bytes) => bytes,
+        Limit::Packets(packets) => (packets as u64).saturating_mul(FULL_PACKET),
+    }
+}
