@@ -1,26 +1,11 @@
 //! Which of several paths of equal cost a flow takes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 #[cfg(test)]
 mod tests;
 
-/// What names a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FiveTuple {
-    /// Where it comes from.
-    pub source: IpAddr,
-    /// Where it goes to.
-    pub destination: IpAddr,
-    /// The port it comes from.
-    pub source_port: u16,
-    /// The port it goes to.
-    pub destination_port: u16,
-    /// The IP protocol: 6 for TCP, 17 for UDP.
-    pub protocol: u8,
-}
-
-/// How routers hash a flow to choose among paths of equal cost.
+/// How routers hash a flow to choose among paths of equal cost: the hash, modulo their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcmpHash {
     /// The exclusive or of the five numbers, as the literature writes it. For two paths only the
@@ -33,35 +18,37 @@ pub enum EcmpHash {
 }
 
 impl EcmpHash {
-    /// The hash of a flow, for [`Packet::flow`](crate::Packet::flow).
-    pub fn hash(self, flow: &FiveTuple) -> u64 {
-        let [source, destination] = [flow.source, flow.destination].map(number);
-        let ports = [flow.source_port, flow.destination_port].map(u64::from);
+    /// The hash of what `protocol` (6 is TCP, 17 is UDP) carries from `source` to `destination`, for
+    /// [`Packet::flow`](crate::Packet::flow).
+    pub fn of(self, source: SocketAddr, destination: SocketAddr, protocol: u8) -> u64 {
         let numbers = [
-            source,
-            destination,
-            ports[0],
-            ports[1],
-            u64::from(flow.protocol),
+            number(source.ip()),
+            number(destination.ip()),
+            source.port().into(),
+            destination.port().into(),
+            protocol.into(),
         ];
         match self {
             Self::Xor => numbers.into_iter().fold(0, |hash, number| hash ^ number),
             Self::Mixed => numbers
                 .into_iter()
-                .fold(0x6d61_726c_696e_6500, |hash, number| mix(hash ^ number)),
+                .fold(0, |hash, number| mix(hash ^ number)),
         }
     }
+}
 
-    /// The path, below `paths`, of which there is at least one.
-    pub fn path(self, flow: &FiveTuple, paths: usize) -> usize {
-        (self.hash(flow) % paths.max(1) as u64) as usize
+/// The path that a flow takes, below `paths`; of none, path 0.
+pub const fn path(flow: u64, paths: usize) -> usize {
+    match flow.checked_rem(paths as u64) {
+        Some(path) => path as usize,
+        None => 0,
     }
 }
 
 /// An address as a number; of IPv6, both halves folded into one.
 fn number(address: IpAddr) -> u64 {
     match address {
-        IpAddr::V4(address) => u64::from(u32::from(address)),
+        IpAddr::V4(address) => u32::from(address).into(),
         IpAddr::V6(address) => {
             let bits = u128::from(address);
             (bits >> 64) as u64 ^ bits as u64
@@ -69,9 +56,10 @@ fn number(address: IpAddr) -> u64 {
     }
 }
 
-/// The finalizer of MurmurHash3.
-const fn mix(mut hash: u64) -> u64 {
-    hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    hash ^ (hash >> 33)
+/// A step of SplitMix64.
+const fn mix(hash: u64) -> u64 {
+    let mut z = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

@@ -3,9 +3,10 @@
 #[path = "../../../vectors/runner.rs"]
 mod runner;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use marline_link::{EcmpHash, FiveTuple};
+use marline_link::ecmp::{self, EcmpHash};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
@@ -21,13 +22,12 @@ fn answer(op: &str, input: &Value) -> Option<Value> {
 
 fn ecmp_path(input: &Value) -> Option<Value> {
     let number = |key: &str| input[key].as_u64();
-    let flow = FiveTuple {
-        source: input["sa"].as_str()?.parse().ok()?,
-        destination: input["da"].as_str()?.parse().ok()?,
-        source_port: number("sp")?.try_into().ok()?,
-        destination_port: number("dp")?.try_into().ok()?,
-        protocol: number("pt")?.try_into().ok()?,
+    let end = |address: &str, port: &str| {
+        let ip = input[address].as_str()?.parse().ok()?;
+        Some(SocketAddr::new(ip, number(port)?.try_into().ok()?))
     };
+    let protocol = number("pt")?.try_into().ok()?;
+    let flow = EcmpHash::Xor.of(end("sa", "sp")?, end("da", "dp")?, protocol);
     let paths = number("paths")?.try_into().ok()?;
-    Some(json!({ "path": EcmpHash::Xor.path(&flow, paths) }))
+    Some(json!({ "path": ecmp::path(flow, paths) }))
 }

@@ -1,20 +1,17 @@
-use super::{EcmpHash, FiveTuple};
+use std::net::SocketAddr;
 
-fn flow(source_port: u16) -> FiveTuple {
-    FiveTuple {
-        source: [10, 0, 0, 2].into(),
-        destination: [10, 0, 1, 2].into(),
-        source_port,
-        destination_port: 443,
-        protocol: 6,
-    }
+use super::{EcmpHash, path};
+
+fn hash(hash: EcmpHash, source_port: u16) -> u64 {
+    let source: SocketAddr = ([10, 0, 0, 2], source_port).into();
+    hash.of(source, ([10, 0, 1, 2], 443).into(), 6)
 }
 
 #[test]
 fn of_the_literal_hash_only_the_parity_of_the_port_counts() {
     let paths = |step: u16| {
         (0..100)
-            .map(|index| EcmpHash::Xor.path(&flow(40_000 + index * step), 2))
+            .map(|index| path(hash(EcmpHash::Xor, 40_000 + index * step), 2))
             .collect::<Vec<_>>()
     };
     assert!(paths(2).iter().all(|path| *path == 1));
@@ -26,7 +23,7 @@ fn the_mixing_hash_spreads_ports_of_one_parity() {
     for paths in 2..5 {
         let mut counts = vec![0; paths];
         for index in 0..6000 {
-            counts[EcmpHash::Mixed.path(&flow(2 * index + 1), paths)] += 1;
+            counts[path(hash(EcmpHash::Mixed, 2 * index + 1), paths)] += 1;
         }
         let fair = 6000 / paths;
         assert!(
@@ -34,4 +31,12 @@ fn the_mixing_hash_spreads_ports_of_one_parity() {
             "{counts:?}"
         );
     }
+}
+
+#[test]
+fn both_halves_of_an_ipv6_address_count() {
+    let of =
+        |address: &str| EcmpHash::Xor.of(address.parse().unwrap(), ([0, 0, 0, 0], 0).into(), 0);
+    assert_eq!(of("[1::2]:0"), (1 << 48) ^ 2);
+    assert_eq!(path(7, 0), 0);
 }
