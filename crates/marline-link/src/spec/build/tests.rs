@@ -6,6 +6,11 @@ use crate::preset::PRESETS;
 use crate::spec::{LinkSpec, LteSpec, Radio};
 use crate::{Carried, DropReason, Ecn, Medium, Packet, Seed, Time, conformance, wifi};
 
+/// A wire with all that can happen on one.
+const EVERYTHING: &str = "rate=10mbps,rate-std=2mbps,buffer=20p,rtt=30ms,jitter=4ms,\
+    jitter-corr=20ms,reorder=on,loss=2%,loss-burst=3p,loss-every=50,loss-at=0+1,duplicate=2%,\
+    corrupt=1%,mtu=1400B,outage=200ms..300ms,suspend=20ms..50ms/400ms";
+
 fn build(text: &str, seed: u64) -> Vec<Box<dyn Medium<u64>>> {
     let link: LinkSpec = text.parse().unwrap();
     link.build(Seed::new(seed)).unwrap()
@@ -41,10 +46,7 @@ fn all_presets_keep_the_rules_of_a_medium() {
 
 #[test]
 fn everything_at_once_keeps_the_rules_of_a_medium() {
-    let text = "rate=10mbps,buffer=20p,rtt=30ms,jitter=4ms,jitter-corr=20ms,reorder=on,loss=2%,\
-                loss-burst=3p,loss-every=50,loss-at=0+1,duplicate=2%,corrupt=1%,mtu=1400B,\
-                outage=200ms..300ms,suspend=20ms..50ms/400ms";
-    let medium = || build(text, 1).remove(0);
+    let medium = || build(EVERYTHING, 1).remove(0);
     for seed in 0..4 {
         conformance::check_medium(medium, &conformance::arrivals(seed, 400)).unwrap();
     }
@@ -334,4 +336,36 @@ fn pings_over_the_presets_take_as_long_as_was_measured() {
     assert!((mean - 10.5).abs() < 0.3, "{mean}");
     assert!((deviation - 6.1).abs() < 0.4, "{deviation}");
     assert_eq!(pings("wifi-7,loss=0%,rate=none,buffer=none", 3), [50.0; 3]);
+}
+
+/// The result of a machine that has nothing to do with the one that runs this.
+#[test]
+fn equal_seeds_give_equal_bits_everywhere() {
+    for (text, expected) in [
+        (EVERYTHING, 10_837_714_415_272_969_667),
+        (
+            "lte-a,loss-burst=20ms,jitter=2ms,jitter-law=paretonormal",
+            4_786_674_006_136_145_923,
+        ),
+        (
+            "mesh-2,wifi.busy=10%,wifi.error=5%,jitter=2ms,jitter-law=exponential",
+            10_046_798_578_549_397_695,
+        ),
+        (
+            "rate=4mbps,queue=fq-codel,rtt=30ms,jitter=9ms,jitter-law=picoquic-wifi",
+            2_372_821_908_629_398_766,
+        ),
+    ] {
+        let digest = build(text, 1)
+            .into_iter()
+            .fold(Seed::new(0), |digest, mut medium| {
+                let exits = carried(&mut *medium, 0).into_iter();
+                exits.fold(digest, |digest, carried| {
+                    let lost = u64::from(carried.exit.dropped.is_some());
+                    let digest = digest.nth(carried.exit.at.as_nanos()).nth(lost);
+                    digest.nth(carried.exit.packet.body)
+                })
+            });
+        assert_eq!(digest.value(), expected, "{text}");
+    }
 }
