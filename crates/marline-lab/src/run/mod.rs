@@ -1,1 +1,30 @@
-//! Every run of an experiment: in which order, on how many threads, and what came out.
+//! Many runs: in what order, on how many threads, kept where, and what they say together.
+//!
+//! A directory of results holds `plan.json` (what is done), `runs.jsonl` (each run as it ended, to
+//! continue from), `runs.csv` (the same as a table) and `results.json` (what they say together).
+
+mod compare;
+mod digest;
+mod execute;
+mod failure;
+mod files;
+mod journal;
+mod merge;
+mod plan;
+mod record;
+mod results;
+mod summarize;
+mod table;
+
+pub use compare::{Change, Changes, compare};
+pub use execute::{Finished, Options, Progress, Shard, run};
+pub use failure::RunFailure;
+pub use journal::read;
+pub use merge::{merge, rebuild};
+pub use plan::Plan;
+pub use record::Record;
+pub use results::{CellResult, ComparisonResult, PublishedResult, Results};
+pub use summarize::summarize;
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
 use super::overrides::{Override, apply_all, take_links_apart};
@@ -61,7 +63,7 @@ pub struct Cell {
 }
 
 /// Two variants to compare.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The variant that should be better.
     pub a: String,
@@ -78,7 +80,7 @@ pub struct Comparison {
 }
 
 /// A published value of one variant at one point.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The variant.
     pub variant: String,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Settings;
 
 /// A value of a parameter: text, a number, a switch, or a list of them.
@@ -25,9 +27,9 @@ pub struct Job {
     pub seed: u64,
     /// What to do.
     pub settings: Arc<Settings>,
-    /// Where to write qlog files, if anywhere.
+    /// The directory for qlog files, if they are wanted; it is made when the first is written.
     pub qlog: Option<PathBuf>,
-    /// Where to write captures of the links, if anywhere.
+    /// The file for a capture of the links, if it is wanted.
     pub pcap: Option<PathBuf>,
     /// Whether to collect series for pictures.
     pub watch: bool,
@@ -50,7 +52,7 @@ pub struct Outcome {
 }
 
 /// What was seen during a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     /// When the measured part began, in seconds of the run's clock; all other times count from there.
     pub start_s: f64,

@@ -1,0 +1,166 @@
+//! What changed between two sets of results.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::files::{RESULTS, read_json};
+use super::{CellResult, Results, RunFailure};
+use crate::scenario::Value;
+use crate::stats::Interval;
+
+/// What changed between two sets of results.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Changes {
+    /// The experiments, if they differ by name, else one.
+    pub experiment: String,
+    /// Whether every run measured the same, to the last bit.
+    pub identical: bool,
+    /// Every metric of every cell that is in both.
+    pub changes: Vec<Change>,
+    /// Cells that are only in the first, as variant and parameters.
+    pub only_in_a: Vec<String>,
+    /// Cells that are only in the second.
+    pub only_in_b: Vec<String>,
+}
+
+/// A metric of a cell, before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The variant.
+    pub variant: String,
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+    /// What was measured.
+    pub metric: String,
+    /// The first median.
+    pub a: f64,
+    /// In which it lies with 95 % confidence.
+    pub a_ci95: Option<Interval>,
+    /// The second median.
+    pub b: f64,
+    /// In which it lies with 95 % confidence.
+    pub b_ci95: Option<Interval>,
+    /// How much larger the second is, in percent of the first; `None` if that is 0.
+    pub change_percent: Option<f64>,
+    /// Whether the intervals have nothing in common: it changed, and not by chance.
+    pub apart: bool,
+}
+
+/// What changed from the results in directory `a` to those in `b`.
+pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
+    let (a, b) = (load(a)?, load(b)?);
+    let mut changes = Vec::new();
+    for cell in &a.cells {
+        if let Some(other) = find(&b, cell) {
+            changes.extend(cell.metrics.iter().filter_map(|(metric, before)| {
+                let after = other.metrics.get(metric)?;
+                let change = 100.0 * (after.median / before.median - 1.0);
+                Some(Change {
+                    variant: cell.variant.clone(),
+                    parameters: cell.parameters.clone(),
+                    metric: metric.clone(),
+                    a: before.median,
+                    a_ci95: before.ci95,
+                    b: after.median,
+                    b_ci95: after.ci95,
+                    change_percent: change.is_finite().then_some(change),
+                    apart: match (before.ci95, after.ci95) {
+                        (Some(a), Some(b)) => a[1] < b[0] || b[1] < a[0],
+                        _ => false,
+                    },
+                })
+            }));
+        }
+    }
+    let only = |these: &Results, those: &Results| {
+        let cells = these
+            .cells
+            .iter()
+            .filter(|cell| find(those, cell).is_none());
+        cells
+            .map(|cell| name(&cell.variant, &cell.parameters))
+            .collect()
+    };
+    Ok(Changes {
+        experiment: if a.experiment == b.experiment {
+            a.experiment.clone()
+        } else {
+            format!("{}, {}", a.experiment, b.experiment)
+        },
+        identical: a.digest == b.digest,
+        only_in_a: only(&a, &b),
+        only_in_b: only(&b, &a),
+        changes,
+    })
+}
+
+fn load(directory: &Path) -> Result<Results, RunFailure> {
+    read_json(directory, RESULTS)?.ok_or_else(|| {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results yet");
+        RunFailure::file(&directory.join(RESULTS), cause)
+    })
+}
+
+fn find<'a>(results: &'a Results, cell: &CellResult) -> Option<&'a CellResult> {
+    results
+        .cells
+        .iter()
+        .find(|other| other.variant == cell.variant && other.parameters == cell.parameters)
+}
+
+fn name(variant: &str, parameters: &BTreeMap<String, Value>) -> String {
+    let mut name = variant.to_owned();
+    for (key, value) in parameters {
+        name.push_str(&match value {
+            Value::String(text) => format!(" {key}={text}"),
+            value => format!(" {key}={value}"),
+        });
+    }
+    name
+}
+
+/// A table for a terminal; what changed and not by chance is marked with `*`.
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.identical {
+            return writeln!(f, "{}: every run is the same", self.experiment);
+        }
+        let head = ["cell", "metric", "before", "after", "change", ""].map(str::to_owned);
+        let mut rows = vec![head];
+        rows.extend(self.changes.iter().map(|change| {
+            let percent = change.change_percent;
+            [
+                name(&change.variant, &change.parameters),
+                change.metric.clone(),
+                format!("{:.4}", change.a),
+                format!("{:.4}", change.b),
+                percent.map_or_else(String::new, |percent| format!("{percent:+.1} %")),
+                if change.apart { "*" } else { "" }.to_owned(),
+            ]
+        }));
+        let mut widths = [0; 6];
+        for row in &rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        for [cell, metric, before, after, change, mark] in &rows {
+            let [first, second, third, fourth, fifth, _] = widths;
+            let line = format!(
+                "{cell:first$}  {metric:second$}  {before:>third$}  {after:>fourth$}  \
+                 {change:>fifth$}  {mark}"
+            );
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        for (cells, which) in [(&self.only_in_a, "first"), (&self.only_in_b, "second")] {
+            for cell in cells {
+                writeln!(f, "{cell}  only in the {which}")?;
+            }
+        }
+        Ok(())
+    }
+}

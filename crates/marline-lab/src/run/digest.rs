@@ -1,0 +1,34 @@
+//! Hashes that name equal things.
+
+use std::fmt::Write;
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+/// SHA-256 over texts and numbers that cannot run into each other.
+pub(super) struct Digest(Context);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(Context::new(&SHA256))
+    }
+}
+
+impl Digest {
+    pub(super) fn number(&mut self, number: u64) {
+        self.0.update(&number.to_be_bytes());
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.update(text.as_bytes());
+    }
+
+    pub(super) fn hex(self) -> String {
+        let mut hex = String::new();
+        for byte in self.0.finish().as_ref() {
+            // Writing to a string does not fail.
+            let _ = write!(hex, "{byte:02x}");
+        }
+        hex
+    }
+}

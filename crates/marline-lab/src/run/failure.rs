@@ -1,0 +1,78 @@
+//! Why there are no results.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there are no results, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFailure {
+    /// The directory has results of something else.
+    #[error(
+        "{} has runs with other settings; choose another --out, or start over with --fresh",
+        directory.display()
+    )]
+    OtherSettings {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A file of results is not what it should be.
+    #[error("{}:{line}: {problem}; start over with --fresh", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {cause}; check the path and the space that is left", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It was told to stop; what is done is kept.
+    #[error("stopped after {done} of {total} runs; the same command continues")]
+    Interrupted {
+        /// Runs that are done.
+        done: usize,
+        /// Runs in all.
+        total: usize,
+    },
+    /// The backend cannot do it.
+    #[error("variant {variant}: {reason}")]
+    Unsupported {
+        /// The variant.
+        variant: String,
+        /// Why.
+        reason: String,
+    },
+    /// Directories to merge are about different things.
+    #[error("{} and {} have other settings; merge parts of one run", first.display(), second.display())]
+    Unlike {
+        /// One directory.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+    },
+    /// Some runs are not there.
+    #[error("{missing} of {total} runs are missing; finish them first")]
+    Incomplete {
+        /// How many.
+        missing: usize,
+        /// Runs in all.
+        total: usize,
+    },
+}
+
+impl RunFailure {
+    /// `cause` at `path`.
+    pub(super) fn file(path: &Path, cause: impl Into<io::Error>) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            cause: cause.into(),
+        }
+    }
+}

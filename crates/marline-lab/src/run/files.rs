@@ -1,0 +1,52 @@
+//! Names of files, and writing them whole or not at all.
+
+use std::io;
+use std::path::Path;
+
+use super::RunFailure;
+
+pub(super) const PLAN: &str = "plan.json";
+pub(super) const RUNS: &str = "runs.jsonl";
+pub(super) const TABLE: &str = "runs.csv";
+pub(super) const RESULTS: &str = "results.json";
+
+/// Replaces the file `name` in `directory`.
+pub(super) fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), RunFailure> {
+    let path = directory.join(name);
+    let temporary = directory.join(format!(".{name}.part"));
+    std::fs::write(&temporary, content)
+        .and_then(|()| std::fs::rename(&temporary, &path))
+        .map_err(|cause| RunFailure::file(&path, cause))
+}
+
+/// Replaces the file `name` in `directory` by `value` in JSON, for people to read.
+pub(super) fn write_json(
+    directory: &Path,
+    name: &str,
+    value: &impl serde::Serialize,
+) -> Result<(), RunFailure> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| RunFailure::file(&directory.join(name), error))?;
+    text.push(b'\n');
+    write(directory, name, &text)
+}
+
+/// Reads the file `name` in `directory`; `None` if it is not there.
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(
+    directory: &Path,
+    name: &str,
+) -> Result<Option<T>, RunFailure> {
+    let path = directory.join(name);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(RunFailure::file(&path, error)),
+    };
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| RunFailure::Damaged {
+            line: error.line().max(1),
+            problem: error.to_string(),
+            path,
+        })
+}

@@ -1,0 +1,122 @@
+//! Runs as they end, one line each, so that what is done is never done twice.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::files::{PLAN, RUNS, read_json, write_json};
+use super::{Plan, Record, RunFailure};
+
+/// Where runs are written as they end; nowhere, if nobody wants to keep them.
+pub(super) struct Journal {
+    file: Option<(File, PathBuf)>,
+}
+
+impl Journal {
+    /// Keeps nothing.
+    pub(super) const fn none() -> Self {
+        Self { file: None }
+    }
+
+    /// Opens or makes the journal of `plan` in `directory`, and gives the runs that are in it.
+    /// `fresh` forgets them.
+    pub(super) fn open(
+        directory: &Path,
+        plan: &Plan,
+        fresh: bool,
+    ) -> Result<(Self, Vec<Record>), RunFailure> {
+        std::fs::create_dir_all(directory).map_err(|cause| RunFailure::file(directory, cause))?;
+        let path = directory.join(RUNS);
+        let records = if fresh {
+            remove(&path)?;
+            Vec::new()
+        } else {
+            let old: Option<Plan> = read_json(directory, PLAN)?;
+            let same = match &old {
+                Some(old) => old.settings_hash == plan.settings_hash,
+                None => !path.exists(),
+            };
+            if !same {
+                return Err(RunFailure::OtherSettings {
+                    directory: directory.to_owned(),
+                });
+            }
+            read_runs(&path, plan)?
+        };
+        write_json(directory, PLAN, plan)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(|cause| RunFailure::file(&path, cause))?;
+        let journal = Self {
+            file: Some((file, path)),
+        };
+        Ok((journal, records))
+    }
+
+    /// Keeps `record`.
+    pub(super) fn append(&mut self, record: &Record) -> Result<(), RunFailure> {
+        let Some((file, path)) = &mut self.file else {
+            return Ok(());
+        };
+        line(record)
+            .and_then(|line| file.write_all(&line))
+            .map_err(|cause| RunFailure::file(path, cause))
+    }
+}
+
+/// What is in `directory`: the plan, and the runs that have ended, by number.
+pub fn read(directory: &Path) -> Result<(Plan, Vec<Record>), RunFailure> {
+    let Some(plan): Option<Plan> = read_json(directory, PLAN)? else {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results here");
+        return Err(RunFailure::file(directory, cause));
+    };
+    let records = read_runs(&directory.join(RUNS), &plan)?;
+    Ok((plan, records))
+}
+
+pub(super) fn line(record: &Record) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn remove(path: &Path) -> Result<(), RunFailure> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunFailure::file(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads runs, each once. A last line that was not finished is taken away: its run did not end.
+fn read_runs(path: &Path, plan: &Plan) -> Result<Vec<Record>, RunFailure> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(RunFailure::file(path, error)),
+    };
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_len(whole as u64))
+            .map_err(|cause| RunFailure::file(path, cause))?;
+    }
+    let mut records: Vec<Option<Record>> = vec![None; plan.runs()];
+    for (number, line) in text[..whole].lines().enumerate() {
+        let damaged = |problem: String| RunFailure::Damaged {
+            path: path.to_owned(),
+            line: number + 1,
+            problem,
+        };
+        let record: Record =
+            serde_json::from_str(line).map_err(|error| damaged(error.to_string()))?;
+        match records.get_mut(record.run) {
+            Some(slot) => *slot = Some(record),
+            None => return Err(damaged(format!("there is no run {}", record.run))),
+        }
+    }
+    Ok(records.into_iter().flatten().collect())
+}

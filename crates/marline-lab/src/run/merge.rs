@@ -1,0 +1,72 @@
+//! Parts of one run, done apart, become whole.
+
+use std::path::{Path, PathBuf};
+
+use super::files::{PLAN, RESULTS, RUNS, TABLE, write, write_json};
+use super::journal::{line, read};
+use super::{Plan, Record, Results, RunFailure, summarize, table};
+
+/// Joins the parts in `directories` in `out`: the same results as if one had done all runs.
+pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure> {
+    let mut whole: Option<(Plan, &PathBuf)> = None;
+    let mut records: Vec<Record> = Vec::new();
+    for directory in directories {
+        let (plan, part) = read(directory)?;
+        match &whole {
+            Some((first, place)) if first.settings_hash != plan.settings_hash => {
+                return Err(RunFailure::Unlike {
+                    first: (*place).clone(),
+                    second: directory.clone(),
+                });
+            }
+            Some(_) => {}
+            None => whole = Some((plan, directory)),
+        }
+        records.extend(part);
+    }
+    let Some((plan, _)) = whole else {
+        return Err(RunFailure::Incomplete {
+            missing: 0,
+            total: 0,
+        });
+    };
+    records.sort_by_key(|record| record.run);
+    records.dedup_by_key(|record| record.run);
+    std::fs::create_dir_all(out).map_err(|cause| RunFailure::file(out, cause))?;
+    let mut lines = Vec::new();
+    for record in &records {
+        lines.extend(line(record).map_err(|cause| RunFailure::file(&out.join(RUNS), cause))?);
+    }
+    let results = complete(&plan, &records)?;
+    write_json(out, PLAN, &plan)?;
+    write(out, RUNS, &lines)?;
+    write_results(out, &plan, &records, &results)?;
+    Ok(results)
+}
+
+/// Sums up once more the runs that are in `directory`.
+pub fn rebuild(directory: &Path) -> Result<Results, RunFailure> {
+    let (plan, records) = read(directory)?;
+    let results = complete(&plan, &records)?;
+    write_results(directory, &plan, &records, &results)?;
+    Ok(results)
+}
+
+fn complete(plan: &Plan, records: &[Record]) -> Result<Results, RunFailure> {
+    let total = plan.runs();
+    if records.len() < total {
+        let missing = total - records.len();
+        return Err(RunFailure::Incomplete { missing, total });
+    }
+    Ok(summarize(plan, records))
+}
+
+fn write_results(
+    directory: &Path,
+    plan: &Plan,
+    records: &[Record],
+    results: &Results,
+) -> Result<(), RunFailure> {
+    write_json(directory, RESULTS, results)?;
+    write(directory, TABLE, &table::csv(plan, records))
+}

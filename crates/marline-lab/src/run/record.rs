@@ -1,0 +1,85 @@
+//! A run that has ended.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Slot;
+use crate::scenario::{Outcome, RunError, Watched};
+
+/// A run that has ended, as `runs.jsonl` has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its number in the plan.
+    pub run: usize,
+    /// Its variant.
+    pub variant: String,
+    /// Its point, as an index into the plan's.
+    pub point: usize,
+    /// Its repeat, from 0.
+    pub repeat: u32,
+    /// What it drew from.
+    pub seed: u64,
+    /// What was measured.
+    pub metrics: BTreeMap<String, f64>,
+    /// How long it lasted, in seconds of its own clock.
+    pub virtual_s: f64,
+    /// Packets that were sent.
+    pub packets: u64,
+    /// Why it may not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+    /// Why it has no outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// What was seen on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Watched>,
+}
+
+impl Record {
+    pub(super) fn new(
+        run: usize,
+        slot: Slot,
+        variant: &str,
+        seed: u64,
+        result: Result<Outcome, RunError>,
+    ) -> Self {
+        let (outcome, failed) = match result.and_then(checked) {
+            Ok(outcome) => (outcome, None),
+            Err(error) => (Outcome::default(), Some(error.to_string())),
+        };
+        Self {
+            run,
+            variant: variant.to_owned(),
+            point: slot.point,
+            repeat: slot.repeat,
+            seed,
+            metrics: outcome.metrics,
+            virtual_s: outcome.virtual_s,
+            packets: outcome.packets,
+            invalid: outcome.invalid,
+            failed,
+            series: outcome.series,
+        }
+    }
+
+    /// Whether its metrics count.
+    pub fn counts(&self) -> bool {
+        self.failed.is_none() && self.invalid.is_none()
+    }
+}
+
+/// Metrics are numbers, or nothing can be said of them.
+fn checked(outcome: Outcome) -> Result<Outcome, RunError> {
+    let strange = |(_, value): &(&String, &f64)| !value.is_finite();
+    if let Some((name, value)) = outcome.metrics.iter().find(strange) {
+        return Err(RunError::Failed(format!("metric {name} is {value}")));
+    }
+    if !outcome.virtual_s.is_finite() {
+        return Err(RunError::Failed(
+            "the run's duration is no number".to_owned(),
+        ));
+    }
+    Ok(outcome)
+}

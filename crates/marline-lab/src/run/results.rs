@@ -1,0 +1,108 @@
+//! What runs say together, as `results.json` has it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::Value;
+use crate::stats::{Interval, Statistic, Summary};
+
+/// What runs say together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The experiment's ID.
+    pub experiment: String,
+    /// In a few words.
+    pub title: String,
+    /// The paper it repeats, by number.
+    pub paper: Option<String>,
+    /// Section, table or figure of the paper.
+    pub section: Option<String>,
+    /// What is to be seen.
+    pub shows: Option<String>,
+    /// Where it ran.
+    pub backend: String,
+    /// What all randomness derived from.
+    pub seed: u64,
+    /// Repeats of each variant at each point.
+    pub repeats: u32,
+    /// How long the last start took, in seconds.
+    pub wall_s: f64,
+    /// How long all runs lasted together, in seconds of their own clocks.
+    pub virtual_s: f64,
+    /// Packets that all runs sent.
+    pub packets: u64,
+    /// Metrics that reports show; the first is the one of most interest.
+    pub metrics: Vec<String>,
+    /// The scenario, and each variant's settings at the first point, defaults included.
+    pub settings: Value,
+    /// Every variant at every point.
+    pub cells: Vec<CellResult>,
+    /// Variants beside each other.
+    pub comparisons: Vec<ComparisonResult>,
+    /// What others found.
+    pub published: Vec<PublishedResult>,
+    /// A hash over the metrics of all runs, in hex.
+    pub digest: String,
+}
+
+/// A variant at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// The variant.
+    pub variant: String,
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+    /// Runs, those without an outcome included.
+    pub runs: usize,
+    /// Runs without an outcome, by reason.
+    pub failed: BTreeMap<String, usize>,
+    /// Runs that may not count, by reason.
+    pub invalid: BTreeMap<String, usize>,
+    /// What was measured in all others.
+    pub metrics: BTreeMap<String, Summary>,
+    /// The median ratio of the first metric to what the links would allow, if that is known.
+    pub ideal_ratio: Option<f64>,
+}
+
+/// Two variants at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonResult {
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+    /// What is compared.
+    pub metric: String,
+    /// The variant that should be better.
+    pub a: String,
+    /// The other one.
+    pub b: String,
+    /// Which statistic of the metric.
+    pub statistic: Statistic,
+    /// Repeats in which both were measured.
+    pub pairs: usize,
+    /// How much smaller the statistic of `a` is, in percent of that of `b`.
+    pub improvement_percent: Option<f64>,
+    /// In which the improvement lies with 95 % confidence.
+    pub ci95: Option<Interval>,
+    /// The improvement that others found.
+    pub published_percent: Option<f64>,
+    /// Where they say so.
+    pub source: Option<String>,
+}
+
+/// A value that others found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedResult {
+    /// The variant.
+    pub variant: String,
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+    /// What was measured.
+    pub metric: String,
+    /// Which statistic of it.
+    pub statistic: Statistic,
+    /// The value, in the metric's unit.
+    pub value: f64,
+    /// Where it stands.
+    pub source: String,
+}

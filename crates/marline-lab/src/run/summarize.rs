@@ -1,0 +1,180 @@
+//! From runs to results.
+
+use std::collections::BTreeMap;
+
+use marline_link::Seed;
+
+use super::digest::Digest;
+use super::plan::words;
+use super::{CellResult, ComparisonResult, Plan, PublishedResult, Record, Results};
+use crate::scenario::Comparison;
+use crate::stats::{Summary, quantile, ratio_interval, sorted};
+
+/// The metric that says what the links would allow.
+const IDEAL: &str = "ideal_s";
+
+/// What `records`, in order of their numbers, say together. [`Results::wall_s`] is left at 0.
+pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
+    let variants = plan.variants.len();
+    // By cell, then by repeat.
+    let mut cells: Vec<Vec<&Record>> = vec![Vec::new(); plan.points.len() * variants];
+    for record in records {
+        let slot = plan.slot(record.run);
+        if let Some(cell) = cells.get_mut(slot.point * variants + slot.variant) {
+            cell.push(record);
+        }
+    }
+    let seed = Seed::new(plan.seed).of("statistics");
+    let cell = |(index, records): (usize, &Vec<&Record>)| {
+        let (point, variant) = (index / variants, index % variants);
+        sum_up(plan, point, variant, records, seed.nth(index as u64))
+    };
+    let mut comparisons = Vec::new();
+    for (number, comparison) in plan.comparisons.iter().enumerate() {
+        let seed = seed.of("comparison").nth(number as u64);
+        let find = |name: &str| plan.variants.iter().position(|variant| variant == name);
+        let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) else {
+            continue;
+        };
+        for (point, parameters) in plan.points.iter().enumerate() {
+            let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
+            let mut result = set_beside(comparison, a, b, plan.resamples, seed.nth(point as u64));
+            result.parameters.clone_from(parameters);
+            result.published_percent = comparison.published.get(point).copied().flatten();
+            comparisons.push(result);
+        }
+    }
+    let published = plan.published.iter().map(|value| PublishedResult {
+        variant: value.variant.clone(),
+        parameters: plan.points.get(value.point).cloned().unwrap_or_default(),
+        metric: value.metric.clone(),
+        statistic: value.statistic,
+        value: value.value,
+        source: value.source.clone(),
+    });
+    Results {
+        experiment: plan.experiment.clone(),
+        title: plan.title.clone(),
+        paper: plan.paper.clone(),
+        section: plan.section.clone(),
+        shows: plan.shows.clone(),
+        backend: plan.backend.clone(),
+        seed: plan.seed,
+        repeats: plan.repeats,
+        wall_s: 0.0,
+        virtual_s: records.iter().map(|record| record.virtual_s).sum(),
+        packets: records.iter().map(|record| record.packets).sum(),
+        metrics: plan.metrics.clone(),
+        settings: plan.settings.clone(),
+        cells: cells.iter().enumerate().map(cell).collect(),
+        comparisons,
+        published: published.collect(),
+        digest: digest(plan, records),
+    }
+}
+
+fn sum_up(
+    plan: &Plan,
+    point: usize,
+    variant: usize,
+    records: &[&Record],
+    seed: Seed,
+) -> CellResult {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut ratios = Vec::new();
+    for record in records.iter().filter(|record| record.counts()) {
+        for (name, value) in &record.metrics {
+            values.entry(name).or_default().push(*value);
+        }
+        let first = plan
+            .metrics
+            .first()
+            .and_then(|name| record.metrics.get(name));
+        if let (Some(value), Some(ideal)) = (first, record.metrics.get(IDEAL))
+            && *ideal > 0.0
+        {
+            ratios.push(value / ideal);
+        }
+    }
+    let summaries = values.iter().filter_map(|(name, values)| {
+        let summary = Summary::of(values, plan.resamples, seed.of(name))?;
+        Some(((*name).to_owned(), summary))
+    });
+    CellResult {
+        variant: plan.variants[variant].clone(),
+        parameters: plan.points[point].clone(),
+        runs: records.len(),
+        failed: count(records.iter().filter_map(|record| record.failed.as_ref())),
+        invalid: count(records.iter().filter_map(|record| record.invalid.as_ref())),
+        metrics: summaries.collect(),
+        ideal_ratio: (!ratios.is_empty()).then(|| quantile(&sorted(&ratios), 0.5)),
+    }
+}
+
+fn count<'a>(reasons: impl Iterator<Item = &'a String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for reason in reasons {
+        *counts.entry(reason.clone()).or_default() += 1;
+    }
+    counts
+}
+
+/// `a` beside `b`, in the repeats in which both count.
+fn set_beside(
+    comparison: &Comparison,
+    a: &[&Record],
+    b: &[&Record],
+    resamples: usize,
+    seed: Seed,
+) -> ComparisonResult {
+    let value = |record: &Record| {
+        let value = record.metrics.get(&comparison.metric)?;
+        record.counts().then_some(*value)
+    };
+    let others: BTreeMap<u32, f64> = b
+        .iter()
+        .filter_map(|record| Some((record.repeat, value(record)?)))
+        .collect();
+    let pairs = a.iter().filter_map(|record| {
+        let other = others.get(&record.repeat)?;
+        Some((value(record)?, *other))
+    });
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let statistic = comparison.statistic;
+    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+    let of = |values: &[f64]| statistic.of(&Summary::of(values, 0, seed)?);
+    let improvement = of(&ours)
+        .zip(of(&theirs))
+        .map(|(ours, theirs)| percent(ours / theirs))
+        .filter(|improvement| improvement.is_finite());
+    let interval = ratio_interval(&ours, &theirs, statistic, resamples, seed);
+    ComparisonResult {
+        parameters: BTreeMap::new(),
+        metric: comparison.metric.clone(),
+        a: comparison.a.clone(),
+        b: comparison.b.clone(),
+        statistic,
+        pairs: ours.len(),
+        improvement_percent: improvement,
+        ci95: interval.map(|[low, high]| [percent(high), percent(low)]),
+        published_percent: None,
+        source: comparison.source.clone(),
+    }
+}
+
+/// A hash over what all runs measured, to the last bit.
+fn digest(plan: &Plan, records: &[Record]) -> String {
+    let mut digest = Digest::default();
+    for record in records {
+        digest.text(&record.variant);
+        digest.text(&plan.points.get(record.point).map(words).unwrap_or_default());
+        digest.number(record.repeat.into());
+        digest.text(record.failed.as_deref().unwrap_or_default());
+        digest.number(record.metrics.len() as u64);
+        for (name, value) in &record.metrics {
+            digest.text(name);
+            digest.number(value.to_bits());
+        }
+    }
+    digest.hex()
+}

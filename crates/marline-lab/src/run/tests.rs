@@ -1,0 +1,422 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use marline_link::Seed;
+use rand::Rng;
+
+use super::*;
+use crate::scenario::{Experiment, Job, Outcome, RunError, Watched};
+
+const TEXT: &str = r#"
+title = "Fake"
+link = "rate=12mbps, rtt=80ms"
+repeats = 8
+quick_repeats = 2
+seed = 5
+[workload]
+objects = ["500kB"]
+[variant.slow]
+cc = "newreno"
+[variant.fast]
+cc = "bbr"
+[sweep]
+"link.loss" = ["0%", "1%", "3%"]
+[[comparison]]
+a = "fast"
+b = "slow"
+"#;
+
+fn experiment() -> Experiment {
+    Experiment::parse(TEXT, "fake.toml", &[]).unwrap()
+}
+
+/// Numbers from nothing but the job: `fast` takes 0.8 of what `slow` takes with the same luck.
+fn fake(job: &Job) -> Result<Outcome, RunError> {
+    let luck = (Seed::new(job.seed).rng().next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let slow = 1.0 + luck / 3.0;
+    let time = if &*job.variant == "fast" {
+        slow * 0.8
+    } else {
+        slow
+    };
+    Ok(Outcome {
+        metrics: BTreeMap::from([
+            ("completion_s".to_owned(), time),
+            ("ideal_s".to_owned(), 0.5),
+        ]),
+        virtual_s: time,
+        packets: 10,
+        invalid: None,
+        series: job.watch.then(Watched::default),
+    })
+}
+
+fn options(out: Option<&Path>) -> Options<'static> {
+    Options {
+        jobs: 2,
+        out: out.map(Path::to_owned),
+        ..Options::default()
+    }
+}
+
+fn complete(options: &Options<'_>) -> Results {
+    let finished = run(&experiment(), &fake, options, &mut |_| {}).unwrap();
+    without_wall(finished.results.unwrap())
+}
+
+fn without_wall(mut results: Results) -> Results {
+    results.wall_s = 0.0;
+    results
+}
+
+#[test]
+fn results_say_what_runs_measured() {
+    let results = complete(&options(None));
+    assert_eq!((results.experiment.as_str(), results.repeats), ("fake", 8));
+    assert_eq!(results.packets, 10 * 48);
+    assert_eq!(results.cells.len(), 6);
+    assert_eq!(results.settings["variants"]["fast"]["server"]["cc"], "bbr");
+    assert_eq!(results.settings["scenario"]["repeats"], 8);
+    let (slow, fast) = (&results.cells[2], &results.cells[3]);
+    assert_eq!(
+        (slow.variant.as_str(), fast.variant.as_str()),
+        ("slow", "fast")
+    );
+    assert_eq!(fast.parameters["link.loss"], "1%");
+    let (slow_s, fast_s) = (&slow.metrics["completion_s"], &fast.metrics["completion_s"]);
+    assert_eq!((slow_s.n, slow.runs), (8, 8));
+    assert!((fast_s.median / slow_s.median - 0.8).abs() < 1e-12);
+    assert!((slow.ideal_ratio.unwrap() - slow_s.median / 0.5).abs() < 1e-12);
+    let [low, high] = slow_s.ci95.unwrap();
+    assert!(low < slow_s.median && slow_s.median < high);
+    let comparison = &results.comparisons[1];
+    assert_eq!(comparison.pairs, 8);
+    assert!((comparison.improvement_percent.unwrap() - 20.0).abs() < 1e-9);
+    let [low, high] = comparison.ci95.unwrap();
+    assert!((low - 20.0).abs() < 1e-9 && (high - 20.0).abs() < 1e-9);
+    assert_eq!(
+        (comparison.published_percent, results.digest.len()),
+        (None, 64)
+    );
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let one = complete(&Options {
+        jobs: 1,
+        ..options(None)
+    });
+    for jobs in [2, 7] {
+        assert_eq!(
+            complete(&Options {
+                jobs,
+                ..options(None)
+            }),
+            one
+        );
+    }
+    let mut other = experiment();
+    other.seed = 6;
+    let finished = run(&other, &fake, &options(None), &mut |_| {}).unwrap();
+    assert_ne!(finished.results.unwrap().digest, one.digest);
+}
+
+#[test]
+fn jobs_are_in_a_fixed_order() {
+    let plan = Plan::new(&experiment(), false);
+    let jobs: Vec<_> = (0..plan.runs())
+        .map(|index| plan.job(&experiment(), index, None, None, true))
+        .collect();
+    let name = |job: &Job| {
+        format!(
+            "{} {} {}",
+            job.parameters["link.loss"], job.repeat, job.variant
+        )
+    };
+    let names: Vec<_> = jobs.iter().take(4).map(name).collect();
+    assert_eq!(
+        names,
+        [
+            "\"0%\" 0 slow",
+            "\"0%\" 0 fast",
+            "\"0%\" 1 fast",
+            "\"0%\" 1 slow"
+        ]
+    );
+    assert_eq!(name(&jobs[47]), "\"3%\" 7 slow");
+    // Luck is shared by the variants of a repeat at a point, and by nothing else.
+    assert_eq!(jobs[0].seed, jobs[1].seed);
+    assert_eq!(jobs[2].seed, jobs[3].seed);
+    assert_ne!(jobs[0].seed, jobs[2].seed);
+    assert_ne!(jobs[0].seed, jobs[16].seed);
+    assert!(jobs[0].watch && !jobs[2].watch);
+    assert!(Plan::new(&experiment(), true).runs() == 12);
+    let logged = plan.job(
+        &experiment(),
+        1,
+        Some(Path::new("q")),
+        Some(Path::new("p")),
+        false,
+    );
+    assert_eq!(logged.qlog.unwrap(), Path::new("q/fast-0-0"));
+    assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0.pcapng"));
+}
+
+#[test]
+fn progress_is_told() {
+    let mut told = Vec::new();
+    run(&experiment(), &fake, &options(None), &mut |progress| {
+        told.push(progress)
+    })
+    .unwrap();
+    assert_eq!(told.len(), 49);
+    assert_eq!((told[0].done, told[0].total, told[0].left), (0, 48, None));
+    let last = told[48];
+    assert_eq!(
+        (last.done, last.failed, last.left),
+        (48, 0, Some(Duration::ZERO))
+    );
+}
+
+/// Runs are stopped in the middle, the file is cut in the middle of a line, and they go on.
+#[test]
+fn what_was_interrupted_continues() {
+    let whole = complete(&options(None));
+    let directory = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let count = AtomicUsize::new(0);
+    let stopping = |job: &Job| {
+        stop.store(
+            count.fetch_add(1, Ordering::Relaxed) >= 10,
+            Ordering::Relaxed,
+        );
+        fake(job)
+    };
+    let interrupted = Options {
+        stop: Some(&stop),
+        ..options(Some(directory.path()))
+    };
+    let failure = run(&experiment(), &stopping, &interrupted, &mut |_| {}).unwrap_err();
+    let RunFailure::Interrupted { done, total } = failure else {
+        panic!("{failure}");
+    };
+    assert!((11..=13).contains(&done) && total == 48, "{done}");
+    assert!(failure.to_string().contains("the same command continues"));
+    assert!(!directory.path().join("results.json").exists());
+
+    let runs = directory.path().join("runs.jsonl");
+    let text = std::fs::read_to_string(&runs).unwrap();
+    std::fs::write(&runs, &text[..text.len() - 5]).unwrap();
+    let finished = run(
+        &experiment(),
+        &fake,
+        &options(Some(directory.path())),
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(finished.resumed, done - 1);
+    assert_eq!(without_wall(finished.results.unwrap()), whole);
+
+    // All is done: nothing is run again, and what was written is what was found.
+    let never = |_: &Job| -> Result<Outcome, RunError> { panic!("this was done already") };
+    let again = run(
+        &experiment(),
+        &never,
+        &options(Some(directory.path())),
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!((again.resumed, again.failed), (48, 0));
+    assert_eq!(without_wall(again.results.unwrap()), whole);
+    assert_eq!(rebuild(directory.path()).unwrap(), whole);
+    let written = std::fs::read(directory.path().join("results.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Results>(&written).unwrap(), whole);
+}
+
+#[test]
+fn parts_make_a_whole() {
+    let whole = complete(&options(None));
+    let directory = tempfile::tempdir().unwrap();
+    let mut parts = Vec::new();
+    for number in [3, 1, 2] {
+        let part = directory.path().join(format!("part{number}"));
+        let sharded = Options {
+            shard: Some(format!("{number}/3").parse().unwrap()),
+            ..options(Some(&part))
+        };
+        let finished = run(&experiment(), &fake, &sharded, &mut |_| {}).unwrap();
+        assert!(finished.results.is_none());
+        parts.push(part);
+    }
+    let out = directory.path().join("whole");
+    let missing = merge(&parts[1..], &out).unwrap_err().to_string();
+    assert_eq!(missing, "16 of 48 runs are missing; finish them first");
+    assert_eq!(merge(&parts, &out).unwrap(), whole);
+    assert_eq!(rebuild(&out).unwrap(), whole);
+
+    let mut other = experiment();
+    other.seed = 9;
+    let unlike = directory.path().join("unlike");
+    run(&other, &fake, &options(Some(&unlike)), &mut |_| {}).unwrap();
+    parts.push(unlike);
+    let failure = merge(&parts, &out).unwrap_err().to_string();
+    assert!(
+        failure.contains("have other settings; merge parts of one run"),
+        "{failure}"
+    );
+    for wrong in ["0/3", "4/3", "3", "x/y"] {
+        assert!(wrong.parse::<Shard>().unwrap_err().contains("as 3/8"));
+    }
+}
+
+#[test]
+fn directories_of_others_are_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let quick = Options {
+        quick: true,
+        ..options(Some(directory.path()))
+    };
+    complete(&quick);
+    let failure = run(
+        &experiment(),
+        &fake,
+        &options(Some(directory.path())),
+        &mut |_| {},
+    );
+    let failure = failure.unwrap_err().to_string();
+    assert!(failure.contains("start over with --fresh"), "{failure}");
+    let fresh = Options {
+        fresh: true,
+        ..options(Some(directory.path()))
+    };
+    assert_eq!(complete(&fresh), complete(&options(None)));
+
+    let runs = directory.path().join("runs.jsonl");
+    let text = std::fs::read_to_string(&runs).unwrap();
+    for (damage, words) in [
+        (text.replacen("\"run\"", "\"rum\"", 1), "runs.jsonl:1: "),
+        (
+            text.replacen("\"run\":4", "\"run\":4000", 1),
+            "there is no run 4000",
+        ),
+    ] {
+        std::fs::write(&runs, damage).unwrap();
+        let failure = read(directory.path()).unwrap_err().to_string();
+        assert!(
+            failure.contains(words) && failure.contains("--fresh"),
+            "{failure}"
+        );
+    }
+    let failure = read(&directory.path().join("no")).unwrap_err().to_string();
+    assert!(failure.contains("there are no results here"), "{failure}");
+}
+
+#[test]
+fn failures_are_counted_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let backend = |job: &Job| match (&*job.variant, job.repeat) {
+        ("slow", 0) => Err(RunError::TimeLimit { seconds: 300.0 }),
+        ("slow", 1) => panic!("out of {}", "luck"),
+        ("slow", 2) => Ok(Outcome {
+            metrics: BTreeMap::from([("completion_s".to_owned(), f64::NAN)]),
+            ..Outcome::default()
+        }),
+        ("fast", 3) => Ok(Outcome {
+            invalid: Some("too late".to_owned()),
+            ..fake(job)?
+        }),
+        ("fast", 4) => Err(RunError::Stalled("nobody sends".to_owned())),
+        _ => fake(job),
+    };
+    let out = options(Some(directory.path()));
+    let finished = run(&experiment(), &backend, &out, &mut |_| {}).unwrap();
+    assert_eq!(finished.failed, 12);
+    let results = finished.results.unwrap();
+    let (slow, fast) = (&results.cells[0], &results.cells[1]);
+    let reasons: Vec<_> = slow.failed.keys().collect();
+    assert_eq!(
+        reasons,
+        [
+            "metric completion_s is NaN",
+            "not done after 300 s; raise time_limit if it may take longer",
+            "panicked: out of luck"
+        ]
+    );
+    assert_eq!((slow.runs, slow.metrics["completion_s"].n), (8, 5));
+    assert_eq!(fast.failed["stalled: nobody sends"], 1);
+    assert_eq!(fast.invalid["too late"], 1);
+    assert_eq!(fast.metrics["completion_s"].n, 6);
+    // Repeats 0 to 2 lack one end, 3 and 4 the other.
+    assert_eq!(results.comparisons[0].pairs, 3);
+    assert_eq!(read(directory.path()).unwrap().1.len(), 48);
+    let table = std::fs::read_to_string(directory.path().join("runs.csv")).unwrap();
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!(
+        lines[0],
+        "run,variant,link.loss,repeat,seed,status,reason,virtual_s,packets,completion_s,ideal_s"
+    );
+    assert!(lines[1].starts_with("0,slow,0%,0,"));
+    assert!(lines[1].contains("failed,not done after 300 s; raise"));
+    assert!(table.contains(",invalid,too late,"));
+    assert_eq!(lines.len(), 49);
+}
+
+#[test]
+fn what_no_run_can_do_ends_the_experiment() {
+    let backend = |job: &Job| match &*job.variant {
+        "fast" => Err(RunError::Unsupported("no kernel here".to_owned())),
+        _ => fake(job),
+    };
+    let failure = run(&experiment(), &backend, &options(None), &mut |_| {}).unwrap_err();
+    assert_eq!(failure.to_string(), "variant fast: no kernel here");
+}
+
+#[test]
+fn changes_are_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+    complete(&options(Some(&a)));
+    let mut other = experiment();
+    other.cells.truncate(4);
+    other.points.truncate(2);
+    let slower = |job: &Job| {
+        let mut outcome = fake(job)?;
+        if &*job.variant == "fast" {
+            outcome.metrics.insert("completion_s".to_owned(), 2.0);
+        }
+        Ok(outcome)
+    };
+    run(&other, &slower, &options(Some(&b)), &mut |_| {}).unwrap();
+    let changes = compare(&a, &b).unwrap();
+    assert!(!changes.identical);
+    assert_eq!(
+        changes.only_in_a,
+        ["slow link.loss=3%", "fast link.loss=3%"]
+    );
+    assert!(changes.only_in_b.is_empty());
+    let apart: Vec<_> = changes
+        .changes
+        .iter()
+        .filter(|change| change.apart)
+        .collect();
+    assert_eq!(apart.len(), 2);
+    assert_eq!(apart[0].variant, "fast");
+    assert!(apart[0].change_percent.unwrap() > 50.0);
+    let text = changes.to_string();
+    assert!(
+        text.contains("fast link.loss=0%") && text.contains("  2.0000  +"),
+        "{text}"
+    );
+    assert!(text.contains("only in the first"));
+    assert!(
+        serde_json::to_string(&changes)
+            .unwrap()
+            .contains("\"apart\":true")
+    );
+    let same = compare(&a, &a).unwrap();
+    assert_eq!(same.to_string(), "fake: every run is the same\n");
+    let failure = compare(&a, directory.path()).unwrap_err().to_string();
+    assert!(failure.contains("there are no results yet"), "{failure}");
+}
