@@ -168,7 +168,7 @@ fn jobs_are_in_a_fixed_order() {
 fn progress_is_told() {
     let mut told = Vec::new();
     run(&experiment(), &fake, &options(None), &mut |progress| {
-        told.push(progress)
+        told.push(progress);
     })
     .unwrap();
     assert_eq!(told.len(), 49);
