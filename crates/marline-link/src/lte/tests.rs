@@ -294,6 +294,21 @@ fn the_radio_does_not_know_the_traffic() {
     assert_eq!(probe(true), probe(false));
 }
 
+#[test]
+fn every_machine_and_build_sees_the_same_radio() {
+    let mut link = Lte::new(&LteConfig::default(), Direction::Uplink, Seed::new(2026));
+    let arrivals: Vec<_> = (0..20_000)
+        .map(|i| (ns(i * 150_000), Packet::new(1200, ())))
+        .collect();
+    let exits = run(&mut link, &arrivals, Time::MAX);
+    // FNV-1a over what became of each packet, and when.
+    let digest = exits.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, exit| {
+        let outcome = exit.at.as_nanos() << 1 | u64::from(exit.dropped.is_some());
+        (hash ^ outcome).wrapping_mul(0x0100_0000_01b3)
+    });
+    assert_eq!(format!("{digest:016x}"), "5f0ef46c036856d9");
+}
+
 proptest! {
     #[test]
     fn radios_honour_the_contract(
