@@ -1,8 +1,21 @@
 //! `marline lab`.
 
+mod compare;
+mod experiments;
 mod link;
+mod list;
+mod merge;
+mod presets;
+mod progress;
+mod report;
+mod run;
+mod table;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -15,11 +28,49 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    List(list::Arguments),
+    Run(Box<run::Arguments>),
+    Report(report::Arguments),
+    Compare(compare::Arguments),
+    Merge(merge::Arguments),
+    Presets(presets::Arguments),
     Link(Box<link::Arguments>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
+        Action::List(arguments) => list::run(&arguments),
+        Action::Run(arguments) => run::run(&arguments),
+        Action::Report(arguments) => report::run(&arguments),
+        Action::Compare(arguments) => compare::run(&arguments),
+        Action::Merge(arguments) => merge::run(&arguments),
+        Action::Presets(arguments) => presets::run(&arguments),
         Action::Link(arguments) => link::run(*arguments),
     }
+}
+
+/// Prints `value` as one document.
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::Failed(format!("cannot write JSON: {error}")))?;
+    println!("{text}");
+    Ok(())
+}
+
+/// A switch that is on once somebody asks this process to end.
+fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
+    let switch = Arc::new(AtomicBool::new(false));
+    let on = Arc::clone(&switch);
+    let waiting = std::thread::Builder::new().spawn(move || {
+        let wait = async move {
+            crate::serve::interrupted().await;
+            on.store(true, Ordering::Relaxed);
+            Ok(())
+        };
+        // Without a runtime, Ctrl-C ends the process at once; what is done is kept all the same.
+        let _ = crate::in_runtime(wait);
+    });
+    waiting
+        .map(|_| switch)
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))
 }

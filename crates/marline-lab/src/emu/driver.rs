@@ -18,7 +18,7 @@ use super::clock::Clock;
 use super::ip::IpPacket;
 use super::tally::{Report, Tally};
 use super::tun::Tun;
-use crate::fabric::{Event, Fabric, FlowHash, Node, Routed};
+use crate::fabric::{EcmpHash, Event, Fabric, Node, Routed};
 
 /// Packets read from one device before the others have their turn.
 const BATCH: usize = 32;
@@ -60,7 +60,7 @@ pub(super) struct Port {
 pub(super) struct Driver {
     clock: Clock,
     fabric: Fabric<IpPacket>,
-    hash: FlowHash,
+    hash: EcmpHash,
     ports: Arc<[Port]>,
     tallies: Vec<Tally>,
     spare: Vec<IpPacket>,
@@ -71,7 +71,7 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(
         fabric: Fabric<IpPacket>,
-        hash: FlowHash,
+        hash: EcmpHash,
         ports: Vec<Port>,
         stop: Arc<Stop>,
     ) -> Self {

@@ -14,7 +14,7 @@ use super::guard::Guard;
 use super::runtime::HostRuntime;
 use super::tun::{self, Tun};
 use super::{EmuError, IpPacket, Namespace, Report};
-use crate::fabric::{Fabric, FlowHash, Node};
+use crate::fabric::{EcmpHash, Fabric, Node};
 
 /// Hosts that are network namespaces, and the network between them in real time.
 ///
@@ -48,7 +48,7 @@ impl Emulation {
     ///
     /// # Errors
     /// What this machine or user lacks, or what failed.
-    pub fn start(fabric: Fabric<IpPacket>, hash: FlowHash) -> Result<Self, EmuError> {
+    pub fn start(fabric: Fabric<IpPacket>, hash: EcmpHash) -> Result<Self, EmuError> {
         let (mut hosts, mut ports) = (Vec::new(), Vec::new());
         let of = |node| fabric.addresses(node).iter().filter_map(v4);
         for node in fabric.nodes().filter(|&node| fabric.is_host(node)) {

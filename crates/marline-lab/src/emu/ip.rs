@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use marline_link::{Ecn, Packet, Time};
 
-use crate::fabric::{FlowHash, Routed};
+use crate::fabric::{EcmpHash, Routed};
 
 /// The largest packet that a host sends, its header included, in bytes.
 pub const MTU: usize = 1_500;
@@ -42,7 +42,7 @@ impl IpPacket {
     ///
     /// # Errors
     /// They are not an IPv4 packet, or not a whole one: the buffer comes back.
-    pub(super) fn filled(mut self, len: usize, hash: FlowHash) -> Result<Packet<Self>, Self> {
+    pub(super) fn filled(mut self, len: usize, hash: EcmpHash) -> Result<Packet<Self>, Self> {
         self.len = len.min(MTU);
         let bytes = self.bytes();
         let whole = bytes.len() >= HEADER
@@ -75,7 +75,7 @@ impl IpPacket {
     }
 
     /// What tells its flow from others; ports count as 0 where the protocol has none, and in fragments.
-    fn flow(&self, hash: FlowHash) -> u64 {
+    fn flow(&self, hash: EcmpHash) -> u64 {
         let bytes = self.bytes();
         let ports = self.ports();
         hash.of(
@@ -181,7 +181,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Option<Packet<IpPacket>> {
         let mut packet = IpPacket::empty();
         packet.room()[..bytes.len()].copy_from_slice(bytes);
-        packet.filled(bytes.len(), FlowHash::Mixed).ok()
+        packet.filled(bytes.len(), EcmpHash::Mixed).ok()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use marline_link::Medium;
 
 use super::{EmuError, Emulation, IpPacket, MahimahiLog, Report, Spool, Spooler};
 use crate::fabric::pcap::Capture;
-use crate::fabric::{Fabric, FlowHash, Node, Plan, PlanError};
+use crate::fabric::{EcmpHash, Fabric, Node, Plan, PlanError};
 
 /// What of a [`Line`] is written to files.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Line {
                 files.push(file.map_err(EmuError::system("the log"))?);
             }
         }
-        let emulation = Emulation::start(fabric, FlowHash::Mixed)?;
+        let emulation = Emulation::start(fabric, EcmpHash::Mixed)?;
         Ok(Self {
             emulation,
             near,

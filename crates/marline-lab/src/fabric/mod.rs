@@ -55,7 +55,6 @@
 //! # Ok::<(), marline_lab::fabric::PlanError>(())
 //! ```
 
-mod flow;
 mod network;
 pub mod pcap;
 mod plan;
@@ -65,11 +64,11 @@ mod traffic;
 
 use std::net::IpAddr;
 
-pub use self::flow::FlowHash;
 pub use self::network::{Event, Fabric};
 pub use self::plan::{Plan, PlanError};
 pub use self::tap::{Passage, Tap, Verdict};
 pub use self::traffic::Traffic;
+pub use marline_link::EcmpHash;
 
 /// A host or a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -18,7 +18,7 @@ use super::host::Host;
 use super::socket::Sockets;
 use super::statistics::Statistics;
 use super::timers::Timers;
-use crate::fabric::{Event, Fabric, FlowHash, Node};
+use crate::fabric::{EcmpHash, Event, Fabric, Node};
 
 /// Tasks that run one after the other while the clock stands still, before that counts as spinning.
 const MAX_POLLS_AT_ONCE: u64 = 10_000_000;
@@ -41,7 +41,7 @@ pub struct WorldConfig {
     /// Where the seeds of the hosts come from. Links bring their own.
     pub seed: Seed,
     /// How flows are told apart.
-    pub flow_hash: FlowHash,
+    pub flow_hash: EcmpHash,
     /// Bytes of payload that wait at a socket; what comes beyond is dropped.
     pub receive_buffer: usize,
     /// Bytes of the largest IP packet that hosts send.
@@ -60,7 +60,7 @@ impl WorldConfig {
     pub fn new(seed: Seed) -> Self {
         Self {
             seed,
-            flow_hash: FlowHash::default(),
+            flow_hash: EcmpHash::default(),
             receive_buffer: 1 << 20,
             mtu: 1500,
             max_gso_segments: 64,

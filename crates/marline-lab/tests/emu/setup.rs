@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marline_lab::emu::{Emulation, IpPacket};
-use marline_lab::fabric::{Fabric, FlowHash, Node, Plan};
+use marline_lab::fabric::{EcmpHash, Fabric, Node, Plan};
 use marline_link::{Duplex, Seed};
 
 use crate::link::Spec;
@@ -31,7 +31,7 @@ pub(crate) fn network<B: Send + 'static>(spec: Spec, seed: Seed) -> (Fabric<B>, 
 /// Starts it, or says why not.
 pub(crate) fn start(fabric: Fabric<IpPacket>, client: Node, server: Node) -> Option<Pair> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    match Emulation::start(fabric, FlowHash::Mixed) {
+    match Emulation::start(fabric, EcmpHash::Mixed) {
         Ok(emulation) => Some(Pair {
             emulation,
             client,

@@ -69,7 +69,7 @@ impl Curve {
         self.plateau = self.plateau.max(window);
         self.epoch.insert(Epoch {
             start: now,
-            k: ((self.plateau - window) / mss / C).cbrt(),
+            k: libm::cbrt((self.plateau - window) / mss / C),
             reno: window,
             fraction: 0.0,
         })
@@ -97,7 +97,10 @@ impl Curve {
             return window as u64;
         };
         let elapsed = (now - epoch.start).as_secs_f64();
-        let cubic = |t: f64| plateau + C * (t - epoch.k).powi(3) * step.mss;
+        let cubic = |t: f64| {
+            let x = t - epoch.k;
+            plateau + C * x * x * x * step.mss
+        };
 
         // Section 4.3: once Reno is where the window was, it grows by one datagram a round.
         let alpha = if epoch.reno < prior {

@@ -1,0 +1,34 @@
+//! `marline lab compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use marline_lab::run;
+
+use crate::failure::Failure;
+
+/// Say what changed between two runs of an experiment
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The results before
+    #[arg(value_name = "DIR_A")]
+    a: PathBuf,
+
+    /// The results after
+    #[arg(value_name = "DIR_B")]
+    b: PathBuf,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let changes = run::compare(&arguments.a, &arguments.b)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    if arguments.json {
+        return super::print_json(&changes);
+    }
+    print!("{changes}");
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! `marline lab list`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use marline_lab::scenario::Experiment;
+use serde::Serialize;
+
+use super::experiments;
+use crate::failure::{Failure, tell};
+
+/// List the experiments
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where they are [default: `experiments` here or above]
+    #[arg(long, value_name = "DIR")]
+    experiments: Option<PathBuf>,
+
+    /// Print them as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    title: String,
+    paper: Option<String>,
+    backend: &'static str,
+    variants: Vec<String>,
+    points: usize,
+    repeats: u32,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut broken = false;
+    let mut listed = Vec::new();
+    for entry in experiments::list(arguments.experiments.as_deref())? {
+        match Experiment::load(&entry.path, &entry.id, &[]) {
+            Ok(experiment) => listed.push(Listed {
+                id: experiment.id,
+                title: experiment.title,
+                paper: experiment.paper,
+                backend: experiment.backend.name(),
+                variants: experiment.variants.iter().map(|v| v.to_string()).collect(),
+                points: experiment.points.len(),
+                repeats: experiment.repeats,
+            }),
+            Err(error) => {
+                tell(&error.to_string());
+                broken = true;
+            }
+        }
+    }
+    if arguments.json {
+        super::print_json(&listed)?;
+    } else {
+        let widest = listed.iter().map(|entry| entry.id.len()).max().unwrap_or(0);
+        for entry in &listed {
+            let runs = entry.points * entry.variants.len() * entry.repeats as usize;
+            println!(
+                "{:widest$}  {:>5} runs  {}  {}",
+                entry.id, runs, entry.backend, entry.title
+            );
+        }
+    }
+    if broken { Err(Failure::Told) } else { Ok(()) }
+}

@@ -1,0 +1,36 @@
+//! `marline lab merge`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use marline_lab::run;
+
+use super::table;
+use crate::failure::Failure;
+
+/// Join the parts that `marline lab run --shard` did
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The directories of the parts
+    #[arg(value_name = "DIR", required = true)]
+    parts: Vec<PathBuf>,
+
+    /// Where the whole goes
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let results = run::merge(&arguments.parts, &arguments.out)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    if arguments.json {
+        super::print_json(&results)?;
+    } else {
+        table::print(&results);
+    }
+    super::report::write(&arguments.out)
+}

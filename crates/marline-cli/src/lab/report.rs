@@ -1,0 +1,31 @@
+//! `marline lab report`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use marline_lab::run;
+
+use crate::failure::Failure;
+
+/// Sum up and draw once more what runs left in directories
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Directories that `marline lab run` filled
+    #[arg(value_name = "DIR", required = true)]
+    directories: Vec<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    for directory in &arguments.directories {
+        run::rebuild(directory).map_err(|error| Failure::Failed(error.to_string()))?;
+        write(directory)?;
+    }
+    Ok(())
+}
+
+/// Writes the page about the results in `directory`, and says where it is.
+pub(super) fn write(directory: &Path) -> Result<(), Failure> {
+    marline_lab::report::write(directory).map_err(|error| Failure::Failed(error.to_string()))?;
+    eprintln!("the report: {}", directory.join("report.html").display());
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! `marline lab run`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use marline_lab::run::{self, Options, RunFailure, Shard};
+use marline_lab::scenario::{Backend, BackendKind, Experiment};
+use marline_lab::sim::Simulator;
+
+use super::progress::Bar;
+use super::{experiments, table};
+use crate::failure::Failure;
+
+/// Run an experiment
+///
+/// An experiment is a TOML file: links, variants, a workload, how often. What comes out is in the directory
+/// of --out: results.json, runs.csv with a row a run, and report.html. A run that was interrupted continues
+/// where it was.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline lab run bundle/plain --quick\n  \
+    marline lab run train.toml --set link.loss=3% --out train\n  \
+    marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
+    marline lab merge part1 part2 --out whole")]
+pub(crate) struct Arguments {
+    /// The experiment's name, as `marline lab list` has it, or a file that ends in .toml
+    #[arg(value_name = "ID|FILE.toml")]
+    experiment: String,
+
+    /// Where to run it: in virtual time, or in real time between network namespaces [default: what the
+    /// experiment says]
+    #[arg(long, value_enum)]
+    backend: Option<Where>,
+
+    /// What all randomness derives from, instead of what the experiment says
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How often each cell is run, instead of what the experiment says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+
+    /// Run each cell a few times only
+    #[arg(long)]
+    quick: bool,
+
+    /// Change a setting by its dotted key, as link.loss=3%; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Runs at a time [default: one a core; in real time one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+
+    /// Where results go [default: lab-results/ID]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Forget what is in the directory, instead of continuing
+    #[arg(long)]
+    fresh: bool,
+
+    /// Do one of several parts, to be merged later
+    #[arg(long, value_name = "PART/PARTS")]
+    shard: Option<Shard>,
+
+    /// Write a qlog file for each connection into DIR/qlog
+    #[arg(long)]
+    qlog: bool,
+
+    /// Write what passed on all links, and what was lost and why, into DIR/pcap
+    #[arg(long)]
+    pcap: bool,
+
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Where experiments are [default: `experiments` here or above]
+    #[arg(long, value_name = "DIR")]
+    experiments: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// In virtual time
+    Sim,
+    /// In real time, between network namespaces
+    Emu,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let sets = &arguments.set;
+    let mut experiment = experiments::load(
+        &arguments.experiment,
+        arguments.experiments.as_deref(),
+        sets,
+    )?;
+    if let Some(chosen) = arguments.backend {
+        experiment.backend = match chosen {
+            Where::Sim => BackendKind::Sim,
+            Where::Emu => BackendKind::Emu,
+        };
+    }
+    if let Some(seed) = arguments.seed {
+        experiment.seed = seed;
+    }
+    if let Some(repeats) = arguments.repeats {
+        experiment.repeats = repeats;
+        experiment.quick_repeats = repeats;
+    }
+    let out = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("lab-results").join(experiment.id.replace('/', "-")));
+    if execute(&experiment, arguments, &out)? {
+        super::report::write(&out)?;
+    }
+    Ok(())
+}
+
+/// Does the runs; false if others are needed before there are results.
+fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
+    let (backend, at_once): (&dyn Backend, u32) = match experiment.backend {
+        BackendKind::Sim => (&Simulator, 0),
+        BackendKind::Emu => (&Simulator, 1),
+    };
+    let stop = super::stop_switch()?;
+    let options = Options {
+        jobs: arguments.jobs.unwrap_or(at_once) as usize,
+        quick: arguments.quick,
+        out: Some(out.to_owned()),
+        fresh: arguments.fresh,
+        shard: arguments.shard,
+        qlog: arguments.qlog,
+        pcap: arguments.pcap,
+        watch: true,
+        stop: Some(&stop),
+    };
+    let mut bar = Bar::new(&experiment.id);
+    let finished = run::run(experiment, backend, &options, &mut |told| bar.show(told));
+    drop(bar);
+    let finished = finished.map_err(failure)?;
+    if finished.resumed > 0 {
+        eprintln!("{} runs were done before", finished.resumed);
+    }
+    let Some(results) = finished.results else {
+        eprintln!("this part is done; join all with `marline lab merge DIR... --out DIR`");
+        return Ok(false);
+    };
+    if arguments.json {
+        super::print_json(&results)?;
+    } else {
+        table::print(&results);
+    }
+    Ok(true)
+}
+
+/// Asked wrongly, or could not?
+fn failure(failure: RunFailure) -> Failure {
+    match failure {
+        RunFailure::OtherSettings { .. } | RunFailure::Unsupported { .. } => {
+            Failure::Usage(failure.to_string())
+        }
+        _ => Failure::Failed(failure.to_string()),
+    }
+}

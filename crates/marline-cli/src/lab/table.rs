@@ -1,0 +1,125 @@
+//! Results on a terminal.
+
+use std::collections::BTreeMap;
+
+use marline_lab::run::Results;
+use marline_lab::scenario::Value;
+use marline_report::units;
+
+/// Prints the first metric of every cell, then what is compared.
+pub(super) fn print(results: &Results) {
+    let Some(metric) = results.metrics.first() else {
+        return;
+    };
+    let mut rows = vec![
+        [
+            "variant",
+            "at",
+            "n",
+            "median",
+            "95 % interval",
+            "p95",
+            "CoV",
+            "published",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for cell in &results.cells {
+        let Some(summary) = cell.metrics.get(metric) else {
+            continue;
+        };
+        let published = results.published.iter().find(|published| {
+            published.variant == cell.variant
+                && published.parameters == cell.parameters
+                && published.metric == *metric
+                && published.statistic.name() == "median"
+        });
+        rows.push(vec![
+            cell.variant.clone(),
+            words(&cell.parameters),
+            summary.n.to_string(),
+            units::number(summary.median),
+            summary.ci95.as_ref().map_or(String::new(), |interval| {
+                let [low, high] = interval.map(units::number);
+                format!("{low} to {high}")
+            }),
+            units::number(summary.p95),
+            summary.cov.map_or(String::new(), |cov| format!("{cov:.2}")),
+            published.map_or(String::new(), |published| units::number(published.value)),
+        ]);
+        for (reason, count) in cell.failed.iter().chain(&cell.invalid) {
+            eprintln!(
+                "{} {}: {count} runs: {reason}",
+                cell.variant,
+                words(&cell.parameters)
+            );
+        }
+    }
+    println!("{} ({metric})", results.title);
+    align(&rows);
+    if !results.comparisons.is_empty() {
+        let mut rows = vec![
+            ["better by", "95 % interval", "published", "", "", "at"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        for comparison in &results.comparisons {
+            let percent = |value: f64| format!("{value:.1} %");
+            rows.push(vec![
+                comparison
+                    .improvement_percent
+                    .map_or(String::new(), percent),
+                comparison.ci95.as_ref().map_or(String::new(), |interval| {
+                    let [low, high] = *interval;
+                    format!("{low:.1} to {high:.1}")
+                }),
+                comparison.published_percent.map_or(String::new(), percent),
+                format!("{} against {}", comparison.a, comparison.b),
+                format!("{} of {}", comparison.statistic.name(), comparison.metric),
+                words(&comparison.parameters),
+            ]);
+        }
+        println!();
+        align(&rows);
+    }
+    println!();
+    println!(
+        "{} virtual seconds and {} packets in {:.1} s: {} virtual seconds and {} packets a second",
+        units::number(results.virtual_s),
+        units::count(results.packets),
+        results.wall_s,
+        units::number(results.virtual_s / results.wall_s.max(1e-9)),
+        units::number(results.packets as f64 / results.wall_s.max(1e-9)),
+    );
+    println!("digest {}", results.digest);
+}
+
+fn words(parameters: &BTreeMap<String, Value>) -> String {
+    let mut words = Vec::new();
+    for (name, value) in parameters {
+        words.push(match value {
+            Value::String(text) => format!("{name}={text}"),
+            value => format!("{name}={value}"),
+        });
+    }
+    words.join(" ")
+}
+
+/// Prints rows with their columns below each other.
+fn align(rows: &[Vec<String>]) {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let line: Vec<_> = cells
+            .map(|(cell, &width)| format!("{cell:width$}"))
+            .collect();
+        println!("{}", line.join("  ").trim_end());
+    }
+}
