@@ -1,7 +1,7 @@
 //! How links are written: `rate=7mbps,rtt=50ms,loss=2%,buffer=45kB`.
 //!
 //! The same words make a link on the command line, in a scenario, and of a preset. A link is pairs of
-//! `key=value`, a comma between them; a [preset](crate::preset)'s name may stand first, and what follows
+//! `key=value`, a comma between them; a [preset]'s name may stand first, and what follows
 //! changes it: `lte-a,loss=1%`. Numbers have units, shares are in percent. A key is for both directions,
 //! or for one: `up.rate=1mbps` is from the client to the server, `down.rate=8mbps` from the server to
 //! the client. `rtt` is the delay of both, half each.

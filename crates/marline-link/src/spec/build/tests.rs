@@ -345,7 +345,7 @@ fn equal_seeds_give_equal_bits_everywhere() {
         (EVERYTHING, 10_837_714_415_272_969_667),
         (
             "lte-a,loss-burst=20ms,jitter=2ms,jitter-law=paretonormal",
-            4_786_674_006_136_145_923,
+            17_330_121_022_161_887_091,
         ),
         (
             "mesh-2,wifi.busy=10%,wifi.error=5%,jitter=2ms,jitter-law=exponential",
