@@ -95,7 +95,8 @@ impl Way {
             let duplicate = Duplicate::new(self.duplicate.as_f64(), seed.of("duplicate"));
             stages.push(Box::new(duplicate));
         }
-        if !self.jitter.is_zero() {
+        // That law has milliseconds of its own.
+        if !self.jitter.is_zero() || self.jitter_law == LawName::PicoquicWifi {
             stages.push(Box::new(Jitter::new(self.jitter(read)?, seed.of("jitter"))));
         } else if !self.delay.is_zero() || stages.is_empty() {
             stages.push(Box::new(Delay::new(self.delay)));
