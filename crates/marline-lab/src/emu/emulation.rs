@@ -55,7 +55,11 @@ impl Emulation {
             let namespace = Namespace::new()?;
             let addresses: Vec<_> = of(node).collect();
             let others = fabric.nodes().filter(|&other| other != node);
-            let nearest = |to: Ipv4Addr| fabric.source_for(node, to.into()).as_ref().and_then(v4);
+            let nearest = |to: Ipv4Addr| {
+                let mut on_link = addresses.iter().filter(|own| on_one_link(**own, to));
+                let routed = || fabric.source_for(node, to.into()).as_ref().and_then(v4);
+                on_link.next().copied().or_else(routed)
+            };
             let neighbors: Vec<_> = others.flat_map(of).map(|to| (to, nearest(to))).collect();
             let tuns = (0..)
                 .zip(&addresses)
@@ -122,13 +126,16 @@ impl Emulation {
 
     /// Ends the network, and says what it did. Programs inside the hosts are killed.
     pub fn stop(mut self) -> Report {
-        self.end().unwrap_or_default()
+        match self.end() {
+            Some(Ok(report)) => report,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Report::default(),
+        }
     }
 
-    fn end(&mut self) -> Option<Report> {
+    fn end(&mut self) -> Option<thread::Result<Report>> {
         self.stop.stop();
-        let report = self.driver.take()?.join();
-        Some(report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        Some(self.driver.take()?.join())
     }
 
     fn host(&self, node: Node) -> io::Result<&Host> {
@@ -139,12 +146,14 @@ impl Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(driver) = self.driver.take() {
-            // A panic has been reported by the thread itself.
-            let _ = driver.join();
-        }
+        // If the driver panicked, it has said so itself.
+        drop(self.end());
     }
+}
+
+/// Whether the plan gave both addresses to one medium.
+fn on_one_link(a: Ipv4Addr, b: Ipv4Addr) -> bool {
+    a.octets()[..3] == b.octets()[..3]
 }
 
 fn v4(address: &IpAddr) -> Option<Ipv4Addr> {

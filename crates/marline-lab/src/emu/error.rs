@@ -36,9 +36,6 @@ pub enum EmuError {
         /// Where it comes from.
         package: &'static str,
     },
-    /// The network has no such host.
-    #[error("the network has no host {0}")]
-    NoHost(String),
     /// Anything else the system says no to.
     #[error("{what}: {source}")]
     System {

@@ -17,7 +17,7 @@ pub struct MahimahiLog<W> {
     out: W,
     from: Node,
     addresses: Vec<IpAddr>,
-    fabric_hosts: Vec<(IpAddr, Node)>,
+    hosts: Vec<(IpAddr, Node)>,
 }
 
 impl<W: Write> MahimahiLog<W> {
@@ -37,7 +37,7 @@ impl<W: Write> MahimahiLog<W> {
             out,
             from,
             addresses: fabric.addresses(from).to_vec(),
-            fabric_hosts: hosts.collect(),
+            hosts: hosts.collect(),
         })
     }
 
@@ -68,7 +68,7 @@ impl<W: Write> MahimahiLog<W> {
     /// Whether the packet has come to its destination, and not to a router.
     fn is_end(&self, passage: &Passage<'_, IpPacket>) -> bool {
         let destination = passage.packet.body.destination();
-        let mut hosts = self.fabric_hosts.iter();
+        let mut hosts = self.hosts.iter();
         hosts.any(|&(address, node)| address == destination && Some(node) == passage.to)
     }
 }
