@@ -90,18 +90,17 @@ impl Node {
         }
     }
 
-    /// Text, a number or a switch as one would write it in a link; lists in brackets.
+    /// Text, a number or a switch as one would write it in a link.
     pub(super) fn words(&self) -> Result<String, Problem> {
         Ok(match &self.item {
             Item::Text(text) => text.trim().to_owned(),
             Item::Integer(number) => number.to_string(),
             Item::Float(number) => number.to_string(),
             Item::Switch(switch) => switch.to_string(),
-            Item::List(nodes) => {
-                let words: Result<Vec<_>, _> = nodes.iter().map(Self::words).collect();
-                format!("[{}]", words?.join(", "))
+            Item::List(_) | Item::Table(_) => {
+                let kind = self.kind();
+                return Err(self.problem(format_args!("{kind}, where one value is expected")));
             }
-            Item::Table(_) => return Err(self.problem("a table, where one value is expected")),
         })
     }
 }

@@ -1,10 +1,9 @@
 //! Links in a document: a text of settings, taken apart so that each can be replaced.
 
+use marline_link::spec::LinkSpec;
+
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem};
-
-/// Settings of which only one can hold.
-const RIVALS: [(&str, &str); 2] = [("rtt", "delay"), ("delay", "rtt")];
 
 /// Takes a link apart: `lte-a, loss=1%` becomes a table with `preset` and `loss`. A table stays one,
 /// with its tables flattened: `down = { loss = "1%" }` becomes `down.loss`.
@@ -12,7 +11,7 @@ pub(super) fn take_apart(node: Node) -> Result<Node, Problem> {
     let mut pieces = Table::default();
     let place = node.place.clone();
     match node.item {
-        Item::Text(text) => take_text(&text, &place, &mut pieces),
+        Item::Text(text) => take_text(&text, &place, &mut pieces)?,
         Item::Table(table) => flatten("", table, &mut pieces)?,
         _ => {
             return Err(node.problem(format_args!(
@@ -27,19 +26,27 @@ pub(super) fn take_apart(node: Node) -> Result<Node, Problem> {
     })
 }
 
-fn take_text(text: &str, place: &Place, pieces: &mut Table) {
-    for (index, piece) in split(text).into_iter().enumerate() {
+fn take_text(text: &str, place: &Place, pieces: &mut Table) -> Result<(), Problem> {
+    let words = text.split(',').map(str::trim).enumerate();
+    for (index, piece) in words.filter(|(_, piece)| !piece.is_empty()) {
         let (key, value) = match piece.split_once('=') {
             Some((key, value)) => (key.trim(), value.trim()),
             None if index == 0 => ("preset", piece),
             None => (piece, ""),
         };
+        if pieces.get(key).is_some() {
+            return Err(Problem::new(
+                place,
+                format_args!("{key} is there twice; keep one"),
+            ));
+        }
         let node = Node {
             place: place.clone(),
             item: Item::Text(value.to_owned()),
         };
         pieces.set(key, node);
     }
+    Ok(())
 }
 
 fn flatten(prefix: &str, table: Table, pieces: &mut Table) -> Result<(), Problem> {
@@ -48,7 +55,7 @@ fn flatten(prefix: &str, table: Table, pieces: &mut Table) -> Result<(), Problem
         match node.item {
             Item::Table(inner) => flatten(&format!("{prefix}{key}."), inner, pieces)?,
             Item::Text(text) if prefix.is_empty() && key == "spec" => {
-                take_text(&text, &place, pieces);
+                take_text(&text, &place, pieces)?;
             }
             item => pieces.set(&format!("{prefix}{key}"), Node { place, item }),
         }
@@ -56,13 +63,17 @@ fn flatten(prefix: &str, table: Table, pieces: &mut Table) -> Result<(), Problem
     Ok(())
 }
 
-/// Sets one setting of a link that was taken apart.
+/// Sets one setting of a link that was taken apart. What is for both directions replaces what was for
+/// one; `rtt` and `delay` replace each other.
 pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
-    for (new, old) in RIVALS {
-        if key == new {
-            pieces.remove(old);
-        }
-    }
+    pieces.0.retain(|(old, _)| {
+        let one_way = old.strip_prefix("up.").or(old.strip_prefix("down."));
+        let replaced = match (key, one_way.unwrap_or(old)) {
+            ("rtt", "delay") | ("delay", "rtt") => true,
+            (key, setting) => one_way.is_some() && key == setting,
+        };
+        !replaced
+    });
     if key == "preset" {
         pieces.remove(key);
         pieces.0.insert(0, (key.to_owned(), node));
@@ -76,44 +87,27 @@ pub(super) fn put_together(link: &Node) -> Result<String, Problem> {
     let Item::Table(pieces) = &link.item else {
         return Err(link.problem("a link is missing"));
     };
-    let mut words = Vec::new();
+    let mut pairs = Vec::new();
     for (key, node) in pieces.0.iter().filter(|(key, _)| key != "between") {
-        let value = node.words()?;
-        words.push(match (key.as_str(), value.as_str()) {
-            ("preset", name) => name.to_owned(),
-            (flag, "") => flag.to_owned(),
-            (key, value) => format!("{key}={value}"),
-        });
+        let words: Result<Vec<_>, _> = node.members().iter().map(Node::words).collect();
+        pairs.push((key.as_str(), words?.join("+")));
     }
-    let spec = words.join(", ");
-    check(&spec).map_err(|(key, problem)| {
-        let node = key.and_then(|key| pieces.get(&key)).unwrap_or(link);
-        node.problem(format_args!("{problem} (link \"{spec}\")"))
-    })?;
+    if pairs.is_empty() {
+        return Err(link.problem("the link is empty; write one as \"rate=12mbps, rtt=80ms\""));
+    }
+    let spec: Vec<_> = pairs
+        .iter()
+        .map(|(key, value)| match *key {
+            "preset" => value.clone(),
+            key => format!("{key}={value}"),
+        })
+        .collect();
+    let spec = spec.join(", ");
+    LinkSpec::from_pairs(pairs.iter().map(|(key, value)| (*key, value.as_str()))).map_err(
+        |error| {
+            let node = pieces.get(&error.key).unwrap_or(link);
+            node.problem(format_args!("{error} (in the link \"{spec}\")"))
+        },
+    )?;
     Ok(spec)
-}
-
-/// Whether `spec` is a link; if not, the setting at fault, and what to do.
-fn check(spec: &str) -> Result<(), (Option<String>, String)> {
-    if spec.is_empty() {
-        let problem = "the link is empty; write one as \"rate=12mbps, rtt=80ms\"";
-        return Err((None, problem.to_owned()));
-    }
-    Ok(())
-}
-
-/// Splits at commas outside brackets.
-fn split(text: &str) -> Vec<&str> {
-    let mut depth = 0_i32;
-    text.split(move |c: char| {
-        match c {
-            '[' | '(' => depth += 1,
-            ']' | ')' => depth -= 1,
-            _ => {}
-        }
-        c == ',' && depth <= 0
-    })
-    .map(str::trim)
-    .filter(|piece| !piece.is_empty())
-    .collect()
 }

@@ -107,8 +107,8 @@ down.rate = "65mbps"
 [links.backhaul]
 between = ["server", "other", "r"]
 rtt = "25ms"
-down = [["1s", "2s"]]
-mtu = 1400
+outage = ["1s..2s", "3s..4s"]
+mtu = "1400B"
 [client]
 ack = "decimation"
 [server]
@@ -164,7 +164,7 @@ rate = "1mbps"
     assert_eq!(topology.links[1].between, ["server", "other", "r"]);
     assert_eq!(
         topology.links[1].spec,
-        "rtt=25ms, down=[[1s, 2s]], mtu=1400"
+        "rtt=25ms, outage=1s..2s+3s..4s, mtu=1400B"
     );
     assert_eq!(settings.client.ack, Some(AckKind::Decimation));
     assert_eq!(settings.client.cc.unwrap().name(), "newreno");
@@ -389,7 +389,7 @@ fn mistakes_are_explained() {
             "train.toml:5: [variant.bbr] cc: unknown controller \"bbrr\"",
         ),
         (
-            "[variant.a]\nlink.loss = 'x'\nrepeets = 3",
+            "[variant.a]\nlink.loss = '1%'\nrepeets = 3",
             "train.toml:6: [variant.a] repeets: unknown key \"repeets\"; did you mean repeats?",
         ),
         (
@@ -496,7 +496,7 @@ fn mistakes_are_explained() {
     }
     for (text, expected) in [
         (
-            "link = 'x'\nworkload.page = 'x'",
+            "link = 'rtt=1ms'\nworkload.page = 'x'",
             "train.toml: title is missing; add title =",
         ),
         (
@@ -516,27 +516,27 @@ fn mistakes_are_explained() {
             "train.toml:2: links: there are no links",
         ),
         (
-            "title = 'x'\nlink = 'x'",
+            "title = 'x'\nlink = 'rtt=1ms'",
             "train.toml: workload is missing; add [workload]",
         ),
         (
-            "title = 'x'\nlink = 'x'\n[workload]",
+            "title = 'x'\nlink = 'rtt=1ms'\n[workload]",
             "train.toml:3: workload: what to do is missing",
         ),
         (
-            "title = 'x'\nlink = 'x'\nworkload.objects = []",
+            "title = 'x'\nlink = 'rtt=1ms'\nworkload.objects = []",
             "the list is empty",
         ),
         (
-            "title = 'x'\nlink = 'x'\nworkload.streams = [{ id = 1, size = '1kB' }, { id = 1, size = '1kB' }]",
+            "title = 'x'\nlink = 'rtt=1ms'\nworkload.streams = [{ id = 1, size = '1kB' }, { id = 1, size = '1kB' }]",
             "stream 1 is there twice",
         ),
         (
-            "title = 'x'\nlink = 'x'\nworkload.streams = [{ id = 1, size = '1kB', parent = 2 }]",
+            "title = 'x'\nlink = 'rtt=1ms'\nworkload.streams = [{ id = 1, size = '1kB', parent = 2 }]",
             "there is no stream 2",
         ),
         (
-            "title = 'x'\nlink = 'x'\nworkload.streams = [{ id = 1, size = '1kB', parent = 1 }]",
+            "title = 'x'\nlink = 'rtt=1ms'\nworkload.streams = [{ id = 1, size = '1kB', parent = 1 }]",
             "stream 1 depends on itself",
         ),
     ] {
@@ -642,6 +642,49 @@ fn published_values_stand_beside_ours() {
     assert_eq!(listed[0].id, "bundle/plain");
     let error = Experiment::load(&group.join("no.toml"), "x", &[]).unwrap_err();
     assert!(error.to_string().contains("cannot read it"));
+}
+
+/// A link's mistake is found where the setting at fault was written.
+#[test]
+fn mistakes_in_links_are_explained() {
+    for (more, expected) in [
+        (
+            "[variant.a]\nlink.los = '1%'",
+            "train.toml:5: [variant.a.link] los: los: unknown key; did you mean `loss`?",
+        ),
+        (
+            "[sweep]\n'link.loss' = ['1%', '101%']",
+            "train.toml:5: [sweep] link.loss: loss: 101% is above 100%",
+        ),
+        (
+            "[sweep]\n'link.rtt' = ['5']",
+            "train.toml:5: [sweep] link.rtt: rtt: `5` has no unit; write",
+        ),
+        (
+            "[sweep]\nlink = ['lte-a', 'lte-b']",
+            "train.toml:5: [sweep] link: preset: unknown preset; did you mean `lte-a`?",
+        ),
+        (
+            "[variant.a]\nlink = 'loss=1%, loss=2%'",
+            "train.toml:5: [variant.a] link: loss is there twice; keep one",
+        ),
+        ("[variant.a]\nlink.up.delay = '5ms'", "does not go with"),
+        (
+            "[variant.a]\nlink.trace.x = 1",
+            "[variant.a.link.trace] x: trace.x: unknown key",
+        ),
+    ] {
+        let error = error(&with(more));
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+        assert!(
+            error.contains("(in the link \"") || error.contains("twice"),
+            "{error}"
+        );
+    }
+    let both = with(
+        "[variant.a]\nlink = 'rate=1mbps, up.rate=2mbps, up.delay=5ms'\n[sweep]\nlink.rate = ['3mbps']\nlink.rtt = ['4ms']",
+    );
+    assert_eq!(spec(&read(&both), 0), "rate=3mbps, rtt=4ms");
 }
 
 /// Whatever the text, reading ends with an experiment or an error.
