@@ -18,9 +18,13 @@ impl Digest {
         self.0.update(&number.to_be_bytes());
     }
 
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+    }
+
     pub(super) fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        self.0.update(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     pub(super) fn hex(self) -> String {

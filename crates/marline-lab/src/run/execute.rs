@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use super::files::{RESULTS, TABLE, write, write_json};
 use super::journal::Journal;
 use super::{Plan, Record, Results, RunFailure, summarize, table};
-use crate::scenario::{Backend, Experiment, Job, Outcome, RunError};
+use crate::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 
 /// How to run.
 #[derive(Debug, Default)]
 pub struct Options<'a> {
-    /// Threads; 0 is one for each core.
+    /// Threads; 0 is one for each core in virtual time, and one in real time, where runs would
+    /// disturb each other.
     pub jobs: usize,
     /// Whether to take [`Experiment::quick_repeats`], and intervals of fewer draws.
     pub quick: bool,
@@ -131,28 +132,36 @@ pub fn run(
         let (logs, captures) = (logs.as_deref(), captures.as_deref());
         plan.job(experiment, run, logs, captures, options.watch)
     };
-    each(&pending, options, backend, &job, &mut |run, result| {
-        let slot = plan.slot(run);
-        let variant = &plan.variants[slot.variant];
-        if let Err(RunError::Unsupported(reason)) = result {
-            let variant = variant.clone();
-            return Err(RunFailure::Unsupported { variant, reason });
-        }
-        let seed = plan.seed_of(slot.point, slot.repeat);
-        let record = Record::new(run, slot, variant, seed, result);
-        journal.append(&record)?;
-        told.done += 1;
-        told.failed += usize::from(record.failed.is_some());
-        records.push(record);
-        let (new, more) = (told.done - resumed, told.total - told.done);
-        told.left = Some(
-            now()
-                .duration_since(start)
-                .mul_f64(more as f64 / new as f64),
-        );
-        progress(told);
-        Ok(())
-    })?;
+    let real_time = experiment.backend == BackendKind::Emu;
+    each(
+        &pending,
+        options,
+        real_time,
+        backend,
+        &job,
+        &mut |run, result| {
+            let slot = plan.slot(run);
+            let variant = &plan.variants[slot.variant];
+            if let Err(RunError::Unsupported(reason)) = result {
+                let variant = variant.clone();
+                return Err(RunFailure::Unsupported { variant, reason });
+            }
+            let seed = plan.seed_of(slot.point, slot.repeat);
+            let record = Record::new(run, slot, variant, seed, result);
+            journal.append(&record)?;
+            told.done += 1;
+            told.failed += usize::from(record.failed.is_some());
+            records.push(record);
+            let (new, more) = (told.done - resumed, told.total - told.done);
+            told.left = Some(
+                now()
+                    .duration_since(start)
+                    .mul_f64(more as f64 / new as f64),
+            );
+            progress(told);
+            Ok(())
+        },
+    )?;
     if told.done < told.total {
         return Err(RunFailure::Interrupted {
             done: told.done,
@@ -189,6 +198,7 @@ fn directory(options: &Options<'_>, wanted: bool, name: &str) -> Option<PathBuf>
 fn each(
     pending: &[usize],
     options: &Options<'_>,
+    real_time: bool,
     backend: &dyn Backend,
     job: &(dyn Fn(usize) -> Job + Sync),
     ended: &mut dyn FnMut(usize, Result<Outcome, RunError>) -> Result<(), RunFailure>,
@@ -201,6 +211,7 @@ fn each(
             .is_some_and(|stop| stop.load(Ordering::Relaxed))
     };
     let threads = match options.jobs {
+        0 if real_time => 1,
         0 => thread::available_parallelism().map_or(1, NonZero::get),
         jobs => jobs,
     };

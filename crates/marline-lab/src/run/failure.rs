@@ -15,6 +15,15 @@ pub enum RunFailure {
         /// The directory.
         directory: PathBuf,
     },
+    /// The directory has results of another program.
+    #[error(
+        "{} has runs of another build of this program; choose another --out, or start over with --fresh",
+        directory.display()
+    )]
+    OtherProgram {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// A file of results is not what it should be.
     #[error("{}:{line}: {problem}; start over with --fresh", path.display())]
     Damaged {

@@ -41,7 +41,14 @@ impl Journal {
                     directory: directory.to_owned(),
                 });
             }
-            read_runs(&path, plan)?
+            let records = read_runs(&path, plan)?;
+            // What another build measured does not mix with what this one will.
+            if !records.is_empty() && old.is_some_and(|old| old.program != plan.program) {
+                return Err(RunFailure::OtherProgram {
+                    directory: directory.to_owned(),
+                });
+            }
+            records
         };
         write_json(directory, PLAN, plan)?;
         let file = OpenOptions::new()

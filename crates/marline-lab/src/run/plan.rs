@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use marline_link::Seed;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,8 @@ pub struct Plan {
     pub settings: Value,
     /// Equal for equal settings of all runs.
     pub settings_hash: String,
+    /// Equal for one build of this program.
+    pub program: String,
 }
 
 /// Draws of intervals that are to be published.
@@ -115,6 +117,7 @@ impl Plan {
             published: experiment.published.clone(),
             settings: json!({ "scenario": experiment.document, "variants": variants }),
             settings_hash: digest.hex(),
+            program: program(),
         }
     }
 
@@ -167,10 +170,22 @@ impl Plan {
             seed: self.seed_of(slot.point, slot.repeat),
             settings: Arc::clone(&cell.settings),
             qlog: logs.map(|directory| directory.join(&name)),
-            pcap: captures.map(|directory| directory.join(format!("{name}.pcapng"))),
+            pcap: captures.map(|directory| directory.join(&name)),
             watch: watch && slot.repeat == 0,
         }
     }
+}
+
+/// A hash of the file that is running, or nothing if it cannot be read.
+fn program() -> String {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    let hash = || {
+        let mut digest = Digest::default();
+        let file = std::env::current_exe().and_then(std::fs::read);
+        digest.bytes(&file.unwrap_or_default());
+        digest.hex()
+    };
+    PROGRAM.get_or_init(hash).clone()
 }
 
 /// As JSON, with the keys of tables in order.

@@ -161,7 +161,7 @@ fn jobs_are_in_a_fixed_order() {
         false,
     );
     assert_eq!(logged.qlog.unwrap(), Path::new("q/fast-0-0"));
-    assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0.pcapng"));
+    assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0"));
 }
 
 #[test]
@@ -292,6 +292,21 @@ fn directories_of_others_are_left_alone() {
         ..options(Some(directory.path()))
     };
     assert_eq!(complete(&fresh), complete(&options(None)));
+
+    let plan = directory.path().join("plan.json");
+    let text = std::fs::read_to_string(&plan).unwrap();
+    std::fs::write(&plan, text.replace("\"program\": \"", "\"program\": \"0")).unwrap();
+    let failure = run(
+        &experiment(),
+        &fake,
+        &options(Some(directory.path())),
+        &mut |_| {},
+    );
+    let failure = failure.unwrap_err().to_string();
+    assert!(
+        failure.contains("runs of another build of this program"),
+        "{failure}"
+    );
 
     let runs = directory.path().join("runs.jsonl");
     let text = std::fs::read_to_string(&runs).unwrap();

@@ -29,7 +29,7 @@ pub struct Job {
     pub settings: Arc<Settings>,
     /// The directory for qlog files, if they are wanted; it is made when the first is written.
     pub qlog: Option<PathBuf>,
-    /// The file for a capture of the links, if it is wanted.
+    /// The directory for captures of the links, if they are wanted; it is made when one begins.
     pub pcap: Option<PathBuf>,
     /// Whether to collect series for pictures.
     pub watch: bool,
