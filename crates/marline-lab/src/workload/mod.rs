@@ -1,1 +1,3 @@
 //! What is transferred: objects, streams, pages, background.
+
+pub mod page;

@@ -1,0 +1,67 @@
+//! Pages to load: published ones, of which only counts and sizes are known, and those of today. What
+//! is not known is drawn: a page is a pure function of its name and a seed.
+//!
+//! | name | what it is |
+//! | --- | --- |
+//! | `cloned/NAME` | one of 15 pages that were copied to one server; counts by kind and the size are published |
+//! | `live/NAME` | one of 10 pages on their own servers; objects, size and domains are published |
+//! | `today/small`, `today/medium`, `today/large` | 15, 40 and 71 objects in the mix of the web of 2024, on 6 hosts |
+//!
+//! Sizes are log-normal around the median of their kind, and add up to the page's. The document is
+//! parsed as it arrives: style sheets and the scripts of its head are found at a fifth, everything
+//! else at half of it, but for fonts, which style sheets name, and what some scripts fetch when they
+//! run.
+
+mod draw;
+mod tables;
+mod tree;
+
+use marline_http::page::Page;
+use marline_link::Seed;
+
+use self::tables::{CLONED, LIVE, TODAY};
+
+/// How many objects of each kind a page has, how large it is, and on how many hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outline {
+    name: &'static str,
+    counts: Counts,
+    /// Of all objects together.
+    bytes: u64,
+    hosts: u32,
+}
+
+/// Objects by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    html: u32,
+    css: u32,
+    js: u32,
+    font: u32,
+    image: u32,
+    other: u32,
+}
+
+/// The page of this name, if there is one. Equal seeds give equal pages on every machine.
+///
+/// All of its paths differ, whatever their hosts: one server can play all of them.
+pub fn page(name: &str, seed: u64) -> Option<Page> {
+    let outline = outlines().find(|outline| outline.name == name)?;
+    Some(tree::grow(&outline, Seed::new(seed).of(name)))
+}
+
+/// The names of all pages.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    outlines().map(|outline| outline.name)
+}
+
+fn outlines() -> impl Iterator<Item = Outline> {
+    let cloned = CLONED.iter().map(tables::Cloned::outline);
+    let live = LIVE.iter().map(tables::Live::outline);
+    cloned
+        .chain(live)
+        .chain(TODAY.iter().map(tables::Live::outline))
+}
+
+#[cfg(test)]
+mod tests;
