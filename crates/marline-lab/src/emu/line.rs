@@ -125,7 +125,11 @@ fn join(
     Ok((plan.build()?, near, far))
 }
 
-fn capture(fabric: &mut Fabric<IpPacket>, path: &Path) -> io::Result<(PathBuf, Spooler)> {
+/// Has all that passes written to a file; the path comes back with what to wait for.
+pub(super) fn capture(
+    fabric: &mut Fabric<IpPacket>,
+    path: &Path,
+) -> io::Result<(PathBuf, Spooler)> {
     let (spool, spooler) = Spool::create(path)?;
     let mut capture = Capture::new(spool, fabric)?;
     fabric.tap(Box::new(move |passage| {

@@ -10,6 +10,7 @@
 //! Namespaces have no name and devices do not persist, so nothing is left over when this process ends,
 //! however it ends. Root is not needed where users may have user namespaces: see [`become_capable`].
 
+mod backend;
 mod clock;
 mod driver;
 mod emulation;
@@ -27,6 +28,7 @@ mod spool;
 mod tally;
 mod tun;
 
+pub use self::backend::Emulator;
 pub use self::emulation::Emulation;
 pub use self::error::EmuError;
 pub use self::ip::{IpPacket, MTU};

@@ -6,6 +6,7 @@
 mod link;
 mod setup;
 
+mod backend;
 mod lifetime;
 mod paths;
 mod ping;

@@ -28,9 +28,13 @@ pub(crate) fn network<B: Send + 'static>(spec: Spec, seed: Seed) -> (Fabric<B>, 
     (plan.build().unwrap(), client, server)
 }
 
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Starts it, or says why not.
 pub(crate) fn start(fabric: Fabric<IpPacket>, client: Node, server: Node) -> Option<Pair> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let alone = alone();
     match Emulation::start(fabric, EcmpHash::Mixed) {
         Ok(emulation) => Some(Pair {
             emulation,

@@ -1,0 +1,132 @@
+//! Runs in real time.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use marline_link::Seed;
+use marline_report::units;
+use tokio::time::timeout;
+
+use super::line::capture;
+use super::{EmuError, Emulation, IpPacket, Report, Spooler};
+use crate::fabric::{EcmpHash, Fabric};
+use crate::play::{self, Stage};
+use crate::scenario::{Backend, Ecmp, Job, Outcome, RunError};
+
+/// One run at a time on a machine: two would make each other late.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The emulator: jobs between network namespaces of this machine, one after the other whatever the
+/// number of threads that ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Emulator {
+    /// Runs of which more than 1 % of the packets are later than this are marked as invalid.
+    pub bound: Duration,
+}
+
+impl Default for Emulator {
+    fn default() -> Self {
+        Self {
+            bound: Duration::from_millis(1),
+        }
+    }
+}
+
+impl Backend for Emulator {
+    fn run(&self, job: &Job) -> Result<Outcome, RunError> {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let topology = &job.settings.topology;
+        let mut fabric = play::network(topology, Seed::new(job.seed))?;
+        let file = job.pcap.as_deref();
+        let file = file.map(|path| begin_capture(&mut fabric, path));
+        let file = file.transpose()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| RunError::Failed(error.to_string()))?;
+        let hosts: Vec<_> = fabric
+            .nodes()
+            .filter(|&node| fabric.is_host(node))
+            .collect();
+        let names: Vec<_> = hosts
+            .iter()
+            .map(|&host| fabric.name(host).to_owned())
+            .collect();
+        let hash = match topology.ecmp {
+            Ecmp::Mixed => EcmpHash::Mixed,
+            Ecmp::Xor => EcmpHash::Xor,
+        };
+        let emulation = Emulation::start(fabric, hash)?;
+        let outcome = runtime.block_on(async {
+            let mut stage = Stage {
+                hosts: Default::default(),
+                ideal: play::ideal(topology),
+            };
+            for (name, &host) in names.into_iter().zip(&hosts) {
+                let addresses = emulation.addresses(host).iter();
+                let on_stage = play::Host {
+                    runtime: emulation
+                        .runtime(host)
+                        .map_err(EmuError::system("a runtime"))?,
+                    addresses: addresses.map(|&address| address.into()).collect(),
+                };
+                stage.hosts.insert(name, on_stage);
+            }
+            let limit = job.settings.time_limit;
+            let played = timeout(limit, play::play(job, &stage)).await;
+            played.map_err(|_| RunError::TimeLimit {
+                seconds: limit.as_secs_f64(),
+            })?
+        });
+        // Endpoints that are left go with it, while their hosts still exist.
+        drop(runtime);
+        let report = emulation.stop();
+        if let Some(file) = file {
+            file.finish().map_err(cannot_capture)?;
+        }
+        let mut outcome = outcome?;
+        self.note(&report, &mut outcome);
+        Ok(outcome)
+    }
+}
+
+impl Emulator {
+    /// What the run's report says about its outcome.
+    fn note(&self, report: &Report, outcome: &mut Outcome) {
+        outcome.virtual_s = report.duration.as_secs_f64();
+        outcome.packets = report.hosts.iter().map(|(_, tally)| tally.sent).sum();
+        if !report.is_valid(self.bound) {
+            let late = report.lateness.percentile(990).as_secs_f64();
+            outcome.invalid = Some(format!(
+                "more than 1 % of the packets were {} late or more, over the bound of {}",
+                units::seconds(late),
+                units::seconds(self.bound.as_secs_f64())
+            ));
+        }
+    }
+}
+
+impl From<EmuError> for RunError {
+    /// What the machine lacks, no other run will find.
+    fn from(error: EmuError) -> Self {
+        if error.is_missing_privilege() {
+            Self::Unsupported(error.to_string())
+        } else {
+            Self::Failed(error.to_string())
+        }
+    }
+}
+
+fn begin_capture(fabric: &mut Fabric<IpPacket>, path: &Path) -> Result<Spooler, RunError> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(cannot_capture)?;
+    }
+    let (_, file) = capture(fabric, path).map_err(cannot_capture)?;
+    Ok(file)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn cannot_capture(error: std::io::Error) -> RunError {
+    RunError::Failed(format!("cannot write the capture: {error}"))
+}
