@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
 use super::overrides::{Override, apply_all, take_links_apart};
-use super::published::PublishedTable;
+use super::published::{PublishedTable, TABLES};
 use super::read::{Head, Lookup, read_head, read_settings};
 use super::{ScenarioError, Settings, Value, sweep};
 use crate::stats::Statistic;
@@ -154,7 +154,7 @@ pub struct Entry {
     pub path: PathBuf,
 }
 
-/// All experiments in `directory` and below, by name.
+/// All experiments in `directory` and below, by name; those in directories `published` are tables.
 pub fn list(directory: &Path) -> std::io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     collect(directory, "", &mut entries)?;
@@ -166,6 +166,9 @@ fn collect(directory: &Path, prefix: &str, entries: &mut Vec<Entry>) -> std::io:
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        if name == TABLES {
+            continue;
+        }
         if entry.file_type()?.is_dir() {
             collect(&entry.path(), &format!("{prefix}{name}/"), entries)?;
         } else if let Some(name) = name.strip_suffix(".toml") {

@@ -38,8 +38,9 @@ pub struct Job {
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What was measured, by name; times in seconds, sizes in bytes, the smaller the better.
-    /// `ideal_s` is the time that the links would allow.
+    /// What was measured, by name, with the unit at its end: `completion_s`, `largest_window_bytes`.
+    /// `ideal_s` is the time that the links would allow. What variants are compared by is better the
+    /// smaller it is.
     pub metrics: BTreeMap<String, f64>,
     /// How long the run lasted, in seconds of its own clock.
     pub virtual_s: f64,

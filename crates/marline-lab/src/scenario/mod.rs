@@ -1,10 +1,11 @@
 //! Experiments as data: what to do, in which variants, how often.
 //!
 //! A scenario is a TOML file. At the top stands what every run does: links, how both ends behave,
-//! the workload. `[variant.NAME]` and `[sweep]` replace single values by their dotted keys, and so
-//! do overrides from a command line; the rest is how often, and what to compare.
+//! the workload. Variants and sweeps replace single values by their dotted keys, and so do overrides
+//! from a command line; the rest is how often, and what to compare.
 //!
-//! ```toml
+//! ```
+//! # let text = r#"
 //! title = "A download on the train"
 //! link = "rate=12mbps, rtt=80ms, loss=1%, buffer=200kB"
 //! repeats = 30
@@ -20,7 +21,43 @@
 //!
 //! [sweep]
 //! "link.loss" = ["0%", "1%", "3%"]
+//! # "#;
+//! # let experiment = marline_lab::scenario::Experiment::parse(text, "train.toml", &[])?;
+//! # assert_eq!(experiment.cells.len(), 6);
+//! # Ok::<(), marline_lab::scenario::ScenarioError>(())
 //! ```
+//!
+//! # What a run does
+//!
+//! | key | is |
+//! | --- | --- |
+//! | `link` | the link between client and server: text of [`marline_link::spec`], or its keys as a table |
+//! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
+//! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
+//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
+//! | `[http]` | `version`, `connections`, `split`: [`HttpSettings`] |
+//! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
+//! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic) |
+//! | `time_limit` | a run that takes longer has failed |
+//!
+//! Dotted keys lead into tables (`http.connections`), links (`link.loss`, `links.access.down.rate`) and
+//! lists, whose members are counted from 1 (`links.2.rtt`, `background.1.count`).
+//!
+//! # What an experiment is
+//!
+//! | key | is |
+//! | --- | --- |
+//! | `title`, `id`, `paper`, `section`, `shows` | words for people |
+//! | `backend`, `seed`, `repeats`, `quick_repeats` | where and how often |
+//! | `metrics` | what reports show; the first is of most interest |
+//! | `[variant.NAME]` | keys and their values in that variant |
+//! | `[sweep]` | `"KEY" = [values]`; `NAME.VALUE = { keys }`; `points = [{ keys }]`; `wsp = { n, seed, factors }`. Several are combined |
+//! | `[[comparison]]` | `a` and `b` are variants; `metric`, `statistic`; `published` is a look-up of the improvement in percent |
+//! | `[[published]]` | a look-up of a value: `variant`, `metric`, `statistic`, `scale` |
+//!
+//! A look-up is `file`, a table beside the scenario or in `published/` of a directory above; `value`, the
+//! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
+//! `{variant}` the variant. A column with the name of a parameter must have its value.
 
 mod document;
 mod endpoint;

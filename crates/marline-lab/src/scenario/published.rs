@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::Value;
 
+/// The directory of published values.
+pub(super) const TABLES: &str = "published";
+
 /// A table of published values: columns with names, `#` before comments.
 #[derive(Debug)]
 pub(super) struct PublishedTable {
@@ -19,7 +22,7 @@ impl PublishedTable {
         let beside = std::iter::once(directory.join(name));
         let above = directory
             .ancestors()
-            .map(|directory| directory.join("published").join(name));
+            .map(|directory| directory.join(TABLES).join(name));
         let found: Option<PathBuf> = beside.chain(above).find(|path| path.is_file());
         let Some(path) = found else {
             return Err(format!(

@@ -638,8 +638,9 @@ fn published_values_stand_beside_ours() {
             "{error}"
         );
     }
+    std::fs::write(tables.join("parameters.toml"), "x = 1").unwrap();
     let listed = list(directory.path()).unwrap();
-    assert_eq!(listed[0].id, "bundle/plain");
+    assert_eq!((listed.len(), listed[0].id.as_str()), (1, "bundle/plain"));
     let error = Experiment::load(&group.join("no.toml"), "x", &[]).unwrap_err();
     assert!(error.to_string().contains("cannot read it"));
 }
