@@ -1,5 +1,7 @@
 //! From a text to results, in virtual time.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use marline_lab::run::{Options, Results, run};
 use marline_lab::scenario::Experiment;
 use marline_lab::sim::Simulator;

@@ -1,6 +1,9 @@
 //! From runs to results.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread;
 
 use marline_link::Seed;
 
@@ -25,25 +28,27 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         }
     }
     let seed = Seed::new(plan.seed).of("statistics");
-    let cell = |(index, records): (usize, &Vec<&Record>)| {
+    let cell = |index: usize| {
         let (point, variant) = (index / variants, index % variants);
-        sum_up(plan, point, variant, records, seed.nth(index as u64))
+        let seed = seed.nth(index as u64);
+        sum_up(plan, point, variant, &cells[index], seed)
     };
-    let mut comparisons = Vec::new();
+    let find = |name: &str| plan.variants.iter().position(|variant| variant == name);
+    let mut pairs = Vec::new();
     for (number, comparison) in plan.comparisons.iter().enumerate() {
         let seed = seed.of("comparison").nth(number as u64);
-        let find = |name: &str| plan.variants.iter().position(|variant| variant == name);
-        let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) else {
-            continue;
-        };
-        for (point, parameters) in plan.points.iter().enumerate() {
-            let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
-            let mut result = set_beside(comparison, a, b, plan.resamples, seed.nth(point as u64));
-            result.parameters.clone_from(parameters);
-            result.published_percent = comparison.published.get(point).copied().flatten();
-            comparisons.push(result);
+        if let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) {
+            pairs.extend((0..plan.points.len()).map(|point| (comparison, a, b, point, seed)));
         }
     }
+    let pair = |index: usize| {
+        let (comparison, a, b, point, seed) = pairs[index];
+        let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
+        let mut result = set_beside(comparison, a, b, plan.resamples, seed.nth(point as u64));
+        result.parameters.clone_from(&plan.points[point]);
+        result.published_percent = comparison.published.get(point).copied().flatten();
+        result
+    };
     let published = plan.published.iter().map(|value| PublishedResult {
         variant: value.variant.clone(),
         parameters: plan.points.get(value.point).cloned().unwrap_or_default(),
@@ -66,11 +71,31 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         packets: records.iter().map(|record| record.packets).sum(),
         metrics: plan.metrics.clone(),
         settings: plan.settings.clone(),
-        cells: cells.iter().enumerate().map(cell).collect(),
-        comparisons,
+        cells: spread(cells.len(), &cell),
+        comparisons: spread(pairs.len(), &pair),
         published: published.collect(),
         digest: digest(plan, records),
     }
+}
+
+/// What `work` gives for each number below `count`, in their order, from all cores: intervals take
+/// milliseconds each, and there are thousands.
+fn spread<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = count.div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let starts = (0..count).step_by(share);
+        let parts: Vec<_> = starts
+            .map(|start| {
+                let numbers = start..(start + share).min(count);
+                scope.spawn(move || numbers.map(work).collect::<Vec<_>>())
+            })
+            .collect();
+        let joined = parts.into_iter().map(|part| part.join());
+        joined
+            .flat_map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
 }
 
 fn sum_up(
