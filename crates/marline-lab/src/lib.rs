@@ -14,6 +14,7 @@
 #[cfg(target_os = "linux")]
 pub mod emu;
 pub mod fabric;
+pub mod identity;
 pub mod play;
 pub mod report;
 pub mod run;

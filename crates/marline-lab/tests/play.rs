@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use marline::congestion::Algorithm;
 use marline_lab::scenario::{
-    Backend, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, Order, RunError,
-    Settings, Topology, Workload,
+    Backend, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, Order,
+    RunError, Settings, Topology, Traffic, Workload,
 };
 use marline_lab::sim::Simulator;
 
@@ -132,4 +132,65 @@ fn what_takes_too_long_is_an_error() {
     job.settings = Arc::new(settings);
     let error = Simulator.run(&job).unwrap_err();
     assert_eq!(error, RunError::TimeLimit { seconds: 2.0 });
+}
+
+#[test]
+fn pages_load_and_their_objects_are_seen() {
+    let workload = Workload::Page {
+        page: "today/small".into(),
+        seed: 1,
+    };
+    let job = Job {
+        watch: true,
+        ..job(LINK, workload)
+    };
+    let first = Simulator.run(&job).unwrap();
+    assert_eq!(Simulator.run(&job).unwrap(), first);
+    let load = first.metrics["page_load_s"];
+    assert!(load > first.metrics["ideal_s"], "{:?}", first.metrics);
+    assert!(first.metrics["first_render_s"] <= load);
+    assert_eq!(first.series.unwrap().objects.len(), 15);
+}
+
+#[test]
+fn background_traffic_takes_its_share() {
+    let transfer = Workload::Transfer {
+        bytes: 2_000_000,
+        direction: Direction::Down,
+        warm: false,
+    };
+    let with = |traffic: Option<Traffic>| {
+        let mut job = job("rate=10mbps,rtt=40ms,buffer=60kB", transfer.clone());
+        let mut settings = (*job.settings).clone();
+        settings.background = traffic
+            .map(|traffic| Background {
+                from: "server".into(),
+                to: "client".into(),
+                start: Duration::ZERO,
+                traffic,
+            })
+            .into_iter()
+            .collect();
+        job.settings = Arc::new(settings);
+        let outcome = Simulator.run(&job).unwrap();
+        outcome.metrics["completion_s"]
+    };
+    let alone = with(None);
+    let flows = with(Some(Traffic::Flows {
+        count: 1,
+        cc: Algorithm::NewReno,
+        direction: Direction::Up,
+    }));
+    assert!(
+        flows > 1.4 * alone,
+        "{flows} with a flow beside, {alone} alone"
+    );
+    let packets = with(Some(Traffic::Poisson {
+        rate: 5_000_000,
+        size: 1000,
+    }));
+    assert!(
+        packets > 1.6 * alone,
+        "{packets} with half of the rate left, {alone} alone"
+    );
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use marline_lab::emu::{self, Emulator};
 use marline_lab::run::{self, Options, RunFailure, Shard};
 use marline_lab::scenario::{Backend, BackendKind, Experiment};
 use marline_lab::sim::Simulator;
@@ -102,6 +103,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Where::Emu => BackendKind::Emu,
         };
     }
+    if experiment.backend == BackendKind::Emu {
+        // Only a process of a single thread may become what this needs.
+        emu::become_capable()?;
+    }
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
     }
@@ -121,9 +126,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Does the runs; false if others are needed before there are results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
+    let emulator = Emulator::default();
     let (backend, at_once): (&dyn Backend, u32) = match experiment.backend {
         BackendKind::Sim => (&Simulator, 0),
-        BackendKind::Emu => (&Simulator, 1),
+        BackendKind::Emu => (&emulator, 1),
     };
     let stop = super::stop_switch()?;
     let options = Options {

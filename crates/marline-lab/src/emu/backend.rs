@@ -10,9 +10,9 @@ use tokio::time::timeout;
 
 use super::line::capture;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
-use crate::fabric::{EcmpHash, Fabric};
+use crate::fabric::Fabric;
 use crate::play::{self, Stage};
-use crate::scenario::{Backend, Ecmp, Job, Outcome, RunError};
+use crate::scenario::{Backend, Job, Outcome, RunError};
 
 /// One run at a time on a machine: two would make each other late.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -53,11 +53,7 @@ impl Backend for Emulator {
             .iter()
             .map(|&host| fabric.name(host).to_owned())
             .collect();
-        let hash = match topology.ecmp {
-            Ecmp::Mixed => EcmpHash::Mixed,
-            Ecmp::Xor => EcmpHash::Xor,
-        };
-        let emulation = Emulation::start(fabric, hash)?;
+        let emulation = Emulation::start(fabric, topology.ecmp.into())?;
         let outcome = runtime.block_on(async {
             let mut stage = Stage {
                 hosts: Default::default(),

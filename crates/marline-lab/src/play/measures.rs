@@ -1,6 +1,7 @@
 //! From what was seen to what is measured.
 
 use marline::Instant;
+use marline_link::LinkSpec;
 
 use super::Probe;
 use crate::scenario::{Outcome, Topology, Watched};
@@ -18,14 +19,24 @@ pub struct Ideal {
 /// header with its tag, and the header of a STREAM frame.
 const OVERHEAD: f64 = 1480.0 / 1412.0;
 
-/// What the links of `topology` would allow between client and server, if they are a chain.
+/// What the links of `topology` would allow between client and server, if they are a chain: no queue,
+/// no loss, nobody else.
 pub fn ideal(topology: &Topology) -> Option<Ideal> {
     let is_chain = topology.links.len() == topology.hosts.len() + topology.routers.len() - 1
         && topology.hosts.len() == 2;
     if !is_chain {
         return None;
     }
-    None
+    let mut ideal = Ideal {
+        rtt_s: 0.0,
+        rate_bps: f64::INFINITY,
+    };
+    for link in &topology.links {
+        let unloaded = link.spec.parse::<LinkSpec>().ok()?.unloaded();
+        ideal.rtt_s += unloaded.rtt.as_secs_f64();
+        ideal.rate_bps = ideal.rate_bps.min(unloaded.down.unwrap_or(f64::INFINITY));
+    }
+    Some(ideal)
 }
 
 impl Ideal {

@@ -3,9 +3,12 @@
 //! A play has two parts: the server's host answers, the client's asks. Both are production code; only
 //! what they run on differs between the backends.
 
+mod background;
+mod http;
 mod measures;
 mod network;
 mod objects;
+mod page;
 mod probe;
 mod streams;
 
@@ -20,7 +23,7 @@ pub use measures::{Ideal, ideal};
 pub use network::network;
 pub use probe::{Fluctuation, Probe, Seen, Strand};
 
-use crate::scenario::{EndpointSettings, HttpVersion, Job, Outcome, RunError, Topology, Workload};
+use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, Workload};
 
 /// The port that servers listen on.
 const PORT: u16 = 4433;
@@ -68,22 +71,19 @@ impl Stage {
 /// # Errors
 /// The workload failed, or is not one that can be done here.
 pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
+    if let Some(directory) = &job.qlog {
+        std::fs::create_dir_all(directory).map_err(|error| {
+            failed(format_args!("cannot make {}: {error}", directory.display()))
+        })?;
+    }
+    background::start(job, stage)?;
     let probe = Probe::default();
     match &job.settings.workload {
-        Workload::Objects { .. } => {
-            if job.settings.http.version != HttpVersion::Http3 {
-                return Err(RunError::Unsupported(
-                    "HTTP over TCP needs the kernel: only HTTP/3 can be played".to_owned(),
-                ));
-            }
-            objects::fetch(job, stage, &probe).await
-        }
+        Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
         Workload::Transfer { .. } | Workload::Streams { .. } => {
             streams::transfer(job, stage, &probe).await
         }
-        Workload::Page { .. } => Err(RunError::Unsupported(
-            "pages cannot be played yet".to_owned(),
-        )),
+        Workload::Page { .. } => page::load(job, stage, &probe).await,
     }
 }
 

@@ -1,25 +1,16 @@
 //! Objects over HTTP/3.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::num::NonZeroU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{
-    Client, ClientConfig, Destination, FetchOptions, Report, Target, Trust,
-};
-use marline_http::server::{
-    GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
-};
-use marline_http::transport::{Observers, QuicOptions};
+use marline_http::client::{Destination, FetchOptions, Report, Target};
+use marline_http::server::GeneratedObject;
 
+use super::http::{NAME, client, serve};
 use super::measures::Measured;
-use super::{Probe, SETTLE, Stage, failed, sleep, transport};
+use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::scenario::{Job, Order, Outcome, RunError, Topology, Workload};
-
-/// The name that certificates and URLs have.
-const NAME: &str = "server.marline";
 
 /// Fetches the objects of `job`.
 pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
@@ -34,10 +25,10 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     let sizes = objects.iter().zip(0..);
     let site = sizes.map(|(&size, number)| (path(number), generated_object(size)));
     let address = stage.server_address()?;
-    let server = serve(job, stage, probe, site.collect(), address).await?;
+    let server = serve(job, stage, probe, site.collect()).await?;
 
     let host = stage.host(Topology::CLIENT)?;
-    let client = Arc::new(client(job, stage, address)?);
+    let client = Arc::new(client(job, stage, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
     let url = |number: usize| format!("https://{NAME}:{}{}", address.port(), path(number));
     if *warm {
@@ -93,61 +84,6 @@ fn generated_object(size: u64) -> GeneratedObject {
         content_type: http::HeaderValue::from_static("application/octet-stream"),
         think: Duration::ZERO,
     }
-}
-
-/// Starts the server.
-async fn serve(
-    job: &Job,
-    stage: &Stage,
-    probe: &Probe,
-    objects: BTreeMap<String, GeneratedObject>,
-    address: SocketAddr,
-) -> Result<Handle, RunError> {
-    let runtime = Arc::clone(&stage.host(Topology::SERVER)?.runtime);
-    let site = generated(objects, Some(Arc::clone(&runtime))).map_err(failed)?;
-    let mut config = ServerConfig::new(address, identity()?, site);
-    config.protocols = Protocols {
-        http1: false,
-        http2: false,
-        http3: true,
-        cleartext: false,
-    };
-    config.quic = QuicOptions {
-        transport: transport(&job.settings.server),
-        observers: Some(Observers(probe.observers(job.watch))),
-        ..QuicOptions::default()
-    };
-    config.qlog.clone_from(&job.qlog);
-    config.runtime = Some(Arc::clone(&runtime));
-    let server = Server::bind(config).await.map_err(failed)?;
-    let handle = server.handle();
-    runtime.spawn(Box::pin(server.run()));
-    Ok(handle)
-}
-
-fn client(job: &Job, stage: &Stage, address: SocketAddr) -> Result<Client, RunError> {
-    Client::new(ClientConfig {
-        trust: Trust::Anybody,
-        quic: QuicOptions {
-            transport: transport(&job.settings.client),
-            ..QuicOptions::default()
-        },
-        qlog: job.qlog.clone(),
-        resolve: BTreeMap::from([(NAME.to_owned(), address)]),
-        runtime: Some(Arc::clone(&stage.host(Topology::CLIENT)?.runtime)),
-        ..ClientConfig::default()
-    })
-    .map_err(failed)
-}
-
-/// Made once: runs need not wait for keys.
-fn identity() -> Result<Identity, RunError> {
-    static IDENTITY: OnceLock<Identity> = OnceLock::new();
-    if let Some(identity) = IDENTITY.get() {
-        return Ok(identity.clone());
-    }
-    let identity = Identity::repeatable(vec![NAME.to_owned()]).map_err(failed)?;
-    Ok(IDENTITY.get_or_init(|| identity).clone())
 }
 
 fn check(report: &Report) -> Result<(), RunError> {

@@ -1,25 +1,21 @@
 //! Streams without HTTP.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use marline::tls::{client_config, server_config};
 use marline::{
-    Bytes, ClientConfig, Connection, Endpoint, EndpointConfig, Priority, RecvStream, Runtime,
-    SendStream, ServerConfig,
+    Bytes, ClientConfig, Connection, Endpoint, EndpointConfig, MakeObserver, Priority, RecvStream,
+    Runtime, SendStream, ServerConfig,
 };
-use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
-use rustls::RootCertStore;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::mpsc;
 
 use super::measures::Measured;
 use super::{Probe, SETTLE, Stage, failed, sleep, transport};
+use crate::identity::{Identity, identity};
 use crate::scenario::{Direction, Job, Outcome, RunError, StreamDef, Topology, Workload};
 
 /// The protocol's name in TLS.
-const ALPN: &[u8] = b"marline-lab";
-const NAME: &str = "server.marline";
+const ALPN: &[&[u8]] = &[b"marline-lab"];
 /// What is written at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -67,7 +63,9 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     }));
 
     let mut start = here.now();
-    let connecting = client.endpoint.connect(stage.server_address()?, NAME);
+    let connecting = client
+        .endpoint
+        .connect(stage.server_address()?, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     if warm {
         sleep(&*here, SETTLE).await;
@@ -195,39 +193,22 @@ struct Ends {
 }
 
 impl Ends {
-    fn server(
-        job: &Job,
-        stage: &Stage,
-        observer: Option<marline::MakeObserver>,
-    ) -> Result<Self, RunError> {
-        let (certificate, key) = identity()?;
-        let key = PrivateKeyDer::Pkcs8(key.into());
-        let config = server_config(vec![certificate], key, &[ALPN]).map_err(failed)?;
-        let config = ServerConfig {
-            transport: transport(&job.settings.server),
-            observer,
-            ..config
-        };
+    fn server(job: &Job, stage: &Stage, observer: Option<MakeObserver>) -> Result<Self, RunError> {
+        let transport = transport(&job.settings.server);
+        let config = identity().server_config(ALPN, &transport).map_err(failed)?;
+        let config = ServerConfig { observer, ..config };
         let host = stage.host(Topology::SERVER)?;
         Self::new(&host.runtime, stage.server_address()?, Some(config))
     }
 
-    fn client(
-        job: &Job,
-        stage: &Stage,
-        observer: Option<marline::MakeObserver>,
-    ) -> Result<Self, RunError> {
+    fn client(job: &Job, stage: &Stage, observer: Option<MakeObserver>) -> Result<Self, RunError> {
         let host = stage.host(Topology::CLIENT)?;
         let address = host.addresses.first().ok_or_else(|| failed("no address"))?;
         let ends = Self::new(&host.runtime, (*address, 0).into(), None)?;
-        let mut roots = RootCertStore::empty();
-        roots.add(identity()?.0).map_err(failed)?;
-        let config = client_config(roots, &[ALPN]).map_err(failed)?;
-        ends.endpoint.set_default_client_config(ClientConfig {
-            transport: transport(&job.settings.client),
-            observer,
-            ..config
-        });
+        let transport = transport(&job.settings.client);
+        let config = identity().client_config(ALPN, &transport).map_err(failed)?;
+        let config = ClientConfig { observer, ..config };
+        ends.endpoint.set_default_client_config(config);
         Ok(ends)
     }
 
@@ -245,18 +226,4 @@ impl Ends {
             runtime,
         })
     }
-}
-
-/// A certificate and its key, whose signatures are all of one size; made once.
-fn identity() -> Result<(CertificateDer<'static>, Vec<u8>), RunError> {
-    static IDENTITY: OnceLock<(CertificateDer<'static>, Vec<u8>)> = OnceLock::new();
-    if let Some(identity) = IDENTITY.get() {
-        return Ok(identity.clone());
-    }
-    let key = KeyPair::generate_for(&PKCS_ED25519).map_err(failed)?;
-    let mut params = CertificateParams::new(vec![NAME.to_owned()]).map_err(failed)?;
-    params.serial_number = Some(SerialNumber::from(1));
-    let certificate = params.self_signed(&key).map_err(failed)?;
-    let identity = (certificate.into(), key.serialize_der());
-    Ok(IDENTITY.get_or_init(|| identity).clone())
 }

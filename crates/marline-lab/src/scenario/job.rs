@@ -61,6 +61,24 @@ pub struct Watched {
     pub series: BTreeMap<String, Vec<(f64, f64)>>,
     /// Moments in seconds by name: losses, exits from slow start.
     pub moments: BTreeMap<String, Vec<f64>>,
+    /// The objects of a page, in the order in which they were found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<WatchedObject>,
+}
+
+/// The life of an object of a page, in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchedObject {
+    /// Its name.
+    pub name: String,
+    /// When it was found.
+    pub discovered_s: f64,
+    /// When it was asked for.
+    pub requested_s: f64,
+    /// When the response's header had arrived.
+    pub first_byte_s: Option<f64>,
+    /// When all of it had arrived.
+    pub finished_s: Option<f64>,
 }
 
 /// Does runs.

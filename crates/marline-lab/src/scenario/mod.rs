@@ -76,7 +76,7 @@ mod wsp;
 pub use endpoint::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Comparison, Entry, Experiment, Published, list};
-pub use job::{Backend, Job, Outcome, RunError, Value, Watched};
+pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
     Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, Settings, StreamDef,
     Topology, Traffic, Workload,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use marline::congestion::Algorithm;
+use marline_link::EcmpHash;
 use serde::{Serialize, Serializer};
 
 use super::EndpointSettings;
@@ -71,6 +72,15 @@ pub enum Ecmp {
     Mixed,
     /// By their exclusive or, modulo the number of ways.
     Xor,
+}
+
+impl From<Ecmp> for EcmpHash {
+    fn from(ecmp: Ecmp) -> Self {
+        match ecmp {
+            Ecmp::Mixed => Self::Mixed,
+            Ecmp::Xor => Self::Xor,
+        }
+    }
 }
 
 /// How HTTP uses connections.

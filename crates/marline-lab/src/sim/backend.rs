@@ -23,7 +23,11 @@ impl Backend for Simulator {
     fn run(&self, job: &Job) -> Result<Outcome, RunError> {
         let seed = Seed::new(job.seed);
         let fabric = play::network(&job.settings.topology, seed)?;
-        let mut world = World::new(fabric, WorldConfig::new(seed.of("hosts")));
+        let config = WorldConfig {
+            flow_hash: job.settings.topology.ecmp.into(),
+            ..WorldConfig::new(seed.of("hosts"))
+        };
+        let mut world = World::new(fabric, config);
         let capture = begin_capture(&world, job)?;
         let hosts = world.hosts();
         let stage = Stage {
@@ -67,20 +71,23 @@ fn on_stage(host: &Host) -> play::Host {
     }
 }
 
-/// One file a run.
+/// Into the file that the job names.
 fn begin_capture(
     world: &World,
     job: &Job,
 ) -> Result<Option<CaptureHandle<BufWriter<File>>>, RunError> {
-    let Some(directory) = &job.pcap else {
+    let Some(path) = &job.pcap else {
         return Ok(None);
     };
-    std::fs::create_dir_all(directory).map_err(cannot_capture)?;
-    let file = File::create(directory.join("links.pcapng")).map_err(cannot_capture)?;
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(cannot_capture)?;
+    }
+    let file = File::create(path).map_err(cannot_capture)?;
     let capture = world.capture(BufWriter::new(file));
     capture.map(Some).map_err(cannot_capture)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn cannot_capture(error: std::io::Error) -> RunError {
     RunError::Failed(format!("cannot write the capture: {error}"))
 }

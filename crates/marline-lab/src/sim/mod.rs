@@ -9,16 +9,14 @@
 //! fabric; then timers ring; then tasks run, in the order in which they were woken, until none is
 //! left that can.
 //!
-//! Keys of TLS differ from run to run, but the [`identity`] of the servers has signatures of one
+//! Keys of TLS differ from run to run, but the [`identity`](crate::identity) of the servers has signatures of one
 //! length, so that no size and no time does.
 
 mod backend;
-pub mod background;
 mod capture;
 mod datagram;
 mod executor;
 mod host;
-mod identity;
 mod socket;
 mod statistics;
 mod timers;
@@ -28,6 +26,5 @@ pub use self::backend::Simulator;
 pub use self::capture::CaptureHandle;
 pub use self::datagram::Datagram;
 pub use self::host::Host;
-pub use self::identity::{Identity, identity};
 pub use self::statistics::Statistics;
 pub use self::world::{Stall, Stalled, World, WorldConfig};

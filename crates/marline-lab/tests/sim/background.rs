@@ -7,7 +7,7 @@ use marline::TransportConfig;
 use marline::congestion::Algorithm;
 use marline_lab::fabric::Plan;
 use marline_lab::sim::World;
-use marline_lab::sim::background::{LongFlow, Pattern, Place, Sink, UdpSource};
+use marline_lab::workload::background::{LongFlow, Pattern, Place, Sink, UdpSource};
 use marline_link::Seed;
 
 use crate::link::Pipe;

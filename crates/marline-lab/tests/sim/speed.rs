@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use marline_lab::fabric::Plan;
-use marline_lab::sim::background::{Pattern, Place, UdpSource};
+use marline_lab::workload::background::{Pattern, Place, UdpSource};
 use marline_link::Seed;
 
 use crate::link::Pipe;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use marline::congestion::Algorithm;
 use marline::{Connection, Endpoint, Instant, Runtime, TransportConfig};
 use marline_lab::fabric::{Plan, Verdict};
-use marline_lab::sim::{Datagram, Host, Identity, Statistics, World, WorldConfig, identity};
+use marline_lab::identity::{Identity, identity};
+use marline_lab::sim::{Datagram, Host, Statistics, World, WorldConfig};
 use marline_link::{DropReason, Seed};
 
 use crate::link::Pipe;

@@ -87,6 +87,11 @@ impl Phy {
         subcarriers * bits * data * self.streams as u64 / coded
     }
 
+    /// The rate while data flows, preambles and contention left out.
+    pub fn bits_per_second(self) -> f64 {
+        self.bits_per_symbol() as f64 * 1e9 / self.symbol() as f64
+    }
+
     /// Nanoseconds of a symbol.
     const fn symbol(self) -> u64 {
         if self.short_guard_interval {

@@ -10,8 +10,8 @@ use marline::{
     TransportConfig,
 };
 
-use super::super::{Identity, identity};
 use super::{Place, Received, sleep_until};
+use crate::identity::{Identity, identity};
 
 const ALPN: &[&[u8]] = &[b"background"];
 

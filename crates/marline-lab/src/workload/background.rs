@@ -1,6 +1,6 @@
 //! Traffic that an experiment is not about, and has to live with.
 //!
-//! All of it runs as tasks of a runtime: of a [`Host`](super::Host), or of a real one.
+//! All of it runs as tasks of a runtime: of a [simulated host](crate::sim::Host), or of a real one.
 
 mod flow;
 mod source;

@@ -1,0 +1,81 @@
+//! A server and a client of HTTP/3.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use marline_http::client::{Client, ClientConfig, Trust};
+use marline_http::server::{
+    GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
+};
+use marline_http::transport::{Observers, QuicOptions};
+
+use super::{Probe, Stage, failed, transport};
+use crate::scenario::{HttpVersion, Job, RunError, Topology};
+
+/// The name that certificates and URLs have.
+pub(super) const NAME: &str = "server.marline";
+
+/// Starts a server of `objects`, by path.
+pub(super) async fn serve(
+    job: &Job,
+    stage: &Stage,
+    probe: &Probe,
+    objects: BTreeMap<String, GeneratedObject>,
+) -> Result<Handle, RunError> {
+    if job.settings.http.version != HttpVersion::Http3 {
+        return Err(RunError::Unsupported(
+            "HTTP over TCP needs the kernel: only HTTP/3 can be played".to_owned(),
+        ));
+    }
+    let runtime = Arc::clone(&stage.host(Topology::SERVER)?.runtime);
+    let site = generated(objects, Some(Arc::clone(&runtime))).map_err(failed)?;
+    let mut config = ServerConfig::new(stage.server_address()?, identity()?, site);
+    config.protocols = Protocols {
+        http1: false,
+        http2: false,
+        http3: true,
+        cleartext: false,
+    };
+    config.quic = QuicOptions {
+        transport: transport(&job.settings.server),
+        observers: Some(Observers(probe.observers(job.watch))),
+        ..QuicOptions::default()
+    };
+    config.qlog.clone_from(&job.qlog);
+    config.runtime = Some(Arc::clone(&runtime));
+    let server = Server::bind(config).await.map_err(failed)?;
+    let handle = server.handle();
+    runtime.spawn(Box::pin(server.run()));
+    Ok(handle)
+}
+
+/// A client that finds the server under all of `names`.
+pub(super) fn client(
+    job: &Job,
+    stage: &Stage,
+    names: impl IntoIterator<Item = String>,
+) -> Result<Client, RunError> {
+    let address = stage.server_address()?;
+    Client::new(ClientConfig {
+        trust: Trust::Anybody,
+        quic: QuicOptions {
+            transport: transport(&job.settings.client),
+            ..QuicOptions::default()
+        },
+        qlog: job.qlog.clone(),
+        resolve: names.into_iter().map(|name| (name, address)).collect(),
+        runtime: Some(Arc::clone(&stage.host(Topology::CLIENT)?.runtime)),
+        ..ClientConfig::default()
+    })
+    .map_err(failed)
+}
+
+/// Made once: runs need not wait for keys.
+fn identity() -> Result<Identity, RunError> {
+    static IDENTITY: OnceLock<Identity> = OnceLock::new();
+    if let Some(identity) = IDENTITY.get() {
+        return Ok(identity.clone());
+    }
+    let identity = Identity::repeatable(vec![NAME.to_owned()]).map_err(failed)?;
+    Ok(IDENTITY.get_or_init(|| identity).clone())
+}

@@ -1,0 +1,116 @@
+//! Pages, as browsers load them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use marline_http::page::{LoadOptions, Page, PageReport};
+
+use super::http::{client, serve};
+use super::measures::Measured;
+use super::{PORT, Probe, Stage, failed};
+use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
+use crate::workload;
+
+/// Loads the page of `job`.
+pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+    let Workload::Page { page, seed } = &job.settings.workload else {
+        return Err(failed("this is no page"));
+    };
+    let page = find(page, *seed)?;
+    let hosts: BTreeSet<_> = page.objects.iter().map(|object| &object.host).collect();
+    let mut objects = BTreeMap::new();
+    for host in &hosts {
+        objects.extend(page.generated(host));
+    }
+    let server = serve(job, stage, probe, objects).await?;
+    let names = hosts.iter().map(|host| bare(host));
+    let client = Arc::new(client(job, stage, names)?);
+    let options = LoadOptions {
+        connections: job.settings.http.connections,
+        ..LoadOptions::default()
+    };
+    let start = stage.host(Topology::CLIENT)?.runtime.now();
+    let loaded = marline_http::page::load(&client, &page, options).await;
+    let loaded = loaded.map_err(failed)?;
+    check(&loaded)?;
+    let measured = Measured {
+        start,
+        completion_s: loaded.page_load_s,
+        bytes: page.objects.iter().map(|object| object.size).sum(),
+        handshakes: 1,
+    };
+    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut metric = |name: &str, value: f64| {
+        outcome.metrics.insert(name.to_owned(), value);
+    };
+    metric("page_load_s", loaded.page_load_s);
+    if let Some(render) = loaded.first_render_s {
+        metric("first_render_s", render);
+    }
+    metric("connections", loaded.connections.len() as f64);
+    if let Some(watched) = &mut outcome.series {
+        watched.objects = objects_of(&page, &loaded);
+    }
+    server.shut_down();
+    Ok(outcome)
+}
+
+/// A page by its name, or by the file that describes it.
+fn find(name: &str, seed: u64) -> Result<Page, RunError> {
+    let mut page = if name.ends_with(".json") {
+        let cannot = |error: &dyn std::fmt::Display| {
+            RunError::Unsupported(format!("cannot read the page {name}: {error}"))
+        };
+        let file = File::open(name).map_err(|error| cannot(&error))?;
+        serde_json::from_reader(BufReader::new(file)).map_err(|error| cannot(&error))?
+    } else {
+        workload::page::page(name, seed).ok_or_else(|| {
+            let known: Vec<_> = workload::page::names().collect();
+            let known = known.join(", ");
+            RunError::Unsupported(format!("there is no page {name:?}; known: {known}"))
+        })?
+    };
+    for object in &mut page.objects {
+        object.host = format!("{}:{PORT}", bare(&object.host));
+    }
+    Ok(page)
+}
+
+/// A host's name without its port.
+fn bare(host: &str) -> String {
+    let name = host.split(':').next().unwrap_or_default();
+    name.to_owned()
+}
+
+fn check(loaded: &PageReport) -> Result<(), RunError> {
+    for object in &loaded.objects {
+        if let Some(error) = &object.error {
+            return Err(RunError::Failed(format!("{}: {error}", object.id)));
+        }
+    }
+    Ok(())
+}
+
+/// In the order in which they were found.
+fn objects_of(page: &Page, loaded: &PageReport) -> Vec<WatchedObject> {
+    let paths = page.objects.iter().map(|object| &object.path);
+    let mut objects: Vec<_> = loaded
+        .objects
+        .iter()
+        .zip(paths)
+        .filter_map(|(object, path)| {
+            let discovered_s = object.discovered_s?;
+            Some(WatchedObject {
+                name: path.clone(),
+                discovered_s,
+                requested_s: object.start_s.unwrap_or(discovered_s),
+                first_byte_s: object.first_byte_s,
+                finished_s: object.end_s,
+            })
+        })
+        .collect();
+    objects.sort_by(|a, b| a.discovered_s.total_cmp(&b.discovered_s));
+    objects
+}
