@@ -194,3 +194,30 @@ fn background_traffic_takes_its_share() {
         "{packets} with half of the rate left, {alone} alone"
     );
 }
+
+#[test]
+fn files_arrive_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("below")).unwrap();
+    std::fs::write(directory.path().join("a page.html"), b"<p>hello").unwrap();
+    std::fs::write(directory.path().join("below/large"), vec![7; 200_000]).unwrap();
+    std::fs::write(directory.path().join(".hidden"), b"no").unwrap();
+    let workload = Workload::Files {
+        directory: directory.path().display().to_string(),
+        warm: false,
+    };
+    let outcome = Simulator.run(&job(LINK, workload)).unwrap();
+    assert_eq!(outcome.metrics["files"], 2.0);
+    assert!(
+        outcome.metrics["completion_s"] > 0.16,
+        "{:?}",
+        outcome.metrics
+    );
+
+    let workload = Workload::Files {
+        directory: directory.path().join("missing").display().to_string(),
+        warm: false,
+    };
+    let error = Simulator.run(&job(LINK, workload)).unwrap_err();
+    assert!(error.to_string().contains("missing"), "{error}");
+}

@@ -104,6 +104,7 @@ impl Page {
                 size: object.size,
                 content_type: HeaderValue::from_static(object.kind.content_type()),
                 think: object.think,
+                content: None,
             };
             (path.to_owned(), generated)
         });

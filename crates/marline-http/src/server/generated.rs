@@ -16,6 +16,7 @@ use http::header::{
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
+use http_body_util::Full;
 use marline::Runtime;
 use tower::{Service, ServiceExt};
 
@@ -48,6 +49,37 @@ pub struct GeneratedObject {
     pub content_type: HeaderValue,
     /// Time from the request's header to the response's.
     pub think: Duration,
+    /// The content, of [`size`](Self::size) bytes; `None` for a pattern that no memory holds.
+    pub content: Option<Bytes>,
+}
+
+impl GeneratedObject {
+    /// An object with this content, answered at once.
+    pub const fn of(content: Bytes, content_type: HeaderValue) -> Self {
+        Self {
+            size: content.len() as u64,
+            content_type,
+            think: Duration::ZERO,
+            content: Some(content),
+        }
+    }
+
+    /// Bytes of it, which are within its size, as a body; `start` is where in the pattern it begins.
+    fn part(&self, start: usize, first: u64, len: u64) -> Body {
+        match &self.content {
+            Some(content) => {
+                let whole = content.len();
+                let from = usize::try_from(first).map_or(whole, |first| first.min(whole));
+                let left = whole - from;
+                let len = usize::try_from(len).map_or(left, |len| len.min(left));
+                Body::new(Full::new(content.slice(from..from + len)))
+            }
+            None => Body::new(Content {
+                position: ((start as u64 + first) % PERIOD as u64) as usize,
+                left: len,
+            }),
+        }
+    }
 }
 
 /// A service that answers GET and HEAD with `objects`, by path: with ranges and entity tags, equal
@@ -148,10 +180,7 @@ impl Objects {
         let (first, len) = range.map_or((0, object.size), |range| (range.first, range.len()));
         let body = match *request.method() {
             Method::HEAD => Body::empty(),
-            _ => Body::new(Content {
-                position: ((start as u64 + first) % PERIOD as u64) as usize,
-                left: len,
-            }),
+            _ => object.part(start, first, len),
         };
         let mut response = Response::new(body);
         let headers = response.headers_mut();

@@ -4,6 +4,7 @@
 //! what they run on differs between the backends.
 
 mod background;
+mod files;
 mod http;
 mod measures;
 mod network;
@@ -80,6 +81,7 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
     let probe = Probe::default();
     match &job.settings.workload {
         Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
+        Workload::Files { .. } => files::fetch(job, stage, &probe).await,
         Workload::Transfer { .. } | Workload::Streams { .. } => {
             streams::transfer(job, stage, &probe).await
         }

@@ -83,6 +83,7 @@ fn generated_object(size: u64) -> GeneratedObject {
         size,
         content_type: http::HeaderValue::from_static("application/octet-stream"),
         think: Duration::ZERO,
+        content: None,
     }
 }
 

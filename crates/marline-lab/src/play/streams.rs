@@ -38,9 +38,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
             (vec![only], *direction, *warm)
         }
         Workload::Streams { streams, warm } => (streams.clone(), Direction::Down, *warm),
-        Workload::Objects { .. } | Workload::Page { .. } => {
-            return Err(failed("these are no streams"));
-        }
+        _ => return Err(failed("these are no streams")),
     };
     if streams.iter().any(|stream| stream.parent.is_some()) {
         return Err(RunError::Unsupported(

@@ -150,6 +150,14 @@ pub enum Workload {
         /// Whether the connections are open before the clock starts.
         warm: bool,
     },
+    /// The client fetches the files of a directory, all at once, and compares what arrives with what was
+    /// there.
+    Files {
+        /// The directory; those below it belong to it, and hidden files do not.
+        directory: String,
+        /// Whether the connections are open before the clock starts.
+        warm: bool,
+    },
     /// The server sends streams with priorities, over one connection.
     Streams {
         /// The streams.

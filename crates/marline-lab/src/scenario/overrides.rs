@@ -6,7 +6,7 @@ use super::links;
 use super::read::ENDPOINT_KEYS;
 
 /// Kinds of workload: naming one replaces the others.
-pub(super) const WORKLOADS: [&str; 4] = ["objects", "streams", "page", "transfer"];
+pub(super) const WORKLOADS: [&str; 5] = ["objects", "files", "streams", "page", "transfer"];
 
 /// One value to replace.
 #[derive(Clone, Debug)]

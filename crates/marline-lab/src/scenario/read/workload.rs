@@ -34,7 +34,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     drop(kinds);
     let Some((kind, node)) = first else {
         return Err(reader.problem(
-            "what to do is missing; add one of objects, streams, page and transfer, as \
+            "what to do is missing; add one of objects, files, streams, page and transfer, as \
              objects = [\"500kB\"]",
         ));
     };
@@ -49,6 +49,10 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
             order: reader
                 .optional("order", |node| node.named("order", &ORDERS))?
                 .unwrap_or_default(),
+            warm: warm(reader)?,
+        }),
+        "files" => Ok(Workload::Files {
+            directory: node.text()?,
             warm: warm(reader)?,
         }),
         "streams" => Ok(Workload::Streams {

@@ -1,0 +1,151 @@
+//! The files of a directory over HTTP/3, compared with what was there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use http::HeaderValue;
+use marline::Bytes;
+use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
+use marline_http::server::GeneratedObject;
+
+use super::http::{NAME, client, serve};
+use super::measures::Measured;
+use super::{Probe, SETTLE, Stage, failed, sleep};
+use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
+
+/// More files, or larger ones, are a mistake.
+const MAX_FILES: usize = 10_000;
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Fetches the files of `job`.
+pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+    let Workload::Files { directory, warm } = &job.settings.workload else {
+        return Err(failed("these are no files"));
+    };
+    let files = read(Path::new(directory))?;
+    let port = stage.server_address()?.port();
+    let targets = files.keys().map(|path| Target {
+        url: format!("https://{NAME}:{port}{path}"),
+        destination: Destination::Nowhere,
+    });
+    let targets: Vec<_> = targets.collect();
+    let objects = files.iter().map(|(path, content)| {
+        let kind = HeaderValue::from_static("application/octet-stream");
+        (path.clone(), GeneratedObject::of(content.clone(), kind))
+    });
+    let server = serve(job, stage, probe, objects.collect()).await?;
+    let client = Arc::new(client(job, stage, [NAME.to_owned()])?);
+    let connections = job.settings.http.connections;
+    let runtime = &stage.host(Topology::CLIENT)?.runtime;
+    if let (true, Some(first)) = (*warm, targets.first()) {
+        client.open(&first.url, connections).await.map_err(failed)?;
+        sleep(&**runtime, SETTLE).await;
+        probe.reset();
+    }
+    let options = FetchOptions {
+        connections,
+        split: job.settings.http.split.and_then(NonZeroU64::new),
+        ..FetchOptions::default()
+    };
+    let start = runtime.now();
+    let report = client.fetch(targets, options, &Arc::default()).await;
+    for ((path, content), fetched) in files.iter().zip(&report.objects) {
+        check(path, content, fetched)?;
+    }
+    let measured = Measured {
+        start,
+        completion_s: report.page_load_s,
+        bytes: files.values().map(|content| content.len() as u64).sum(),
+        handshakes: u32::from(!warm),
+    };
+    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+    outcome.metrics.insert("files".to_owned(), count.into());
+    if let Some(watched) = &mut outcome.series {
+        let objects = files.keys().zip(&report.objects);
+        watched.objects = objects
+            .map(|(path, object)| WatchedObject {
+                name: path.clone(),
+                discovered_s: 0.0,
+                requested_s: object.start_s,
+                first_byte_s: object.first_byte_s,
+                finished_s: Some(object.end_s),
+            })
+            .collect();
+    }
+    server.shut_down();
+    Ok(outcome)
+}
+
+/// Whether `fetched` is what was served.
+fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunError> {
+    if let Some(error) = &fetched.error {
+        return Err(failed(format_args!("{path}: {error}")));
+    }
+    let served = digest(&SHA256, content);
+    let served: String = served
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    if fetched.sha256.as_ref() == Some(&served) {
+        Ok(())
+    } else {
+        Err(failed(format_args!("{path} arrived altered")))
+    }
+}
+
+/// Files by the path they are served at.
+fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
+    let mut files = BTreeMap::new();
+    let mut bytes = 0;
+    let mut directories = vec![(root.to_owned(), String::from("/"))];
+    while let Some((directory, prefix)) = directories.pop() {
+        let cannot = |error: std::io::Error| {
+            RunError::Unsupported(format!("cannot read {}: {error}", directory.display()))
+        };
+        for entry in fs::read_dir(&directory).map_err(cannot)? {
+            let entry = entry.map_err(cannot)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') {
+                continue;
+            }
+            let kind = entry.file_type().map_err(cannot)?;
+            if kind.is_dir() {
+                directories.push((entry.path(), format!("{prefix}{}/", escape(&name))));
+            } else if kind.is_file() {
+                bytes += entry.metadata().map_err(cannot)?.len();
+                if files.len() >= MAX_FILES || bytes > MAX_BYTES {
+                    return Err(RunError::Unsupported(format!(
+                        "{} holds more than {MAX_FILES} files or {MAX_BYTES} bytes; name a smaller one",
+                        root.display()
+                    )));
+                }
+                let content = fs::read(entry.path()).map_err(cannot)?;
+                files.insert(format!("{prefix}{}", escape(&name)), content.into());
+            }
+        }
+    }
+    if files.is_empty() {
+        let root = root.display();
+        return Err(RunError::Unsupported(format!("{root} holds no files")));
+    }
+    Ok(files)
+}
+
+/// A name as URLs have it (RFC 3986, section 2.1).
+fn escape(name: &str) -> String {
+    let mut escaped = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(byte.into());
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
