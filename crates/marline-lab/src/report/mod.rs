@@ -1,11 +1,76 @@
 //! From results to a page.
+//!
+//! A page is made from nothing but the files that [`run`](crate::run::run) left in a directory, so that it can be
+//! made again at any time. What others published stands beside what was measured, never in its place.
+//!
+//! | file | what it shows |
+//! | --- | --- |
+//! | `evidence` | nothing: it reads, and knows which run belongs where |
+//! | `words` | nothing: it names metrics and parameters, with units |
+//! | `head` | what ran, for how long |
+//! | `beside` | every published value beside ours |
+//! | `spread` | boxes and distributions of the metric of most interest |
+//! | `comparisons` | variants beside each other |
+//! | `factors` | two parameters at once |
+//! | `closeup` | single runs over time |
+//! | `appendix` | runs without an outcome, settings, all numbers |
 
-use std::path::Path;
+mod appendix;
+mod beside;
+mod closeup;
+mod comparisons;
+mod evidence;
+mod factors;
+mod head;
+mod points;
+mod spread;
+mod words;
 
-/// Writes `report.html` about the results in `directory`.
+use std::path::{Path, PathBuf};
+
+use marline_report::Report;
+
+use crate::run::RunFailure;
+use evidence::Evidence;
+
+/// The name of the page in a directory of results.
+const PAGE: &str = "report.html";
+
+/// The page about the results in `directory`.
 ///
 /// # Errors
-/// The results are not there, or the page cannot be written.
-pub fn write(directory: &Path) -> std::io::Result<()> {
-    std::fs::metadata(directory.join("results.json")).map(drop)
+/// There are no results yet, or what is there cannot be read.
+pub fn page(directory: &Path) -> Result<Report, RunFailure> {
+    Evidence::read(directory).map(|evidence| draw(&evidence))
 }
+
+/// Writes the page about the results in `directory` to `report.html` there, and says where that is.
+///
+/// # Errors
+/// Those of [`page`], and the page cannot be written.
+pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
+    let html = page(directory)?.render();
+    crate::run::write(directory, PAGE, html.as_bytes())?;
+    Ok(directory.join(PAGE))
+}
+
+fn draw(evidence: &Evidence) -> Report {
+    let sections = [
+        head::add,
+        beside::add,
+        spread::add,
+        comparisons::add,
+        factors::add,
+        closeup::add,
+        appendix::add,
+    ];
+    let page = Report::new(evidence.results.title.as_str());
+    let page = sections
+        .into_iter()
+        .fold(page, |page, add| add(page, evidence));
+    let Evidence { results, .. } = evidence;
+    page.footer(results.seed, &results.digest, &evidence.command())
+}
+
+#[cfg(test)]
+mod tests;

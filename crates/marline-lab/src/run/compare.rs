@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::files::{RESULTS, read_json};
 use super::{CellResult, Results, RunFailure};
 use crate::scenario::Value;
 use crate::stats::Interval;
@@ -52,7 +50,7 @@ pub struct Change {
 
 /// What changed from the results in directory `a` to those in `b`.
 pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
-    let (a, b) = (load(a)?, load(b)?);
+    let (a, b) = (Results::read(a)?, Results::read(b)?);
     let mut changes = Vec::new();
     for cell in &a.cells {
         if let Some(other) = find(&b, cell) {
@@ -95,13 +93,6 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
         only_in_a: only(&a, &b),
         only_in_b: only(&b, &a),
         changes,
-    })
-}
-
-fn load(directory: &Path) -> Result<Results, RunFailure> {
-    read_json(directory, RESULTS)?.ok_or_else(|| {
-        let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results yet");
-        RunFailure::file(&directory.join(RESULTS), cause)
     })
 }
 

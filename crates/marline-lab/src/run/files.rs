@@ -11,7 +11,7 @@ pub(super) const TABLE: &str = "runs.csv";
 pub(super) const RESULTS: &str = "results.json";
 
 /// Replaces the file `name` in `directory`.
-pub(super) fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), RunFailure> {
+pub(crate) fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), RunFailure> {
     let path = directory.join(name);
     let temporary = directory.join(format!(".{name}.part"));
     std::fs::write(&temporary, content)

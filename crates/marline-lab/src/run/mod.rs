@@ -19,6 +19,7 @@ mod table;
 pub use compare::{Change, Changes, compare};
 pub use execute::{Finished, Options, Progress, Shard, run};
 pub use failure::RunFailure;
+pub(crate) use files::write;
 pub use journal::read;
 pub use merge::{merge, rebuild};
 pub use plan::Plan;

@@ -1,9 +1,13 @@
 //! What runs say together, as `results.json` has it.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::RunFailure;
+use super::files::{RESULTS, read_json};
 use crate::scenario::Value;
 use crate::stats::{Interval, Statistic, Summary};
 
@@ -44,6 +48,19 @@ pub struct Results {
     pub published: Vec<PublishedResult>,
     /// A hash over the metrics of all runs, in hex.
     pub digest: String,
+}
+
+impl Results {
+    /// The results in `directory`.
+    ///
+    /// # Errors
+    /// There are none yet, or the file is damaged.
+    pub fn read(directory: &Path) -> Result<Self, RunFailure> {
+        read_json(directory, RESULTS)?.ok_or_else(|| {
+            let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results yet");
+            RunFailure::file(&directory.join(RESULTS), cause)
+        })
+    }
 }
 
 /// A variant at a point.

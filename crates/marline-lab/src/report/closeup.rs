@@ -1,0 +1,207 @@
+//! Single runs over time.
+
+use std::collections::BTreeMap;
+
+use marline_report::Report;
+use marline_report::chart::{Axis, Chart, Stack, Style, Unit};
+
+use crate::scenario::Watched;
+
+use super::evidence::Evidence;
+use super::words::Quantity;
+
+/// Runs that show at once; others show on a click.
+const SHOWN: usize = 6;
+/// Runs that show at all: a page must open in a blink.
+const MOST: usize = 24;
+
+type Series = Vec<(f64, f64)>;
+
+pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+    let mut stacks = Vec::new();
+    for point in by_size(evidence) {
+        let runs: Vec<_> = evidence
+            .variants()
+            .filter_map(|(variant, name)| {
+                let runs = evidence.runs(point, variant).iter();
+                let watched = runs.filter_map(|run| run.series.as_ref()).next()?;
+                Some((name, Panels::of(watched)))
+            })
+            .collect();
+        let most = Panels::most(runs.iter().map(|(_, panels)| panels));
+        let drawn = runs.iter().map(|(name, panels)| {
+            let title = evidence.points.at(name, point);
+            panels.draw(title, &most)
+        });
+        stacks.extend(drawn);
+    }
+    stacks.truncate(MOST);
+    if stacks.is_empty() {
+        return page;
+    }
+    let (shown, hidden) = stacks.split_at(stacks.len().min(SHOWN));
+    let all =
+        |page: Report, stacks: &[Stack]| stacks.iter().fold(page, |page, stack| page.chart(stack));
+    let page = page.section("One run, seen closely").text(
+        "The first repeat of each variant: all of them met the same luck, and have the same axes at one point. \
+         Lines across mark losses.",
+    );
+    let page = all(page, shown);
+    match hidden.len() {
+        0 => page,
+        more => page.details(&format!("{more} more runs"), |page| all(page, hidden)),
+    }
+}
+
+/// Points, those that take longest first.
+fn by_size(evidence: &Evidence) -> Vec<usize> {
+    let metric = evidence.main_metric();
+    let size = |point: usize| {
+        let medians = evidence.variants().filter_map(|(variant, _)| {
+            let summary = evidence.cell(point, variant)?.metrics.get(metric)?;
+            Some(summary.median)
+        });
+        medians.fold(f64::NEG_INFINITY, f64::max)
+    };
+    let mut points: Vec<_> = (0..evidence.points.len())
+        .map(|point| (point, size(point)))
+        .collect();
+    points.sort_by(|a, b| b.1.total_cmp(&a.1));
+    points.into_iter().map(|(point, _)| point).collect()
+}
+
+/// A run, ready to be drawn: a panel for each kind of series.
+struct Panels {
+    /// Series by kind, then by what is left of their names.
+    kinds: BTreeMap<&'static str, Vec<(String, Series)>>,
+    moments: Vec<(String, Vec<f64>)>,
+}
+
+/// The kinds, in their order on the page: how names begin, what the panel is called, and its axis.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("window_bytes", "Congestion window", "window"),
+    ("in_flight_bytes", "In flight", "in flight"),
+    ("rtt_s", "Round-trip time", "RTT"),
+    ("queue_bytes", "Queue", "queued"),
+    ("goodput_mbps", "Goodput", "rate"),
+    ("rate_mbps", "Rate", "rate"),
+];
+
+impl Panels {
+    fn of(watched: &Watched) -> Self {
+        let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (name, series) in &watched.series {
+            let (kind, rest) = name.split_once(' ').unwrap_or((name, ""));
+            let Some((kind, ..)) = KINDS.iter().find(|(known, ..)| *known == kind) else {
+                continue;
+            };
+            let quantity = Quantity::of(kind);
+            let points = from_start(series, *kind == "rtt_s");
+            let points: Series = points
+                .into_iter()
+                .map(|(at, value)| (at, quantity.base(value)))
+                .collect();
+            if !points.is_empty() {
+                kinds.entry(*kind).or_default().push((called(rest), points));
+            }
+        }
+        let moments = watched.moments.iter().map(|(name, times)| {
+            let (what, rest) = name.split_once(' ').unwrap_or((name, ""));
+            let name = match rest {
+                "" => what.to_owned(),
+                rest => format!("{what}, {}", called(rest)),
+            };
+            (
+                name,
+                times.iter().copied().filter(|at| *at >= 0.0).collect(),
+            )
+        });
+        Self {
+            moments: moments.collect(),
+            kinds,
+        }
+    }
+
+    /// The last moment, and the largest value of each kind, in any of `runs`.
+    fn most<'p>(runs: impl Iterator<Item = &'p Self>) -> BTreeMap<&'static str, f64> {
+        let mut most = BTreeMap::new();
+        let mut raise = |kind, value: f64| {
+            let known = most.entry(kind).or_insert(0.0_f64);
+            *known = known.max(value);
+        };
+        for panels in runs {
+            for (kind, series) in &panels.kinds {
+                for &(at, value) in series.iter().flat_map(|(_, points)| points) {
+                    raise("time", at);
+                    raise(kind, value);
+                }
+            }
+            for &at in panels.moments.iter().flat_map(|(_, times)| times) {
+                raise("time", at);
+            }
+        }
+        most
+    }
+
+    fn draw(&self, title: String, most: &BTreeMap<&'static str, f64>) -> Stack {
+        let end = |kind: &str| 1.02 * most.get(kind).copied().unwrap_or_default();
+        let time = || Axis::new("time", Unit::Seconds).spanning(0.0, end("time"));
+        let of = |kind| self.kinds.get(kind).map_or(&[][..], Vec::as_slice);
+        // One connection has its window and what fills it in one panel; many have too many lines.
+        let flights = of("in_flight_bytes");
+        let is_alone = of("window_bytes").len() == 1 && flights.len() == 1;
+        let mut stack = Stack::new(title, time());
+        for (kind, panel, label) in KINDS {
+            if kind == "in_flight_bytes" && is_alone {
+                continue;
+            }
+            let quantity = Quantity::of(kind);
+            let mut top = end(kind);
+            if kind == "window_bytes" && is_alone {
+                top = top.max(end("in_flight_bytes"));
+            }
+            let axis = Axis::new(label, quantity.unit).spanning(0.0, top);
+            let mut chart = Chart::new(panel, time(), axis);
+            let several = of(kind).len() > 1;
+            for (name, points) in of(kind) {
+                let style = match kind {
+                    "rtt_s" => Style::Points,
+                    "queue_bytes" if !several => Style::Area,
+                    _ => Style::Steps,
+                };
+                let name = match name.as_str() {
+                    "" => label,
+                    name => name,
+                };
+                chart = chart.series(name, style, points.clone());
+            }
+            if kind == "window_bytes" && is_alone {
+                chart = chart.series("in flight", Style::Area, flights[0].1.clone());
+            }
+            stack = stack.chart(chart);
+        }
+        for (name, times) in &self.moments {
+            stack = stack.moments(name.as_str(), times.clone());
+        }
+        stack
+    }
+}
+
+/// A connection by its number, or whatever else a name goes on with.
+fn called(rest: &str) -> String {
+    match rest.parse::<usize>() {
+        Ok(number) => format!("connection {number}"),
+        Err(_) => rest.to_owned(),
+    }
+}
+
+/// What is seen from the start of the clock on. A value that holds until the next one begins at the
+/// start; a sample that was taken before is over.
+fn from_start(series: &[(f64, f64)], are_samples: bool) -> Series {
+    let first = series.partition_point(|(at, _)| *at < 0.0);
+    let held = first.checked_sub(1).map(|last| (0.0, series[last].1));
+    held.filter(|_| !are_samples)
+        .into_iter()
+        .chain(series[first..].iter().copied())
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! Variants beside each other.
+
+use marline_report::Report;
+use marline_report::chart::{Axis, Bars, Chart, Unit};
+use marline_report::html::Table;
+use marline_report::units;
+
+use crate::run::ComparisonResult;
+
+use super::evidence::Evidence;
+use super::words::{self, Quantity};
+
+pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+    let all = &evidence.results.comparisons;
+    if all.is_empty() {
+        return page;
+    }
+    // Those of one statistic of one metric share a picture.
+    let mut groups: Vec<Vec<&ComparisonResult>> = Vec::new();
+    for result in all {
+        let same = |group: &&mut Vec<&ComparisonResult>| {
+            let first = group[0];
+            (&first.metric, first.statistic) == (&result.metric, result.statistic)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(result),
+            None => groups.push(vec![result]),
+        }
+    }
+    let page = page.section("Comparisons");
+    let page = groups.iter().fold(page, |page, group| {
+        let page = told(page, group);
+        match evidence.points.are_few() {
+            true => page.chart(&bars(evidence, group)),
+            false => page.chart(&over_points(group)),
+        }
+    });
+    page.table(&table(evidence))
+        .note("Improvement: how much smaller the first is, in percent of the second. Runs are compared in \
+               pairs that met the same luck; intervals: 95 %, bootstrap over pairs.")
+}
+
+fn pair(result: &ComparisonResult) -> String {
+    format!("{} over {}", result.a, result.b)
+}
+
+/// What is compared in `group`, such as `median completion time`.
+fn what(group: &[&ComparisonResult]) -> String {
+    group.first().map_or_else(String::new, |first| {
+        let metric = Quantity::of(&first.metric).name;
+        format!("{} {metric}", words::statistic(first.statistic))
+    })
+}
+
+/// Each pair that is compared, once.
+fn pairs<'r>(group: &[&'r ComparisonResult]) -> Vec<(String, Vec<&'r ComparisonResult>)> {
+    let mut pairs: Vec<(String, Vec<&ComparisonResult>)> = Vec::new();
+    for &result in group {
+        let name = pair(result);
+        match pairs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(result),
+            None => pairs.push((name, vec![result])),
+        }
+    }
+    pairs
+}
+
+/// A sentence for each pair: where it is better, where it is worse, and where nobody knows.
+fn told(page: Report, group: &[&ComparisonResult]) -> Report {
+    pairs(group).into_iter().fold(page, |page, (_, members)| {
+        let sure = |better: bool| {
+            let intervals = members.iter().filter_map(|result| result.ci95);
+            intervals
+                .filter(|[low, high]| if better { *low > 0.0 } else { *high < 0.0 })
+                .count()
+        };
+        let (better, worse) = (sure(true), sure(false));
+        let unsure = members.len() - better - worse;
+        let (first, total) = (members[0], members.len());
+        let mut gains: Vec<f64> = members.iter().filter_map(|m| m.improvement_percent).collect();
+        gains.sort_by(f64::total_cmp);
+        let range = match (gains.first(), gains.last()) {
+            (Some(low), Some(high)) if gains.len() > 1 => format!(
+                " Improvements lie between {} and {} %.",
+                units::number(*low),
+                units::number(*high)
+            ),
+            (Some(one), _) => format!(" The improvement is {} %.", units::number(*one)),
+            _ => String::new(),
+        };
+        let (a, b, what) = (&first.a, &first.b, what(&[first]));
+        let text = match total {
+            1 => format!("{a} against {b}, {what}:{range} {}", certainty(better, worse)),
+            _ => format!(
+                "{a} against {b}, {what}: better with 95 % confidence at {better} of {total} points, worse at \
+                 {worse}, undecided at {unsure}.{range}"
+            ),
+        };
+        page.text(&text)
+    })
+}
+
+const fn certainty(better: usize, worse: usize) -> &'static str {
+    match (better, worse) {
+        (1, _) => "It is better with 95 % confidence.",
+        (_, 1) => "It is worse with 95 % confidence.",
+        _ => "Which of them is better remains undecided.",
+    }
+}
+
+fn axis(group: &[&ComparisonResult]) -> Axis {
+    Axis::new(format!("improvement of the {}", what(group)), Unit::Percent)
+}
+
+fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
+    let points = &evidence.points;
+    let title = points.by(&words::capitalized(&what(group)));
+    let mut bars = Bars::new(title, points.title(), axis(group));
+    for result in group {
+        let point = points.name_of(&result.parameters);
+        let interval = result.ci95.map(|[low, high]| (low, high));
+        let value = result.improvement_percent.unwrap_or(f64::NAN);
+        bars = bars.bar(point, &pair(result), value, interval);
+        if let Some(published) = result.published_percent {
+            bars = bars.published(point, &pair(result), published);
+        }
+    }
+    bars
+}
+
+/// The distribution of improvements, where there are too many points to name.
+fn over_points(group: &[&ComparisonResult]) -> Chart {
+    let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
+    let chart = Chart::new(words::capitalized(&what(group)), axis(group), share);
+    pairs(group)
+        .into_iter()
+        .fold(chart, |chart, (name, members)| {
+            let gains = members
+                .iter()
+                .filter_map(|result| result.improvement_percent);
+            chart.ecdf(name, gains.collect())
+        })
+}
+
+fn table(evidence: &Evidence) -> Table {
+    let mut table = Table::new()
+        .column("comparison")
+        .column(&evidence.points.title())
+        .column("what")
+        .number_column("pairs")
+        .number_column("improvement")
+        .number_column("95 % interval")
+        .published_column("published")
+        .column("source");
+    let percent = Quantity::plain("improvement", Unit::Percent);
+    for result in &evidence.results.comparisons {
+        table.row([
+            pair(result),
+            evidence.points.name_of(&result.parameters).to_owned(),
+            what(&[result]),
+            units::count(result.pairs as u64),
+            percent.maybe(result.improvement_percent),
+            percent.interval(result.ci95),
+            percent.maybe(result.published_percent),
+            result.source.clone().unwrap_or_default(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,87 @@
+//! Two parameters at once.
+
+use marline_report::Report;
+use marline_report::chart::{Axis, Heat, Unit};
+
+use super::evidence::Evidence;
+use super::points::Factor;
+use super::words::{self, Quantity};
+
+/// Parameters with fewer values make no map.
+const FEWEST_VALUES: usize = 3;
+/// Variants that get a map of their own.
+const MAPS: usize = 4;
+
+pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+    let [rows, columns] = &evidence.points.factors[..] else {
+        return page;
+    };
+    let is_map = |factor: &Factor| factor.values.len() >= FEWEST_VALUES;
+    // Points that were drawn, not laid out, leave most cells empty.
+    let is_full = evidence.points.len() * 2 > rows.values.len() * columns.values.len();
+    if !is_map(rows) || !is_map(columns) || !is_full {
+        return page;
+    }
+    let title = format!("{} and {}", words::capitalized(&rows.name), columns.name);
+    let maps = match evidence.results.comparisons.is_empty() {
+        true => medians(evidence, rows, columns),
+        false => vec![improvements(evidence, rows, columns)],
+    };
+    let page = page.section(&title);
+    maps.iter().fold(page, |page, map| page.chart(map))
+}
+
+/// The median of the metric of most interest, a map for each variant.
+fn medians(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Vec<Heat> {
+    let metric = evidence.main_metric();
+    let quantity = Quantity::of(metric);
+    let maps = evidence.variants().take(MAPS).map(|(variant, name)| {
+        let values = evidence.points.iter().map(|(point, _)| {
+            let cell = evidence.cell(point, variant);
+            let summary = cell.and_then(|cell| cell.metrics.get(metric));
+            (point, summary.map(|summary| quantity.base(summary.median)))
+        });
+        let axis = Axis::new(format!("median {}", quantity.name), quantity.unit);
+        fill(name.to_owned(), axis, rows, columns, values)
+    });
+    maps.collect()
+}
+
+/// The first comparison.
+fn improvements(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Heat {
+    let all = &evidence.results.comparisons;
+    let first = &all[0];
+    let same = all.iter().filter(|result| {
+        (&result.a, &result.b, &result.metric, result.statistic)
+            == (&first.a, &first.b, &first.metric, first.statistic)
+    });
+    let values = same.filter_map(|result| {
+        let point = evidence.points.find(&result.parameters)?;
+        Some((point, result.improvement_percent))
+    });
+    let statistic = words::statistic(first.statistic);
+    let metric = Quantity::of(&first.metric).name;
+    let axis = Axis::new(
+        format!("improvement of the {statistic} {metric}"),
+        Unit::Percent,
+    );
+    let title = format!("{} over {}", first.a, first.b);
+    fill(title, axis, rows, columns, values)
+}
+
+fn fill(
+    title: String,
+    axis: Axis,
+    rows: &Factor,
+    columns: &Factor,
+    values: impl Iterator<Item = (usize, Option<f64>)>,
+) -> Heat {
+    let mut heat = Heat::new(title, columns.name.as_str(), rows.name.as_str(), axis);
+    for (point, value) in values {
+        if let (Some(&row), Some(&column)) = (rows.at.get(point), columns.at.get(point)) {
+            let (column, row) = (&columns.values[column], &rows.values[row]);
+            heat = heat.cell(column, row, value.unwrap_or(f64::NAN));
+        }
+    }
+    heat
+}

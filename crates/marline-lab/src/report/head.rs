@@ -1,0 +1,48 @@
+//! What ran, for how long.
+
+use marline_report::{Report, units};
+
+use super::evidence::Evidence;
+use super::words;
+
+pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
+    let results = &evidence.results;
+    if let Some(shows) = &results.shows {
+        page = page.lead(&shows.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    if let Some(paper) = &results.paper {
+        let section = results.section.iter().map(|section| format!(": {section}"));
+        page = page.note(&format!("After {paper}{}.", section.collect::<String>()));
+    }
+    let runs: usize = results.cells.iter().map(|cell| cell.runs).sum();
+    let of = |pick: fn(&crate::run::CellResult) -> usize| -> u64 {
+        results.cells.iter().map(|cell| pick(cell) as u64).sum()
+    };
+    let failed = of(|cell| cell.failed.values().sum());
+    let invalid = of(|cell| cell.invalid.values().sum());
+    let mut facts = vec![
+        ("runs", units::count(runs as u64)),
+        ("repeats of each", units::count(results.repeats.into())),
+        (
+            match results.backend.as_str() {
+                "sim" => "virtual time",
+                _ => "time on the links",
+            },
+            words::span(results.virtual_s),
+        ),
+        ("packets", units::number(results.packets as f64)),
+    ];
+    if results.wall_s > 0.0 {
+        facts.push(("wall time", words::span(results.wall_s)));
+        let a_second = |what: f64| units::number(what / results.wall_s);
+        facts.push(("virtual s a wall second", a_second(results.virtual_s)));
+        facts.push(("packets a wall second", a_second(results.packets as f64)));
+    }
+    if failed > 0 {
+        facts.push(("failed runs", units::count(failed)));
+    }
+    if invalid > 0 {
+        facts.push(("invalid runs", units::count(invalid)));
+    }
+    page.facts(facts)
+}

@@ -1,0 +1,147 @@
+//! Points of a sweep, by names that people read.
+
+use std::collections::BTreeMap;
+
+use crate::scenario::Value;
+
+use super::words;
+
+/// Points with more than this many are shown as distributions over points.
+const FEW: usize = 24;
+
+/// The points of a sweep.
+pub(super) struct Points {
+    parameters: Vec<BTreeMap<String, Value>>,
+    names: Vec<String>,
+    /// What varies.
+    pub(super) factors: Vec<Factor>,
+}
+
+/// A parameter that varies.
+pub(super) struct Factor {
+    /// Its name in the scenario.
+    key: String,
+    /// Its name for people.
+    pub(super) name: String,
+    /// Its values, in the order in which they first came, by name.
+    pub(super) values: Vec<String>,
+    /// Which of them each point has.
+    pub(super) at: Vec<usize>,
+}
+
+impl Points {
+    pub(super) fn of(parameters: &[BTreeMap<String, Value>]) -> Self {
+        let mut keys: Vec<&String> = parameters.iter().flat_map(BTreeMap::keys).collect();
+        keys.sort();
+        keys.dedup();
+        let factors: Vec<_> = keys
+            .into_iter()
+            .map(|key| Factor::of(key, parameters))
+            .filter(|factor| factor.values.len() > 1)
+            .collect();
+        let name = |point: usize| {
+            let values = factors.iter().map(|factor| factor.value(point));
+            values.collect::<Vec<_>>().join(", ")
+        };
+        Self {
+            names: (0..parameters.len()).map(name).collect(),
+            parameters: parameters.to_vec(),
+            factors,
+        }
+    }
+
+    /// Every point: its place and its name, which is empty if nothing varies.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.names.iter().map(String::as_str).enumerate()
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether each can have its place in a picture.
+    pub(super) const fn are_few(&self) -> bool {
+        self.len() <= FEW
+    }
+
+    /// The name of what varies, such as `content size, loss`; empty if nothing does.
+    pub(super) fn title(&self) -> String {
+        let names = self.factors.iter().map(|factor| factor.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `what`, and by what it varies.
+    pub(super) fn by(&self, what: &str) -> String {
+        match self.factors.is_empty() {
+            true => what.to_owned(),
+            false => format!("{what} by {}", self.title()),
+        }
+    }
+
+    /// `what` at a point.
+    pub(super) fn at(&self, what: &str, point: usize) -> String {
+        match self.name(point) {
+            "" => what.to_owned(),
+            name => format!("{what}, {name}"),
+        }
+    }
+
+    pub(super) fn name(&self, point: usize) -> &str {
+        self.names.get(point).map_or("", String::as_str)
+    }
+
+    /// The place of the point with `parameters`.
+    pub(super) fn find(&self, parameters: &BTreeMap<String, Value>) -> Option<usize> {
+        self.parameters.iter().position(|point| point == parameters)
+    }
+
+    /// The name of the point with `parameters`.
+    pub(super) fn name_of(&self, parameters: &BTreeMap<String, Value>) -> &str {
+        self.find(parameters).map_or("", |point| self.name(point))
+    }
+}
+
+impl Factor {
+    fn of(key: &str, parameters: &[BTreeMap<String, Value>]) -> Self {
+        let mut known: Vec<Option<&Value>> = Vec::new();
+        let mut at = Vec::new();
+        for point in parameters {
+            let value = point.get(key);
+            let place = known.iter().position(|known| *known == value);
+            at.push(place.unwrap_or(known.len()));
+            if place.is_none() {
+                known.push(value);
+            }
+        }
+        let text = |value: &Option<&Value>| match value {
+            Some(value) => words::value(key, value),
+            None => "\u{2013}".to_owned(),
+        };
+        let mut values: Vec<_> = known.iter().map(text).collect();
+        let mut distinct = values.clone();
+        distinct.sort();
+        distinct.dedup();
+        if distinct.len() < values.len() {
+            // Rounded until they are the same: as they were written, then.
+            let plain = |value: &Option<&Value>| value.map_or_else(String::new, words::plain);
+            values = known.iter().map(plain).collect();
+        }
+        Self {
+            name: words::parameter(key),
+            key: key.to_owned(),
+            values,
+            at,
+        }
+    }
+
+    /// Its value at a point.
+    fn value(&self, point: usize) -> &str {
+        let place = self.at.get(point);
+        place.map_or("", |place| self.values[*place].as_str())
+    }
+
+    /// Its name in the scenario.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+}

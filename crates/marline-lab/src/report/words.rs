@@ -1,0 +1,226 @@
+//! Metrics, statistics and parameters in human words, with units.
+
+use marline_report::chart::{Axis, Unit};
+use marline_report::units;
+
+use crate::scenario::Value;
+use crate::stats::{Interval, Statistic};
+
+/// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
+const KNOWN: [(&str, &str); 20] = [
+    ("bytes_received", "bytes received"),
+    ("completion_s", "completion time"),
+    ("content_kb", "content size"),
+    ("first_byte_s", "time to first byte"),
+    (
+        "first_fluctuation_packets",
+        "packets sent before the first fluctuation",
+    ),
+    ("first_fluctuation_s", "time of the first fluctuation"),
+    (
+        "first_fluctuation_window_bytes",
+        "window at the first fluctuation",
+    ),
+    ("first_render_s", "time to first render"),
+    ("fluctuations", "network fluctuations"),
+    ("ideal_s", "time the links would allow"),
+    ("jain_index", "fairness (Jain)"),
+    ("largest_window_bytes", "largest window"),
+    ("link.rtt", "round-trip time"),
+    ("loss_ratio", "packets lost"),
+    ("min_rtt_s", "smallest round-trip time"),
+    ("page_load_s", "page load time"),
+    ("plt_s", "page load time"),
+    ("rtt_ms", "round-trip time"),
+    ("rtt_s", "round-trip time"),
+    ("workload.objects", "objects"),
+];
+
+/// What the end of a name says: the unit, and how many of its base one is.
+const ENDS: [(&str, Unit, f64); 13] = [
+    ("_s", Unit::Seconds, 1.0),
+    ("_ms", Unit::Seconds, 1e-3),
+    ("_us", Unit::Seconds, 1e-6),
+    ("_bytes", Unit::Bytes, 1.0),
+    ("_kb", Unit::Bytes, 1e3),
+    ("_mb", Unit::Bytes, 1e6),
+    ("_bps", Unit::BitsPerSecond, 1.0),
+    ("_kbps", Unit::BitsPerSecond, 1e3),
+    ("_mbps", Unit::BitsPerSecond, 1e6),
+    ("_gbps", Unit::BitsPerSecond, 1e9),
+    ("_ratio", Unit::Share, 1.0),
+    ("_share", Unit::Share, 1.0),
+    ("_percent", Unit::Percent, 1.0),
+];
+
+/// What a number means.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Quantity {
+    /// In words, without the unit.
+    pub(super) name: String,
+    pub(super) unit: Unit,
+    /// How many of the unit's base one is.
+    factor: f64,
+}
+
+impl Quantity {
+    /// What the metric or parameter `name` means.
+    pub(super) fn of(name: &str) -> Self {
+        let end = ENDS.iter().find(|(end, ..)| name.ends_with(end));
+        let (end, unit, factor) = end.copied().unwrap_or(("", Unit::Number, 1.0));
+        let known = KNOWN.iter().find(|(known, _)| *known == name);
+        let plain = || name[..name.len() - end.len()].replace(['_', '.'], " ");
+        Self {
+            name: known.map_or_else(plain, |(_, words)| (*words).to_owned()),
+            unit,
+            factor,
+        }
+    }
+
+    /// A `statistic` of the metric `name`.
+    pub(super) fn of_statistic(name: &str, statistic: Statistic) -> Self {
+        let quantity = Self::of(name);
+        match statistic {
+            Statistic::Cov => Self {
+                unit: Unit::Number,
+                factor: 1.0,
+                ..quantity
+            },
+            _ => quantity,
+        }
+    }
+
+    /// A number that is what it is, called `name`.
+    pub(super) fn plain(name: &str, unit: Unit) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit,
+            factor: 1.0,
+        }
+    }
+
+    /// `value` in the base of its unit.
+    pub(super) fn base(&self, value: f64) -> f64 {
+        value * self.factor
+    }
+
+    /// `value`, as a metric has it, with its unit.
+    pub(super) fn text(&self, value: f64) -> String {
+        self.unit.text(self.base(value))
+    }
+
+    /// The text of a value that may be missing.
+    pub(super) fn maybe(&self, value: Option<f64>) -> String {
+        value.map_or_else(nothing, |value| self.text(value))
+    }
+
+    /// The text of an interval, as a metric has it.
+    pub(super) fn interval(&self, interval: Option<Interval>) -> String {
+        interval.map_or_else(nothing, |[low, high]| {
+            let (low, high) = (self.text(low), self.text(high));
+            // A unit that both have is said once.
+            match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+                (Some((number, unit)), Some((_, same))) if unit == same => {
+                    format!("{number} to {high}")
+                }
+                _ => format!("{low} to {high}"),
+            }
+        })
+    }
+
+    /// An axis for values in the base of the unit.
+    pub(super) fn axis(&self) -> Axis {
+        Axis::new(self.name.as_str(), self.unit)
+    }
+
+    /// In words, at the beginning of a line.
+    pub(super) fn title(&self) -> String {
+        capitalized(&self.name)
+    }
+}
+
+/// What stands where there is no number.
+pub(super) fn nothing() -> String {
+    "\u{2013}".to_owned()
+}
+
+/// With a capital letter.
+pub(super) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+/// In words.
+pub(super) const fn statistic(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Median => "median",
+        Statistic::P95 => "95th percentile",
+        Statistic::Mean => "mean",
+        Statistic::Std => "standard deviation",
+        Statistic::Cov => "coefficient of variation",
+        Statistic::Min => "smallest",
+        Statistic::Max => "largest",
+    }
+}
+
+/// A parameter in words: a key of a scenario, or a name that somebody chose.
+pub(super) fn parameter(key: &str) -> String {
+    let quantity = Quantity::of(key);
+    let words = quantity.name;
+    let short = ["link ", "workload "]
+        .iter()
+        .find_map(|prefix| words.strip_prefix(prefix));
+    short.unwrap_or(&words).to_owned()
+}
+
+/// A parameter's value in words.
+pub(super) fn value(key: &str, value: &Value) -> String {
+    let quantity = Quantity::of(key);
+    match value {
+        Value::Number(number) if quantity.unit != Unit::Number => number
+            .as_f64()
+            .map_or_else(nothing, |number| quantity.text(number)),
+        Value::String(text) => spaced(text),
+        Value::Array(values) => {
+            let values = values.iter().map(|member| self::value(key, member));
+            values.collect::<Vec<_>>().join(", ")
+        }
+        other => plain(other),
+    }
+}
+
+/// A value as it was written.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// `50ms` as `50 ms`; what is not a number with a unit stays as it is.
+fn spaced(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let is_unit = !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic() || c == '%');
+    if number.parse::<f64>().is_err() || !is_unit {
+        return text.to_owned();
+    }
+    let unit = match unit {
+        "bps" => "bit/s",
+        "kbps" => "kbit/s",
+        "mbps" => "Mbit/s",
+        "gbps" => "Gbit/s",
+        unit => unit,
+    };
+    format!("{number} {unit}")
+}
+
+/// A time span of any length.
+pub(super) fn span(seconds: f64) -> String {
+    match seconds {
+        x if x >= 7200.0 => format!("{} h", units::number(x / 3600.0)),
+        x if x >= 120.0 => format!("{} min", units::number(x / 60.0)),
+        x => units::seconds(x),
+    }
+}
