@@ -19,8 +19,6 @@ pub(super) struct Points {
 
 /// A parameter that varies.
 pub(super) struct Factor {
-    /// Its name in the scenario.
-    key: String,
     /// Its name for people.
     pub(super) name: String,
     /// Its values, in the order in which they first came, by name.
@@ -128,7 +126,6 @@ impl Factor {
         }
         Self {
             name: words::parameter(key),
-            key: key.to_owned(),
             values,
             at,
         }
@@ -138,10 +135,5 @@ impl Factor {
     fn value(&self, point: usize) -> &str {
         let place = self.at.get(point);
         place.map_or("", |place| self.values[*place].as_str())
-    }
-
-    /// Its name in the scenario.
-    pub(super) fn key(&self) -> &str {
-        &self.key
     }
 }
