@@ -6,9 +6,10 @@ use marline_report::chart::Unit;
 use marline_report::html::Table;
 use marline_report::units;
 
-use crate::run::{ComparisonResult, PublishedResult};
+use crate::run::{ComparisonResult, CorrelationResult, PublishedResult};
 use crate::stats::{Interval, Statistic, interval};
 
+use super::correlations;
 use super::evidence::Evidence;
 use super::words::{self, Quantity};
 
@@ -21,7 +22,9 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     let values = values.map(|value| Row::of_value(evidence, value));
     let comparisons = results.comparisons.iter();
     let comparisons = comparisons.filter_map(|result| Row::of_comparison(evidence, result));
-    let rows: Vec<_> = values.chain(comparisons).collect();
+    let correlations = results.correlations.iter();
+    let correlations = correlations.filter_map(|result| Row::of_correlation(evidence, result));
+    let rows: Vec<_> = values.chain(comparisons).chain(correlations).collect();
     if rows.is_empty() {
         return page;
     }
@@ -32,7 +35,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         .number_column("ours")
         .number_column("95 % interval")
         .published_column("published")
-        .number_column("ours / published")
+        .number_column("ratio")
         .column("ours is")
         .column("source");
     for row in &rows {
@@ -53,8 +56,8 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         .text(&summary(&rows))
         .table(&table)
         .note(
-            "Intervals are of ours: bootstrap over runs. The paper's own spread is not known, so no \
-             distance is called a failure, and no nearness a proof.",
+            "Ratio: ours divided by what was published. Intervals: 95 %, of ours. How sure others were of \
+             theirs is not known: nearness proves little.",
         )
 }
 
@@ -116,9 +119,8 @@ impl Row {
     }
 
     fn of_comparison(evidence: &Evidence, result: &ComparisonResult) -> Option<Self> {
-        let metric = Quantity::of(&result.metric).name;
-        let statistic = words::statistic(result.statistic);
-        let name = format!("improvement of the {statistic} {metric}");
+        let what = words::of(result.statistic, &Quantity::of(&result.metric).name);
+        let name = format!("improvement of {what}");
         Some(Self {
             who: format!("{} over {}", result.a, result.b),
             point: evidence.points.name_of(&result.parameters).to_owned(),
@@ -131,9 +133,22 @@ impl Row {
         })
     }
 
+    fn of_correlation(evidence: &Evidence, result: &CorrelationResult) -> Option<Self> {
+        Some(Self {
+            who: result.variant.clone(),
+            point: evidence.points.name_of(&result.parameters).to_owned(),
+            quantity: correlations::quantity(result),
+            statistic: None,
+            ours: result.r,
+            interval: result.r.and_then(|r| correlations::interval(r, result.n)),
+            published: result.published?,
+            source: result.source.clone().unwrap_or_default(),
+        })
+    }
+
     fn what(&self) -> String {
         match self.statistic {
-            Some(statistic) => format!("{}, {}", self.quantity.name, words::statistic(statistic)),
+            Some(statistic) => words::of(statistic, &self.quantity.name),
             None => self.quantity.name.clone(),
         }
     }
@@ -173,8 +188,8 @@ impl Row {
             return "not measured".to_owned();
         };
         let unit = match (self.ratio(), self.quantity.unit) {
-            (Some(_), _) => " %",
-            (None, Unit::Percent) => " points",
+            (Some(_), _) => "\u{a0}%",
+            (None, Unit::Percent) => "\u{a0}points",
             (None, _) => "",
         };
         let side = if distance < 0.0 { "below" } else { "above" };
@@ -190,7 +205,7 @@ impl Row {
             }
             Nearness::Inside => "inside the interval".to_owned(),
             Nearness::Near => format!("within 10 %: {}", self.apart()),
-            Nearness::Far => format!("different: {}", self.apart()),
+            Nearness::Far => self.apart(),
         }
     }
 }

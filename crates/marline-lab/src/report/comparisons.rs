@@ -47,8 +47,7 @@ fn pair(result: &ComparisonResult) -> String {
 /// What is compared in `group`, such as `median completion time`.
 fn what(group: &[&ComparisonResult]) -> String {
     group.first().map_or_else(String::new, |first| {
-        let metric = Quantity::of(&first.metric).name;
-        format!("{} {metric}", words::statistic(first.statistic))
+        words::of(first.statistic, &Quantity::of(&first.metric).name)
     })
 }
 
@@ -109,7 +108,7 @@ const fn certainty(better: usize, worse: usize) -> &'static str {
 }
 
 fn axis(group: &[&ComparisonResult]) -> Axis {
-    Axis::new(format!("improvement of the {}", what(group)), Unit::Percent)
+    Axis::new(format!("improvement of {}", what(group)), Unit::Percent)
 }
 
 fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {

@@ -101,12 +101,20 @@ impl Evidence {
             repeats,
             ..
         } = &self.results;
-        let mut command = format!("marline lab run {experiment}");
+        // Experiments of the house stand in directories; others are files.
+        let mut command = match experiment.contains('/') {
+            true => format!("marline lab run {experiment}"),
+            false => format!("marline lab run {experiment}.toml"),
+        };
         let written = self.results.settings["scenario"]["backend"].as_str();
         if written.unwrap_or(BackendKind::default().name()) != backend {
             command.push_str(&format!(" --backend {backend}"));
         }
         command.push_str(&format!(" --seed {seed} --repeats {repeats}"));
+        for set in &self.plan.sets {
+            // A shell takes all between single quotes as it is.
+            command.push_str(&format!(" --set '{}'", set.replace('\'', "'\\''")));
+        }
         command
     }
 }

@@ -59,12 +59,8 @@ fn improvements(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Heat {
         let point = evidence.points.find(&result.parameters)?;
         Some((point, result.improvement_percent))
     });
-    let statistic = words::statistic(first.statistic);
-    let metric = Quantity::of(&first.metric).name;
-    let axis = Axis::new(
-        format!("improvement of the {statistic} {metric}"),
-        Unit::Percent,
-    );
+    let what = words::of(first.statistic, &Quantity::of(&first.metric).name);
+    let axis = Axis::new(format!("improvement of {what}"), Unit::Percent);
     let title = format!("{} over {}", first.a, first.b);
     fill(title, axis, rows, columns, values)
 }

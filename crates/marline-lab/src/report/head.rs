@@ -2,6 +2,9 @@
 
 use marline_report::{Report, units};
 
+use crate::run::CellResult;
+use crate::scenario::BackendKind;
+
 use super::evidence::Evidence;
 use super::words;
 
@@ -15,7 +18,7 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
         page = page.note(&format!("After {paper}{}.", section.collect::<String>()));
     }
     let runs: usize = results.cells.iter().map(|cell| cell.runs).sum();
-    let of = |pick: fn(&crate::run::CellResult) -> usize| -> u64 {
+    let of = |pick: fn(&CellResult) -> usize| -> u64 {
         results.cells.iter().map(|cell| pick(cell) as u64).sum()
     };
     let failed = of(|cell| cell.failed.values().sum());
@@ -24,9 +27,9 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
         ("runs", units::count(runs as u64)),
         ("repeats of each", units::count(results.repeats.into())),
         (
-            match results.backend.as_str() {
-                "sim" => "virtual time",
-                _ => "time on the links",
+            match results.backend == BackendKind::Sim.name() {
+                true => "virtual time",
+                false => "time on the links",
             },
             words::span(results.virtual_s),
         ),
@@ -35,8 +38,11 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     if results.wall_s > 0.0 {
         facts.push(("wall time", words::span(results.wall_s)));
         let a_second = |what: f64| units::number(what / results.wall_s);
-        facts.push(("virtual s a wall second", a_second(results.virtual_s)));
-        facts.push(("packets a wall second", a_second(results.packets as f64)));
+        if results.backend == BackendKind::Sim.name() {
+            let speed = a_second(results.virtual_s);
+            facts.push(("virtual to wall time", format!("{speed}\u{d7}")));
+        }
+        facts.push(("packets a second", a_second(results.packets as f64)));
     }
     if failed > 0 {
         facts.push(("failed runs", units::count(failed)));

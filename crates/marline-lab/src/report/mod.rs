@@ -11,6 +11,7 @@
 //! | `beside` | every published value beside ours |
 //! | `spread` | boxes and distributions of the metric of most interest |
 //! | `comparisons` | variants beside each other |
+//! | `correlations` | metrics that may go together |
 //! | `factors` | two parameters at once |
 //! | `closeup` | single runs over time |
 //! | `appendix` | runs without an outcome, settings, all numbers |
@@ -19,6 +20,7 @@ mod appendix;
 mod beside;
 mod closeup;
 mod comparisons;
+mod correlations;
 mod evidence;
 mod factors;
 mod head;
@@ -60,6 +62,7 @@ fn draw(evidence: &Evidence) -> Report {
         beside::add,
         spread::add,
         comparisons::add,
+        correlations::add,
         factors::add,
         closeup::add,
         appendix::add,

@@ -84,6 +84,14 @@ impl Points {
         }
     }
 
+    /// `what` at the point with `parameters`.
+    pub(super) fn by_name(&self, what: &str, parameters: &BTreeMap<String, Value>) -> String {
+        match self.find(parameters) {
+            Some(point) => self.at(what, point),
+            None => what.to_owned(),
+        }
+    }
+
     pub(super) fn name(&self, point: usize) -> &str {
         self.names.get(point).map_or("", String::as_str)
     }

@@ -39,11 +39,7 @@ fn boxes(evidence: &Evidence, metric: &str) -> Boxes {
     let points = &evidence.points;
     let title = points.by(&quantity.title());
     let mut boxes = Boxes::new(title, points.title(), axis(evidence, metric))
-        .series(evidence.variants().map(|(_, name)| name))
-        .note(
-            "A box spans the middle half of the runs, whiskers the 5th to the 95th percentile; the line is \
-             the median, the dot the mean.",
-        );
+        .series(evidence.variants().map(|(_, name)| name));
     for (point, name) in points.iter() {
         for (variant, series) in evidence.variants() {
             boxes = boxes.samples(name, series, evidence.samples(point, variant, metric));

@@ -106,7 +106,7 @@ impl Quantity {
 
     /// `value`, as a metric has it, with its unit.
     pub(super) fn text(&self, value: f64) -> String {
-        self.unit.text(self.base(value))
+        unbroken(&self.unit.text(self.base(value)))
     }
 
     /// The text of a value that may be missing.
@@ -119,7 +119,7 @@ impl Quantity {
         interval.map_or_else(nothing, |[low, high]| {
             let (low, high) = (self.text(low), self.text(high));
             // A unit that both have is said once.
-            match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+            match (low.rsplit_once('\u{a0}'), high.rsplit_once('\u{a0}')) {
                 (Some((number, unit)), Some((_, same))) if unit == same => {
                     format!("{number} to {high}")
                 }
@@ -139,6 +139,11 @@ impl Quantity {
     }
 }
 
+/// A number and its unit stay on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
 /// What stands where there is no number.
 pub(super) fn nothing() -> String {
     "\u{2013}".to_owned()
@@ -151,16 +156,27 @@ pub(super) fn capitalized(text: &str) -> String {
     first.into_iter().flatten().chain(letters).collect()
 }
 
-/// In words.
+/// In words. Variation is the standard deviation as a part of the mean.
 pub(super) const fn statistic(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Median => "median",
         Statistic::P95 => "95th percentile",
         Statistic::Mean => "mean",
         Statistic::Std => "standard deviation",
-        Statistic::Cov => "coefficient of variation",
+        Statistic::Cov => "variation",
         Statistic::Min => "smallest",
         Statistic::Max => "largest",
+    }
+}
+
+/// A statistic of a quantity called `name`, such as `median completion time`.
+pub(super) fn of(statistic: Statistic, name: &str) -> String {
+    let words = self::statistic(statistic);
+    match statistic {
+        Statistic::Median | Statistic::Mean | Statistic::Min | Statistic::Max => {
+            format!("{words} {name}")
+        }
+        Statistic::P95 | Statistic::Std | Statistic::Cov => format!("{words} of {name}"),
     }
 }
 
@@ -213,7 +229,7 @@ fn spaced(text: &str) -> String {
         "gbps" => "Gbit/s",
         unit => unit,
     };
-    format!("{number} {unit}")
+    format!("{number}\u{a0}{unit}")
 }
 
 /// A time span of any length.

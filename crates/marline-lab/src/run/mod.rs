@@ -24,7 +24,7 @@ pub use journal::read;
 pub use merge::{merge, rebuild};
 pub use plan::Plan;
 pub use record::Record;
-pub use results::{CellResult, ComparisonResult, PublishedResult, Results};
+pub use results::{CellResult, ComparisonResult, CorrelationResult, PublishedResult, Results};
 pub use summarize::summarize;
 
 #[cfg(test)]

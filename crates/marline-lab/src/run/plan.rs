@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::digest::Digest;
-use crate::scenario::{Comparison, Experiment, Job, Published, Value};
+use crate::scenario::{Comparison, Correlation, Experiment, Job, Published, Value};
 
 /// What is to be done.
 ///
@@ -46,6 +46,10 @@ pub struct Plan {
     pub comparisons: Vec<Comparison>,
     /// What others found.
     pub published: Vec<Published>,
+    /// Metrics to correlate.
+    pub correlations: Vec<Correlation>,
+    /// Overrides that were given beside the scenario, as `KEY=VALUE`.
+    pub sets: Vec<String>,
     /// The scenario as it was read, and each variant's settings at the first point, defaults
     /// included.
     pub settings: Value,
@@ -115,6 +119,8 @@ impl Plan {
                 .collect(),
             comparisons: experiment.comparisons.clone(),
             published: experiment.published.clone(),
+            correlations: experiment.correlations.clone(),
+            sets: experiment.sets.clone(),
             settings: json!({ "scenario": experiment.document, "variants": variants }),
             settings_hash: digest.hex(),
             program: program(),

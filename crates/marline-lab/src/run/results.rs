@@ -46,6 +46,8 @@ pub struct Results {
     pub comparisons: Vec<ComparisonResult>,
     /// What others found.
     pub published: Vec<PublishedResult>,
+    /// Metrics that may go together.
+    pub correlations: Vec<CorrelationResult>,
     /// A hash over the metrics of all runs, in hex.
     pub digest: String,
 }
@@ -122,4 +124,26 @@ pub struct PublishedResult {
     pub value: f64,
     /// Where it stands.
     pub source: String,
+}
+
+/// Two metrics over the runs of a variant at a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CorrelationResult {
+    /// The variant.
+    pub variant: String,
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+    /// One metric.
+    pub x: String,
+    /// The other.
+    pub y: String,
+    /// Runs in which both were measured.
+    pub n: usize,
+    /// Pearson's correlation, from -1 to 1; missing where one of the two does not vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r: Option<f64>,
+    /// The coefficient that others found.
+    pub published: Option<f64>,
+    /// Where they say so.
+    pub source: Option<String>,
 }

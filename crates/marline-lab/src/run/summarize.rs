@@ -9,9 +9,11 @@ use marline_link::Seed;
 
 use super::digest::Digest;
 use super::plan::words;
-use super::{CellResult, ComparisonResult, Plan, PublishedResult, Record, Results};
-use crate::scenario::Comparison;
-use crate::stats::{Summary, quantile, ratio_interval, sorted};
+use super::{
+    CellResult, ComparisonResult, CorrelationResult, Plan, PublishedResult, Record, Results,
+};
+use crate::scenario::{Comparison, Correlation};
+use crate::stats::{Summary, pearson, quantile, ratio_interval, sorted};
 
 /// The metric that says what the links would allow.
 const IDEAL: &str = "ideal_s";
@@ -57,6 +59,14 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         value: value.value,
         source: value.source.clone(),
     });
+    let correlations = plan.correlations.iter().map(|correlation| {
+        let variant = plan
+            .variants
+            .iter()
+            .position(|name| *name == correlation.variant);
+        let cell = variant.and_then(|variant| cells.get(correlation.point * variants + variant));
+        correlate(plan, correlation, cell.map_or(&[], Vec::as_slice))
+    });
     Results {
         experiment: plan.experiment.clone(),
         title: plan.title.clone(),
@@ -74,6 +84,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         cells: spread(cells.len(), &cell),
         comparisons: spread(pairs.len(), &pair),
         published: published.collect(),
+        correlations: correlations.collect(),
         digest: digest(plan, records),
     }
 }
@@ -184,6 +195,33 @@ fn set_beside(
         ci95: interval.map(|[low, high]| [percent(high), percent(low)]),
         published_percent: None,
         source: comparison.source.clone(),
+    }
+}
+
+/// Two metrics over the runs in which both count.
+fn correlate(plan: &Plan, correlation: &Correlation, records: &[&Record]) -> CorrelationResult {
+    let pairs = records.iter().filter(|record| record.counts());
+    let pairs = pairs.filter_map(|record| {
+        let (x, y) = (
+            record.metrics.get(&correlation.x)?,
+            record.metrics.get(&correlation.y)?,
+        );
+        Some((*x, *y))
+    });
+    let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    CorrelationResult {
+        variant: correlation.variant.clone(),
+        parameters: plan
+            .points
+            .get(correlation.point)
+            .cloned()
+            .unwrap_or_default(),
+        x: correlation.x.clone(),
+        y: correlation.y.clone(),
+        n: x.len(),
+        r: pearson(&x, &y),
+        published: correlation.published,
+        source: correlation.source.clone(),
     }
 }
 

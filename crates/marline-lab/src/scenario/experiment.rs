@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
 use super::overrides::{Override, apply_all, take_links_apart};
@@ -47,8 +48,12 @@ pub struct Experiment {
     pub comparisons: Vec<Comparison>,
     /// What others found, beside which ours are shown.
     pub published: Vec<Published>,
+    /// Metrics that may go together.
+    pub correlations: Vec<Correlation>,
     /// The file's content, overrides included, for reports.
     pub document: Value,
+    /// The overrides, as `KEY=VALUE`.
+    pub sets: Vec<String>,
 }
 
 /// A variant at a point.
@@ -183,7 +188,8 @@ fn collect(directory: &Path, prefix: &str, entries: &mut Vec<Entry>) -> std::io:
 
 fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Experiment, Problem> {
     let mut root = parse(text)?;
-    let sets: Vec<_> = sets
+    let written = sets;
+    let sets: Vec<_> = written
         .iter()
         .map(|set| Override::parse(set))
         .collect::<Result<_, _>>()?;
@@ -212,7 +218,9 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
             });
         }
     }
-    assemble(id, &root, head, cells, directory)
+    let mut experiment = assemble(id, &root, head, cells, directory)?;
+    experiment.sets = written.to_vec();
+    Ok(experiment)
 }
 
 /// What varies is set in one place only: a name would lie otherwise.
@@ -285,6 +293,10 @@ fn assemble(
             }
         }
     }
+    let mut correlations = Vec::new();
+    for entry in head.correlations {
+        correlations.extend(correlation::expand(entry, directory, &points)?);
+    }
     let document = Node {
         place: Place::File,
         item: super::document::Item::Table(root.clone()),
@@ -309,7 +321,9 @@ fn assemble(
         cells,
         comparisons,
         published,
+        correlations,
         document: document.value(),
+        sets: Vec::new(),
     })
 }
 
@@ -320,18 +334,33 @@ fn look_up(
     variant: &str,
     points: &[Arc<BTreeMap<String, Value>>],
 ) -> Result<Vec<Option<f64>>, Problem> {
-    let problem = |text: String| Problem::new(&lookup.place, text);
-    let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
-    let values = points
-        .iter()
-        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(problem)?;
+    let values = look_up_any(lookup, directory, variant, points)?;
     if values.iter().all(Option::is_none) {
-        return Err(problem(format!(
-            "no row of \"{}\" matches; change `where`",
-            lookup.file
-        )));
+        return Err(lookup.unmatched());
     }
     Ok(values)
+}
+
+/// Published values at each point where there is one.
+pub(super) fn look_up_any(
+    lookup: &Lookup,
+    directory: &Path,
+    variant: &str,
+    points: &[Arc<BTreeMap<String, Value>>],
+) -> Result<Vec<Option<f64>>, Problem> {
+    let problem = |text: String| Problem::new(&lookup.place, text);
+    let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
+    points
+        .iter()
+        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
+        .collect::<Result<_, _>>()
+        .map_err(problem)
+}
+
+impl Lookup {
+    /// Nothing was found.
+    pub(super) fn unmatched(&self) -> Problem {
+        let text = format!("no row of \"{}\" matches; change `where`", self.file);
+        Problem::new(&self.place, text)
+    }
 }

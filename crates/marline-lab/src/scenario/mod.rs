@@ -59,6 +59,7 @@
 //! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
 //! `{variant}` the variant. A column with the name of a parameter must have its value.
 
+mod correlation;
 mod document;
 mod endpoint;
 mod error;
@@ -73,6 +74,7 @@ mod sweep;
 mod units;
 mod wsp;
 
+pub use correlation::Correlation;
 pub use endpoint::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Comparison, Entry, Experiment, Published, list};

@@ -109,6 +109,11 @@ fn fill(want: &Value, variant: &str, parameters: &BTreeMap<String, Value>) -> St
     text
 }
 
+/// Whether a table would take both for the same.
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
+    same(&words(a), &words(b))
+}
+
 /// Equal as text, or as numbers.
 fn same(cell: &str, want: &str) -> bool {
     cell == want || matches!((cell.parse::<f64>(), want.parse::<f64>()), (Ok(a), Ok(b)) if a == b)

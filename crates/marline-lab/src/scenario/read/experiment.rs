@@ -29,6 +29,7 @@ pub(in crate::scenario) struct Head {
     pub(in crate::scenario) sweep: Vec<Factor>,
     pub(in crate::scenario) comparisons: Vec<ComparisonEntry>,
     pub(in crate::scenario) published: Vec<PublishedEntry>,
+    pub(in crate::scenario) correlations: Vec<CorrelationEntry>,
 }
 
 /// Two variants to compare.
@@ -49,6 +50,17 @@ pub(in crate::scenario) struct PublishedEntry {
     pub(in crate::scenario) lookup: Lookup,
 }
 
+/// Two metrics that may go together.
+pub(in crate::scenario) struct CorrelationEntry {
+    pub(in crate::scenario) place: Place,
+    pub(in crate::scenario) variants: Vec<String>,
+    /// Parameters that the points have.
+    pub(in crate::scenario) condition: BTreeMap<String, Value>,
+    pub(in crate::scenario) x: String,
+    pub(in crate::scenario) y: String,
+    pub(in crate::scenario) published: Option<Lookup>,
+}
+
 /// Where a published value stands.
 pub(in crate::scenario) struct Lookup {
     pub(in crate::scenario) place: Place,
@@ -58,7 +70,7 @@ pub(in crate::scenario) struct Lookup {
     pub(in crate::scenario) source: String,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "id",
     "title",
     "paper",
@@ -73,6 +85,7 @@ const KEYS: [&str; 14] = [
     "sweep",
     "comparison",
     "published",
+    "correlation",
 ];
 
 /// Leaves the head to [`read_head`].
@@ -98,6 +111,9 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let published = members(reader.get("published"))
         .map(|node| read_published(node, &names, &metrics[0]))
         .collect::<Result<_, _>>()?;
+    let correlations = members(reader.get("correlation"))
+        .map(|node| read_correlation(node, &names, &metrics[0]))
+        .collect::<Result<_, _>>()?;
     Ok(Head {
         id: reader.optional("id", |node| Ok((node.text()?, node.place.clone())))?,
         title: reader.required("title", "title = \"A download on the train\"", Node::text)?,
@@ -119,6 +135,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
         variants,
         comparisons,
         published,
+        correlations,
     })
 }
 
@@ -163,12 +180,7 @@ fn read_comparison(
                 node.named("statistic", &Statistic::COMPARED)
             })?
             .unwrap_or(Statistic::Median),
-        published: reader.optional("published", |node| {
-            let mut reader = Reader::of(node)?;
-            let lookup = read_lookup(&mut reader)?;
-            reader.finish()?;
-            Ok(lookup)
-        })?,
+        published: reader.optional("published", read_lookup_alone)?,
     };
     reader.finish()?;
     Ok(entry)
@@ -179,14 +191,19 @@ fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
     Ok(node.named("variant", &names)?.to_owned())
 }
 
-fn read_published(node: &Node, variants: &[&str], metric: &str) -> Result<PublishedEntry, Problem> {
-    let mut reader = Reader::of(node)?;
+/// One variant or several; all of them if none is named.
+fn some_variants(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<String>, Problem> {
     let names = reader.optional("variant", |node| {
         let members = node.members().iter();
         members.map(|node| one_variant(node, variants)).collect()
     })?;
+    Ok(names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()))
+}
+
+fn read_published(node: &Node, variants: &[&str], metric: &str) -> Result<PublishedEntry, Problem> {
+    let mut reader = Reader::of(node)?;
     let entry = PublishedEntry {
-        variants: names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()),
+        variants: some_variants(&mut reader, variants)?,
         metric: reader
             .optional("metric", Node::text)?
             .unwrap_or_else(|| metric.to_owned()),
@@ -200,6 +217,35 @@ fn read_published(node: &Node, variants: &[&str], metric: &str) -> Result<Publis
     };
     reader.finish()?;
     Ok(entry)
+}
+
+fn read_correlation(
+    node: &Node,
+    variants: &[&str],
+    metric: &str,
+) -> Result<CorrelationEntry, Problem> {
+    let mut reader = Reader::of(node)?;
+    let filter = reader.get("where");
+    let entry = CorrelationEntry {
+        place: filter.map_or_else(|| reader.place.clone(), |node| node.place.clone()),
+        variants: some_variants(&mut reader, variants)?,
+        condition: filter.map(Node::values).transpose()?.unwrap_or_default(),
+        x: reader.required("x", "x = \"first_fluctuation_packets\"", Node::text)?,
+        y: reader
+            .optional("y", Node::text)?
+            .unwrap_or_else(|| metric.to_owned()),
+        published: reader.optional("published", read_lookup_alone)?,
+    };
+    reader.finish()?;
+    Ok(entry)
+}
+
+/// A table that says where a published value stands, and nothing else.
+fn read_lookup_alone(node: &Node) -> Result<Lookup, Problem> {
+    let mut reader = Reader::of(node)?;
+    let lookup = read_lookup(&mut reader)?;
+    reader.finish()?;
+    Ok(lookup)
 }
 
 fn read_lookup(reader: &mut Reader<'_>) -> Result<Lookup, Problem> {

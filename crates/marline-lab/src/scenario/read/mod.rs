@@ -18,7 +18,7 @@ use super::error::{Place, Problem, unknown};
 use super::{HttpSettings, HttpVersion, Settings, Value, units};
 
 pub(super) use endpoint::ENDPOINT_KEYS;
-pub(super) use experiment::{Head, Lookup, read_head};
+pub(super) use experiment::{CorrelationEntry, Head, Lookup, read_head};
 
 /// How long a run may take unless a scenario says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(300);

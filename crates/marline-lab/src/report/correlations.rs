@@ -1,0 +1,156 @@
+//! Metrics that may go together.
+
+use marline_report::Report;
+use marline_report::chart::{Chart, Unit};
+use marline_report::html::Table;
+use marline_report::units;
+
+use crate::run::CorrelationResult;
+use crate::stats::Interval;
+
+use super::evidence::Evidence;
+use super::words::{self, Quantity};
+
+/// Pictures that show at once; others show on a click.
+const SHOWN: usize = 6;
+/// Pictures that show at all.
+const MOST: usize = 24;
+
+pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+    let all = &evidence.results.correlations;
+    if all.is_empty() {
+        return page;
+    }
+    // Variants of one pair of metrics at one point share a picture.
+    let mut groups: Vec<Vec<&CorrelationResult>> = Vec::new();
+    for result in all {
+        let same = |group: &&mut Vec<&CorrelationResult>| {
+            let first = group[0];
+            (&first.x, &first.y, &first.parameters) == (&result.x, &result.y, &result.parameters)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(result),
+            None => groups.push(vec![result]),
+        }
+    }
+    let groups = groups.iter().take(MOST);
+    let charts: Vec<_> = groups.map(|group| scatter(evidence, group)).collect();
+    let (shown, hidden) = charts.split_at(charts.len().min(SHOWN));
+    let draw =
+        |page: Report, charts: &[Chart]| charts.iter().fold(page, |page, chart| page.chart(chart));
+    let page = draw(page.section("What goes together"), shown);
+    let page = match hidden.len() {
+        0 => page,
+        more => page.details(&format!("{more} more pictures"), |page| draw(page, hidden)),
+    };
+    page.table(&table(evidence)).note(
+        "r: Pearson's correlation over runs; its interval is Fisher's, 95 %. Lines: least squares. What goes \
+         together need not be cause and effect.",
+    )
+}
+
+fn scatter(evidence: &Evidence, group: &[&CorrelationResult]) -> Chart {
+    let first = group[0];
+    let (x, y) = (Quantity::of(&first.x), Quantity::of(&first.y));
+    let title = evidence
+        .points
+        .by_name(&format!("{} and {}", y.title(), x.name), &first.parameters);
+    let mut chart = Chart::new(title, x.axis(), y.axis());
+    for result in group {
+        let points = pairs(evidence, result);
+        let points: Vec<_> = points
+            .into_iter()
+            .map(|(a, b)| (x.base(a), y.base(b)))
+            .collect();
+        let line = fit(&points);
+        chart = chart.scatter(result.variant.as_str(), points);
+        if let (Some((slope, intercept)), Some(r)) = (line, result.r) {
+            let published = result.published.map_or_else(String::new, |published| {
+                format!(" (published {})", coefficient(published))
+            });
+            let name = format!("{}, r = {}{published}", result.variant, coefficient(r));
+            chart = chart.fit(result.variant.as_str(), name, slope, intercept);
+        }
+    }
+    chart
+}
+
+/// Both metrics of each run that has them.
+fn pairs(evidence: &Evidence, result: &CorrelationResult) -> Vec<(f64, f64)> {
+    let place = evidence
+        .points
+        .find(&result.parameters)
+        .zip(evidence.variant(&result.variant));
+    let Some((point, variant)) = place else {
+        return Vec::new();
+    };
+    let runs = evidence.runs(point, variant).iter();
+    runs.filter(|run| run.counts())
+        .filter_map(|run| Some((*run.metrics.get(&result.x)?, *run.metrics.get(&result.y)?)))
+        .collect()
+}
+
+/// The slope and the intercept of the line that is nearest to `points` (least squares).
+fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let n = points.len() as f64;
+    let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / n;
+    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+    let (mut both, mut squares) = (0.0, 0.0);
+    for (x, y) in points {
+        both += (x - mean_x) * (y - mean_y);
+        squares += (x - mean_x) * (x - mean_x);
+    }
+    let slope = both / squares;
+    slope.is_finite().then(|| (slope, mean_y - slope * mean_x))
+}
+
+/// In which the correlation lies with 95 % confidence, if both metrics are about normal (Fisher, 1915).
+pub(super) fn interval(r: f64, n: usize) -> Option<Interval> {
+    let free = n.checked_sub(3).filter(|free| *free > 0)? as f64;
+    let (middle, half) = (libm::atanh(r), 1.96 / free.sqrt());
+    let bounds = [middle - half, middle + half].map(libm::tanh);
+    bounds
+        .iter()
+        .all(|bound| bound.is_finite())
+        .then_some(bounds)
+}
+
+fn coefficient(r: f64) -> String {
+    format!("{r:.2}").replace('-', "\u{2212}")
+}
+
+fn table(evidence: &Evidence) -> Table {
+    let mut table = Table::new()
+        .column("variant")
+        .column(&evidence.points.title())
+        .column("x")
+        .column("y")
+        .number_column("runs")
+        .number_column("r")
+        .number_column("95 % interval")
+        .published_column("published r")
+        .column("source");
+    for result in &evidence.results.correlations {
+        let bounds = result.r.and_then(|r| interval(r, result.n));
+        table.row([
+            result.variant.clone(),
+            evidence.points.name_of(&result.parameters).to_owned(),
+            Quantity::of(&result.x).name,
+            Quantity::of(&result.y).name,
+            units::count(result.n as u64),
+            result.r.map_or_else(words::nothing, coefficient),
+            bounds.map_or_else(words::nothing, |bounds| {
+                bounds.map(coefficient).join("\u{a0}to\u{a0}")
+            }),
+            result.published.map_or_else(words::nothing, coefficient),
+            result.source.clone().unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// What a coefficient is, for tables of many things.
+pub(super) fn quantity(result: &CorrelationResult) -> Quantity {
+    let (x, y) = (Quantity::of(&result.x).name, Quantity::of(&result.y).name);
+    Quantity::plain(&format!("correlation of {y} with {x}"), Unit::Number)
+}

@@ -1,0 +1,103 @@
+//! Metrics that may go together.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Value;
+use super::error::{Problem, unknown};
+use super::experiment::look_up_any;
+use super::published::equal;
+use super::read::CorrelationEntry;
+
+/// Two metrics of one variant at one point, to be correlated over its runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Correlation {
+    /// The variant.
+    pub variant: String,
+    /// The point, as an index into [`Experiment::points`](super::Experiment::points).
+    pub point: usize,
+    /// One metric.
+    pub x: String,
+    /// The other.
+    pub y: String,
+    /// The coefficient that others found, from -1 to 1.
+    pub published: Option<f64>,
+    /// Where they say so.
+    pub source: Option<String>,
+}
+
+type Point = Arc<BTreeMap<String, Value>>;
+
+/// What `entry` asks for: each of its variants at each of its points.
+pub(super) fn expand(
+    entry: CorrelationEntry,
+    directory: &Path,
+    points: &[Point],
+) -> Result<Vec<Correlation>, Problem> {
+    let chosen = choose(&entry, points)?;
+    let mut correlations = Vec::new();
+    for variant in &entry.variants {
+        let published = match &entry.published {
+            None => vec![None; points.len()],
+            Some(lookup) => look_up_any(lookup, directory, variant, points)?,
+        };
+        correlations.extend(chosen.iter().map(|&point| {
+            Correlation {
+                variant: variant.clone(),
+                point,
+                x: entry.x.clone(),
+                y: entry.y.clone(),
+                published: published[point],
+                source: published[point]
+                    .and(entry.published.as_ref())
+                    .map(|lookup| lookup.source.clone()),
+            }
+        }));
+    }
+    match &entry.published {
+        // Others need not have looked at every variant, but at one of them.
+        Some(lookup) if correlations.iter().all(|one| one.published.is_none()) => {
+            Err(lookup.unmatched())
+        }
+        _ => Ok(correlations),
+    }
+}
+
+/// The points that fulfil the condition.
+fn choose(entry: &CorrelationEntry, points: &[Point]) -> Result<Vec<usize>, Problem> {
+    let known = || {
+        points
+            .iter()
+            .flat_map(|point| point.keys())
+            .map(String::as_str)
+    };
+    for name in entry.condition.keys() {
+        if known().next().is_none() {
+            let text = "there is no sweep to choose points from; remove `where`";
+            return Err(Problem::new(&entry.place, text));
+        }
+        if !known().any(|parameter| parameter == name) {
+            return Err(Problem::new(
+                &entry.place,
+                unknown("parameter", name, known()),
+            ));
+        }
+    }
+    let holds = |point: &Point| {
+        let mut wanted = entry.condition.iter();
+        wanted.all(|(name, want)| point.get(name).is_some_and(|value| equal(value, want)))
+    };
+    let chosen: Vec<_> = (0..points.len())
+        .filter(|&index| holds(&points[index]))
+        .collect();
+    if chosen.is_empty() {
+        return Err(Problem::new(
+            &entry.place,
+            "no point of the sweep has these values; change `where`",
+        ));
+    }
+    Ok(chosen)
+}
