@@ -25,9 +25,9 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
 
 /// Why runs have no outcome, or may not count.
 fn failures(page: Report, evidence: &Evidence) -> Report {
-    let mut table = Table::new()
-        .column("variant")
-        .column(&evidence.points.title())
+    let mut table = evidence
+        .points
+        .table("variant")
         .number_column("runs")
         .number_column("of")
         .column("what")
@@ -42,14 +42,14 @@ fn failures(page: Report, evidence: &Evidence) -> Report {
             .iter()
             .map(|(reason, count)| ("invalid", reason, count));
         for (what, reason, count) in failed.chain(invalid) {
-            table.row([
-                cell.variant.clone(),
-                evidence.points.name_of(&cell.parameters).to_owned(),
+            let cells = [
                 units::count(*count as u64),
                 units::count(cell.runs as u64),
                 what.to_owned(),
                 reason.clone(),
-            ]);
+            ];
+            let point = evidence.points.name_of(&cell.parameters);
+            table.row(evidence.points.row(&cell.variant, point, cells));
         }
     }
     if table.is_empty() {
@@ -62,9 +62,9 @@ fn failures(page: Report, evidence: &Evidence) -> Report {
 
 /// Statistics of all metrics that reports show.
 fn cells(evidence: &Evidence) -> Table {
-    let mut table = Table::new()
-        .column("variant")
-        .column(&evidence.points.title())
+    let mut table = evidence
+        .points
+        .table("variant")
         .column("metric")
         .number_column("runs");
     let statistics = Statistic::NAMES.map(|(_, statistic)| statistic);
@@ -79,12 +79,9 @@ fn cells(evidence: &Evidence) -> Table {
             let Some(summary) = cell.metrics.get(metric) else {
                 continue;
             };
-            let mut row = vec![
-                cell.variant.clone(),
-                evidence.points.name_of(&cell.parameters).to_owned(),
-                Quantity::of(metric).name,
-                units::count(summary.n as u64),
-            ];
+            let cells = [Quantity::of(metric).name, units::count(summary.n as u64)];
+            let point = evidence.points.name_of(&cell.parameters);
+            let mut row = evidence.points.row(&cell.variant, point, cells);
             for statistic in statistics {
                 let quantity = Quantity::of_statistic(metric, statistic);
                 row.push(quantity.maybe(statistic.of(summary)));
@@ -105,25 +102,44 @@ fn settings(page: Report, evidence: &Evidence) -> Report {
     for (key, value) in flat(&settings["scenario"]) {
         scenario.row([key, value]);
     }
-    let variants: Vec<_> = evidence
-        .variants()
-        .map(|(_, name)| (name, flat(&settings["variants"][name])))
-        .collect();
-    let keys: BTreeSet<&String> = variants.iter().flat_map(|(_, flat)| flat.keys()).collect();
-    let mut resolved = Table::new().column("setting");
-    for (name, _) in &variants {
-        resolved = resolved.column(name);
-    }
-    for key in keys {
-        let values = variants.iter().map(|(_, flat)| flat.get(key).cloned());
-        let row = std::iter::once(Some(key.clone())).chain(values);
-        resolved.row(row.map(|cell| cell.unwrap_or_else(words::nothing)));
-    }
     page.details("The scenario", |page| page.table(&scenario))
         .details(
             "Settings of each variant at the first point, defaults included",
-            |page| page.table(&resolved),
+            |page| page.table(&resolved(evidence, |_| true)),
         )
+}
+
+/// What tells variants apart.
+fn differences(evidence: &Evidence) -> Table {
+    resolved(evidence, |values| {
+        values.windows(2).any(|pair| pair[0] != pair[1])
+    })
+}
+
+/// Settings of each variant at the first point, as far as they are `wanted`.
+fn resolved(evidence: &Evidence, wanted: fn(&[Option<String>]) -> bool) -> Table {
+    let variants: Vec<_> = evidence
+        .variants()
+        .map(|(_, name)| (name, flat(&evidence.results.settings["variants"][name])))
+        .collect();
+    let keys: BTreeSet<&String> = variants.iter().flat_map(|(_, flat)| flat.keys()).collect();
+    let mut table = Table::new().column("setting");
+    for (name, _) in &variants {
+        table = table.column(name);
+    }
+    for key in keys {
+        let values: Vec<_> = variants
+            .iter()
+            .map(|(_, flat)| flat.get(key).cloned())
+            .collect();
+        if wanted(&values) {
+            let values = values
+                .into_iter()
+                .map(|value| value.unwrap_or_else(words::nothing));
+            table.row(std::iter::once(key.clone()).chain(values));
+        }
+    }
+    table
 }
 
 /// A tree as lines, with dots in the keys.

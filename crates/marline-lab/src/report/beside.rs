@@ -3,15 +3,14 @@
 use marline_link::Seed;
 use marline_report::Report;
 use marline_report::chart::Unit;
-use marline_report::html::Table;
 use marline_report::units;
 
 use crate::run::{ComparisonResult, CorrelationResult, PublishedResult};
 use crate::stats::{Interval, Statistic, interval};
 
-use super::correlations;
 use super::evidence::Evidence;
 use super::words::{self, Quantity};
+use super::{comparisons, correlations};
 
 /// Values no further apart than this, in percent of the published one, are near.
 const NEAR: f64 = 10.0;
@@ -28,9 +27,9 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     if rows.is_empty() {
         return page;
     }
-    let mut table = Table::new()
-        .column("variant")
-        .column(&evidence.points.title())
+    let mut table = evidence
+        .points
+        .table("variant")
         .column("what")
         .number_column("ours")
         .number_column("95 % interval")
@@ -39,18 +38,17 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         .column("ours is")
         .column("source");
     for row in &rows {
-        table.row([
-            row.who.clone(),
-            row.point.clone(),
+        let ratio = row.ratio();
+        let cells = [
             row.what(),
             row.quantity.maybe(row.ours),
             row.quantity.interval(row.interval),
             row.quantity.text(row.published),
-            row.ratio()
-                .map_or_else(words::nothing, |ratio| format!("{ratio:.2}")),
+            ratio.map_or_else(words::nothing, |ratio| format!("{ratio:.2}")),
             row.verdict(),
             row.source.clone(),
-        ]);
+        ];
+        table.row(evidence.points.row(&row.who, &row.point, cells));
     }
     page.section("Beside the paper")
         .text(&summary(&rows))
@@ -122,7 +120,7 @@ impl Row {
         let what = words::of(result.statistic, &Quantity::of(&result.metric).name);
         let name = format!("improvement of {what}");
         Some(Self {
-            who: format!("{} over {}", result.a, result.b),
+            who: comparisons::pair(result),
             point: evidence.points.name_of(&result.parameters).to_owned(),
             quantity: Quantity::plain(&name, Unit::Percent),
             statistic: None,
@@ -187,13 +185,15 @@ impl Row {
         let Some(distance) = self.distance() else {
             return "not measured".to_owned();
         };
+        let number = units::number(distance.abs());
         let unit = match (self.ratio(), self.quantity.unit) {
             (Some(_), _) => "\u{a0}%",
+            (None, Unit::Percent) if number == "1" => "\u{a0}point",
             (None, Unit::Percent) => "\u{a0}points",
             (None, _) => "",
         };
         let side = if distance < 0.0 { "below" } else { "above" };
-        format!("{}{unit} {side}", units::number(distance.abs()))
+        format!("{number}{unit}\u{a0}{side}")
     }
 
     fn verdict(&self) -> String {

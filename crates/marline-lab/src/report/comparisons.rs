@@ -40,8 +40,9 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
                pairs that met the same luck; intervals: 95 %, bootstrap over pairs.")
 }
 
-fn pair(result: &ComparisonResult) -> String {
-    format!("{} over {}", result.a, result.b)
+/// Both variants of a comparison, on one line.
+pub(super) fn pair(result: &ComparisonResult) -> String {
+    format!("{}\u{a0}over\u{a0}{}", result.a, result.b)
 }
 
 /// What is compared in `group`, such as `median completion time`.
@@ -142,9 +143,9 @@ fn over_points(group: &[&ComparisonResult]) -> Chart {
 }
 
 fn table(evidence: &Evidence) -> Table {
-    let mut table = Table::new()
-        .column("comparison")
-        .column(&evidence.points.title())
+    let mut table = evidence
+        .points
+        .table("comparison")
         .column("what")
         .number_column("pairs")
         .number_column("improvement")
@@ -153,16 +154,16 @@ fn table(evidence: &Evidence) -> Table {
         .column("source");
     let percent = Quantity::plain("improvement", Unit::Percent);
     for result in &evidence.results.comparisons {
-        table.row([
-            pair(result),
-            evidence.points.name_of(&result.parameters).to_owned(),
+        let cells = [
             what(&[result]),
             units::count(result.pairs as u64),
             percent.maybe(result.improvement_percent),
             percent.interval(result.ci95),
             percent.maybe(result.published_percent),
             result.source.clone().unwrap_or_default(),
-        ]);
+        ];
+        let point = evidence.points.name_of(&result.parameters);
+        table.row(evidence.points.row(&pair(result), point, cells));
     }
     table
 }

@@ -120,9 +120,9 @@ fn coefficient(r: f64) -> String {
 }
 
 fn table(evidence: &Evidence) -> Table {
-    let mut table = Table::new()
-        .column("variant")
-        .column(&evidence.points.title())
+    let mut table = evidence
+        .points
+        .table("variant")
         .column("x")
         .column("y")
         .number_column("runs")
@@ -132,9 +132,7 @@ fn table(evidence: &Evidence) -> Table {
         .column("source");
     for result in &evidence.results.correlations {
         let bounds = result.r.and_then(|r| interval(r, result.n));
-        table.row([
-            result.variant.clone(),
-            evidence.points.name_of(&result.parameters).to_owned(),
+        let cells = [
             Quantity::of(&result.x).name,
             Quantity::of(&result.y).name,
             units::count(result.n as u64),
@@ -144,7 +142,9 @@ fn table(evidence: &Evidence) -> Table {
             }),
             result.published.map_or_else(words::nothing, coefficient),
             result.source.clone().unwrap_or_default(),
-        ]);
+        ];
+        let point = evidence.points.name_of(&result.parameters);
+        table.row(evidence.points.row(&result.variant, point, cells));
     }
     table
 }

@@ -3,6 +3,7 @@
 use marline_report::Report;
 use marline_report::chart::{Axis, Heat, Unit};
 
+use super::comparisons;
 use super::evidence::Evidence;
 use super::points::Factor;
 use super::words::{self, Quantity};
@@ -61,8 +62,7 @@ fn improvements(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Heat {
     });
     let what = words::of(first.statistic, &Quantity::of(&first.metric).name);
     let axis = Axis::new(format!("improvement of {what}"), Unit::Percent);
-    let title = format!("{} over {}", first.a, first.b);
-    fill(title, axis, rows, columns, values)
+    fill(comparisons::pair(first), axis, rows, columns, values)
 }
 
 fn fill(

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use marline_report::html::Table;
+
 use crate::scenario::Value;
 
 use super::words;
@@ -66,6 +68,27 @@ impl Points {
     pub(super) fn title(&self) -> String {
         let names = self.factors.iter().map(|factor| factor.name.as_str());
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// A table whose rows are about something at a point, which needs no name if there is only one.
+    pub(super) fn table(&self, first: &str) -> Table {
+        let table = Table::new().column(first);
+        match self.factors.is_empty() {
+            true => table,
+            false => table.column(&self.title()),
+        }
+    }
+
+    /// A row of such a table.
+    pub(super) fn row<const N: usize>(
+        &self,
+        first: &str,
+        point: &str,
+        rest: [String; N],
+    ) -> Vec<String> {
+        let point = (!self.factors.is_empty()).then(|| point.to_owned());
+        let row = std::iter::once(first.to_owned()).chain(point);
+        row.chain(rest).collect()
     }
 
     /// `what`, and by what it varies.

@@ -80,14 +80,20 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 fn medians(evidence: &Evidence, metric: &str) -> Table {
     let quantity = Quantity::of(metric);
     let points = &evidence.points;
-    let mut table = Table::new().column(&points.title());
+    let mut table = Table::new();
+    if !points.factors.is_empty() {
+        table = table.column(&points.title());
+    }
     for (_, name) in evidence.variants() {
         table = table
             .number_column(&format!("{name}, median"))
             .number_column("95 % interval");
     }
     for (point, name) in points.iter() {
-        let mut row = vec![name.to_owned()];
+        let mut row = Vec::new();
+        if !points.factors.is_empty() {
+            row.push(name.to_owned());
+        }
         for (variant, _) in evidence.variants() {
             let cell = evidence.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));

@@ -39,11 +39,30 @@ statistic = "cov"
 file = "times.csv"
 where = { cca = "{variant}" }
 value = "cov"
+[[correlation]]
+where = { content_kb = 2400 }
+x = "first_fluctuation_packets"
+published = { file = "r.csv", where = { cca = "{variant}" }, value = "r", source = "figure 2" }
 "#;
 
 const GAINS: &str = "content_kb,gain_percent\n500,12.5\n2400,21\n";
 const TIMES: &str =
     "cca,content_kb,completion_s,cov\nslow,500,0.55,0.4\nslow,2400,9,0.3\nfast,2400,1.9,\n";
+
+const COEFFICIENTS: &str = "cca,content_kb,r\nslow,2400,-0.85\n";
+
+/// Nothing but two variants.
+const PLAIN: &str = r#"
+title = "Plain"
+link = "rate=12mbps, rtt=80ms"
+repeats = 1
+[workload]
+objects = ["500kB"]
+[variant.slow]
+cc = "newreno"
+[variant.fast]
+cc = "bbr"
+"#;
 
 /// Numbers from nothing but the job.
 fn fake(job: &Job) -> Result<Outcome, RunError> {
@@ -115,6 +134,7 @@ impl Scene {
         let write = |name: &str, text: &str| std::fs::write(scene.path().join(name), text).unwrap();
         write("gain.csv", GAINS);
         write("times.csv", TIMES);
+        write("r.csv", COEFFICIENTS);
         write("train.toml", text);
         let experiment = Experiment::load(&scene.path().join("train.toml"), "train", &[]).unwrap();
         let options = Options {
@@ -139,6 +159,13 @@ impl Scene {
         let path = write(&self.out()).unwrap();
         let html = std::fs::read_to_string(path).unwrap();
         assert_sound(&html);
+        if let Ok(pages) = std::env::var("MARLINE_PAGES") {
+            let name = std::thread::current()
+                .name()
+                .unwrap_or("x")
+                .replace("::", "-");
+            std::fs::write(format!("{pages}/{name}.html"), &html).unwrap();
+        }
         html
     }
 }
@@ -148,7 +175,7 @@ fn assert_sound(html: &str) {
     for odd in [
         "http://", "https://", "<script", "<link", "src=", "NaN", "inf ", "infinity",
     ] {
-        assert!(!html.contains(odd), "{odd}: {html}");
+        assert!(!html.contains(odd), "{odd}");
     }
 }
 
@@ -163,17 +190,135 @@ fn sections(html: &str) -> Vec<&str> {
 #[test]
 fn a_page_says_what_was_found_and_what_was_published() {
     let html = Scene::of(TRAIN, fake).html();
-    if let Ok(path) = std::env::var("MARLINE_PAGE") {
-        std::fs::write(path, &html).unwrap();
-    }
     assert_eq!(
         sections(&html),
         [
             "Beside the paper",
             "Completion time",
             "Comparisons",
+            "What goes together",
             "One run, seen closely",
             "Numbers and settings"
         ]
     );
+    for text in [
+        // The head.
+        "<h1>A download on the train</h1>",
+        "Whether &lt;one&gt; controller is enough.",
+        "<dt>runs</dt><dd>32</dd>",
+        "<dt>repeats of each</dt><dd>8</dd>",
+        // Others, and how far they are.
+        "8 published values: ",
+        "The furthest is ",
+        ">9\u{a0}s<",
+        ">12.5\u{a0}%<",
+        ">table 2<",
+        ">table 6<",
+        "variation of completion time",
+        "improvement of median completion time",
+        // Names of points and parameters.
+        "Completion time by content size",
+        ">2.4\u{a0}MB<",
+        // Pictures.
+        "published 9 s",
+        "Beside what the links would allow",
+        "fast against slow, median completion time: better with 95 % confidence at 2 of 2 points",
+        "Completion time and packets sent before the first fluctuation, 2.4\u{a0}MB",
+        "slow, r = \u{2212}0.",
+        "(published \u{2212}0.85)",
+        "figure 2",
+        "<figcaption>slow, 2.4\u{a0}MB</figcaption>",
+        "link from server",
+        // What few want to see.
+        "<summary>Other metrics</summary>",
+        "<summary>The scenario</summary>",
+        "server.cc",
+        "marline lab run train.toml --seed 5 --repeats 8<",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    // Nothing was promised, so nothing passes.
+    assert!(!html.to_lowercase().contains(">pass"));
+    assert!(!html.contains("Runs that do not count"));
+}
+
+#[test]
+fn a_single_run_of_nothing_special_has_a_page() {
+    let html = Scene::of(PLAIN, fake).html();
+    assert_eq!(
+        sections(&html),
+        [
+            "Completion time",
+            "One run, seen closely",
+            "Numbers and settings"
+        ]
+    );
+    assert!(!html.contains("</svg>published"));
+    assert!(html.contains("<figcaption>fast</figcaption>"));
+}
+
+#[test]
+fn runs_without_an_outcome_are_told() {
+    let some = |job: &Job| match (&*job.variant, job.repeat) {
+        ("slow", 0) => Err(RunError::TimeLimit { seconds: 300.0 }),
+        ("slow", 1) => Ok(Outcome {
+            invalid: Some("too late <by> 3 ms".to_owned()),
+            ..fake(job)?
+        }),
+        _ => fake(job),
+    };
+    let html = Scene::of(TRAIN, some).html();
+    for text in [
+        "Runs that do not count",
+        "not done after 300 s",
+        "too late &lt;by&gt; 3 ms",
+        "<dt>failed runs</dt><dd>2</dd>",
+        "<dt>invalid runs</dt><dd>2</dd>",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+
+    let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
+    let html = Scene::of(TRAIN, none).html();
+    assert!(html.contains("8 published values: 8 not measured."));
+    let html = Scene::of(PLAIN, none).html();
+    assert!(html.contains("stalled: nobody sends"));
+}
+
+#[test]
+fn two_factors_make_a_map() {
+    let sweep = "[sweep]\n\"link.loss\" = [\"0%\", \"1%\", \"3%\"]\n\"link.rtt\" = [\"20ms\", \"50ms\", \"90ms\"]\n";
+    let html = Scene::of(&format!("{PLAIN}{sweep}"), fake).html();
+    assert!(sections(&html).contains(&"Loss and round-trip time"));
+    assert!(html.contains("<figcaption>slow</figcaption>"));
+    assert!(html.contains("1\u{a0}%, 50\u{a0}ms"));
+    let compared = format!("{PLAIN}{sweep}[[comparison]]\na = 'fast'\nb = 'slow'\n");
+    let html = Scene::of(&compared, fake).html();
+    assert!(html.contains("<figcaption>fast\u{a0}over\u{a0}slow</figcaption>"));
+}
+
+#[test]
+fn many_points_are_shown_as_distributions() {
+    let losses: Vec<_> = (0..40).map(|loss| format!("\"0.{loss:02}%\"")).collect();
+    let sweep = format!("[sweep]\n\"link.loss\" = [{}]\n", losses.join(", "));
+    let text = format!("{PLAIN}{sweep}[[comparison]]\na = 'fast'\nb = 'slow'\n");
+    let html = Scene::of(&text, fake).html();
+    assert!(html.contains("Median completion time over 40 points"));
+    assert!(html.contains("share of points"));
+    assert!(html.len() < 1_500_000, "{}", html.len());
+}
+
+#[test]
+fn pages_need_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = write(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("there are no results here"), "{error}");
+}
+
+#[test]
+fn temporary_look() {
+    if let Ok(directory) = std::env::var("MARLINE_DIR") {
+        crate::run::rebuild(Path::new(&directory)).unwrap();
+        write(Path::new(&directory)).unwrap();
+    }
 }

@@ -379,6 +379,39 @@ fn failures_are_counted_and_kept() {
 }
 
 #[test]
+fn metrics_are_correlated_over_runs() {
+    let text = format!(
+        "{TEXT}[[correlation]]\nx = 'ideal_s'\n[[correlation]]\nvariant = 'fast'\nx = 'seconds'\n"
+    );
+    let experiment = Experiment::parse(&text, "fake.toml", &["link.rtt=50ms".to_owned()]).unwrap();
+    let backend = |job: &Job| {
+        let mut outcome = fake(job)?;
+        let time = outcome.metrics["completion_s"];
+        outcome.metrics.insert("seconds".to_owned(), 3.0 - time);
+        Ok(outcome)
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let finished = run(
+        &experiment,
+        &backend,
+        &options(Some(directory.path())),
+        &mut |_| {},
+    )
+    .unwrap();
+    let correlations = finished.results.unwrap().correlations;
+    assert_eq!(correlations.len(), 9);
+    // What does not vary goes with nothing.
+    assert_eq!((correlations[0].n, correlations[0].r), (8, None));
+    assert!((correlations[6].r.unwrap() + 1.0).abs() < 1e-9);
+    assert_eq!(correlations[8].parameters["link.loss"], "3%");
+    let written = std::fs::read_to_string(directory.path().join("results.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&written).unwrap();
+    assert!(json["correlations"][0].get("r").is_none());
+    assert!(json["correlations"][0]["published"].is_null());
+    assert_eq!(read(directory.path()).unwrap().0.sets, ["link.rtt=50ms"]);
+}
+
+#[test]
 fn what_no_run_can_do_ends_the_experiment() {
     let backend = |job: &Job| match &*job.variant {
         "fast" => Err(RunError::Unsupported("no kernel here".to_owned())),
