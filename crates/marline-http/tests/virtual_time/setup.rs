@@ -34,6 +34,7 @@ pub(crate) fn object(size: u64, think: Duration) -> GeneratedObject {
         size,
         content_type: HeaderValue::from_static("application/octet-stream"),
         think,
+        content: None,
     }
 }
 

@@ -9,6 +9,7 @@ fn site() -> Site {
         size: SIZE,
         content_type: HeaderValue::from_static("image/png"),
         think: Duration::ZERO,
+        content: None,
     };
     let empty = GeneratedObject {
         size: 0,
@@ -84,4 +85,20 @@ async fn ranges_are_parts_of_the_whole() {
     assert!(several.2.windows(10).any(|part| part == &whole[20..30]));
     let known = ask(&site, Method::GET, "/a", &[("if-none-match", &tag)]).await;
     assert_eq!(known.0, StatusCode::NOT_MODIFIED);
+}
+
+#[tokio::test]
+async fn objects_with_a_content_give_it() {
+    let kind = HeaderValue::from_static("text/plain");
+    let object = GeneratedObject::of(Bytes::from_static(b"0123456789"), kind);
+    let objects = BTreeMap::from([("/digits".to_owned(), object)]);
+    let site = generated(objects, None).unwrap();
+    let (status, headers, content) = ask(&site, Method::GET, "/digits", &[]).await;
+    assert_eq!((status, &content[..]), (StatusCode::OK, &b"0123456789"[..]));
+    assert_eq!(headers[CONTENT_LENGTH], "10");
+    let range = [("range", "bytes=3-5")];
+    let (status, headers, content) = ask(&site, Method::GET, "/digits", &range).await;
+    assert_eq!(status, StatusCode::PARTIAL_CONTENT);
+    assert_eq!(headers[CONTENT_RANGE], "bytes 3-5/10");
+    assert_eq!(&content[..], b"345");
 }
