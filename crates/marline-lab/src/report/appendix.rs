@@ -14,12 +14,19 @@ use super::words::{self, Quantity};
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     let page = failures(page, evidence);
-    let page =
-        page.section("Numbers and settings")
-            .details("Every variant at every point", |page| {
-                page.table(&cells(evidence))
-                    .note("runs.csv has every metric of every run.")
-            });
+    let differences = differences(evidence);
+    let mut page = page.section("Numbers and settings");
+    if !differences.is_empty() {
+        page = page
+            .text("What tells the variants apart:")
+            .table(&differences);
+    }
+    let page = page.details("Every variant at every point", |page| {
+        page.table(&cells(evidence)).note(
+            "Variation is the standard deviation divided by the mean. The file runs.csv has every metric of \
+             every run.",
+        )
+    });
     settings(page, evidence)
 }
 

@@ -46,7 +46,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
             row.quantity.text(row.published),
             ratio.map_or_else(words::nothing, |ratio| format!("{ratio:.2}")),
             row.verdict(),
-            row.source.clone(),
+            words::source(&row.source),
         ];
         table.row(evidence.points.row(&row.who, &row.point, cells));
     }
@@ -180,6 +180,12 @@ impl Row {
         }
     }
 
+    /// Whether only a wide interval, which holds much, holds what was published.
+    fn is_inside_by_width(&self) -> bool {
+        let is_far = self.ratio().is_some() && self.distance().is_some_and(|far| far.abs() > NEAR);
+        is_far && self.nearness() == Nearness::Inside
+    }
+
     /// The distance in words, such as `12 % above`.
     fn apart(&self) -> String {
         let Some(distance) = self.distance() else {
@@ -199,8 +205,7 @@ impl Row {
     fn verdict(&self) -> String {
         match self.nearness() {
             Nearness::NotMeasured => "not measured".to_owned(),
-            // A wide interval holds much.
-            Nearness::Inside if self.distance().is_some_and(|far| far.abs() > NEAR) => {
+            Nearness::Inside if self.is_inside_by_width() => {
                 format!("inside the interval, but {}", self.apart())
             }
             Nearness::Inside => "inside the interval".to_owned(),
@@ -231,11 +236,17 @@ fn summary(rows: &[Row]) -> String {
     }
     let (first, rest) = parts.split_at(1);
     let mut text = format!("{}: {}.", first.concat(), rest.join(", "));
-    let far = rows.iter().filter(|row| row.nearness() == Nearness::Far);
-    let furthest = far.filter(|row| row.ratio().is_some()).max_by(|a, b| {
-        let distance = |row: &Row| row.distance().map_or(0.0, f64::abs);
-        distance(a).total_cmp(&distance(b))
-    });
+    let wide = rows.iter().filter(|row| row.is_inside_by_width()).count();
+    if wide > 0 {
+        text.push_str(&format!(
+            " For {wide} of those inside it is the interval that is wide: they are more than 10 % apart."
+        ));
+    }
+    let distance = |row: &Row| row.distance().map_or(0.0, f64::abs);
+    let furthest = rows
+        .iter()
+        .filter(|row| row.ratio().is_some() && distance(row) > NEAR)
+        .max_by(|a, b| distance(a).total_cmp(&distance(b)));
     if let Some(row) = furthest {
         let point = match row.point.as_str() {
             "" => String::new(),

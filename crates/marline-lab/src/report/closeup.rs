@@ -15,6 +15,9 @@ const SHOWN: usize = 6;
 /// Runs that show at all: a page must open in a blink.
 const MOST: usize = 24;
 
+/// Queues that stay below this part of the longest are not seen.
+const SEEN: f64 = 0.03;
+
 type Series = Vec<(f64, f64)>;
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
@@ -44,7 +47,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         |page: Report, stacks: &[Stack]| stacks.iter().fold(page, |page, stack| page.chart(stack));
     let page = page.section("One run, seen closely").text(
         "The first repeat of each variant: all of them met the same luck, and have the same axes at one point. \
-         Lines across mark losses.",
+         Lines across mark losses; queues that stay almost empty are left out.",
     );
     let page = all(page, shown);
     match hidden.len() {
@@ -162,8 +165,12 @@ impl Panels {
             }
             let axis = Axis::new(label, quantity.unit).spanning(0.0, top);
             let mut chart = Chart::new(panel, time(), axis);
-            let several = of(kind).len() > 1;
-            for (name, points) in of(kind) {
+            let is_seen = |(_, points): &&(String, Series)| {
+                let largest = points.iter().map(|point| point.1).fold(0.0, f64::max);
+                kind != "queue_bytes" || largest >= SEEN * top
+            };
+            let several = of(kind).iter().filter(is_seen).count() > 1;
+            for (name, points) in of(kind).iter().filter(is_seen) {
                 let style = match kind {
                     "rtt_s" => Style::Points,
                     "queue_bytes" if !several => Style::Area,

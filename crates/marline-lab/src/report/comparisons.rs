@@ -143,24 +143,28 @@ fn over_points(group: &[&ComparisonResult]) -> Chart {
 }
 
 fn table(evidence: &Evidence) -> Table {
+    let all = &evidence.results.comparisons;
+    let has_published = all.iter().any(|result| result.published_percent.is_some());
     let mut table = evidence
         .points
         .table("comparison")
         .column("what")
         .number_column("pairs")
         .number_column("improvement")
-        .number_column("95 % interval")
-        .published_column("published")
-        .column("source");
+        .number_column("95 % interval");
+    if has_published {
+        table = table.published_column("published").column("source");
+    }
     let percent = Quantity::plain("improvement", Unit::Percent);
-    for result in &evidence.results.comparisons {
+    for result in all {
+        // Those of the last two columns do not show where there are none.
         let cells = [
             what(&[result]),
             units::count(result.pairs as u64),
             percent.maybe(result.improvement_percent),
             percent.interval(result.ci95),
             percent.maybe(result.published_percent),
-            result.source.clone().unwrap_or_default(),
+            words::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = evidence.points.name_of(&result.parameters);
         table.row(evidence.points.row(&pair(result), point, cells));

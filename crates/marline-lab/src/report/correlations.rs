@@ -55,24 +55,34 @@ fn scatter(evidence: &Evidence, group: &[&CorrelationResult]) -> Chart {
     let title = evidence
         .points
         .by_name(&format!("{} and {}", y.title(), x.name), &first.parameters);
-    let mut chart = Chart::new(title, x.axis(), y.axis());
-    for result in group {
-        let points = pairs(evidence, result);
-        let points: Vec<_> = points
-            .into_iter()
-            .map(|(a, b)| (x.base(a), y.base(b)))
-            .collect();
-        let line = fit(&points);
-        chart = chart.scatter(result.variant.as_str(), points);
-        if let (Some((slope, intercept)), Some(r)) = (line, result.r) {
+    let clouds: Vec<Vec<(f64, f64)>> = group
+        .iter()
+        .map(|result| {
+            let pairs = pairs(evidence, result).into_iter();
+            pairs.map(|(a, b)| (x.base(a), y.base(b))).collect()
+        })
+        .collect();
+    let all = || clouds.iter().flatten();
+    let chart = Chart::new(
+        title,
+        x.axis_around(all().map(|point| point.0)),
+        y.axis_around(all().map(|point| point.1)),
+    );
+    group
+        .iter()
+        .zip(&clouds)
+        .fold(chart, |chart, (result, points)| {
+            let variant = result.variant.as_str();
+            let chart = chart.scatter(variant, points.clone());
+            let (Some((slope, intercept)), Some(r)) = (fit(points), result.r) else {
+                return chart;
+            };
             let published = result.published.map_or_else(String::new, |published| {
                 format!(" (published {})", coefficient(published))
             });
-            let name = format!("{}, r = {}{published}", result.variant, coefficient(r));
-            chart = chart.fit(result.variant.as_str(), name, slope, intercept);
-        }
-    }
-    chart
+            let name = format!("r = {}{published}", coefficient(r));
+            chart.fit(variant, name, slope, intercept)
+        })
 }
 
 /// Both metrics of each run that has them.
@@ -141,7 +151,7 @@ fn table(evidence: &Evidence) -> Table {
                 bounds.map(coefficient).join("\u{a0}to\u{a0}")
             }),
             result.published.map_or_else(words::nothing, coefficient),
-            result.source.clone().unwrap_or_default(),
+            words::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = evidence.points.name_of(&result.parameters);
         table.row(evidence.points.row(&result.variant, point, cells));

@@ -37,6 +37,9 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     ];
     if results.wall_s > 0.0 {
         facts.push(("wall time", words::span(results.wall_s)));
+    }
+    // Runs of an earlier start took time that nobody knows.
+    if results.wall_s > 0.0 && results.resumed == 0 {
         let a_second = |what: f64| units::number(what / results.wall_s);
         if results.backend == BackendKind::Sim.name() {
             let speed = a_second(results.virtual_s);

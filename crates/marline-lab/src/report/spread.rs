@@ -7,16 +7,16 @@ use marline_report::html::Table;
 use crate::stats::Statistic;
 
 use super::evidence::Evidence;
-use super::words::Quantity;
+use super::words::{Quantity, ends};
 
 /// Distributions of fewer runs have no shape.
 const FEWEST_RUNS: usize = 5;
 /// Distributions that show at once; the others show on a click.
 const SHOWN: usize = 4;
-/// The largest value is this many times the smallest where equal ratios should look equal.
-const WIDE: f64 = 30.0;
-/// Distributions whose smallest value is beyond this part of the largest need no zero.
-const FAR_FROM_ZERO: f64 = 0.25;
+/// The largest value is this many times the smallest where equal ratios should look equal: among
+/// medians of points, and among runs.
+const WIDE_MEDIANS: f64 = 8.0;
+const WIDE_RUNS: f64 = 30.0;
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     let metric = evidence.main_metric();
@@ -64,16 +64,10 @@ fn axis(evidence: &Evidence, metric: &str) -> Axis {
         .iter()
         .filter_map(|cell| Some(cell.metrics.get(metric)?.median));
     let (low, high) = ends(medians);
-    match low > 0.0 && high > WIDE * low {
+    match low > 0.0 && high > WIDE_MEDIANS * low {
         true => quantity.axis().logarithmic(),
         false => quantity.axis(),
     }
-}
-
-fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
-    })
 }
 
 /// The medians, a row for each point.
@@ -157,14 +151,11 @@ fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart
     {
         return None;
     }
-    let (low, high) = ends(samples.iter().flat_map(|(_, samples)| samples).copied());
-    let axis = if low > 0.0 && high > WIDE * low {
-        quantity.axis().logarithmic()
-    } else if low > FAR_FROM_ZERO * high {
-        let margin = (high - low) * 0.03;
-        quantity.axis().spanning(low - margin, high + margin)
-    } else {
-        quantity.axis()
+    let all = || samples.iter().flat_map(|(_, samples)| samples).copied();
+    let (low, high) = ends(all());
+    let axis = match low > 0.0 && high > WIDE_RUNS * low {
+        true => quantity.axis().logarithmic(),
+        false => quantity.axis_around(all()),
     };
     let title = evidence.points.at(&quantity.title(), point);
     let share = Axis::new("share of runs", Unit::Share).spanning(0.0, 1.0);

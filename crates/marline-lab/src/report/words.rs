@@ -53,6 +53,13 @@ const ENDS: [(&str, Unit, f64); 13] = [
     ("_percent", Unit::Percent, 1.0),
 ];
 
+/// Values that are all beyond this part of the largest need no zero beside them.
+const FAR_FROM_ZERO: f64 = 0.25;
+/// Room around them, as a part of what they span.
+const MARGIN: f64 = 0.03;
+/// Letters that a column of a table has room for.
+const SHORT: usize = 16;
+
 /// What a number means.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantity {
@@ -133,9 +140,34 @@ impl Quantity {
         Axis::new(self.name.as_str(), self.unit)
     }
 
+    /// An axis for `values` that do not need a zero if all of them are far from it.
+    pub(super) fn axis_around(&self, values: impl Iterator<Item = f64>) -> Axis {
+        let (low, high) = ends(values);
+        let margin = (high - low) * MARGIN;
+        match low > FAR_FROM_ZERO * high && margin > 0.0 {
+            true => self.axis().spanning(low - margin, high + margin),
+            false => self.axis(),
+        }
+    }
+
     /// In words, at the beginning of a line.
     pub(super) fn title(&self) -> String {
         capitalized(&self.name)
+    }
+}
+
+/// The smallest and the largest.
+pub(super) fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// Where a published value stands; a short text stays on one line.
+pub(super) fn source(text: &str) -> String {
+    match text.len() {
+        0..=SHORT => unbroken(text),
+        _ => text.to_owned(),
     }
 }
 

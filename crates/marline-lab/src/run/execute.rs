@@ -173,6 +173,7 @@ pub fn run(
         records.sort_by_key(|record| record.run);
         let mut results = summarize(&plan, &records);
         results.wall_s = now().duration_since(start).as_secs_f64();
+        results.resumed = resumed;
         if let Some(directory) = &options.out {
             write_json(directory, RESULTS, &results)?;
             write(directory, TABLE, &table::csv(&plan, &records))?;

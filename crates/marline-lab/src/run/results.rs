@@ -32,6 +32,8 @@ pub struct Results {
     pub repeats: u32,
     /// How long the last start took, in seconds.
     pub wall_s: f64,
+    /// Runs that an earlier start had done.
+    pub resumed: usize,
     /// How long all runs lasted together, in seconds of their own clocks.
     pub virtual_s: f64,
     /// Packets that all runs sent.

@@ -18,7 +18,8 @@ use crate::stats::{Summary, pearson, quantile, ratio_interval, sorted};
 /// The metric that says what the links would allow.
 const IDEAL: &str = "ideal_s";
 
-/// What `records`, in order of their numbers, say together. [`Results::wall_s`] is left at 0.
+/// What `records`, in order of their numbers, say together. [`Results::wall_s`] and [`Results::resumed`]
+/// are left at 0.
 pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     let variants = plan.variants.len();
     // By cell, then by repeat.
@@ -77,6 +78,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         seed: plan.seed,
         repeats: plan.repeats,
         wall_s: 0.0,
+        resumed: 0,
         virtual_s: records.iter().map(|record| record.virtual_s).sum(),
         packets: records.iter().map(|record| record.packets).sum(),
         metrics: plan.metrics.clone(),

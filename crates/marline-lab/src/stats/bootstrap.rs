@@ -4,13 +4,14 @@ use marline_link::Seed;
 use rand::Rng;
 
 use super::quantile::{between, position};
+use super::summary::mean;
 use super::{Statistic, quantile};
 
 /// Lower and upper bound.
 pub type Interval = [f64; 2];
 
 /// In which `statistic` of what `values` were drawn from lies with 95 % confidence. `None` for less
-/// than 2 values, and for a statistic by which nothing is compared.
+/// than 2 values, and for the smallest and the largest: resamples say nothing about them.
 pub fn interval(
     values: &[f64],
     statistic: Statistic,
@@ -19,7 +20,10 @@ pub fn interval(
 ) -> Option<Interval> {
     let mut sample = Sample::of(values, statistic)?;
     if sample.is_constant() {
-        return Some([values[0]; 2]);
+        return match statistic {
+            Statistic::Std | Statistic::Cov => Some([0.0; 2]),
+            _ => Some([values[0]; 2]),
+        };
     }
     let mut draws = Draws::new(values.len(), seed);
     let found = (0..resamples).map(|_| {
@@ -96,6 +100,15 @@ impl Draws {
     }
 }
 
+/// What to find in a resample.
+enum Target {
+    /// What lies at a rank, and a part of the way to the next one.
+    Quantile(usize, f64),
+    Mean,
+    Std,
+    Cov,
+}
+
 /// A resample that is never sorted: it counts how often each value was drawn.
 struct Sample {
     /// Values in order.
@@ -105,18 +118,27 @@ struct Sample {
     /// How often the value of each rank was drawn.
     counts: Vec<u32>,
     sum: f64,
-    /// The quantile to find; `None` for the mean.
-    target: Option<(usize, f64)>,
+    /// The mean of all values, from which squares are counted: sums of large squares lose digits.
+    center: f64,
+    squares: f64,
+    target: Target,
+}
+
+fn quantile_at(last: usize, p: f64) -> Target {
+    let (below, share) = position(last, p);
+    Target::Quantile(below, share)
 }
 
 impl Sample {
     fn of(values: &[f64], statistic: Statistic) -> Option<Self> {
         let last = values.len().checked_sub(1).filter(|last| *last > 0)?;
         let target = match statistic {
-            Statistic::Median => Some(position(last, 0.5)),
-            Statistic::P95 => Some(position(last, 0.95)),
-            Statistic::Mean => None,
-            _ => return None,
+            Statistic::Median => quantile_at(last, 0.5),
+            Statistic::P95 => quantile_at(last, 0.95),
+            Statistic::Mean => Target::Mean,
+            Statistic::Std => Target::Std,
+            Statistic::Cov => Target::Cov,
+            Statistic::Min | Statistic::Max => return None,
         };
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -129,6 +151,8 @@ impl Sample {
             counts: vec![0; values.len()],
             ranks,
             sum: 0.0,
+            center: mean(values),
+            squares: 0.0,
             target,
         })
     }
@@ -139,22 +163,29 @@ impl Sample {
 
     fn clear(&mut self) {
         self.counts.fill(0);
-        self.sum = 0.0;
+        (self.sum, self.squares) = (0.0, 0.0);
     }
 
     fn add(&mut self, index: usize) {
         let rank = self.ranks[index] as usize;
-        if self.target.is_some() {
-            self.counts[rank] += 1;
-        } else {
-            self.sum += self.sorted[rank];
+        match self.target {
+            Target::Quantile(..) => self.counts[rank] += 1,
+            Target::Mean => self.sum += self.sorted[rank],
+            Target::Std | Target::Cov => {
+                let deviation = self.sorted[rank] - self.center;
+                self.sum += deviation;
+                self.squares += deviation * deviation;
+            }
         }
     }
 
     fn statistic(&self) -> f64 {
+        let n = self.sorted.len() as f64;
         match self.target {
-            None => self.sum / self.sorted.len() as f64,
-            Some((below, share)) => {
+            Target::Mean => self.sum / n,
+            Target::Std => self.deviation(n),
+            Target::Cov => self.deviation(n) / (self.center + self.sum / n),
+            Target::Quantile(below, share) => {
                 let (low, seen) = self.at(below, 0, 0);
                 let high = if share > 0.0 {
                     self.at(below + 1, low, seen).0
@@ -164,6 +195,12 @@ impl Sample {
                 between(self.sorted[low], self.sorted[high], share)
             }
         }
+    }
+
+    /// The standard deviation, by n - 1.
+    fn deviation(&self, n: f64) -> f64 {
+        let squares = self.squares - self.sum * self.sum / n;
+        (squares.max(0.0) / (n - 1.0)).sqrt()
     }
 
     /// The rank of the drawn value at `place` among the drawn, and how many were drawn below that

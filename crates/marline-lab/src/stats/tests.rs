@@ -66,7 +66,21 @@ fn intervals_cover_what_resamples_give() {
         Some([3.0; 2])
     );
     assert_eq!(interval(&[3.0], Statistic::Median, 10, SEED), None);
-    assert_eq!(interval(&values, Statistic::Std, 10, SEED), None);
+    assert_eq!(interval(&values, Statistic::Max, 10, SEED), None);
+    // For a normal sample, the standard deviation errs by about s / sqrt(2 n).
+    let [low, high] = interval(&values, Statistic::Std, 10_000, SEED).unwrap();
+    assert!(low < exact.std && exact.std < high, "{low} {high}");
+    let cov = exact.cov.unwrap();
+    let [low, high] = interval(&values, Statistic::Cov, 10_000, SEED).unwrap();
+    assert!(low < cov && cov < high && high - low < cov, "{low} {high}");
+    assert_eq!(
+        interval(&[3.0; 9], Statistic::Cov, 10, SEED),
+        Some([0.0; 2])
+    );
+    let far: Vec<_> = values.iter().map(|x| x + 1e9).collect();
+    let near = interval(&values, Statistic::Std, 100, SEED).unwrap();
+    let far = interval(&far, Statistic::Std, 100, SEED).unwrap();
+    assert!((near[0] - far[0]).abs() < 1e-6 && (near[1] - far[1]).abs() < 1e-6);
 }
 
 #[test]
