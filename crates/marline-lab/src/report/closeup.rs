@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use marline_report::Report;
-use marline_report::chart::{Axis, Chart, Stack, Style, Unit};
+use marline_report::chart::{Axis, Chart, Fetch, Picture, Stack, Style, Unit, Waterfall};
 
+use crate::run::Record;
 use crate::scenario::Watched;
 
 use super::evidence::Evidence;
@@ -21,30 +22,42 @@ const SEEN: f64 = 0.03;
 type Series = Vec<(f64, f64)>;
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let mut stacks = Vec::new();
+    let mut runs = Vec::new();
     for point in by_size(evidence) {
-        let runs: Vec<_> = evidence
+        let watched: Vec<_> = evidence
             .variants()
             .filter_map(|(variant, name)| {
-                let runs = evidence.runs(point, variant).iter();
-                let watched = runs.filter_map(|run| run.series.as_ref()).next()?;
-                Some((name, Panels::of(watched)))
+                let mut runs = evidence.runs(point, variant).iter();
+                let (run, watched) = runs.find_map(|run| Some((run, run.series.as_ref()?)))?;
+                Some((
+                    evidence.points.at(name, point),
+                    run,
+                    watched,
+                    Panels::of(watched),
+                ))
             })
             .collect();
-        let most = Panels::most(runs.iter().map(|(_, panels)| panels));
-        let drawn = runs.iter().map(|(name, panels)| {
-            let title = evidence.points.at(name, point);
-            panels.draw(title, &most)
-        });
-        stacks.extend(drawn);
+        let most = Panels::most(watched.iter().map(|(.., panels)| panels));
+        runs.extend(
+            watched
+                .into_iter()
+                .map(|(title, run, watched, panels)| Run {
+                    stack: panels.draw(&title, &most),
+                    waterfall: waterfall(&title, run, watched),
+                }),
+        );
     }
-    stacks.truncate(MOST);
-    if stacks.is_empty() {
+    runs.truncate(MOST);
+    runs.retain(|run| !run.stack.is_empty() || !run.waterfall.is_empty());
+    if runs.is_empty() {
         return page;
     }
-    let (shown, hidden) = stacks.split_at(stacks.len().min(SHOWN));
-    let all =
-        |page: Report, stacks: &[Stack]| stacks.iter().fold(page, |page, stack| page.chart(stack));
+    let (shown, hidden) = runs.split_at(runs.len().min(SHOWN));
+    let all = |page: Report, runs: &[Run]| {
+        runs.iter().fold(page, |page, run| {
+            page.chart(&run.stack).chart(&run.waterfall)
+        })
+    };
     let page = page.section("One run, seen closely").text(
         "The first repeat of each variant: all of them met the same luck, and have the same axes at one point. \
          Lines across mark losses; queues that stay almost empty are left out.",
@@ -54,6 +67,36 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         0 => page,
         more => page.details(&format!("{more} more runs"), |page| all(page, hidden)),
     }
+}
+
+/// The pictures of a run.
+struct Run {
+    stack: Stack,
+    /// Empty unless a page was loaded.
+    waterfall: Waterfall,
+}
+
+/// The objects of a page.
+fn waterfall(title: &str, run: &Record, watched: &Watched) -> Waterfall {
+    let mut waterfall = Waterfall::new(format!("{title}, object by object"));
+    if watched.objects.is_empty() {
+        return waterfall;
+    }
+    for object in &watched.objects {
+        waterfall = waterfall.fetch(Fetch {
+            name: object.name.clone(),
+            discovered_s: object.discovered_s,
+            requested_s: object.requested_s,
+            first_byte_s: object.first_byte_s,
+            finished_s: object.finished_s,
+        });
+    }
+    for (metric, moment) in [("first_render_s", "rendered"), ("page_load_s", "loaded")] {
+        if let Some(&at) = run.metrics.get(metric) {
+            waterfall = waterfall.moment(moment, at);
+        }
+    }
+    waterfall
 }
 
 /// Points, those that take longest first.
@@ -146,7 +189,7 @@ impl Panels {
         most
     }
 
-    fn draw(&self, title: String, most: &BTreeMap<&'static str, f64>) -> Stack {
+    fn draw(&self, title: &str, most: &BTreeMap<&'static str, f64>) -> Stack {
         let end = |kind: &str| 1.02 * most.get(kind).copied().unwrap_or_default();
         let time = || Axis::new("time", Unit::Seconds).spanning(0.0, end("time"));
         let of = |kind| self.kinds.get(kind).map_or(&[][..], Vec::as_slice);

@@ -111,7 +111,9 @@ fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
         squares += (x - mean_x) * (x - mean_x);
     }
     let slope = both / squares;
-    slope.is_finite().then(|| (slope, mean_y - slope * mean_x))
+    slope
+        .is_finite()
+        .then_some((slope, mean_y - slope * mean_x))
 }
 
 /// In which the correlation lies with 95 % confidence, if both metrics are about normal (Fisher, 1915).

@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::*;
 use crate::run::{Options, run};
-use crate::scenario::{Experiment, Job, Outcome, RunError, Watched};
+use crate::scenario::{BackendKind, Experiment, Job, Outcome, RunError, Watched, WatchedObject};
 
 const TRAIN: &str = r#"
 title = "A download on the train"
@@ -122,6 +122,7 @@ fn watched(end: f64) -> Watched {
             .map(|(name, points): (_, Vec<_>)| (name.to_owned(), points))
             .into(),
         moments: BTreeMap::from([("lost".to_owned(), vec![end / 3.0, end * 2.0 / 3.0])]),
+        objects: Vec::new(),
     }
 }
 
@@ -159,13 +160,6 @@ impl Scene {
         let path = write(&self.out()).unwrap();
         let html = std::fs::read_to_string(path).unwrap();
         assert_sound(&html);
-        if let Ok(pages) = std::env::var("MARLINE_PAGES") {
-            let name = std::thread::current()
-                .name()
-                .unwrap_or("x")
-                .replace("::", "-");
-            std::fs::write(format!("{pages}/{name}.html"), &html).unwrap();
-        }
         html
     }
 }
@@ -316,9 +310,75 @@ fn pages_need_results() {
 }
 
 #[test]
-fn temporary_look() {
-    if let Ok(directory) = std::env::var("MARLINE_DIR") {
-        crate::run::rebuild(Path::new(&directory)).unwrap();
-        write(Path::new(&directory)).unwrap();
+fn several_connections_have_lines_of_their_own() {
+    let two = |job: &Job| {
+        let mut outcome = fake(job)?;
+        let watched = outcome.series.get_or_insert_default();
+        for what in ["window_bytes", "in_flight_bytes", "rtt_s"] {
+            let points = watched.series.remove(what).unwrap_or_default();
+            for number in 0..2 {
+                watched
+                    .series
+                    .insert(format!("{what} {number}"), points.clone());
+            }
+        }
+        let empty = vec![(0.0, 0.0), (0.1, 10.0), (0.2, 0.0)];
+        watched
+            .series
+            .insert("queue_bytes link from client".to_owned(), empty);
+        let losses = watched.moments.remove("lost").unwrap_or_default();
+        watched.moments.insert("lost 1".to_owned(), losses);
+        Ok(outcome)
+    };
+    let html = Scene::of(PLAIN, two).html();
+    for text in [
+        "<b>Congestion window</b>",
+        "<b>In flight</b>",
+        ">connection 1<",
+        "lost, connection 1",
+        "link from server",
+    ] {
+        assert!(html.contains(text), "{text}");
     }
+    assert!(!html.contains("link from client"));
+}
+
+#[test]
+fn objects_of_pages_have_bars() {
+    let page = |job: &Job| {
+        let mut outcome = fake(job)?;
+        outcome.metrics.insert("page_load_s".to_owned(), 0.9);
+        let watched = outcome.series.get_or_insert_default();
+        watched.objects = vec![WatchedObject {
+            name: "<style>.css".to_owned(),
+            discovered_s: 0.1,
+            requested_s: 0.12,
+            first_byte_s: Some(0.3),
+            finished_s: None,
+        }];
+        Ok(outcome)
+    };
+    let html = Scene::of(PLAIN, page).html();
+    for text in ["slow, object by object", "&lt;style&gt;.css", "loaded"] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn the_line_that_repeats_runs_has_what_was_set() {
+    let directory = tempfile::tempdir().unwrap();
+    let set = ["time_limit=\"9s\"".to_owned()];
+    let mut experiment = Experiment::parse(PLAIN, "train.toml", &set).unwrap();
+    experiment.id = "house/train".to_owned();
+    experiment.backend = BackendKind::Emu;
+    let options = Options {
+        jobs: 1,
+        out: Some(directory.path().to_owned()),
+        ..Options::default()
+    };
+    run(&experiment, &fake, &options, &mut |_| {}).unwrap();
+    let html = page(directory.path()).unwrap().render();
+    let command = "marline lab run house/train --backend emu --seed 1 --repeats 1 --set &#39;time_limit=&quot;9s&quot;&#39;";
+    assert!(html.contains(command), "{}", &html[html.len() - 500..]);
+    assert!(html.contains("<dt>time on the links</dt>"));
 }

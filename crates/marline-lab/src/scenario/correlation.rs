@@ -33,11 +33,11 @@ type Point = Arc<BTreeMap<String, Value>>;
 
 /// What `entry` asks for: each of its variants at each of its points.
 pub(super) fn expand(
-    entry: CorrelationEntry,
+    entry: &CorrelationEntry,
     directory: &Path,
     points: &[Point],
 ) -> Result<Vec<Correlation>, Problem> {
-    let chosen = choose(&entry, points)?;
+    let chosen = choose(entry, points)?;
     let mut correlations = Vec::new();
     for variant in &entry.variants {
         let published = match &entry.published {

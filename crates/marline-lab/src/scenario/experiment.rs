@@ -294,7 +294,7 @@ fn assemble(
         }
     }
     let mut correlations = Vec::new();
-    for entry in head.correlations {
+    for entry in &head.correlations {
         correlations.extend(correlation::expand(entry, directory, &points)?);
     }
     let document = Node {
