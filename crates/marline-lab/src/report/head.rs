@@ -8,6 +8,9 @@ use crate::scenario::BackendKind;
 use super::evidence::Evidence;
 use super::words;
 
+/// Intervals of fewer repeats are guesses: resamples cannot have what was never drawn.
+const ENOUGH: u32 = 30;
+
 pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     let results = &evidence.results;
     if let Some(shows) = &results.shows {
@@ -53,5 +56,11 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     if invalid > 0 {
         facts.push(("invalid runs", units::count(invalid)));
     }
-    page.facts(facts)
+    let page = page.facts(facts);
+    match results.repeats < ENOUGH {
+        true => page.note(&format!(
+            "Fewer than {ENOUGH} repeats: intervals on this page are rough, and narrower than they should be."
+        )),
+        false => page,
+    }
 }

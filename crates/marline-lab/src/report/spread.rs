@@ -151,6 +151,11 @@ fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart
     {
         return None;
     }
+    // What never varies is told by the boxes.
+    let varies = |samples: &Vec<f64>| samples.windows(2).any(|pair| pair[0] != pair[1]);
+    if !samples.iter().any(|(_, samples)| varies(samples)) {
+        return None;
+    }
     let all = || samples.iter().flat_map(|(_, samples)| samples).copied();
     let (low, high) = ends(all());
     let axis = match low > 0.0 && high > WIDE_RUNS * low {

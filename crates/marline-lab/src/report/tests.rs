@@ -201,6 +201,7 @@ fn a_page_says_what_was_found_and_what_was_published() {
         "Whether &lt;one&gt; controller is enough.",
         "<dt>runs</dt><dd>32</dd>",
         "<dt>repeats of each</dt><dd>8</dd>",
+        "Fewer than 30 repeats",
         // Others, and how far they are.
         "8 published values: ",
         "The furthest is ",
