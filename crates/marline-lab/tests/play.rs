@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use marline::congestion::Algorithm;
 use marline_lab::scenario::{
-    Backend, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, Order,
-    RunError, Settings, Topology, Traffic, Workload,
+    Backend, BackendKind, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job,
+    LinkDef, Order, RunError, Settings, Topology, Traffic, Workload,
 };
 use marline_lab::sim::Simulator;
 
@@ -18,6 +18,7 @@ fn job(link: &str, workload: Workload) -> Job {
         ..EndpointSettings::default()
     };
     let settings = Settings {
+        backend: BackendKind::Sim,
         topology: Topology {
             hosts: vec!["client".into(), "server".into()],
             routers: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use marline_lab::emu::{self, Emulator};
 use marline_lab::run::{self, Options, RunFailure, Shard};
-use marline_lab::scenario::{Backend, BackendKind, Experiment};
+use marline_lab::scenario::{Backend, BackendKind, Experiment, Job};
 use marline_lab::sim::Simulator;
 
 use super::progress::Bar;
@@ -98,12 +98,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         sets,
     )?;
     if let Some(chosen) = arguments.backend {
-        experiment.backend = match chosen {
+        experiment.run_in(match chosen {
             Where::Sim => BackendKind::Sim,
             Where::Emu => BackendKind::Emu,
-        };
+        });
     }
-    if experiment.backend == BackendKind::Emu {
+    if experiment.uses(BackendKind::Emu) {
         // Only a process of a single thread may become what this needs.
         emu::become_capable()?;
     }
@@ -127,13 +127,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Does the runs; false if others are needed before there are results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
     let emulator = Emulator::default();
-    let (backend, at_once): (&dyn Backend, u32) = match experiment.backend {
-        BackendKind::Sim => (&Simulator, 0),
-        BackendKind::Emu => (&emulator, 1),
+    let backend = |job: &Job| match job.settings.backend {
+        BackendKind::Sim => Simulator.run(job),
+        BackendKind::Emu => emulator.run(job),
     };
     let stop = super::stop_switch()?;
     let options = Options {
-        jobs: arguments.jobs.unwrap_or(at_once) as usize,
+        jobs: arguments.jobs.unwrap_or(0) as usize,
         quick: arguments.quick,
         out: Some(out.to_owned()),
         fresh: arguments.fresh,
@@ -144,7 +144,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         stop: Some(&stop),
     };
     let mut bar = Bar::new(&experiment.id);
-    let finished = run::run(experiment, backend, &options, &mut |told| bar.show(told));
+    let finished = run::run(experiment, &backend, &options, &mut |told| bar.show(told));
     drop(bar);
     let finished = finished.map_err(failure)?;
     if finished.resumed > 0 {

@@ -132,7 +132,7 @@ pub fn run(
         let (logs, captures) = (logs.as_deref(), captures.as_deref());
         plan.job(experiment, run, logs, captures, options.watch)
     };
-    let real_time = experiment.backend == BackendKind::Emu;
+    let real_time = experiment.uses(BackendKind::Emu);
     each(
         &pending,
         options,

@@ -28,7 +28,7 @@ pub struct Experiment {
     pub section: Option<String>,
     /// What is to be seen.
     pub shows: Option<String>,
-    /// Where it runs.
+    /// Where it runs, unless a variant says otherwise.
     pub backend: BackendKind,
     /// What all randomness derives from.
     pub seed: u64,
@@ -142,6 +142,21 @@ impl Experiment {
         let id = Path::new(file).file_stem().unwrap_or_default();
         read(text, &id.to_string_lossy(), sets, Path::new(""))
             .map_err(|problem| problem.in_file(file))
+    }
+
+    /// Runs all of it in `backend`, whatever it says.
+    pub fn run_in(&mut self, backend: BackendKind) {
+        self.backend = backend;
+        for cell in &mut self.cells {
+            Arc::make_mut(&mut cell.settings).backend = backend;
+        }
+    }
+
+    /// Whether any of it runs in `backend`.
+    pub fn uses(&self, backend: BackendKind) -> bool {
+        self.cells
+            .iter()
+            .any(|cell| cell.settings.backend == backend)
     }
 
     /// The point of the cell at `index`.

@@ -6,11 +6,14 @@ use marline::congestion::Algorithm;
 use marline_link::EcmpHash;
 use serde::{Serialize, Serializer};
 
-use super::EndpointSettings;
+use super::{BackendKind, EndpointSettings};
 
 /// Everything that one run needs to know but its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
+    /// Where it runs.
+    #[serde(serialize_with = "backend")]
+    pub backend: BackendKind,
     /// Who is joined to whom.
     pub topology: Topology,
     /// How the end that asks behaves.
@@ -276,6 +279,11 @@ pub enum Traffic {
 /// Seconds, as results have them.
 fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(duration.as_secs_f64())
+}
+
+/// The name of a backend.
+fn backend<S: Serializer>(backend: &BackendKind, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(backend.name())
 }
 
 /// The name of a controller.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use marline_lab::emu::Emulator;
 use marline_lab::scenario::{
-    Backend, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, RunError, Settings,
-    Topology, Workload,
+    Backend, BackendKind, Direction, Ecmp, EndpointSettings, HttpSettings, Job, LinkDef, RunError,
+    Settings, Topology, Workload,
 };
 use marline_lab::sim::Simulator;
 
@@ -14,6 +14,7 @@ use crate::setup;
 
 fn job() -> Job {
     let settings = Settings {
+        backend: BackendKind::Emu,
         topology: Topology {
             hosts: vec!["client".into(), "server".into()],
             routers: Vec::new(),

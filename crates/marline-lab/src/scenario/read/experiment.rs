@@ -95,6 +95,12 @@ pub(super) fn skip_head(reader: &mut Reader<'_>) {
     }
 }
 
+/// Where it runs; variants may differ in that.
+pub(super) fn read_backend(reader: &mut Reader<'_>) -> Result<BackendKind, Problem> {
+    let backend = reader.optional("backend", |node| node.named("backend", &BackendKind::NAMES))?;
+    Ok(backend.unwrap_or_default())
+}
+
 pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let mut reader = Reader::new(root, &Place::File);
     let count = |node: &Node| Ok(node.within(1..=100_000)? as u32);
@@ -120,9 +126,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
         paper: reader.optional("paper", Node::words)?,
         section: reader.optional("section", Node::words)?,
         shows: reader.optional("shows", Node::text)?,
-        backend: reader
-            .optional("backend", |node| node.named("backend", &BackendKind::NAMES))?
-            .unwrap_or_default(),
+        backend: read_backend(&mut reader)?,
         seed: reader
             .optional("seed", |node| node.within(0..=u64::MAX))?
             .unwrap_or(1),

@@ -45,6 +45,7 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     let topology = topology::read_topology(&mut reader)?;
     let (client, server) = endpoint::read_endpoints(&mut reader)?;
     let settings = Settings {
+        backend: experiment::read_backend(&mut reader)?,
         client,
         server,
         http: reader.optional("http", read_http)?.unwrap_or_default(),
