@@ -54,6 +54,7 @@
 //! | `[sweep]` | `"KEY" = [values]`; `NAME.VALUE = { keys }`; `points = [{ keys }]`; `wsp = { n, seed, factors }`. Several are combined |
 //! | `[[comparison]]` | `a` and `b` are variants; `metric`, `statistic`; `published` is a look-up of the improvement in percent |
 //! | `[[published]]` | a look-up of a value: `variant`, `metric`, `statistic`, `scale` |
+//! | `[[correlation]]` | metrics `x` and `y` over the runs of `variant`, at the points where parameters are as in `where`; `published` is a look-up of the coefficient |
 //!
 //! A look-up is `file`, a table beside the scenario or in `published/` of a directory above; `value`, the
 //! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
