@@ -1,6 +1,6 @@
 # What a newcomer types. Everything that is needed and not there is installed by `make deps`.
 #
-#   make demo         a directory over a bad link, with a report
+#   make demo         a web page on a phone, over LTE, with a report
 #   make test         all tests, ours and against other stacks
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make lint bench bench-peers fuzz

@@ -2,9 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::{completions, get, man, qlog, serve};
 #[cfg(target_os = "linux")]
-use crate::lab;
-use crate::{completions, demo, get, man, qlog, serve};
+use crate::{demo, lab};
 
 /// Web content over links that lose, jitter and change.
 ///
@@ -28,6 +28,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Serve(serve::Arguments),
     Get(get::Arguments),
+    #[cfg(target_os = "linux")]
     Demo(demo::Arguments),
     #[cfg(target_os = "linux")]
     Lab(lab::Arguments),

@@ -3,6 +3,7 @@
 mod cli;
 mod completions;
 mod config_file;
+#[cfg(target_os = "linux")]
 mod demo;
 mod failure;
 mod get;
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(serve::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
-        Verb::Demo(arguments) => in_runtime(demo::run(arguments)),
+        #[cfg(target_os = "linux")]
+        Verb::Demo(arguments) => demo::run(&arguments),
         #[cfg(target_os = "linux")]
         Verb::Lab(arguments) => lab::run(arguments),
         Verb::Qlog(arguments) => qlog::run(&arguments),

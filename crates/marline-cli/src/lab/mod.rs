@@ -6,10 +6,10 @@ mod link;
 mod list;
 mod merge;
 mod presets;
-mod progress;
-mod report;
+pub(crate) mod progress;
+pub(crate) mod report;
 mod run;
-mod table;
+pub(crate) mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// A switch that is on once somebody asks this process to end.
-fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
     let switch = Arc::new(AtomicBool::new(false));
     let on = Arc::clone(&switch);
     let waiting = std::thread::Builder::new().spawn(move || {

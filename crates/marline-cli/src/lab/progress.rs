@@ -10,14 +10,14 @@ use marline_lab::run::Progress;
 const LINES: usize = 10;
 
 /// A bar on a terminal, else a line now and then.
-pub(super) struct Bar {
+pub(crate) struct Bar {
     bar: Option<ProgressBar>,
     name: String,
     lines: usize,
 }
 
 impl Bar {
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
             let template = "{msg} {wide_bar} {pos}/{len} runs, {eta} left";
@@ -34,7 +34,7 @@ impl Bar {
         }
     }
 
-    pub(super) fn show(&mut self, told: Progress) {
+    pub(crate) fn show(&mut self, told: Progress) {
         if let Some(bar) = &self.bar {
             bar.set_length(told.total as u64);
             bar.set_position(told.done as u64);

@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes the page about the results in `directory`, and says where it is.
-pub(super) fn write(directory: &Path) -> Result<(), Failure> {
+pub(crate) fn write(directory: &Path) -> Result<(), Failure> {
     marline_lab::report::write(directory).map_err(|error| Failure::Failed(error.to_string()))?;
     eprintln!("the report: {}", directory.join("report.html").display());
     Ok(())

@@ -7,7 +7,7 @@ use marline_lab::scenario::Value;
 use marline_report::units;
 
 /// Prints the first metric of every cell, then what is compared.
-pub(super) fn print(results: &Results) {
+pub(crate) fn print(results: &Results) {
     let Some(metric) = results.metrics.first() else {
         return;
     };

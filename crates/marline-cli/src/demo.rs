@@ -1,0 +1,91 @@
+//! `marline demo`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use marline_lab::run::{self, Options};
+use marline_lab::scenario::Experiment;
+use marline_lab::sim::Simulator;
+
+use crate::failure::Failure;
+use crate::lab::{progress::Bar, report, stop_switch, table};
+
+/// The experiment, with `docs` for the directory.
+const EXPERIMENT: &str = include_str!("../../../experiments/demo.toml");
+
+/// See in a minute what marline does: a web page on a phone, over LTE
+///
+/// Loads a page like today's and fetches the files of a directory over HTTP/3, through an emulated LTE
+/// cell in virtual time, with three congestion controllers and in three places; compares every file's checksum;
+/// prints a table and writes DIR/report.html with pictures.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline demo\n  \
+    marline demo public --out public-over-lte\n\n\
+    An experiment of your own: see `marline lab run --help`.")]
+pub(crate) struct Arguments {
+    /// The directory whose files are fetched [default: docs if it is there, else this one]
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// Where results go
+    #[arg(long, value_name = "DIR", default_value = "marline-demo")]
+    out: PathBuf,
+
+    /// What all randomness derives from: equal seeds, equal results
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Run everything a few times only
+    #[arg(long)]
+    quick: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut experiment = experiment(arguments.directory.as_deref())?;
+    experiment.seed = arguments.seed;
+    let stop = stop_switch()?;
+    let options = Options {
+        quick: arguments.quick,
+        out: Some(arguments.out.clone()),
+        fresh: true,
+        watch: true,
+        stop: Some(&stop),
+        ..Options::default()
+    };
+    let mut bar = Bar::new("demo");
+    let finished = run::run(&experiment, &Simulator, &options, &mut |told| {
+        bar.show(told)
+    });
+    drop(bar);
+    let finished = finished.map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(results) = &finished.results {
+        table::print(results);
+    }
+    report::write(&arguments.out)?;
+    if finished.failed > 0 {
+        return Err(Failure::Failed(format!(
+            "{} of the runs failed",
+            finished.failed
+        )));
+    }
+    Ok(())
+}
+
+/// The experiment on the files of `directory`.
+fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
+    let directory = directory.unwrap_or_else(|| {
+        let docs = Path::new("docs");
+        if docs.is_dir() { docs } else { Path::new(".") }
+    });
+    if !directory.is_dir() {
+        let directory = directory.display();
+        return Err(Failure::Usage(format!(
+            "there is no directory {directory}; name one with files to fetch"
+        )));
+    }
+    // A string of JSON is one of TOML, too.
+    let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
+    let text = EXPERIMENT.replace("\"docs\"", &quoted);
+    Experiment::parse(&text, "demo.toml", &[]).map_err(|error| Failure::Usage(error.to_string()))
+}
