@@ -21,4 +21,5 @@ pub mod run;
 pub mod scenario;
 pub mod sim;
 pub mod stats;
+pub mod verify;
 pub mod workload;

@@ -1,0 +1,124 @@
+//! A client, a server, a link between them, and packets that are only numbers.
+
+use std::net::IpAddr;
+
+use marline_link::{DropReason, Packet, Seed, Time};
+
+use crate::fabric::{Event, Fabric, Node, Routed};
+use crate::play;
+use crate::scenario::{Ecmp, LinkDef, RunError, Topology};
+
+/// The network of a link alone, as experiments build it.
+pub(super) struct Line {
+    fabric: Fabric<Parcel>,
+    /// The hosts and their addresses, by [`End`].
+    ends: [(Node, IpAddr); 2],
+}
+
+/// Who sends a packet to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Client,
+    Server,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+struct Parcel {
+    from: End,
+    /// The source's address, and the destination's.
+    addresses: [IpAddr; 2],
+    number: u64,
+}
+
+impl Routed for Parcel {
+    fn source(&self) -> IpAddr {
+        self.addresses[0]
+    }
+
+    fn destination(&self) -> IpAddr {
+        self.addresses[1]
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) at: Time,
+    pub(super) from: End,
+    pub(super) number: u64,
+    pub(super) bytes: u32,
+    /// Why it was lost, if it was.
+    pub(super) lost: Option<DropReason>,
+}
+
+impl Line {
+    /// # Errors
+    /// `link` is no link.
+    pub(super) fn new(link: &str, seed: Seed) -> Result<Self, RunError> {
+        let hosts = [Topology::CLIENT, Topology::SERVER].map(str::to_owned);
+        let topology = Topology {
+            hosts: hosts.to_vec(),
+            routers: Vec::new(),
+            links: vec![LinkDef {
+                name: "link".to_owned(),
+                between: hosts.to_vec(),
+                spec: link.to_owned(),
+            }],
+            ecmp: Ecmp::default(),
+        };
+        let fabric: Fabric<Parcel> = play::network(&topology, seed)?;
+        let end = |name| {
+            let node = fabric.find(name)?;
+            Some((node, *fabric.addresses(node).first()?))
+        };
+        let ends = end(Topology::CLIENT).zip(end(Topology::SERVER));
+        let (client, server) =
+            ends.ok_or_else(|| RunError::Unsupported("a host has no address".to_owned()))?;
+        Ok(Self {
+            fabric,
+            ends: [client, server],
+        })
+    }
+
+    /// `from` sends a packet of `bytes` to the other.
+    pub(super) fn send(&mut self, now: Time, from: End, bytes: u32, number: u64) {
+        let (near, far) = match from {
+            End::Client => (self.ends[0], self.ends[1]),
+            End::Server => (self.ends[1], self.ends[0]),
+        };
+        let parcel = Parcel {
+            from,
+            addresses: [near.1, far.1],
+            number,
+        };
+        self.fabric.send(now, near.0, Packet::new(bytes, parcel));
+    }
+
+    /// The next packet that came to an end by `until`.
+    pub(super) fn next(&mut self, until: Time) -> Option<Fate> {
+        let event = self.fabric.poll(until)?;
+        let (at, packet, lost) = match event {
+            Event::Arrived { at, packet, .. } => (at, packet, None),
+            Event::Dropped {
+                at, packet, reason, ..
+            } => (at, packet, Some(reason)),
+        };
+        Some(Fate {
+            at,
+            from: packet.body.from,
+            number: packet.body.number,
+            bytes: packet.size,
+            lost,
+        })
+    }
+
+    /// Bytes that wait for their turn, at both hosts and between them.
+    pub(super) fn waiting(&self) -> u64 {
+        let waits = |medium| {
+            let members = self.fabric.members(medium).iter();
+            members.filter_map(move |node| self.fabric.queued_bytes(medium, *node))
+        };
+        self.fabric.media().flat_map(waits).sum()
+    }
+}

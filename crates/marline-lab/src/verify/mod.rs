@@ -1,0 +1,202 @@
+//! Whether the presets keep what they promise.
+//!
+//! A preset stands for a link that somebody measured or described. Its promises are data: what is
+//! expected of it, within which bounds, and who says so. They are checked on the network that
+//! experiments would build, in virtual time, with packets that belong to no transport.
+
+mod line;
+mod probe;
+mod promises;
+mod quantity;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use marline_link::Seed;
+use marline_link::preset::{PRESETS, Preset};
+use serde::Serialize;
+
+use crate::run::Progress;
+use probe::{Extent, Measured, Probe};
+use promises::{PROMISES, Promise};
+use quantity::Quantity;
+
+/// How long links are measured: so long that hardly any seed is outside by chance.
+const EXTENT: Extent = Extent {
+    pings: 20_000,
+    cell: Duration::from_secs(2000),
+    channel: Duration::from_secs(240),
+    steady: Duration::from_secs(30),
+    lossy: 600_000,
+    lossless: 40_000,
+};
+
+/// What was found of a promise.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verified {
+    /// The preset.
+    pub preset: &'static str,
+    /// What was measured of it.
+    pub quantity: &'static str,
+    /// The unit of what follows.
+    pub unit: &'static str,
+    /// What is expected.
+    pub expected: String,
+    /// What was measured; `None` if nothing came through.
+    pub measured: Option<f64>,
+    /// Whether that is as expected.
+    pub passed: bool,
+    /// Who says what to expect; `chosen` if it follows from settings that nobody published.
+    pub source: &'static str,
+}
+
+/// There is no preset of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown preset {name:?}; there are {}", known().collect::<Vec<_>>().join(", "))]
+pub struct UnknownPreset {
+    /// The name.
+    pub name: String,
+}
+
+fn known() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|preset| preset.name)
+}
+
+/// Checks the promises of the presets of these names, or of all if there are none, in the order of
+/// [`PRESETS`]. Equal seeds give equal results, on any number of threads. `progress` is called from
+/// this thread, after each measurement.
+///
+/// # Errors
+/// A name is not that of a preset.
+pub fn verify(
+    names: &[impl AsRef<str>],
+    seed: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<Verified>, UnknownPreset> {
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    if let Some(name) = names.iter().find(|name| Preset::find(name).is_none()) {
+        let name = (*name).to_owned();
+        return Err(UnknownPreset { name });
+    }
+    let subjects: Vec<_> = PRESETS
+        .iter()
+        .filter(|preset| names.is_empty() || names.contains(&preset.name))
+        .map(Subject::of)
+        .collect();
+    Ok(check(&subjects, Seed::new(seed), &EXTENT, progress))
+}
+
+/// A link that has made promises.
+#[derive(Clone, Debug)]
+struct Subject {
+    name: &'static str,
+    link: String,
+    promises: Vec<Promise>,
+}
+
+impl Subject {
+    fn of(preset: &Preset) -> Self {
+        let found = PROMISES.iter().find(|(name, _)| *name == preset.name);
+        Self {
+            name: preset.name,
+            link: preset.text.to_owned(),
+            promises: found.map_or_else(Vec::new, |(_, promises)| promises.to_vec()),
+        }
+    }
+
+    fn seed(&self, seed: Seed) -> Seed {
+        seed.of("verify").of(self.name)
+    }
+}
+
+/// Measures what `subjects` promise, on all cores.
+fn check(
+    subjects: &[Subject],
+    seed: Seed,
+    extent: &Extent,
+    progress: &mut dyn FnMut(Progress),
+) -> Vec<Verified> {
+    let probes = subjects.iter().enumerate().flat_map(|(index, subject)| {
+        let probes = subject
+            .promises
+            .iter()
+            .map(|promise| promise.quantity.probe());
+        probes.map(move |probe| (probe, index))
+    });
+    // Those of a kind take equally long: all of a kind together leave no core alone at the end.
+    let tasks: Vec<_> = probes.collect::<BTreeSet<_>>().into_iter().collect();
+    let measure = |(probe, index): (Probe, usize)| {
+        let subject = &subjects[index];
+        probe.measure(&subject.link, subject.seed(seed), extent)
+    };
+    let mut found = vec![Measured::new(); subjects.len()];
+    spread(&tasks, &measure, &mut |(_, index), measured, done| {
+        // A link that cannot be built keeps no promise.
+        found[index].extend(measured.into_iter().flatten());
+        progress(Progress {
+            done,
+            total: tasks.len(),
+            failed: 0,
+            left: None,
+        });
+    });
+    let verified = subjects.iter().zip(&found).flat_map(|(subject, found)| {
+        let promises = subject.promises.iter();
+        promises.map(|promise| promise.compare(subject.name, found))
+    });
+    verified.collect()
+}
+
+impl Promise {
+    fn compare(&self, preset: &'static str, found: &Measured) -> Verified {
+        let value = found
+            .iter()
+            .find(|(quantity, _)| *quantity == self.quantity);
+        let measured = value
+            .map(|(_, value)| *value)
+            .filter(|value| value.is_finite());
+        Verified {
+            preset,
+            quantity: self.quantity.name(),
+            unit: self.quantity.unit(),
+            expected: self.expected.to_string(),
+            measured,
+            passed: measured.is_some_and(|value| self.expected.holds(value)),
+            source: self.source,
+        }
+    }
+}
+
+/// Does `tasks` on all cores, and hands each result, and how many there are by then, to `ended` on
+/// this thread.
+fn spread<T: Copy + Send + Sync, R: Send>(
+    tasks: &[T],
+    work: &(dyn Fn(T) -> R + Sync),
+    ended: &mut dyn FnMut(T, R, usize),
+) {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads.min(tasks.len()) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some(&task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if sender.send((task, work(task))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for ((task, result), done) in receiver.into_iter().zip(1..) {
+            ended(task, result, done);
+        }
+    });
+}

@@ -1,0 +1,348 @@
+//! How links are measured: by packets of known sizes, at known times.
+
+use std::time::Duration;
+
+use marline_link::spec::{Radio, SpecError};
+use marline_link::{LinkSpec, Seed, Time, UNLIMITED};
+use rand::RngExt;
+
+use super::Quantity;
+use super::line::{End, Line};
+use crate::scenario::RunError;
+use crate::stats::Summary;
+
+/// Bytes of a ping, IP header included.
+const PING: u32 = 84;
+/// Bytes of a full packet, IP header included.
+const FULL: u32 = 1500;
+/// Those of them that are UDP payload.
+const PAYLOAD: u32 = 1472;
+/// Bytes of an acknowledgment, IP header included.
+const ACK: u32 = 64;
+/// Bytes of a packet where only the number of packets matters; more than what radios take for an
+/// acknowledgment.
+const SMALL: u32 = 250;
+/// Bytes of a packet to fill a cell of LTE with, where only the number of bytes matters.
+const LARGE: u32 = 60_000;
+/// What is sent before anything is measured.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// From one small packet to the next, each way.
+const PACE: Duration = Duration::from_micros(500);
+/// Packets of a window.
+const WINDOW: u64 = 256;
+
+/// A way to measure links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Probe {
+    /// Pings, each after the one before has come back.
+    Pings,
+    /// More than the link can carry.
+    Download,
+    /// The same, with an acknowledgment for every two packets.
+    AcknowledgedDownload,
+    /// Little each way, evenly.
+    Trickle,
+    /// More than the buffer holds, all at once, in packets of this size.
+    Burst { bytes: u32 },
+    /// A download over all hops, and over one.
+    Hops,
+    /// Downloads with a window, acknowledged often and seldom.
+    Window,
+}
+
+/// For how long links are measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// How many pings are sent.
+    pub(super) pings: u64,
+    /// How long a cell of LTE is filled, whose rate changes slowly.
+    pub(super) cell: Duration,
+    /// How long a channel is filled that others take now and then.
+    pub(super) channel: Duration,
+    /// How long other links are filled.
+    pub(super) steady: Duration,
+    /// How many packets are sent each way where some may be lost.
+    pub(super) lossy: u64,
+    /// How many are sent where none is.
+    pub(super) lossless: u64,
+}
+
+/// What was measured.
+pub(super) type Measured = Vec<(Quantity, f64)>;
+
+impl Probe {
+    /// Measures `link`.
+    ///
+    /// # Errors
+    /// It is no link.
+    pub(super) fn measure(
+        self,
+        link: &str,
+        seed: Seed,
+        extent: &Extent,
+    ) -> Result<Measured, RunError> {
+        let failed = |error: SpecError| RunError::Failed(error.to_string());
+        let spec: LinkSpec = link.parse().map_err(failed)?;
+        let draws = seed.of("probe");
+        let mut line = Line::new(link, seed)?;
+        Ok(match self {
+            Self::Pings => pings(&mut line, extent.pings, draws),
+            Self::Download => download(&mut line, &Feed::of(&spec, extent), None),
+            Self::AcknowledgedDownload => download(&mut line, &Feed::of(&spec, extent), Some(2)),
+            Self::Trickle => trickle(&mut line, &spec, extent),
+            Self::Burst { bytes } => burst(&mut line, bytes),
+            Self::Hops => {
+                let feed = Feed::of(&spec, extent);
+                let all = payload(&download(&mut line, &feed, None));
+                let single = spec.with("wifi.hops", "1").map_err(failed)?.to_string();
+                let mut line = Line::new(&single, seed)?;
+                let one = payload(&download(&mut line, &feed, None));
+                vec![(Quantity::HopShare, all / one)]
+            }
+            Self::Window => {
+                let often = window(&mut line, 2, extent.steady);
+                let seldom = window(&mut Line::new(link, seed)?, 10, extent.steady);
+                vec![(Quantity::FewerAcks, 100.0 * (seldom / often - 1.0))]
+            }
+        })
+    }
+}
+
+fn payload(measured: &Measured) -> f64 {
+    let found = measured
+        .iter()
+        .find(|(quantity, _)| *quantity == Quantity::Payload);
+    found.map_or(f64::NAN, |(_, value)| *value)
+}
+
+fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
+    let mut rng = draws.rng();
+    let mut times = Vec::new();
+    let mut now = Time::ZERO;
+    for number in 0..count {
+        // No radio's period may be met again and again.
+        now += Duration::from_micros(rng.random_range(100_000..150_000));
+        let sent = now;
+        line.send(now, End::Client, PING, number);
+        while let Some(fate) = line.next(Time::MAX) {
+            now = fate.at;
+            if fate.lost.is_some() {
+                continue;
+            }
+            match fate.from {
+                End::Client => line.send(now, End::Server, PING, number),
+                End::Server => times.push(millis(now.since(sent))),
+            }
+        }
+    }
+    let Some(summary) = Summary::of(&times, 0, draws) else {
+        return Vec::new();
+    };
+    let late = times
+        .iter()
+        .filter(|time| (7.0..15.0).contains(&(**time - summary.min)));
+    let late = 100.0 * late.count() as f64 / times.len() as f64;
+    vec![
+        (Quantity::RttMedian, summary.median),
+        (Quantity::RttMean, summary.mean),
+        (Quantity::RttDeviation, summary.std),
+        (Quantity::RttRetried, late),
+    ]
+}
+
+/// How a link is kept busy, from the server to the client.
+struct Feed {
+    /// Bytes of a packet, IP header included.
+    bytes: u32,
+    /// Packets that are sent at first.
+    first: u64,
+    /// From one packet to the next after that; `None` if another is sent for each that came to an end.
+    gap: Option<Duration>,
+    /// For how long, behind the warm-up.
+    time: Duration,
+}
+
+impl Feed {
+    /// More than `spec` can carry.
+    fn of(spec: &LinkSpec, extent: &Extent) -> Self {
+        // What arrives while a buffer is full is lost; but in a row of stations that would be lost on the
+        // way, and would have taken its share of the air.
+        let (rate, bytes, time) = match &spec.radio {
+            Radio::Wifi(wifi) => {
+                return Self {
+                    bytes: FULL,
+                    first: WINDOW,
+                    gap: None,
+                    time: match wifi.busy.is_none() {
+                        true => extent.steady,
+                        false => extent.channel,
+                    },
+                };
+            }
+            // Three standard deviations above the mean; what waits bridges the rest.
+            Radio::Lte(lte) => (lte.rate + 4 * lte.std, LARGE, extent.cell),
+            Radio::None => {
+                let rate = spec.down.rate.unwrap_or(UNLIMITED);
+                (rate + rate / 10, FULL, extent.steady)
+            }
+        };
+        Self {
+            bytes,
+            first: 1,
+            gap: Some(Duration::from_nanos(
+                u64::from(bytes) * 8_000_000_000 / rate,
+            )),
+            time,
+        }
+    }
+}
+
+/// What arrives of more than a link can carry, acknowledged every so many packets.
+fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
+    let begin = Time::ZERO + WARM_UP;
+    let end = begin + feed.time;
+    let mut windows = vec![0_u64; usize::try_from(feed.time.as_secs()).unwrap_or(0)];
+    let (mut now, mut arrived) = (Time::ZERO, 0);
+    for _ in 0..feed.first {
+        line.send(now, End::Server, feed.bytes, 0);
+    }
+    while now < end {
+        now = feed.gap.map_or(end, |gap| now + gap);
+        while let Some(fate) = line.next(now) {
+            if fate.from == End::Client {
+                continue;
+            }
+            if feed.gap.is_none() {
+                line.send(fate.at, End::Server, feed.bytes, 0);
+            }
+            if fate.lost.is_some() {
+                continue;
+            }
+            arrived += 1;
+            if acks.is_some_and(|every| arrived % every == 0) {
+                line.send(fate.at, End::Client, ACK, 0);
+            }
+            if fate.at >= begin {
+                let second = usize::try_from(fate.at.since(begin).as_secs()).unwrap_or(usize::MAX);
+                if let Some(window) = windows.get_mut(second) {
+                    *window += u64::from(fate.bytes);
+                }
+            }
+        }
+        if feed.gap.is_some() {
+            line.send(now, End::Server, feed.bytes, 0);
+        }
+    }
+    let megabits = |bytes: &u64| *bytes as f64 * 8e-6;
+    let windows: Vec<_> = windows.iter().map(megabits).collect();
+    let Some(summary) = Summary::of(&windows, 0, Seed::new(0)) else {
+        return Vec::new();
+    };
+    let payload = summary.mean * f64::from(PAYLOAD) / f64::from(FULL);
+    if acks.is_some() {
+        return vec![(Quantity::PayloadAcknowledged, payload)];
+    }
+    vec![
+        (Quantity::Goodput, summary.mean),
+        (Quantity::GoodputDeviation, summary.std),
+        (Quantity::Payload, payload),
+    ]
+}
+
+fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
+    let is_lossless =
+        spec.up.loss.is_none() && spec.down.loss.is_none() && !matches!(spec.radio, Radio::Lte(_));
+    let count = if is_lossless {
+        extent.lossless
+    } else {
+        extent.lossy
+    };
+    let (mut lost_up, mut lost_down) = (0_u64, 0_u64);
+    // Of those from the server: how often a loss followed none, and which was the last.
+    let (mut runs, mut last) = (0_u64, None);
+    let mut now = Time::ZERO;
+    for number in 0..count {
+        line.send(now, End::Client, SMALL, number);
+        line.send(now, End::Server, SMALL, number);
+        now += PACE;
+        let until = if number + 1 == count { Time::MAX } else { now };
+        while let Some(fate) = line.next(until) {
+            if fate.lost.is_none() {
+                continue;
+            }
+            match fate.from {
+                End::Client => lost_up += 1,
+                End::Server => {
+                    lost_down += 1;
+                    runs += u64::from(last.is_none_or(|last| last + 1 != fate.number));
+                    last = Some(fate.number);
+                }
+            }
+        }
+    }
+    let percent = |lost: u64| 100.0 * lost as f64 / count as f64;
+    let mut measured = vec![
+        (Quantity::LossUp, percent(lost_up)),
+        (Quantity::LossDown, percent(lost_down)),
+    ];
+    if runs > 0 {
+        measured.push((Quantity::LossRun, lost_down as f64 / runs as f64));
+    }
+    measured
+}
+
+fn burst(line: &mut Line, bytes: u32) -> Measured {
+    // Of 3 MB: no buffer of a preset holds as much.
+    for number in 0..u64::from(3_000_000 / bytes) {
+        line.send(Time::ZERO, End::Server, bytes, number);
+    }
+    let mut waiting = line.waiting();
+    let (mut first, mut last) = (None, Time::ZERO);
+    while let Some(fate) = line.next(Time::MAX) {
+        waiting = waiting.max(line.waiting());
+        if fate.lost.is_none() {
+            first.get_or_insert(fate.at);
+            last = fate.at;
+        }
+    }
+    let delay = first.map_or(0.0, |first| millis(last.since(first)));
+    vec![
+        (Quantity::Buffer, waiting as f64 / 1e3),
+        (Quantity::BufferPackets, (waiting / u64::from(bytes)) as f64),
+        (Quantity::BufferTime, delay),
+    ]
+}
+
+/// Packets a second of a window that moves with acknowledgments, each for `every` packets.
+fn window(line: &mut Line, every: u64, time: Duration) -> f64 {
+    let begin = Time::ZERO + WARM_UP;
+    let end = begin + time;
+    let (mut allowed, mut arrived, mut counted) = (WINDOW, 0_u64, 0_u64);
+    let mut now = Time::ZERO;
+    while now < end {
+        for _ in 0..std::mem::take(&mut allowed) {
+            line.send(now, End::Server, FULL, 0);
+        }
+        let Some(fate) = line.next(Time::MAX) else {
+            break;
+        };
+        now = fate.at;
+        match fate.from {
+            End::Server if fate.lost.is_none() => {
+                arrived += 1;
+                counted += u64::from(now >= begin);
+                if arrived % every == 0 {
+                    line.send(now, End::Client, ACK, 0);
+                }
+            }
+            // What is lost leaves the window as it is.
+            End::Server => allowed = 1,
+            End::Client => allowed = every,
+        }
+    }
+    counted as f64 / time.as_secs_f64()
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}

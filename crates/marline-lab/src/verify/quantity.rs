@@ -1,0 +1,94 @@
+//! What a link can promise.
+
+use super::probe::Probe;
+
+/// A property of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Quantity {
+    /// Median round-trip time of pings that are alone.
+    RttMedian,
+    /// Their mean.
+    RttMean,
+    /// Their standard deviation.
+    RttDeviation,
+    /// The share of them that came 8 ms after the others: a block of the radio was sent twice.
+    RttRetried,
+    /// What arrives of more than a link can carry, from the server to the client, in bits of IP
+    /// packets.
+    Goodput,
+    /// Its standard deviation over windows of a second.
+    GoodputDeviation,
+    /// The same in bits of UDP payload, with full packets.
+    Payload,
+    /// The same while the client acknowledges every second packet.
+    PayloadAcknowledged,
+    /// What is lost from the client to the server though hardly anything waits.
+    LossUp,
+    /// What is lost from the server to the client though hardly anything waits.
+    LossDown,
+    /// How many packets are lost one after the other.
+    LossRun,
+    /// The most that waits from the server to the client.
+    Buffer,
+    /// The same in packets of 1,517 bytes.
+    BufferPackets,
+    /// How long a packet waits at the end of a full buffer.
+    BufferTime,
+    /// Goodput as a part of what a single hop of the same radio carries.
+    HopShare,
+    /// How much more a window of 256 packets carries when every tenth packet is acknowledged instead
+    /// of every second.
+    FewerAcks,
+}
+
+impl Quantity {
+    /// In a few words.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::RttMedian => "RTT median",
+            Self::RttMean => "RTT mean",
+            Self::RttDeviation => "RTT std",
+            Self::RttRetried => "RTT 8 ms longer",
+            Self::Goodput => "goodput",
+            Self::GoodputDeviation => "goodput std of 1 s",
+            Self::Payload => "goodput of payload",
+            Self::PayloadAcknowledged => "goodput of payload, ACK for 2",
+            Self::LossUp => "loss up",
+            Self::LossDown => "loss down",
+            Self::LossRun => "losses in a row",
+            Self::Buffer => "buffer",
+            Self::BufferPackets => "buffer of 1,517-byte packets",
+            Self::BufferTime => "delay of a full buffer",
+            Self::HopShare => "goodput against one hop",
+            Self::FewerAcks => "gain of ACK for 10 over 2",
+        }
+    }
+
+    /// In what it is counted.
+    pub(super) const fn unit(self) -> &'static str {
+        match self {
+            Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::BufferTime => "ms",
+            Self::RttRetried | Self::LossUp | Self::LossDown | Self::FewerAcks => "%",
+            Self::Goodput | Self::GoodputDeviation | Self::Payload | Self::PayloadAcknowledged => {
+                "Mb/s"
+            }
+            Self::LossRun | Self::BufferPackets => "packets",
+            Self::Buffer => "kB",
+            Self::HopShare => "",
+        }
+    }
+
+    /// How it is measured.
+    pub(super) const fn probe(self) -> Probe {
+        match self {
+            Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::RttRetried => Probe::Pings,
+            Self::Goodput | Self::GoodputDeviation | Self::Payload => Probe::Download,
+            Self::PayloadAcknowledged => Probe::AcknowledgedDownload,
+            Self::LossUp | Self::LossDown | Self::LossRun => Probe::Trickle,
+            Self::Buffer | Self::BufferTime => Probe::Burst { bytes: 500 },
+            Self::BufferPackets => Probe::Burst { bytes: 1517 },
+            Self::HopShare => Probe::Hops,
+            Self::FewerAcks => Probe::Window,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use super::promises::Expected;
+use super::*;
+
+/// Short enough for every day, and too short for the bounds of promises.
+const SHORT: Extent = Extent {
+    pings: 1000,
+    cell: Duration::from_secs(40),
+    channel: Duration::from_secs(6),
+    steady: Duration::from_secs(1),
+    lossy: 12_000,
+    lossless: 2000,
+};
+
+/// By how much those are wider then.
+const WIDER: f64 = 4.0;
+
+fn outside(verified: &[Verified]) -> Vec<&'static str> {
+    let outside = verified.iter().filter(|found| !found.passed);
+    outside.map(|found| found.quantity).collect()
+}
+
+#[test]
+fn presets_keep_their_promises() {
+    let mut subjects: Vec<_> = PRESETS.iter().map(Subject::of).collect();
+    for promise in subjects.iter_mut().flat_map(|s| &mut s.promises) {
+        promise.expected = match promise.expected {
+            Expected::Near(value, tolerance) => Expected::Near(value, WIDER * tolerance),
+            Expected::Between(low, high) => {
+                Expected::Near((low + high) / 2.0, WIDER * (high - low) / 2.0)
+            }
+        };
+    }
+    let mut calls = 0;
+    let verified = check(&subjects, Seed::new(1), &SHORT, &mut |told| {
+        calls += 1;
+        assert_eq!(told.done, calls);
+    });
+    for found in &verified {
+        println!("{found:?}");
+    }
+    assert_eq!(outside(&verified), [""; 0]);
+    let promised: usize = PROMISES.iter().map(|(_, promises)| promises.len()).sum();
+    assert_eq!(verified.len(), promised);
+}
+
+#[test]
+fn every_preset_promises_delay_goodput_and_loss() {
+    use Quantity::*;
+    for preset in PRESETS {
+        let promises = Subject::of(preset).promises;
+        let quantities: BTreeSet<_> = promises.iter().map(|promise| promise.quantity).collect();
+        assert_eq!(quantities.len(), promises.len(), "{}", preset.name);
+        for needed in [
+            &[RttMedian, RttMean][..],
+            &[Goodput, Payload, PayloadAcknowledged],
+            &[LossDown],
+            &[LossUp],
+        ] {
+            let has = needed.iter().any(|quantity| quantities.contains(quantity));
+            assert!(has, "{}: none of {needed:?}", preset.name);
+        }
+    }
+    assert!(
+        PROMISES
+            .iter()
+            .all(|(name, _)| Preset::find(name).is_some())
+    );
+}
+
+#[test]
+fn a_link_that_is_not_as_promised_is_noticed() {
+    let check = |from: &str, to: &str| {
+        let mut subject = Subject::of(Preset::find("ecmp").unwrap());
+        assert!(subject.link.contains(from));
+        subject.link = subject.link.replace(from, to);
+        outside(&check(&[subject], Seed::new(1), &SHORT, &mut |_| {}))
+    };
+    assert_eq!(check("10mbps", "10mbps"), [""; 0]);
+    assert_eq!(check("10mbps", "11mbps"), ["goodput", "buffer"]);
+    assert_eq!(check("50ms", "51ms"), ["RTT mean", "buffer"]);
+    assert_eq!(check("1bdp", "2bdp"), ["buffer"]);
+    let lossy = check("50ms", "50ms,loss=5%");
+    assert_eq!(lossy, ["goodput", "loss down", "loss up"]);
+    let one_way = check("50ms", "50ms,up.loss=5%");
+    assert_eq!(one_way, ["loss up"]);
+    let all = check("10mbps", "no rate at all");
+    assert_eq!(all.len(), 5, "{all:?}");
+}
+
+#[test]
+fn what_is_found_depends_on_the_seed_and_on_nothing_else() {
+    let find = |names: &[&str], seed| {
+        let subjects = PRESETS.iter().filter(|preset| names.contains(&preset.name));
+        let subjects: Vec<_> = subjects.map(Subject::of).collect();
+        let mut found = check(&subjects, Seed::new(seed), &SHORT, &mut |_| {});
+        found.retain(|found| found.preset == "wifi-7");
+        found
+    };
+    assert_eq!(find(&["wifi-7"], 1), find(&["ecmp", "wifi-7"], 1));
+    assert_ne!(find(&["wifi-7"], 1), find(&["wifi-7"], 2));
+}
+
+#[test]
+fn presets_are_asked_for_by_name() {
+    let found = verify(&["mp-2-first"], 1, &mut |_| {}).unwrap();
+    assert!(found.iter().all(|found| found.preset == "mp-2-first"));
+    assert_eq!(outside(&found), [""; 0]);
+    let unknown = verify(&["ecmp", "lte-b"], 1, &mut |_| {}).unwrap_err();
+    let said = unknown.to_string();
+    assert!(
+        said.starts_with("unknown preset \"lte-b\"; there are lte-a, lte-a-lossy, "),
+        "{said}"
+    );
+}
+
+#[test]
+fn expectations_are_words() {
+    let words = [
+        Expected::Near(21.2, 0.3),
+        Expected::Near(0.0, 0.0),
+        Expected::Between(19.0, 30.0),
+    ];
+    let words = words.map(|expected| expected.to_string());
+    assert_eq!(words, ["21.2 ± 0.3", "0", "19 to 30"]);
+}
