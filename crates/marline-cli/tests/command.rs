@@ -379,6 +379,28 @@ fn an_interrupt_leaves_nothing_behind() {
 }
 
 #[test]
+fn presets_are_verified() {
+    let verified = run(&["lab", "verify", "ecmp"]);
+    let table = String::from_utf8(verified.stdout).unwrap();
+    assert!(verified.status.success(), "{table}");
+    assert_eq!(
+        table.lines().filter(|line| line.contains(" ok ")).count(),
+        5
+    );
+    let verified = run(&["lab", "verify", "ecmp", "--json", "--seed", "2"]);
+    let json = String::from_utf8(verified.stdout).unwrap();
+    assert!(
+        verified.status.success() && json.contains("\"passed\": true"),
+        "{json}"
+    );
+    fails(
+        &["lab", "verify", "lte-b"],
+        2,
+        &["lte-b", "lte-a", "wifi-7"],
+    );
+}
+
+#[test]
 fn explains_itself() {
     let help = run(&["--help"]);
     assert!(help.status.success());

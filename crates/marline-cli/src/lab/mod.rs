@@ -10,6 +10,8 @@ pub(crate) mod progress;
 pub(crate) mod report;
 mod run;
 pub(crate) mod table;
+mod table;
+mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,7 @@ enum Action {
     Compare(compare::Arguments),
     Merge(merge::Arguments),
     Presets(presets::Arguments),
+    Verify(verify::Arguments),
     Link(Box<link::Arguments>),
 }
 
@@ -45,6 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Action::Compare(arguments) => compare::run(&arguments),
         Action::Merge(arguments) => merge::run(&arguments),
         Action::Presets(arguments) => presets::run(&arguments),
+        Action::Verify(arguments) => verify::run(&arguments),
         Action::Link(arguments) => link::run(*arguments),
     }
 }

@@ -107,7 +107,7 @@ fn words(parameters: &BTreeMap<String, Value>) -> String {
 }
 
 /// Prints rows with their columns below each other.
-fn align(rows: &[Vec<String>]) {
+pub(super) fn align(rows: &[Vec<String>]) {
     let mut widths = Vec::new();
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);

@@ -1,0 +1,93 @@
+//! `marline lab verify`.
+
+use clap::Args;
+use marline_lab::verify::{Verified, verify};
+use serde::Serialize;
+
+use super::progress::Bar;
+use super::table::align;
+use crate::failure::Failure;
+
+/// Measure the links that have names, and say whether they are what they promise
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  marline lab verify
+  marline lab verify lte-a wifi-n-190 --seed 7")]
+pub(crate) struct Arguments {
+    /// The links [default: all that `marline lab presets` lists]
+    #[arg(value_name = "PRESET")]
+    presets: Vec<String>,
+
+    /// What chance depends on
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    seed: u64,
+    passed: bool,
+    checks: Vec<Verified>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut bar = Bar::new("verify");
+    let checks = verify(&arguments.presets, arguments.seed, &mut |told| {
+        bar.show(told);
+    });
+    drop(bar);
+    let checks = checks.map_err(|error| Failure::Usage(error.to_string()))?;
+    let outside = checks.iter().filter(|check| !check.passed).count();
+    let total = checks.len();
+    if arguments.json {
+        super::print_json(&Answer {
+            seed: arguments.seed,
+            passed: outside == 0,
+            checks,
+        })?;
+    } else {
+        print(&checks);
+    }
+    match outside {
+        0 => Ok(()),
+        _ => Err(Failure::Failed(format!(
+            "{outside} of {total} values are outside of what is expected, with seed {}",
+            arguments.seed
+        ))),
+    }
+}
+
+fn print(checks: &[Verified]) {
+    let titles = ["preset", "quantity", "measured", "expected", "", "source"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for check in checks {
+        let measured = match check.measured {
+            Some(value) => format!("{} {}", digits(value), check.unit),
+            None => "nothing".to_owned(),
+        };
+        rows.push(vec![
+            check.preset.to_owned(),
+            check.quantity.to_owned(),
+            measured,
+            format!("{} {}", check.expected, check.unit),
+            if check.passed { "ok" } else { "OUTSIDE" }.to_owned(),
+            check.source.to_owned(),
+        ]);
+    }
+    align(&rows);
+}
+
+/// With four digits or so: as many as it takes to see how near a bound it is.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        1000.0.. => 0,
+        100.0.. => 1,
+        10.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
