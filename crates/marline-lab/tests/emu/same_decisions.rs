@@ -1,10 +1,10 @@
 //! One model, two clocks: what reality decided, virtual time decides again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use marline_lab::emu::IpPacket;
 use marline_lab::fabric::{Event, Fabric, Node, Routed, Verdict};
@@ -17,6 +17,9 @@ const PACKETS: usize = 500;
 const PAYLOAD: usize = 500;
 const HEADERS: usize = 28;
 const GAP: Duration = Duration::from_millis(1);
+
+/// What programs may need to get a packet to the emulator and from it, most of the time.
+const ERRAND: Duration = Duration::from_millis(5);
 
 /// Random loss, and a queue that fills and overflows: 4.2 Mb/s come to 3 Mb/s.
 const SPEC: Spec = Spec {
@@ -103,7 +106,7 @@ fn real_time_decides_as_virtual_time() {
     let Some(pair) = setup::start(fabric, client, server) else {
         return;
     };
-    let received = send_numbered(&pair, client, server);
+    let delays = send_numbered(&pair, client, server);
     let report = pair.emulation.stop();
     println!("{:#}", report.to_json());
 
@@ -113,7 +116,19 @@ fn real_time_decides_as_virtual_time() {
     let reasons: BTreeSet<_> = seen.fates.lost.iter().map(|lost| lost.2).collect();
     assert_eq!(reasons.len(), 2, "both reasons: {reasons:?}");
     let all: BTreeSet<_> = (0..PACKETS).collect();
+    let received: BTreeSet<_> = delays.keys().copied().collect();
     assert_eq!(&all - &lost, received, "what was not lost was received");
+
+    // Programs see the delays of the model, and how late the emulator was.
+    let arrived = seen.fates.arrived.iter();
+    let mut excess: Vec<_> = arrived
+        .map(|&(index, at)| delays[&index].checked_sub(at.since(seen.sent[index])))
+        .map(|excess| excess.expect("nothing is early"))
+        .collect();
+    excess.sort();
+    let median = excess[excess.len() / 2];
+    println!("beyond the model's delay: median {median:?}");
+    assert!(median <= report.lateness.max() + ERRAND, "{median:?}");
 
     // At the times at which they really came: everything is equal, to the nanosecond.
     assert_eq!(virtually(seed, seen.sent.iter().copied()), seen.fates);
@@ -143,8 +158,9 @@ fn real_time_decides_as_virtual_time() {
     assert_eq!(random, expected);
 }
 
-/// Sends numbered datagrams at a constant rate; the numbers of those that arrive.
-fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeSet<usize> {
+/// Sends numbered datagrams at a constant rate; how long those took that arrived, by their numbers.
+#[expect(clippy::disallowed_methods, reason = "measures real time")]
+fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeMap<usize, Duration> {
     let emulation = &pair.emulation;
     let to = (emulation.addresses(server)[0], 9_000);
     let receiver = emulation
@@ -157,18 +173,24 @@ fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeSet<usi
         .set_read_timeout(Some(Duration::from_millis(500)))
         .unwrap();
     let receiving = thread::spawn(move || {
-        let mut received = BTreeSet::new();
+        let mut received = BTreeMap::new();
         let mut buffer = [0; PAYLOAD];
         while receiver.recv(&mut buffer).is_ok() {
-            received.insert(usize::from(u16::from_be_bytes([buffer[0], buffer[1]])));
+            let index = usize::from(u16::from_be_bytes([buffer[0], buffer[1]]));
+            received.insert(index, Instant::now());
         }
         received
     });
+    let mut sent = Vec::new();
     for index in 0..PACKETS {
         let mut payload = [0; PAYLOAD];
         payload[..2].copy_from_slice(&(index as u16).to_be_bytes());
+        sent.push(Instant::now());
         sender.send_to(&payload, to).unwrap();
         thread::sleep(GAP);
     }
-    receiving.join().unwrap()
+    let received = receiving.join().unwrap().into_iter();
+    received
+        .map(|(index, at)| (index, at.duration_since(sent[index])))
+        .collect()
 }
