@@ -29,7 +29,7 @@ use quantity::Quantity;
 
 /// How long links are measured: so long that hardly any seed is outside by chance.
 const EXTENT: Extent = Extent {
-    pings: 20_000,
+    pings: 40_000,
     cell: Duration::from_secs(2000),
     channel: Duration::from_secs(240),
     steady: Duration::from_secs(30),

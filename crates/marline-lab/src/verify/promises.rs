@@ -88,7 +88,8 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
         &[
             near(RttMedian, 46.2, 0.3, LTE),
             near(RttDeviation, 3.5, 0.3, LTE),
-            near(Goodput, 65.2, 1.0, LTE),
+            // Losses are in front of the radio, which has enough to send all the same.
+            near(Goodput, 65.9, 1.0, LTE),
             near(GoodputDeviation, 5.1, 0.4, LTE),
             near(LossDown, 1.09, 0.06, LTE),
             near(LossUp, 1.09, 0.06, LTE),
@@ -110,7 +111,7 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
         &[
             near(RttMedian, 171.2, 0.3, LTE),
             near(RttDeviation, 3.5, 0.3, LTE),
-            near(Goodput, 65.2, 1.0, LTE),
+            near(Goodput, 65.9, 1.0, LTE),
             near(GoodputDeviation, 5.1, 0.4, LTE),
             near(LossDown, 1.09, 0.06, LTE),
             near(LossUp, 1.09, 0.06, LTE),
