@@ -10,7 +10,6 @@ pub(crate) mod progress;
 pub(crate) mod report;
 mod run;
 pub(crate) mod table;
-mod table;
 mod verify;
 
 use std::sync::Arc;
