@@ -3,6 +3,7 @@
 #   make demo         a web page on a phone, over LTE, with a report
 #   make test         all tests, ours and against other stacks
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
+#   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make lint bench bench-peers fuzz
 
 CARGO ?= cargo
@@ -12,7 +13,7 @@ PROPTEST_RNG_SEED ?= 1
 export PROPTEST_RNG_SEED
 FUZZ_SECONDS ?= 60
 
-.PHONY: help demo test unit examples vectors interop lint bench bench-peers fuzz deps clean
+.PHONY: help demo experiments test unit examples vectors interop lint bench bench-peers fuzz deps clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -23,6 +24,12 @@ deps:
 demo:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@target/release/marline demo --out target/demo
+
+experiments:
+	@$(CARGO) build --quiet --release -p marline-cli
+	@for id in $$(target/release/marline lab list --json | $(PYTHON) -c 'import json, sys; print(*[e["id"] for e in json.load(sys.stdin) if e["backend"] == "sim"])'); do \
+		target/release/marline lab run $$id || exit 1; \
+	done
 
 test: deps unit examples vectors interop
 

@@ -2,7 +2,7 @@
 # Installs what the tests need beside Rust and Python, where the system is Debian and we may.
 set -eu
 
-wanted="chromium openssl cmake g++ make python3-venv"
+wanted="chromium openssl cmake g++ make python3-venv iproute2 procps"
 missing=""
 for package in $wanted; do
     dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"

@@ -15,3 +15,22 @@ fn committed_experiments_are_read() {
         }
     }
 }
+
+#[test]
+fn the_scenario_of_the_guide_works() {
+    let guide = root().join("docs/laboratory.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, rest) = guide.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    assert!(text.lines().count() <= 17, "fifteen lines are promised");
+    let mut experiment = Experiment::parse(text, "train.toml", &[]).unwrap();
+    experiment.repeats = 1;
+    let options = Options::default();
+    let finished = run(&experiment, &Simulator, &options, &mut |_| {}).unwrap();
+    let results = finished.results.unwrap();
+    assert_eq!((results.cells.len(), finished.failed), (6, 0));
+    for cell in &results.cells {
+        let completion = &cell.metrics["completion_s"];
+        assert!(completion.median > 1.9, "2.9 MB at 12 Mb/s: {completion:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use marline_link::spec::Radio;
 use marline_link::{LinkSpec, Seed};
 
 use super::failed;
@@ -10,8 +11,8 @@ use crate::scenario::{RunError, Topology};
 
 /// Builds the network of `topology`. Equal seeds give links with equal draws.
 ///
-/// A link of several parts, as a radio and the wire behind it, becomes several media with routers
-/// between them: `link/1`, `link/2`, from its near end on.
+/// A radio and the wire behind it become two media, `link radio` and `link wire`, and a router between
+/// them: the base station or the access point.
 ///
 /// # Errors
 /// A link's description does not hold, or the network does not hang together.
@@ -43,17 +44,22 @@ where
                 ends.len()
             )));
         };
-        let parts = media.len();
+        let between = match spec.radio {
+            Radio::Wifi(_) => "access point",
+            Radio::Lte(_) | Radio::None => "base station",
+        };
+        let last = media.len().saturating_sub(1);
         let mut from = near;
-        for (medium, part) in media.into_iter().zip(1..) {
-            let name = match parts {
-                1 => link.name.clone(),
-                _ => format!("{}/{part}", link.name),
+        for (part, medium) in media.into_iter().enumerate() {
+            let name = match (last, part) {
+                (0, _) => link.name.clone(),
+                (_, 0) => format!("{} radio", link.name),
+                _ => format!("{} wire", link.name),
             };
-            let to = if part == parts {
+            let to = if part == last {
                 far
             } else {
-                plan.router(format!("after {name}"))
+                plan.router(format!("{between} of {}", link.name))
             };
             plan.join(name, medium, &[from, to]).map_err(failed_plan)?;
             from = to;

@@ -155,7 +155,7 @@ impl Panels {
             let (what, rest) = name.split_once(' ').unwrap_or((name, ""));
             let name = match rest {
                 "" => what.to_owned(),
-                rest => format!("{what}, {}", called(rest)),
+                rest => format!("{what} #{rest}"),
             };
             (
                 name,
