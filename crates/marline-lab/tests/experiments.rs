@@ -1,13 +1,20 @@
 //! Every committed experiment can be read, tables of published values included.
 
-use std::path::Path;
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::path::{Path, PathBuf};
+
+use marline_lab::run::{Options, run};
 use marline_lab::scenario::{Experiment, list};
+use marline_lab::sim::Simulator;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 #[test]
 fn committed_experiments_are_read() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let entries = list(&directory).unwrap();
+    let entries = list(&root().join("experiments")).unwrap();
     assert!(!entries.is_empty());
     for entry in entries {
         if let Err(error) = Experiment::load(&entry.path, &entry.id, &[]) {
