@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Value;
 use super::error::{Problem, unknown};
-use super::experiment::look_up_any;
-use super::published::equal;
+use super::published::{equal, look_up_any};
 use super::read::CorrelationEntry;
 
 /// Two metrics of one variant at one point, to be correlated over its runs.

@@ -10,8 +10,8 @@ use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
 use super::overrides::{Override, apply_all, take_links_apart};
-use super::published::{PublishedTable, TABLES};
-use super::read::{Head, Lookup, read_head, read_settings};
+use super::published::{TABLES, look_up};
+use super::read::{Head, read_head, read_settings};
 use super::{ScenarioError, Settings, Value, sweep};
 use crate::stats::Statistic;
 
@@ -340,42 +340,4 @@ fn assemble(
         document: document.value(),
         sets: Vec::new(),
     })
-}
-
-/// Published values at each point; at one of them at least.
-fn look_up(
-    lookup: &Lookup,
-    directory: &Path,
-    variant: &str,
-    points: &[Arc<BTreeMap<String, Value>>],
-) -> Result<Vec<Option<f64>>, Problem> {
-    let values = look_up_any(lookup, directory, variant, points)?;
-    if values.iter().all(Option::is_none) {
-        return Err(lookup.unmatched());
-    }
-    Ok(values)
-}
-
-/// Published values at each point where there is one.
-pub(super) fn look_up_any(
-    lookup: &Lookup,
-    directory: &Path,
-    variant: &str,
-    points: &[Arc<BTreeMap<String, Value>>],
-) -> Result<Vec<Option<f64>>, Problem> {
-    let problem = |text: String| Problem::new(&lookup.place, text);
-    let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
-    points
-        .iter()
-        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
-        .collect::<Result<_, _>>()
-        .map_err(problem)
-}
-
-impl Lookup {
-    /// Nothing was found.
-    pub(super) fn unmatched(&self) -> Problem {
-        let text = format!("no row of \"{}\" matches; change `where`", self.file);
-        Problem::new(&self.place, text)
-    }
 }

@@ -2,11 +2,8 @@
 
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
+use super::keys::{ENDPOINT_KEYS, WORKLOADS};
 use super::links;
-use super::read::ENDPOINT_KEYS;
-
-/// Kinds of workload: naming one replaces the others.
-pub(super) const WORKLOADS: [&str; 5] = ["objects", "files", "streams", "page", "transfer"];
 
 /// One value to replace.
 #[derive(Clone, Debug)]

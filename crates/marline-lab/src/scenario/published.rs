@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Value;
+use super::error::Problem;
+use super::read::Lookup;
 
 /// The directory of published values.
 pub(super) const TABLES: &str = "published";
@@ -117,4 +120,42 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
 /// Equal as text, or as numbers.
 fn same(cell: &str, want: &str) -> bool {
     cell == want || matches!((cell.parse::<f64>(), want.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Published values at each point; at one of them at least.
+pub(super) fn look_up(
+    lookup: &Lookup,
+    directory: &Path,
+    variant: &str,
+    points: &[Arc<BTreeMap<String, Value>>],
+) -> Result<Vec<Option<f64>>, Problem> {
+    let values = look_up_any(lookup, directory, variant, points)?;
+    if values.iter().all(Option::is_none) {
+        return Err(lookup.unmatched());
+    }
+    Ok(values)
+}
+
+/// Published values at each point where there is one.
+pub(super) fn look_up_any(
+    lookup: &Lookup,
+    directory: &Path,
+    variant: &str,
+    points: &[Arc<BTreeMap<String, Value>>],
+) -> Result<Vec<Option<f64>>, Problem> {
+    let problem = |text: String| Problem::new(&lookup.place, text);
+    let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
+    points
+        .iter()
+        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
+        .collect::<Result<_, _>>()
+        .map_err(problem)
+}
+
+impl Lookup {
+    /// Nothing was found.
+    pub(super) fn unmatched(&self) -> Problem {
+        let text = format!("no row of \"{}\" matches; change `where`", self.file);
+        Problem::new(&self.place, text)
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::document::{Item, Node, Table};
 use super::error::Problem;
+use super::keys::{ENDPOINT_KEYS, SETTINGS_KEYS};
 use super::overrides::{Override, flatten};
-use super::read::{ENDPOINT_KEYS, Reader, SETTINGS_KEYS};
+use super::reader::Reader;
 use super::{Value, units, wsp};
 
 /// One of several independent things that vary.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use marline::congestion::Algorithm;
 
-use super::workload::DIRECTIONS;
 use super::{Item, Node, Problem, Reader, unknown};
+use crate::scenario::keys::DIRECTIONS;
 use crate::scenario::{Background, Topology, Traffic};
 
 /// Payload that fills packets on most paths, in bytes.

@@ -6,20 +6,6 @@ use super::{Node, Problem, Reader};
 use crate::scenario::endpoint::SMALLEST_DATAGRAM;
 use crate::scenario::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
 
-/// Keys that may stand for both ends.
-pub(in crate::scenario) const ENDPOINT_KEYS: [&str; 10] = [
-    "profile",
-    "cc",
-    "initial_window",
-    "slow_start_exit",
-    "ack",
-    "loss_detection",
-    "pacing",
-    "ecn",
-    "mtu",
-    "backoff",
-];
-
 /// Client and server.
 pub(super) fn read_endpoints(
     reader: &mut Reader<'_>,

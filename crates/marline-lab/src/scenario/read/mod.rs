@@ -6,37 +6,17 @@ mod experiment;
 mod topology;
 mod workload;
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::RangeInclusive;
 use std::time::Duration;
-
-use marline::congestion::Algorithm;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{HttpSettings, HttpVersion, Settings, Value, units};
+use super::{HttpSettings, HttpVersion, Settings};
 
-pub(super) use endpoint::ENDPOINT_KEYS;
+use super::reader::Reader;
 pub(super) use experiment::{CorrelationEntry, Head, Lookup, read_head};
 
 /// How long a run may take unless a scenario says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
-
-/// Keys that settings begin with.
-pub(super) const SETTINGS_KEYS: [&str; 11] = [
-    "link",
-    "links",
-    "hosts",
-    "routers",
-    "ecmp",
-    "client",
-    "server",
-    "http",
-    "workload",
-    "background",
-    "time_limit",
-];
 
 /// Reads what one run does.
 pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
@@ -76,166 +56,4 @@ fn read_http(node: &Node) -> Result<HttpSettings, Problem> {
     };
     reader.finish()?;
     Ok(settings)
-}
-
-/// Takes entries out of a table by name.
-pub(super) struct Reader<'a> {
-    table: &'a Table,
-    place: &'a Place,
-    asked: Vec<&'a str>,
-}
-
-impl<'a> Reader<'a> {
-    pub(super) fn new(table: &'a Table, place: &'a Place) -> Self {
-        Self {
-            table,
-            place,
-            asked: Vec::new(),
-        }
-    }
-
-    /// Reads the table that `node` is.
-    pub(super) fn of(node: &'a Node) -> Result<Self, Problem> {
-        match &node.item {
-            Item::Table(table) => Ok(Self::new(table, &node.place)),
-            _ => Err(node.problem(format_args!("{} is no table", node.kind()))),
-        }
-    }
-
-    pub(super) fn get(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.asked.push(key);
-        self.table.get(key)
-    }
-
-    /// Reads `key` if it is there.
-    pub(super) fn optional<T>(
-        &mut self,
-        key: &'static str,
-        read: impl FnOnce(&'a Node) -> Result<T, Problem>,
-    ) -> Result<Option<T>, Problem> {
-        self.get(key).map(read).transpose()
-    }
-
-    /// Reads `key`, which has to be there; `example` says how to write it.
-    pub(super) fn required<T>(
-        &mut self,
-        key: &'static str,
-        example: &str,
-        read: impl FnOnce(&'a Node) -> Result<T, Problem>,
-    ) -> Result<T, Problem> {
-        match self.get(key) {
-            Some(node) => read(node),
-            None => Err(self.problem(format_args!("{key} is missing; add {example}"))),
-        }
-    }
-
-    pub(super) fn problem(&self, text: impl fmt::Display) -> Problem {
-        Problem::new(self.place, text)
-    }
-
-    /// Refuses what nobody asked for.
-    pub(super) fn finish(self) -> Result<(), Problem> {
-        for (key, node) in &self.table.0 {
-            if !self.asked.contains(&key.as_str()) {
-                return Err(node.problem(unknown("key", key, self.asked)));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Node {
-    pub(super) fn text(&self) -> Result<String, Problem> {
-        match &self.item {
-            Item::Text(text) => Ok(text.clone()),
-            _ => Err(self.problem(format_args!(
-                "{} is not text; write it in quotes",
-                self.kind()
-            ))),
-        }
-    }
-
-    pub(super) fn switch(&self) -> Result<bool, Problem> {
-        match self.item {
-            Item::Switch(switch) => Ok(switch),
-            _ => Err(self.problem(format_args!("{} is not true or false", self.kind()))),
-        }
-    }
-
-    pub(super) fn within(&self, range: RangeInclusive<u64>) -> Result<u64, Problem> {
-        match self.item {
-            Item::Integer(number) => u64::try_from(number).ok(),
-            _ => None,
-        }
-        .filter(|number| range.contains(number))
-        .ok_or_else(|| {
-            let (low, high) = range.into_inner();
-            self.problem(format_args!("this must be an integer from {low} to {high}"))
-        })
-    }
-
-    pub(super) fn number(&self) -> Result<f64, Problem> {
-        match self.item {
-            Item::Float(number) if number.is_finite() => Ok(number),
-            Item::Integer(number) => Ok(number as f64),
-            _ => Err(self.problem(format_args!("{} is not a number", self.kind()))),
-        }
-    }
-
-    /// A number above 0 and below 1.
-    pub(super) fn part(&self) -> Result<f64, Problem> {
-        match self.item {
-            Item::Float(number) if number > 0.0 && number < 1.0 => Ok(number),
-            _ => Err(self.problem("this must be a number above 0 and below 1, as 0.7")),
-        }
-    }
-
-    pub(super) fn size(&self) -> Result<u64, Problem> {
-        units::size(&self.words()?).map_err(|text| self.problem(text))
-    }
-
-    pub(super) fn time(&self) -> Result<Duration, Problem> {
-        units::time(&self.words()?).map_err(|text| self.problem(text))
-    }
-
-    pub(super) fn rate(&self) -> Result<u64, Problem> {
-        units::rate(&self.words()?).map_err(|text| self.problem(text))
-    }
-
-    /// One of several names.
-    pub(super) fn named<T: Copy>(&self, what: &str, names: &[(&str, T)]) -> Result<T, Problem> {
-        let word = self.words()?;
-        let found = names.iter().find(|(name, _)| *name == word);
-        found
-            .map(|(_, value)| *value)
-            .ok_or_else(|| self.problem(unknown(what, &word, names.iter().map(|(name, _)| *name))))
-    }
-
-    pub(super) fn controller(&self) -> Result<Algorithm, Problem> {
-        self.named(
-            "controller",
-            &Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm)),
-        )
-    }
-
-    /// The members of a list; anything else counts as its only member.
-    pub(super) fn members(&self) -> &[Self] {
-        match &self.item {
-            Item::List(nodes) => nodes,
-            _ => std::slice::from_ref(self),
-        }
-    }
-
-    pub(super) fn texts(&self) -> Result<Vec<String>, Problem> {
-        self.members().iter().map(Self::text).collect()
-    }
-
-    /// A table of plain values.
-    pub(super) fn values(&self) -> Result<BTreeMap<String, Value>, Problem> {
-        let table = Reader::of(self)?.table;
-        let entries = table.0.iter();
-        Ok(entries
-            .map(|(key, node)| (key.clone(), node.value()))
-            .collect())
-    }
 }

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use super::{Node, Problem, Reader};
-use crate::scenario::overrides::WORKLOADS;
-use crate::scenario::{Direction, Order, StreamDef, Workload};
+use crate::scenario::keys::{DIRECTIONS, WORKLOADS};
+use crate::scenario::{Order, StreamDef, Workload};
 
 const ORDERS: [(&str, Order); 2] = [
     ("at-once", Order::AtOnce),
     ("in-sequence", Order::InSequence),
 ];
-pub(super) const DIRECTIONS: [(&str, Direction); 2] =
-    [("down", Direction::Down), ("up", Direction::Up)];
 
 /// More objects or streams are a mistake.
 const MAX_MEMBERS: usize = 10_000;

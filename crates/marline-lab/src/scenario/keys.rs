@@ -1,0 +1,39 @@
+//! Words that several readers know.
+
+use super::Direction;
+
+/// Keys that settings begin with.
+pub(super) const SETTINGS_KEYS: [&str; 11] = [
+    "link",
+    "links",
+    "hosts",
+    "routers",
+    "ecmp",
+    "client",
+    "server",
+    "http",
+    "workload",
+    "background",
+    "time_limit",
+];
+
+/// Keys that may stand for both ends.
+pub(super) const ENDPOINT_KEYS: [&str; 10] = [
+    "profile",
+    "cc",
+    "initial_window",
+    "slow_start_exit",
+    "ack",
+    "loss_detection",
+    "pacing",
+    "ecn",
+    "mtu",
+    "backoff",
+];
+
+/// Kinds of workload: naming one replaces the others.
+pub(super) const WORKLOADS: [&str; 5] = ["objects", "files", "streams", "page", "transfer"];
+
+/// Ways that bytes go.
+pub(super) const DIRECTIONS: [(&str, Direction); 2] =
+    [("down", Direction::Down), ("up", Direction::Up)];
