@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::pipe::Entry;
+use super::entry::Entry;
 
 /// Sequence numbers that may be under way at a time.
 pub(super) const WINDOW: u64 = 64;

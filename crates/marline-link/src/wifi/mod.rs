@@ -19,6 +19,7 @@ mod backoff;
 mod block_ack;
 mod config;
 mod contender;
+mod entry;
 mod errors;
 mod exits;
 mod frame;
@@ -26,6 +27,7 @@ mod medium;
 mod phy;
 mod pipe;
 mod presets;
+mod rival;
 mod scan;
 mod station;
 

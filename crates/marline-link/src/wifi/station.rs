@@ -3,10 +3,11 @@
 use super::aggregate::{Limits, Ppdu};
 use super::backoff::Backoff;
 use super::config::WifiConfig;
+use super::entry::Entry;
 use super::errors::Channel;
 use super::frame;
 use super::phy::{SIFS, SLOT};
-use super::pipe::{Entry, Pipe, Settled};
+use super::pipe::{Pipe, Settled};
 use super::scan::nanos;
 use crate::{Seed, Station};
 

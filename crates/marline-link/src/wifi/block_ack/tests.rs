@@ -1,6 +1,6 @@
 use super::{Reorder, WINDOW};
 use crate::Packet;
-use crate::wifi::pipe::Entry;
+use crate::wifi::entry::Entry;
 
 /// A receiver, what it passed on, and what came late.
 struct Harness {
