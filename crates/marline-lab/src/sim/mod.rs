@@ -14,17 +14,24 @@
 
 mod backend;
 mod capture;
+mod config;
 mod datagram;
 mod executor;
 mod host;
+mod runtime;
 mod socket;
+mod sockets;
+mod stall;
+mod state;
 mod statistics;
 mod timers;
 mod world;
 
 pub use self::backend::Simulator;
 pub use self::capture::CaptureHandle;
+pub use self::config::WorldConfig;
 pub use self::datagram::Datagram;
 pub use self::host::Host;
+pub use self::stall::{Stall, Stalled};
 pub use self::statistics::Statistics;
-pub use self::world::{Stall, Stalled, World, WorldConfig};
+pub use self::world::World;

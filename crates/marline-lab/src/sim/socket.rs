@@ -1,137 +1,17 @@
 //! Sockets made of memory.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use marline::runtime::{RecvMeta, UdpSocket};
 use marline::{EcnCodepoint, Transmit};
 use marline_link::{Ecn, Packet, Time};
-use slab::Slab;
 
 use super::datagram::{Datagram, HEADER};
 use super::host::Host;
-use crate::fabric::Node;
-
-/// The first of the ports that are given to those who do not ask for one (RFC 6335, section 6).
-const FIRST_EPHEMERAL: u16 = 49_152;
-
-/// Bound to this address, a socket hears what is sent to any address of its host.
-const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
-
-/// All sockets of a world.
-pub(super) struct Sockets {
-    open: Slab<Inbox>,
-    bound: BTreeMap<(Node, u16, Ipv4Addr), usize>,
-    /// By node: where the search for a free port begins.
-    next_port: Vec<u16>,
-}
-
-/// What came for a socket.
-pub(super) struct Inbox {
-    host: Node,
-    local: SocketAddrV4,
-    packets: VecDeque<Packet<Datagram>>,
-    /// Of payload in `packets`.
-    bytes: usize,
-    reader: Option<Waker>,
-}
-
-impl Sockets {
-    pub(super) fn new(nodes: usize) -> Self {
-        Self {
-            open: Slab::new(),
-            bound: BTreeMap::new(),
-            next_port: vec![FIRST_EPHEMERAL; nodes],
-        }
-    }
-
-    /// A socket of `host` at `local`, or at the next free port if that is 0.
-    fn bind(&mut self, host: Node, mut local: SocketAddrV4) -> io::Result<(usize, SocketAddrV4)> {
-        if local.port() == 0 {
-            local.set_port(self.free_port(host, *local.ip())?);
-        }
-        if !self.is_free(host, local) {
-            return Err(io::ErrorKind::AddrInUse.into());
-        }
-        let number = self.open.insert(Inbox {
-            host,
-            local,
-            packets: VecDeque::new(),
-            bytes: 0,
-            reader: None,
-        });
-        self.bound.insert((host, local.port(), *local.ip()), number);
-        Ok((number, local))
-    }
-
-    fn is_free(&self, host: Node, local: SocketAddrV4) -> bool {
-        let at = |ip| (host, local.port(), ip);
-        if *local.ip() == ANY {
-            let mut same_port = self.bound.range(at(ANY)..=at(Ipv4Addr::BROADCAST));
-            same_port.next().is_none()
-        } else {
-            ![*local.ip(), ANY]
-                .iter()
-                .any(|&ip| self.bound.contains_key(&at(ip)))
-        }
-    }
-
-    /// Ports are counted up.
-    fn free_port(&mut self, host: Node, ip: Ipv4Addr) -> io::Result<u16> {
-        for _ in FIRST_EPHEMERAL..=u16::MAX {
-            let next = &mut self.next_port[host.index()];
-            let port = *next;
-            *next = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
-            if self.is_free(host, SocketAddrV4::new(ip, port)) {
-                return Ok(port);
-            }
-        }
-        Err(io::ErrorKind::AddrInUse.into())
-    }
-
-    fn close(&mut self, number: usize) -> Inbox {
-        let inbox = self.open.remove(number);
-        let local = inbox.local;
-        self.bound.remove(&(inbox.host, local.port(), *local.ip()));
-        inbox
-    }
-
-    /// The socket of `host` that listens at `address`.
-    pub(super) fn find(&mut self, host: Node, address: SocketAddrV4) -> Option<&mut Inbox> {
-        let at = |ip| self.bound.get(&(host, address.port(), ip));
-        let number = *at(*address.ip()).or_else(|| at(ANY))?;
-        self.open.get_mut(number)
-    }
-
-    /// Sockets of which somebody waits to hear.
-    pub(super) fn readers(&self) -> impl Iterator<Item = (Node, SocketAddrV4)> {
-        let inboxes = self.open.iter().map(|(_, inbox)| inbox);
-        inboxes
-            .filter(|inbox| inbox.reader.is_some())
-            .map(|inbox| (inbox.host, inbox.local))
-    }
-}
-
-impl Inbox {
-    /// Keeps a packet until it is read, and returns who waits for one; gives it back if `room` bytes
-    /// are not enough.
-    pub(super) fn deliver(
-        &mut self,
-        packet: Packet<Datagram>,
-        room: usize,
-    ) -> Result<Option<Waker>, Packet<Datagram>> {
-        let bytes = self.bytes + packet.body.payload.len();
-        if bytes > room {
-            return Err(packet);
-        }
-        self.bytes = bytes;
-        self.packets.push_back(packet);
-        Ok(self.reader.take())
-    }
-}
+use super::sockets::ANY;
 
 /// One socket of a host.
 pub(super) struct SimSocket {
@@ -237,10 +117,10 @@ impl UdpSocket for SimSocket {
     ) -> Poll<io::Result<usize>> {
         let mut guard = self.host.shared().lock();
         let state = &mut *guard;
-        let inbox = &mut state.sockets.open[self.number];
+        let inbox = state.sockets.inbox(self.number);
         let mut filled = 0;
         for (buffer, meta) in buffers.iter_mut().zip(meta) {
-            let Some(packet) = inbox.packets.pop_front() else {
+            let Some(packet) = inbox.pop() else {
                 break;
             };
             let Datagram {
@@ -248,7 +128,6 @@ impl UdpSocket for SimSocket {
                 destination,
                 payload,
             } = packet.body;
-            inbox.bytes -= payload.len();
             let len = payload.len().min(buffer.len());
             buffer[..len].copy_from_slice(&payload[..len]);
             state.spare.push(payload);
@@ -264,10 +143,7 @@ impl UdpSocket for SimSocket {
         if filled > 0 {
             return Poll::Ready(Ok(filled));
         }
-        match &mut inbox.reader {
-            Some(known) => known.clone_from(cx.waker()),
-            None => inbox.reader = Some(cx.waker().clone()),
-        }
+        inbox.wait(cx.waker());
         Poll::Pending
     }
 
@@ -283,12 +159,12 @@ impl UdpSocket for SimSocket {
 impl Drop for SimSocket {
     fn drop(&mut self) {
         let mut state = self.host.shared().lock();
-        let inbox = state.sockets.close(self.number);
-        let payloads = inbox.packets.into_iter().map(|packet| packet.body.payload);
+        let mut inbox = state.sockets.close(self.number);
+        let payloads = std::iter::from_fn(|| inbox.pop()).map(|packet| packet.body.payload);
         state.spare.extend(payloads);
         drop(state);
         // Dropping a waker may drop a task, and that another socket.
-        drop(inbox.reader);
+        drop(inbox);
     }
 }
 

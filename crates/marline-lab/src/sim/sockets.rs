@@ -1,0 +1,155 @@
+//! Who listens at which address of a world, and what came for whom.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::task::Waker;
+
+use marline_link::Packet;
+use slab::Slab;
+
+use super::datagram::Datagram;
+use crate::fabric::Node;
+
+/// The first of the ports that are given to those who do not ask for one (RFC 6335, section 6).
+const FIRST_EPHEMERAL: u16 = 49_152;
+
+/// Bound to this address, a socket hears what is sent to any address of its host.
+pub(super) const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+/// All sockets of a world.
+pub(super) struct Sockets {
+    open: Slab<Inbox>,
+    bound: BTreeMap<(Node, u16, Ipv4Addr), usize>,
+    /// By node: where the search for a free port begins.
+    next_port: Vec<u16>,
+}
+
+/// What came for a socket.
+pub(super) struct Inbox {
+    host: Node,
+    local: SocketAddrV4,
+    packets: VecDeque<Packet<Datagram>>,
+    /// Of payload in `packets`.
+    bytes: usize,
+    reader: Option<Waker>,
+}
+
+impl Sockets {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            open: Slab::new(),
+            bound: BTreeMap::new(),
+            next_port: vec![FIRST_EPHEMERAL; nodes],
+        }
+    }
+
+    /// A socket of `host` at `local`, or at the next free port if that is 0.
+    pub(super) fn bind(
+        &mut self,
+        host: Node,
+        mut local: SocketAddrV4,
+    ) -> io::Result<(usize, SocketAddrV4)> {
+        if local.port() == 0 {
+            local.set_port(self.free_port(host, *local.ip())?);
+        }
+        if !self.is_free(host, local) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let number = self.open.insert(Inbox {
+            host,
+            local,
+            packets: VecDeque::new(),
+            bytes: 0,
+            reader: None,
+        });
+        self.bound.insert((host, local.port(), *local.ip()), number);
+        Ok((number, local))
+    }
+
+    fn is_free(&self, host: Node, local: SocketAddrV4) -> bool {
+        let at = |ip| (host, local.port(), ip);
+        if *local.ip() == ANY {
+            let mut same_port = self.bound.range(at(ANY)..=at(Ipv4Addr::BROADCAST));
+            same_port.next().is_none()
+        } else {
+            ![*local.ip(), ANY]
+                .iter()
+                .any(|&ip| self.bound.contains_key(&at(ip)))
+        }
+    }
+
+    /// Ports are counted up.
+    fn free_port(&mut self, host: Node, ip: Ipv4Addr) -> io::Result<u16> {
+        for _ in FIRST_EPHEMERAL..=u16::MAX {
+            let next = &mut self.next_port[host.index()];
+            let port = *next;
+            *next = port.checked_add(1).unwrap_or(FIRST_EPHEMERAL);
+            if self.is_free(host, SocketAddrV4::new(ip, port)) {
+                return Ok(port);
+            }
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+
+    /// The socket that [`bind`](Self::bind) gave this number.
+    pub(super) fn inbox(&mut self, number: usize) -> &mut Inbox {
+        &mut self.open[number]
+    }
+
+    /// Frees the number and the address of a socket, and returns what nobody read.
+    pub(super) fn close(&mut self, number: usize) -> Inbox {
+        let inbox = self.open.remove(number);
+        let local = inbox.local;
+        self.bound.remove(&(inbox.host, local.port(), *local.ip()));
+        inbox
+    }
+
+    /// The socket of `host` that listens at `address`.
+    pub(super) fn find(&mut self, host: Node, address: SocketAddrV4) -> Option<&mut Inbox> {
+        let at = |ip| self.bound.get(&(host, address.port(), ip));
+        let number = *at(*address.ip()).or_else(|| at(ANY))?;
+        self.open.get_mut(number)
+    }
+
+    /// Sockets of which somebody waits to hear.
+    pub(super) fn readers(&self) -> impl Iterator<Item = (Node, SocketAddrV4)> {
+        let inboxes = self.open.iter().map(|(_, inbox)| inbox);
+        inboxes
+            .filter(|inbox| inbox.reader.is_some())
+            .map(|inbox| (inbox.host, inbox.local))
+    }
+}
+
+impl Inbox {
+    /// Keeps a packet until it is read, and returns who waits for one; gives it back if `room` bytes
+    /// are not enough.
+    pub(super) fn deliver(
+        &mut self,
+        packet: Packet<Datagram>,
+        room: usize,
+    ) -> Result<Option<Waker>, Packet<Datagram>> {
+        let bytes = self.bytes + packet.body.payload.len();
+        if bytes > room {
+            return Err(packet);
+        }
+        self.bytes = bytes;
+        self.packets.push_back(packet);
+        Ok(self.reader.take())
+    }
+
+    /// The packet that came first.
+    pub(super) fn pop(&mut self) -> Option<Packet<Datagram>> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= packet.body.payload.len();
+        Some(packet)
+    }
+
+    /// Wakes `reader`, and nobody else, when the next packet comes.
+    pub(super) fn wait(&mut self, reader: &Waker) {
+        match &mut self.reader {
+            Some(known) => known.clone_from(reader),
+            None => self.reader = Some(reader.clone()),
+        }
+    }
+}
