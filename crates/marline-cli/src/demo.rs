@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::lab::{progress::Bar, report, stop_switch, table};
 
 /// The experiment, with `docs` for the directory.
-const EXPERIMENT: &str = include_str!("../../../experiments/demo.toml");
+const EXPERIMENT: &str = include_str!("../../../experiments/demo/page.toml");
 
 /// See in a minute what marline does: a web page on a phone, over LTE
 ///
@@ -87,5 +87,8 @@ fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
     // A string of JSON is one of TOML, too.
     let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
     let text = EXPERIMENT.replace("\"docs\"", &quoted);
-    Experiment::parse(&text, "demo.toml", &[]).map_err(|error| Failure::Usage(error.to_string()))
+    let experiment = Experiment::parse(&text, "page.toml", &[]);
+    let mut experiment = experiment.map_err(|error| Failure::Usage(error.to_string()))?;
+    experiment.id = "demo/page".to_owned();
+    Ok(experiment)
 }

@@ -107,7 +107,9 @@ impl Evidence {
             false => format!("marline lab run {experiment}.toml"),
         };
         let written = self.results.settings["scenario"]["backend"].as_str();
-        if written.unwrap_or(BackendKind::default().name()) != backend {
+        // Several backends are the variants' own.
+        let is_one = BackendKind::NAMES.iter().any(|(name, _)| name == backend);
+        if is_one && written.unwrap_or(BackendKind::default().name()) != backend {
             command.push_str(&format!(" --backend {backend}"));
         }
         command.push_str(&format!(" --seed {seed} --repeats {repeats}"));

@@ -336,7 +336,7 @@ fn several_connections_have_lines_of_their_own() {
         "<b>Congestion window</b>",
         "<b>In flight</b>",
         ">connection 1<",
-        "lost, connection 1",
+        "lost #1",
         "link from server",
     ] {
         assert!(html.contains(text), "{text}");
@@ -371,7 +371,7 @@ fn the_line_that_repeats_runs_has_what_was_set() {
     let set = ["time_limit=\"9s\"".to_owned()];
     let mut experiment = Experiment::parse(PLAIN, "train.toml", &set).unwrap();
     experiment.id = "house/train".to_owned();
-    experiment.backend = BackendKind::Emu;
+    experiment.run_in(BackendKind::Emu);
     let options = Options {
         jobs: 1,
         out: Some(directory.path().to_owned()),
