@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut bar = Bar::new("demo");
     let finished = run::run(&experiment, &Simulator, &options, &mut |told| {
-        bar.show(told)
+        bar.show(told);
     });
     drop(bar);
     let finished = finished.map_err(|error| Failure::Failed(error.to_string()))?;

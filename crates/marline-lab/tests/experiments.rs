@@ -1,7 +1,5 @@
 //! Every committed experiment can be read, tables of published values included.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::{Path, PathBuf};
 
 use marline_lab::run::{Options, run};

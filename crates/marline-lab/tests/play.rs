@@ -1,7 +1,5 @@
 //! Plays in the simulator.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

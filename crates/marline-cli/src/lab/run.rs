@@ -144,9 +144,11 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         stop: Some(&stop),
     };
     let mut bar = Bar::new(&experiment.id);
-    let finished = run::run(experiment, &backend, &options, &mut |told| bar.show(told));
+    let finished = run::run(experiment, &backend, &options, &mut |told| {
+        bar.show(told);
+    });
     drop(bar);
-    let finished = finished.map_err(failure)?;
+    let finished = finished.map_err(|error| failure(&error))?;
     if finished.resumed > 0 {
         eprintln!("{} runs were done before", finished.resumed);
     }
@@ -163,7 +165,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
 }
 
 /// Asked wrongly, or could not?
-fn failure(failure: RunFailure) -> Failure {
+fn failure(failure: &RunFailure) -> Failure {
     match failure {
         RunFailure::OtherSettings { .. } | RunFailure::Unsupported { .. } => {
             Failure::Usage(failure.to_string())

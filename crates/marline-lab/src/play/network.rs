@@ -68,6 +68,7 @@ where
     plan.build().map_err(failed_plan)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn failed_plan(error: PlanError) -> RunError {
     RunError::Unsupported(error.to_string())
 }

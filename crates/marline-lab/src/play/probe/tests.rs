@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use marline::observe::Event;
 use marline::observe::events::{
     CongestionStateUpdated, Ecn, LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketSent,
