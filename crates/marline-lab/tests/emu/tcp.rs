@@ -75,13 +75,3 @@ fn cubic_fills_a_hundred_megabits() {
     }
     assert!((90.0..97.0).contains(&rate), "{rate} Mb/s");
 }
-
-#[test]
-#[ignore = "a measurement of this machine"]
-fn cubic_on_a_gigabit() {
-    let Some(pair) = setup::pair(megabits(1_000)) else {
-        return;
-    };
-    let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(4)) * 8.0 / 1e6;
-    println!("1 Gb/s: {rate:.2}; {}", pair.emulation.stop().to_json());
-}

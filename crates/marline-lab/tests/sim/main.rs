@@ -7,6 +7,5 @@ mod link;
 mod networks;
 mod repeat;
 mod sockets;
-mod speed;
 mod stalls;
 mod transfer;
