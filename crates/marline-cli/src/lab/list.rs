@@ -26,7 +26,7 @@ struct Listed {
     id: String,
     title: String,
     paper: Option<String>,
-    backend: &'static str,
+    backend: String,
     variants: Vec<String>,
     points: usize,
     repeats: u32,
@@ -38,10 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for entry in experiments::list(arguments.experiments.as_deref())? {
         match Experiment::load(&entry.path, &entry.id, &[]) {
             Ok(experiment) => listed.push(Listed {
+                backend: experiment.backends(),
                 id: experiment.id,
                 title: experiment.title,
                 paper: experiment.paper,
-                backend: experiment.backend.name(),
                 variants: experiment.variants.iter().map(|v| v.to_string()).collect(),
                 points: experiment.points.len(),
                 repeats: experiment.repeats,
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         for entry in &listed {
             let runs = entry.points * entry.variants.len() * entry.repeats as usize;
             println!(
-                "{:widest$}  {:>5} runs  {}  {}",
+                "{:widest$}  {:>5} runs  {:7}  {}",
                 entry.id, runs, entry.backend, entry.title
             );
         }

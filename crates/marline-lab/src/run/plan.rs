@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::digest::Digest;
-use crate::scenario::{BackendKind, Comparison, Correlation, Experiment, Job, Published, Value};
+use crate::scenario::{Comparison, Correlation, Experiment, Job, Published, Value};
 
 /// What is to be done.
 ///
@@ -102,7 +102,7 @@ impl Plan {
             paper: experiment.paper.clone(),
             section: experiment.section.clone(),
             shows: experiment.shows.clone(),
-            backend: backends(experiment),
+            backend: experiment.backends(),
             seed: experiment.seed,
             repeats,
             resamples,
@@ -192,15 +192,6 @@ fn program() -> String {
         digest.hex()
     };
     PROGRAM.get_or_init(hash).clone()
-}
-
-/// The names of all backends in use.
-fn backends(experiment: &Experiment) -> String {
-    let used = BackendKind::NAMES
-        .iter()
-        .filter(|(_, backend)| experiment.uses(*backend));
-    let names: Vec<_> = used.map(|(name, _)| *name).collect();
-    names.join("+")
 }
 
 /// As JSON, with the keys of tables in order.

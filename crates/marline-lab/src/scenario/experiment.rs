@@ -159,6 +159,15 @@ impl Experiment {
             .any(|cell| cell.settings.backend == backend)
     }
 
+    /// The names of all backends in use, as in `sim+emu`.
+    pub fn backends(&self) -> String {
+        let used = BackendKind::NAMES
+            .iter()
+            .filter(|(_, backend)| self.uses(*backend));
+        let names: Vec<_> = used.map(|(name, _)| *name).collect();
+        names.join("+")
+    }
+
     /// The point of the cell at `index`.
     pub fn point_of(&self, index: usize) -> usize {
         index / self.variants.len().max(1)
