@@ -1,0 +1,108 @@
+//! `marline lab run` and what works on its results.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SCENARIO: &str = "title = \"small\"\nlink = \"rate=10mbps, rtt=20ms, loss=1%\"\nrepeats = 4\n\
+    [workload]\nobjects = [\"50kB\"]\n[variant.a]\ncc = \"bbr\"\n[variant.b]\ncc = \"newreno\"\n\
+    [[comparison]]\na = \"a\"\nb = \"b\"\n";
+
+fn lab(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+    command.arg("lab").args(arguments).current_dir(directory);
+    command.output().unwrap()
+}
+
+/// Standard output, of a command that has to succeed.
+#[track_caller]
+fn said(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The results of a run of the scenario, as JSON.
+fn results(directory: &Path, arguments: &[&str]) -> Value {
+    let all = [&["run", "small.toml", "--json"], arguments].concat();
+    serde_json::from_str(&said(&lab(directory, &all))).unwrap()
+}
+
+fn scenario() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("small.toml"), SCENARIO).unwrap();
+    directory
+}
+
+#[test]
+fn results_are_as_programs_expect_them() {
+    let directory = scenario();
+    let here = directory.path();
+    let whole = results(here, &["--out", "whole"]);
+    assert_eq!(whole["experiment"], "small");
+    assert_eq!(whole["backend"], "sim");
+    assert_eq!((&whole["seed"], &whole["repeats"]), (&1.into(), &4.into()));
+    let cell = &whole["cells"][0];
+    assert_eq!(cell["variant"], "a");
+    let completion = &cell["metrics"]["completion_s"];
+    for key in ["n", "median", "p95", "mean", "std", "cov", "min", "max"] {
+        assert!(completion[key].is_number(), "{key}: {completion}");
+    }
+    assert_eq!(completion["ci95"].as_array().unwrap().len(), 2);
+    assert!(cell["ideal_ratio"].as_f64().unwrap() > 1.0);
+    let comparison = &whole["comparisons"][0];
+    assert!(comparison["improvement_percent"].is_number());
+    assert!(comparison["published_percent"].is_null());
+    for file in ["results.json", "runs.csv", "report.html"] {
+        assert!(here.join("whole").join(file).is_file(), "{file}");
+    }
+
+    let one = results(here, &["--out", "one", "--jobs", "1"]);
+    assert_eq!(one["digest"], whole["digest"]);
+    let other = results(here, &["--out", "other", "--seed", "2"]);
+    assert_ne!(other["digest"], whole["digest"]);
+
+    for part in ["1/2", "2/2"] {
+        let out = format!("part{}", &part[..1]);
+        said(&lab(
+            here,
+            &["run", "small.toml", "--shard", part, "--out", &out],
+        ));
+    }
+    let merged = said(&lab(
+        here,
+        &["merge", "part1", "part2", "--out", "merged", "--json"],
+    ));
+    let merged: Value = serde_json::from_str(&merged).unwrap();
+    assert_eq!(merged["digest"], whole["digest"]);
+    let same = said(&lab(here, &["compare", "whole", "merged"]));
+    assert!(same.contains("every run is the same"), "{same}");
+    said(&lab(here, &["report", "merged"]));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let directory = scenario();
+    let here = directory.path();
+    for (from, to, words) in [
+        ("loss=1%", "loss=150%", "small.toml:2"),
+        ("loss=1%", "loss=1", "unit"),
+        ("loss=1%", "los=1%", "did you mean"),
+        ("cc = \"bbr\"", "cc = \"bbrr\"", "small.toml:7"),
+        ("repeats", "repeat", "repeats"),
+    ] {
+        let wrong = SCENARIO.replacen(from, to, 1);
+        std::fs::write(here.join("small.toml"), wrong).unwrap();
+        let output = lab(here, &["run", "small.toml"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(words), "`{words}` in {said}");
+        assert!(!here.join("lab-results").exists(), "nothing is left behind");
+    }
+}
