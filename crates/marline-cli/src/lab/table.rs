@@ -84,14 +84,22 @@ pub(crate) fn print(results: &Results) {
         align(&rows);
     }
     println!();
-    println!(
-        "{} virtual seconds and {} packets in {:.1} s: {} virtual seconds and {} packets a second",
-        units::number(results.virtual_s),
-        units::count(results.packets),
-        results.wall_s,
-        units::number(results.virtual_s / results.wall_s.max(1e-9)),
-        units::number(results.packets as f64 / results.wall_s.max(1e-9)),
+    let [seconds, packets] = [results.virtual_s, results.packets as f64];
+    print!(
+        "{} virtual seconds and {} packets",
+        units::number(seconds),
+        units::count(results.packets)
     );
+    // How long runs of an earlier start took is not known.
+    if results.resumed == 0 && results.wall_s > 0.0 {
+        print!(
+            " in {:.1} s: {} virtual seconds and {} packets a second",
+            results.wall_s,
+            units::number(seconds / results.wall_s),
+            units::number(packets / results.wall_s),
+        );
+    }
+    println!();
     println!("digest {}", results.digest);
 }
 
