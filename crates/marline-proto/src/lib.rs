@@ -10,6 +10,7 @@ mod buffers;
 mod config;
 pub mod congestion;
 mod connection;
+pub mod coordination;
 mod crypto;
 mod datagrams;
 mod endpoint;

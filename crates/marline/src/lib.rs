@@ -84,7 +84,7 @@ pub use marline_proto::{
     ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant, MakeObserver, MtuConfig,
     Priority, ResetKey, RetryPolicy, ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError,
     TlsServerConfig, TokenKey, Transmit, TransportConfig, TransportError, ack, congestion,
-    crypto_provider, observe, recovery, samples, scheduling,
+    coordination, crypto_provider, observe, recovery, samples, scheduling,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events};

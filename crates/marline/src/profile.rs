@@ -8,6 +8,7 @@ use marline_proto::TransportConfig;
 use marline_proto::ack::{AsAsked, EveryN};
 use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
+use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::recovery::loss::Fixed;
 
 /// A named set of policies: how a connection behaves, in one word.
@@ -22,11 +23,14 @@ pub enum Profile {
     /// The baseline of today's RFCs: an initial window of 10 packets (RFC 9002, section 7.2),
     /// HyStart++ (RFC 9406), CUBIC (RFC 9438), fixed thresholds of loss.
     Today,
+    /// [`Plain`](Self::Plain), and connections of one bundle are coordinated
+    /// ([`marline_proto::coordination::bundle`]).
+    Bundle,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Published, Self::Today];
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Published, Self::Today, Self::Bundle];
 
     /// The name that [`FromStr`] reads.
     pub const fn name(self) -> &'static str {
@@ -34,6 +38,7 @@ impl Profile {
             Self::Plain => "plain",
             Self::Published => "published",
             Self::Today => "today",
+            Self::Bundle => "bundle",
         }
     }
 
@@ -45,6 +50,9 @@ impl Profile {
                 "The baseline of published measurements: 32 packets at first, hybrid slow start"
             }
             Self::Today => "The baseline of today's RFCs: 10 packets at first, HyStart++, CUBIC",
+            Self::Bundle => {
+                "plain, and the connections of a bundle share what they learn of the path"
+            }
         }
     }
 
@@ -61,6 +69,10 @@ impl Profile {
                 initial_window: Arc::new(FixedWindow { packets: 10 }),
                 slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
                 ..baseline()
+            },
+            Self::Bundle => TransportConfig {
+                bundle: Some(Arc::new(BundleConfig::default())),
+                ..TransportConfig::default()
             },
         }
     }
@@ -127,7 +139,7 @@ mod tests {
         let error = "plan".parse::<Profile>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown profile `plan`; known: plain, published, today"
+            "unknown profile `plan`; known: plain, published, today, bundle"
         );
     }
 

@@ -8,6 +8,7 @@ use marline_wire::{ConnectionId, Side};
 
 use super::{RetryPolicy, TransportConfig};
 use crate::address_tokens::AddressTokens;
+use crate::coordination::bundle::Membership;
 use crate::handshake::{TlsClientConfig, TlsServerConfig};
 use crate::observe::Observer;
 
@@ -84,6 +85,8 @@ pub struct ClientConfig {
     pub tokens: Arc<AddressTokens>,
     /// The version of the first packet. Anything but 1 makes the server negotiate.
     pub version: u32,
+    /// The bundle that its connections belong to, if they belong together.
+    pub bundle: Option<Membership>,
     /// Makes observers.
     pub observer: Option<MakeObserver>,
 }
@@ -96,6 +99,7 @@ impl ClientConfig {
             tls,
             tokens: Arc::default(),
             version: marline_wire::packet::VERSION_1,
+            bundle: None,
             observer: None,
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::ack::{self, AckPolicy};
 use crate::congestion::slow_start::{HyStartPp, SlowStartExit};
 use crate::congestion::{Algorithm, ControllerFactory, InitialWindow, Rfc9002Window};
+use crate::coordination::bundle::BundleConfig;
 use crate::recovery::loss::{Adaptive, LossDetector};
 use crate::scheduling::stream::{Rfc9218, StreamScheduler};
 
@@ -71,6 +72,10 @@ pub struct TransportConfig {
     /// What to ask of the peer's acknowledgments, if it supports the extension.
     pub ack_frequency: Option<AckFrequencyConfig>,
 
+    /// How what this end sends is coordinated with the other connections of a bundle; `None` leaves every
+    /// connection on its own.
+    pub bundle: Option<Arc<BundleConfig>>,
+
     /// How large datagrams may become.
     pub mtu: MtuConfig,
     /// Whether to mark packets ECT(0) and react to marks.
@@ -110,6 +115,7 @@ impl Default for TransportConfig {
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),
             pacing: true,
             ack_frequency: None,
+            bundle: None,
             mtu: MtuConfig::default(),
             ecn: true,
             grease: true,

@@ -130,6 +130,15 @@ impl Json<'_> {
         }
     }
 
+    /// An array of integers.
+    pub(super) fn u64s(&mut self, key: &str, values: &[u64]) {
+        self.array(key, |array| {
+            for &value in values {
+                array.number(value);
+            }
+        });
+    }
+
     pub(super) fn bool(&mut self, key: &str, value: bool) {
         self.key(key);
         self.0

@@ -14,14 +14,14 @@
 
 mod value;
 
-pub use value::PreferredAddress;
+pub use value::{BundleMembership, PreferredAddress};
 
 use value::Value;
 
 use crate::{ConnectionId, ErrorCode, Reader, Side, TransportError, frame::MAX_STREAMS, varint};
 
 /// Builds [`TransportParameters`] from rows of
-/// `field: type = default, id, any | server [, limits]`.
+/// `field: type = default, id, any | server | client [, limits]`.
 macro_rules! transport_parameters {
     ($(
         $(#[$doc:meta])*
@@ -78,7 +78,11 @@ macro_rules! transport_parameters {
                             return Err(concat!(stringify!($field), " stands twice"));
                         }
                         if !may_send::$sender(sender) {
-                            return Err(concat!(stringify!($field), " from a client"));
+                            return Err(concat!(
+                                stringify!($field),
+                                " from one that is no ",
+                                stringify!($sender)
+                            ));
                         }
                         let mut reader = Reader::new(value);
                         self.$field = Value::read(&mut reader)
@@ -106,6 +110,10 @@ mod may_send {
 
     pub(super) const fn server(sender: Side) -> bool {
         sender.is_server()
+    }
+
+    pub(super) const fn client(sender: Side) -> bool {
+        sender.is_client()
     }
 }
 
@@ -152,6 +160,11 @@ transport_parameters! {
     /// The shortest `max_ack_delay` that may be asked of the sender, in microseconds. Without it,
     /// it takes no ACK_FREQUENCY frames.
     min_ack_delay: Option<u64> = None, 0xff04_de1b, any;
+    /// The bundle that the connection belongs to (marline's own): whoever sends coordinates its
+    /// connections.
+    bundle: Option<BundleMembership> = None, 0x2d61_726c_696e_6500, client;
+    /// Whether the server coordinates the connections of a bundle (marline's own).
+    coordinates_bundles: bool = false, 0x2d61_726c_696e_6501, server;
 }
 
 impl TransportParameters {

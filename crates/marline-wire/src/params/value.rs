@@ -149,3 +149,36 @@ impl Value for PreferredAddress {
         })
     }
 }
+
+/// Which bundle a client's connection belongs to (marline's own).
+///
+/// ```text
+/// Bundle {
+///   Bundle ID (128),
+///   Connections (i),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BundleMembership {
+    /// Chosen at random by the client, the same for all connections of the bundle.
+    pub id: [u8; 16],
+    /// Connections that the client means to open, at least 1.
+    pub connections: u64,
+}
+
+impl Value for BundleMembership {
+    fn size(&self) -> usize {
+        self.id.len() + varint::size(self.connections)
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        buf.extend_from_slice(&self.id);
+        varint::encode(self.connections, buf);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let id = reader.array().ok()?;
+        let connections = reader.varint().ok()?;
+        (connections > 0).then_some(Self { id, connections })
+    }
+}

@@ -1,6 +1,7 @@
 //! What can happen to a connection, named as in the qlog event definitions
 //! (draft-ietf-quic-qlog-quic-events).
 
+mod bundle;
 mod connection;
 mod packet;
 mod path;
@@ -8,6 +9,7 @@ mod recovery;
 mod security;
 mod stream;
 
+pub use bundle::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
 pub use connection::{
     AckFrequencyUpdated, AlpnInformation, CloseTrigger, ClosedWith, ConnectionClosed,
     ConnectionIdUpdated, ConnectionStarted, ConnectionState, ConnectionStateUpdated, ParametersSet,
@@ -95,6 +97,8 @@ pub enum Event<'a> {
     StreamStateUpdated(StreamStateUpdated),
     /// Other acknowledgement behavior was asked for.
     AckFrequencyUpdated(AckFrequencyUpdated),
+    /// The engine of the connection's bundle decided something.
+    BundleUpdated(BundleUpdated<'a>),
     /// An event of marline's own, outside the standard definitions.
     Marline(MarlineEvent<'a>),
 }
@@ -129,7 +133,8 @@ impl Event<'_> {
             | Self::KeyUpdated(_)
             | Self::KeyDiscarded(_)
             | Self::StreamStateUpdated(_)
-            | Self::AckFrequencyUpdated(_) => None,
+            | Self::AckFrequencyUpdated(_)
+            | Self::BundleUpdated(_) => None,
         }
     }
 }

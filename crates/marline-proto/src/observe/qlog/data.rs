@@ -192,6 +192,18 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.ms("requested_max_ack_delay", event.requested_max_ack_delay);
             data.u64("reordering_threshold", event.reordering_threshold);
         }
+        Event::BundleUpdated(event) => {
+            data.u64("bundle", event.bundle);
+            data.str("trigger", names::bundle_trigger(event.trigger));
+            data.str("action", names::bundle_action(event.action));
+            data.str("phase", names::bundle_phase(event.phase));
+            data.opt_u64("affected", event.affected.map(|place| place as u64));
+            data.opt_u64("own", event.own.map(|place| place as u64));
+            data.f64("gamma", event.gamma);
+            data.u64("fluctuations", event.fluctuations);
+            data.u64s("before", event.before);
+            data.u64s("after", event.after);
+        }
         Event::Marline(event) => {
             for &(key, value) in event.fields {
                 match value {

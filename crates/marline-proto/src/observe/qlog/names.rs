@@ -34,6 +34,7 @@ pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
         Event::MigrationStateUpdated(_) => "quic:migration_state_updated",
         Event::StreamStateUpdated(_) => "quic:stream_state_updated",
         Event::AckFrequencyUpdated(_) => "marline:ack_frequency_updated",
+        Event::BundleUpdated(_) => "marline:bundle_updated",
         Event::Marline(event) => {
             record.str_parts("name", &["marline:", event.name]);
             return;
@@ -220,5 +221,34 @@ pub(super) const fn stream_state(state: StreamState) -> &'static str {
         StreamState::DataRead => "data_read",
         StreamState::ResetRead => "reset_read",
         StreamState::Destroyed => "destroyed",
+    }
+}
+
+pub(super) const fn bundle_trigger(trigger: BundleTrigger) -> &'static str {
+    match trigger {
+        BundleTrigger::Joined => "joined",
+        BundleTrigger::Left => "left",
+        BundleTrigger::Loss => "loss",
+        BundleTrigger::SlowStartExit => "slow_start_exit",
+        BundleTrigger::Round => "round",
+    }
+}
+
+pub(super) const fn bundle_action(action: BundleAction) -> &'static str {
+    match action {
+        BundleAction::None => "none",
+        BundleAction::Split => "split",
+        BundleAction::Synchronized => "synchronized",
+        BundleAction::Coalesced => "coalesced",
+        BundleAction::Exited => "exited",
+        BundleAction::Equalized => "equalized",
+        BundleAction::EqualizedRates => "equalized_rates",
+    }
+}
+
+pub(super) const fn bundle_phase(phase: BundlePhase) -> &'static str {
+    match phase {
+        BundlePhase::SlowStart => "slow_start",
+        BundlePhase::CongestionAvoidance => "congestion_avoidance",
     }
 }
