@@ -95,6 +95,10 @@ impl Connection {
             path.remote_cids
                 .set_preferred(preferred.connection_id, preferred.stateless_reset_token);
         }
+        self.coordination.peer_coordinates = params.coordinates_bundles;
+        if self.side.is_server() {
+            self.heed_membership(params.bundle);
+        }
         let event = ParametersSet {
             initiator: Initiator::Remote,
             tls_cipher: None,

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
+use crate::coordination::bundle::Signal;
+use crate::endpoint::JoinBundle;
 use crate::streams::StreamEvent;
 
 /// Something an application may want to act on.
@@ -83,7 +85,7 @@ fn explain_bytes(reason: &Bytes) -> String {
 }
 
 /// What the endpoint must know to route datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum EndpointEvent {
     /// Datagrams with this destination connection ID are ours.
     Issued(ConnectionId),
@@ -95,6 +97,10 @@ pub enum EndpointEvent {
     ResetTokenRemoved([u8; 16]),
     /// The handshake no longer occupies the server.
     HandshakeDone,
+    /// The connection belongs to a bundle.
+    JoinBundle(Box<JoinBundle>),
+    /// The engine of its bundle should know: hand it to [`crate::Endpoint::coordinate`].
+    Bundle(Signal),
     /// The connection is drained: forget it.
     Drained,
 }

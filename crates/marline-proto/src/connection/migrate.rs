@@ -246,7 +246,9 @@ impl Connection {
                 resumed: false,
                 max_datagram_size: path.tuples.active.mtu.current().into(),
             };
+            let listened = path.recovery.noticed.listens();
             path.reset_recovery(&self.config, &kind, self.dice.seed());
+            self.tell_bundle_of_move(listened);
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);

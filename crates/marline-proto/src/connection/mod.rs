@@ -8,10 +8,12 @@
 //! | time | `timers`, `idle` |
 //! | handshake and keys | `drive`, `keys`, `early`, `peer` |
 //! | addresses | `path`, `migrate` |
+//! | connections beside it | `bundle` |
 //! | the end | `close`, `lifecycle` |
 //! | the application | `api`, `events`, `tell` |
 
 mod api;
+mod bundle;
 mod close;
 mod dice;
 mod dispatch;
@@ -40,7 +42,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_wire::params::{PreferredAddress, TransportParameters};
+use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
 use marline_wire::{ConnectionId, Side, StreamId};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
@@ -63,6 +65,7 @@ use crate::streams::{Streams, StreamsConfig};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
+use bundle::Coordination;
 use dice::Dice;
 use early::EarlySpaces;
 use events::Mailbox;
@@ -120,6 +123,7 @@ pub struct Connection {
     dice: Dice,
     idle: Idle,
     peer: Peer,
+    coordination: Coordination,
     observer: Option<Box<dyn Observer>>,
     counters: Counters,
     frames_received: FrameCounts,
@@ -220,6 +224,10 @@ impl Connection {
         let local_cid = dice.connection_id(endpoint.connection_id_len);
         let original_destination = dice.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
         let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        params.bundle = config.bundle.map(|membership| BundleMembership {
+            id: membership.id.0,
+            connections: membership.connections.max(1),
+        });
         params.grease = config.transport.grease.then(|| dice.reserved_parameter());
         let handshake = Handshake::client(&config.tls, server_name, &params)?;
         let info = ConnectionInfo {
@@ -253,6 +261,7 @@ impl Connection {
             server_name: server_name.to_owned(),
             tokens: Arc::clone(&config.tokens),
         }));
+        connection.join_bundle(config.bundle);
         // What is remembered of the server can only be refused by ourselves, and was checked.
         let _ = connection.drive_handshake(now);
         connection.after_input(now);
@@ -276,6 +285,7 @@ impl Connection {
         params.retry_source_connection_id = incoming.retry_source;
         params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
         params.disable_active_migration = !config.migration;
+        params.coordinates_bundles = config.transport.bundle.is_some();
         params.grease = config.transport.grease.then(|| dice.reserved_parameter());
         params.preferred_address = preferred.map(|(address, connection_id, reset_token)| {
             let (ipv4, ipv6) = match address {
@@ -400,6 +410,7 @@ impl Connection {
             dice,
             idle: Idle::new(config.max_idle_timeout, config.keep_alive),
             peer: Peer::default(),
+            coordination: Coordination::default(),
             observer: start.observer,
             counters: Counters::default(),
             frames_received: FrameCounts::default(),

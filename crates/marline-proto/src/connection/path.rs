@@ -14,6 +14,7 @@ use crate::spaces::Space;
 use crate::streams::Segment;
 use crate::time::Instant;
 
+use super::bundle::Noticed;
 use super::token::Token;
 
 /// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
@@ -66,6 +67,8 @@ pub(super) struct Recovery {
     pub(super) ecn_ce: u64,
     pub(super) spurious_losses: u64,
     pub(super) congestion_events: u64,
+    /// For the engine of the connection's bundle.
+    pub(super) noticed: Noticed,
     /// The phase last told to observers.
     pub(super) told_phase: Option<Phase>,
 }
@@ -107,6 +110,7 @@ impl Recovery {
             ecn_ce: 0,
             spurious_losses: 0,
             congestion_events: 0,
+            noticed: Noticed::default(),
             told_phase: None,
         }
     }

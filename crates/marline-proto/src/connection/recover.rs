@@ -136,7 +136,7 @@ impl Connection {
             app_limited: recovery.app_limited,
         };
         if newly.bytes > 0 {
-            recovery.controller.on_ack(now, &sample);
+            recovery.on_acked(now, &sample);
         }
         if recovery.in_flight == 0 {
             recovery.idle_since.get_or_insert(now);
@@ -154,6 +154,10 @@ impl Connection {
         {
             keys.on_acked(0, largest, generation)?;
         }
+        if id == SpaceId::Data {
+            self.count_bundle_round(largest);
+        }
+        self.report_to_bundle();
         self.tell_metrics(now);
         Ok(())
     }
@@ -166,6 +170,7 @@ impl Connection {
             road.detect_lost(now, id, max_ack_delay, &mut observer);
         }
         self.observer = observer;
+        self.report_to_bundle();
         self.tell_metrics(now);
     }
 
@@ -386,7 +391,11 @@ impl Road<'_> {
                     largest_sent: self.sent.next_number() - 1,
                 };
                 self.recovery.ecn_ce += new_ce;
+                let before = self.recovery.controller.window();
                 self.recovery.controller.on_ce(now, &sample);
+                if self.recovery.controller.window() < before {
+                    self.recovery.noticed.fluctuation(true, false, before);
+                }
             }
             Ok(_) | Err(_) => {}
         }
@@ -529,7 +538,11 @@ impl Recovery {
         self.lost_bytes += sample.bytes;
         self.congestion_events += u64::from(new_epoch);
         self.detector.on_loss();
+        let before = self.controller.window();
         self.controller.on_loss(now, sample);
+        if new_epoch || sample.persistent {
+            self.noticed.fluctuation(true, sample.persistent, before);
+        }
         if sample.persistent {
             self.rtt.reset_min();
         }

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | whose datagram is it? | `route` |
 //! | may a new client come in? | `accept` |
+//! | which connections belong together? | `bundles` |
 //! | what is answered without a connection? | `stateless` |
 
 mod accept;
+mod bundles;
 mod route;
 mod stateless;
 
@@ -25,6 +27,8 @@ use crate::handshake::ConnectError;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
+use bundles::Bundles;
+pub use bundles::JoinBundle;
 use route::Routes;
 use stateless::Budget;
 
@@ -67,6 +71,7 @@ pub struct Endpoint {
     handshakes: usize,
     replays: ReplayFilter,
     budget: Budget,
+    bundles: Bundles,
 }
 
 impl Endpoint {
@@ -83,6 +88,7 @@ impl Endpoint {
             handshakes: 0,
             replays: ReplayFilter::default(),
             budget: Budget::default(),
+            bundles: Bundles::default(),
         }
     }
 
@@ -118,7 +124,7 @@ impl Endpoint {
         let endpoint = Arc::clone(&self.config);
         let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, seed)?;
         let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
-        self.drain_events(handle, &mut connection);
+        self.drain_events(now, handle, &mut connection);
         Ok((handle, connection))
     }
 
@@ -153,6 +159,9 @@ impl Endpoint {
                     self.routes.remove_initial(&id, entry.remote);
                 }
             }
+            EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
+            // What a signal means depends on the others: `coordinate` has the means to ask them.
+            EndpointEvent::Bundle(_) => {}
             EndpointEvent::Drained => self.forget(handle),
         }
     }
@@ -184,6 +193,7 @@ impl Endpoint {
         let Some(entry) = self.entries.try_remove(handle.0) else {
             return;
         };
+        self.bundles.leave(handle);
         self.handshakes -= usize::from(entry.handshaking);
         entry.ids.iter().for_each(|id| self.routes.remove(id));
         entry
@@ -196,9 +206,17 @@ impl Endpoint {
     }
 
     /// Takes what a new connection has to tell before anybody else can ask it.
-    fn drain_events(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
+    fn drain_events(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        connection: &mut Connection,
+    ) {
         while let Some(event) = connection.poll_endpoint_event() {
             self.on_connection_event(handle, event);
+        }
+        while let Some((_, directive)) = self.bundles.poll_directive_of(handle) {
+            connection.obey(now, &directive);
         }
     }
 

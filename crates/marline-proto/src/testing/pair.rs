@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::TestIdentity;
 use super::network::{Datagram, Direction, Network};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
-use crate::connection::{Connection, Event};
+use crate::connection::{Connection, EndpointEvent, Event};
 use crate::endpoint::{ConnectionHandle, Endpoint, Route};
 use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
@@ -37,6 +37,7 @@ pub struct Node {
     pub events: VecDeque<(ConnectionHandle, Event)>,
     reply: Vec<u8>,
     buf: Vec<u8>,
+    told: Vec<(ConnectionHandle, EndpointEvent)>,
 }
 
 impl Node {
@@ -49,6 +50,7 @@ impl Node {
             events: VecDeque::new(),
             reply: Vec::new(),
             buf: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -88,8 +90,41 @@ impl Node {
         }
     }
 
-    /// Lets every connection say what it has to say.
+    /// Lets every connection say what it has to say, and what follows from it.
     fn flush(&mut self, now: Instant, network: &mut Network) {
+        loop {
+            self.say(now, network);
+            if !self.coordinate(now) {
+                break;
+            }
+        }
+        self.connections
+            .retain(|_, connection| !connection.is_drained());
+    }
+
+    /// Takes to the endpoint what connections told it; says whether any was told something in return.
+    fn coordinate(&mut self, now: Instant) -> bool {
+        let mut obeyed = false;
+        for (handle, event) in self.told.drain(..) {
+            let connections = &self.connections;
+            let mut view = |member| connections.get(&member).map(Connection::member_view);
+            match event {
+                EndpointEvent::Bundle(signal) => {
+                    self.endpoint.coordinate(now, handle, signal, &mut view);
+                }
+                event => self.endpoint.on_connection_event(handle, event),
+            }
+            while let Some((member, directive)) = self.endpoint.poll_directive() {
+                if let Some(connection) = self.connections.get_mut(&member) {
+                    connection.obey(now, &directive);
+                    obeyed = true;
+                }
+            }
+        }
+        obeyed
+    }
+
+    fn say(&mut self, now: Instant, network: &mut Network) {
         for (&handle, connection) in &mut self.connections {
             while let Some(transmit) = connection.poll_transmit(now, BATCH, &mut self.buf) {
                 let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
@@ -110,11 +145,9 @@ impl Node {
                 self.events.push_back((handle, event));
             }
             while let Some(event) = connection.poll_endpoint_event() {
-                self.endpoint.on_connection_event(handle, event);
+                self.told.push((handle, event));
             }
         }
-        self.connections
-            .retain(|_, connection| !connection.is_drained());
     }
 
     fn next_timeout(&self) -> Option<Instant> {

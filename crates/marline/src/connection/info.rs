@@ -60,6 +60,18 @@ impl Connection {
             .map(<[CertificateDer<'static>]>::to_vec)
     }
 
+    /// The number of the bundle whose engine coordinates what this end sends on the connection, within its
+    /// endpoint; `None` if the connection is on its own.
+    pub fn bundle(&self) -> Option<u64> {
+        self.0.lock().proto.bundle()
+    }
+
+    /// Client: whether the server says that it coordinates the connections of a bundle; known when
+    /// [`connected`](Self::connected).
+    pub fn peer_coordinates_bundles(&self) -> bool {
+        self.0.lock().proto.peer_coordinates_bundles()
+    }
+
     /// Whether an earlier session was resumed; known when [`connected`](Self::connected).
     pub fn is_resumed(&self) -> bool {
         self.0.lock().proto.is_resumed()

@@ -211,9 +211,20 @@ impl Driver {
             self.outgoing.start(batch);
         }
         if !self.endpoint_events.is_empty() {
-            let mut endpoint = self.shared.lock();
+            let shared = Arc::clone(&self.shared);
+            let mut endpoint = shared.lock();
             for event in self.endpoint_events.drain(..) {
-                endpoint.proto.on_connection_event(handle, event);
+                match event {
+                    EndpointEvent::Bundle(signal) => endpoint.coordinate(now, handle, signal),
+                    event => endpoint.proto.on_connection_event(handle, event),
+                }
+                while let Some((member, directive)) = endpoint.proto.poll_directive() {
+                    if let Some(member) = endpoint.connection(member) {
+                        let mut state = member.lock();
+                        state.proto.obey(now, &directive);
+                        enqueue(&mut self.queue, member, &mut state);
+                    }
+                }
             }
             if drained {
                 endpoint.forget(handle, &mut self.woken);

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, ServerConfig, Side};
+use marline_proto::coordination::bundle;
+use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, Instant, ServerConfig, Side};
 
 use crate::connection::{self, ConnectionRef};
 use crate::runtime::{Runtime, UdpSocket};
@@ -95,6 +96,21 @@ impl State {
     /// Whether connections of clients would be refused.
     pub(super) fn refuses(&self) -> bool {
         self.closed || self.driver_gone
+    }
+
+    /// Takes a signal of a connection to the engine of its bundle.
+    pub(super) fn coordinate(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        signal: bundle::Signal,
+    ) {
+        let connections = &self.connections;
+        self.proto.coordinate(now, handle, signal, &mut |member| {
+            let connection = connections.get(member.0)?.as_ref()?;
+            let state = connection.lock();
+            (!state.drained).then(|| state.proto.member_view())
+        });
     }
 
     /// Tells the protocol's endpoint whom it may let in.

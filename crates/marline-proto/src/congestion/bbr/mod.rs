@@ -407,6 +407,10 @@ impl Controller for Bbr {
         Some(self.bandwidth.get()).filter(|bandwidth| *bandwidth > 0)
     }
 
+    fn is_rate_based(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &'static str {
         "bbr"
     }

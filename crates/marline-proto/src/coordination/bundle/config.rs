@@ -73,6 +73,10 @@ pub struct BundleConfig {
     pub scope: Scope,
     /// Which events count as one.
     pub coalesce: Coalesce,
+    /// Slow start is given up for all as soon as so many different members have met events within the
+    /// largest smoothed round-trip time: a loss that several see is congestion, one that a single member
+    /// sees is chance. `None` is never, as the paper has it.
+    pub corroborated_by: Option<usize>,
     /// No window is made smaller than this many full datagrams.
     pub floor_packets: u64,
     /// Whether all members together take no more than one connection would: they back off together, and
@@ -101,6 +105,7 @@ impl BundleConfig {
             backoff_on_delay: true,
             scope: Scope::All,
             coalesce: Coalesce::Never,
+            corroborated_by: None,
             floor_packets: 2,
             fair: false,
             connections: 3,

@@ -4,10 +4,28 @@
 //! | question | file |
 //! | --- | --- |
 //! | which switches are there? | `config` |
+//! | how is the initial window shared? | `split` |
+//! | what does an event do to windows and slow start? | `loss_based` |
+//! | what do rates that drift apart become? | `rate_based` |
+//! | who belongs together, who takes part, what is each told? | `ensemble` |
+//!
+//! A [`Bundle`] is driven by whoever owns its members: signals and views in, directives out. It works for
+//! connections of an endpoint as for paths of a connection.
 
 mod config;
+mod ensemble;
+mod loss_based;
+mod rate_based;
+mod split;
 
 pub use config::{BundleConfig, Coalesce, Membership, MembershipId, Scope};
+pub use ensemble::{Bundle, Decision, Directive, MemberView, Signal};
+pub use loss_based::{Fluctuation, LossBased, LossBasedConfig, next_growth};
+pub use rate_based::equalize_rates;
+pub use split::split_initial_window;
 
 /// Connections that one bundle coordinates, at most: more stay on their own.
 pub const MAX_MEMBERS: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -5,14 +5,14 @@
 pub enum BundleTrigger {
     /// A connection joined.
     Joined,
-    /// A connection left, or is drained.
-    Left,
     /// A loss event of a member.
     Loss,
     /// A member's round-trip time rose, which ended its slow start.
     SlowStartExit,
     /// A round of all members is over.
     Round,
+    /// A member goes another way now.
+    Moved,
 }
 
 /// What the engine did.
@@ -24,8 +24,10 @@ pub enum BundleAction {
     Split,
     /// Synchronized windows and slow start after a fluctuation event.
     Synchronized,
-    /// Took the event as part of the one before, and undid what it did to its member.
+    /// Took the event as part of the one before.
     Coalesced,
+    /// Backed off for all as one connection would.
+    BackedOff,
     /// Gave slow start up for good.
     Exited,
     /// Made the windows equal in congestion avoidance.
@@ -43,7 +45,7 @@ pub enum BundlePhase {
     CongestionAvoidance,
 }
 
-/// The engine of a bundle decided something; every member is told.
+/// The engine of a bundle decided something; every member that took part is told.
 ///
 /// Lists have an entry for each member that took part, in the order in which they joined.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +60,8 @@ pub struct BundleUpdated<'a> {
     pub phase: BundlePhase,
     /// Place in the lists of the member that the event happened to.
     pub affected: Option<usize>,
-    /// Place in the lists of the connection that tells this, if it took part.
-    pub own: Option<usize>,
+    /// Place in the lists of the connection that tells this.
+    pub own: usize,
     /// Growth of the bundle by which it judges whether slow start still pays (gamma i).
     pub gamma: f64,
     /// Fluctuation events that counted so far (i).

@@ -198,7 +198,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.str("action", names::bundle_action(event.action));
             data.str("phase", names::bundle_phase(event.phase));
             data.opt_u64("affected", event.affected.map(|place| place as u64));
-            data.opt_u64("own", event.own.map(|place| place as u64));
+            data.len("own", event.own);
             data.f64("gamma", event.gamma);
             data.u64("fluctuations", event.fluctuations);
             data.u64s("before", event.before);

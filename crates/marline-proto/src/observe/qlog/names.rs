@@ -227,10 +227,10 @@ pub(super) const fn stream_state(state: StreamState) -> &'static str {
 pub(super) const fn bundle_trigger(trigger: BundleTrigger) -> &'static str {
     match trigger {
         BundleTrigger::Joined => "joined",
-        BundleTrigger::Left => "left",
         BundleTrigger::Loss => "loss",
         BundleTrigger::SlowStartExit => "slow_start_exit",
         BundleTrigger::Round => "round",
+        BundleTrigger::Moved => "moved",
     }
 }
 
@@ -240,6 +240,7 @@ pub(super) const fn bundle_action(action: BundleAction) -> &'static str {
         BundleAction::Split => "split",
         BundleAction::Synchronized => "synchronized",
         BundleAction::Coalesced => "coalesced",
+        BundleAction::BackedOff => "backed_off",
         BundleAction::Exited => "exited",
         BundleAction::Equalized => "equalized",
         BundleAction::EqualizedRates => "equalized_rates",

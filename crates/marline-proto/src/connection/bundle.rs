@@ -1,0 +1,195 @@
+//! One connection among others: what it tells the engine of its bundle, and how it obeys.
+
+use std::net::IpAddr;
+
+use marline_wire::params::BundleMembership;
+
+use super::Connection;
+use super::events::EndpointEvent;
+use super::path::Recovery;
+use crate::coordination::bundle::{Directive, MemberView, Membership, MembershipId, Signal};
+use crate::endpoint::JoinBundle;
+use crate::observe;
+use crate::observe::events::BundleUpdated;
+use crate::time::Instant;
+
+/// Where the connection stands in its bundle.
+#[derive(Debug, Default)]
+pub(super) struct Coordination {
+    /// The number that the endpoint gave the bundle.
+    number: Option<u64>,
+    /// The first packet number whose acknowledgment ends the present round.
+    round_ends: u64,
+    /// Client: whether the server says that it coordinates.
+    pub(super) peer_coordinates: bool,
+}
+
+/// What recovery noticed and the engine has not heard yet.
+#[derive(Debug, Default)]
+pub(super) struct Noticed {
+    /// Whether anybody wants to know.
+    listens: bool,
+    signals: Vec<Signal>,
+}
+
+impl Noticed {
+    /// Whether an engine wants to know.
+    pub(super) fn listens(&self) -> bool {
+        self.listens
+    }
+
+    pub(super) fn fluctuation(&mut self, loss: bool, persistent: bool, before: u64) {
+        if self.listens {
+            self.signals.push(Signal::Fluctuation {
+                loss,
+                persistent,
+                before,
+            });
+        }
+    }
+}
+
+impl Connection {
+    /// Asks the endpoint to take the connection into the bundle that `membership` names, or that its
+    /// address makes.
+    pub(super) fn join_bundle(&mut self, membership: Option<Membership>) {
+        let Some(config) = &self.config.bundle else {
+            return;
+        };
+        let address = self.remote_address().ip();
+        let matches = config.match_addresses && self.side.is_server();
+        let address = (membership.is_none() && matches).then_some(address);
+        if membership.is_none() && address.is_none() {
+            return;
+        }
+        let join = JoinBundle {
+            config: config.clone(),
+            membership,
+            address,
+            server_name: self.server_name().map(Box::from),
+            view: self.member_view(),
+        };
+        self.mailbox
+            .endpoint
+            .push_back(EndpointEvent::JoinBundle(Box::new(join)));
+    }
+
+    /// Server: the client's parameters name its bundle, or do not.
+    pub(super) fn heed_membership(&mut self, membership: Option<BundleMembership>) {
+        self.join_bundle(membership.map(|membership| Membership {
+            id: MembershipId(membership.id),
+            connections: membership.connections,
+        }));
+    }
+
+    /// How the connection stands, for the engine of its bundle.
+    pub fn member_view(&self) -> MemberView {
+        let path = &self.paths[0];
+        let recovery = &path.recovery;
+        let controller = &recovery.controller;
+        MemberView {
+            window: controller.window(),
+            datagram: path.tuples.active.mtu.current().into(),
+            in_slow_start: controller.in_slow_start(),
+            rate_based: controller.is_rate_based(),
+            rate: controller.bandwidth(),
+            smoothed_rtt: recovery.rtt.smoothed(),
+            connected: !self.is_handshaking(),
+            active: recovery.in_flight > 0 && !recovery.app_limited && recovery.pto_count == 0,
+            remote: self.remote_ip(),
+        }
+    }
+
+    fn remote_ip(&self) -> IpAddr {
+        self.remote_address().ip()
+    }
+
+    /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
+    pub fn obey(&mut self, now: Instant, directive: &Directive) {
+        let recovery = &mut self.paths[0].recovery;
+        recovery.noticed.listens = true;
+        let controller = &mut recovery.controller;
+        if let Some(share) = directive.share {
+            controller.set_share(share);
+        }
+        if directive.slow_start == Some(true) {
+            controller.enter_slow_start();
+        }
+        if let Some(window) = directive.window {
+            controller.set_window(window);
+        }
+        if directive.slow_start == Some(false) {
+            controller.exit_slow_start();
+        }
+        if let Some(rate) = directive.rate {
+            controller.set_bandwidth(rate);
+        }
+        if let Some((decision, own)) = &directive.decision {
+            self.coordination.number = Some(decision.bundle);
+            let event = BundleUpdated {
+                bundle: decision.bundle,
+                trigger: decision.trigger,
+                action: decision.action,
+                phase: decision.phase,
+                affected: decision.affected,
+                own: *own,
+                gamma: decision.gamma,
+                fluctuations: decision.fluctuations,
+                before: &decision.before,
+                after: &decision.after,
+            };
+            self.tell(now, &observe::Event::BundleUpdated(event));
+        }
+        self.tell_metrics(now);
+    }
+
+    /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it
+    /// is on its own.
+    pub fn bundle(&self) -> Option<u64> {
+        self.coordination.number
+    }
+
+    /// Client: whether the server coordinates the connections of a bundle; known once the handshake is
+    /// complete.
+    pub fn peer_coordinates_bundles(&self) -> bool {
+        self.coordination.peer_coordinates
+    }
+
+    /// Hands the engine what recovery noticed.
+    pub(super) fn report_to_bundle(&mut self) {
+        let noticed = &mut self.paths[0].recovery.noticed;
+        let events = noticed.signals.drain(..).map(EndpointEvent::Bundle);
+        self.mailbox.endpoint.extend(events);
+    }
+
+    /// Packet `largest` of the application data space is acknowledged.
+    pub(super) fn count_bundle_round(&mut self, largest: u64) {
+        let path = &mut self.paths[0];
+        if path.recovery.noticed.listens && largest >= self.coordination.round_ends {
+            self.coordination.round_ends = path.space.sent.next_number();
+            path.recovery.noticed.signals.push(Signal::Round);
+        }
+    }
+
+    /// The connection goes another way: the window is that of a new path.
+    pub(super) fn tell_bundle_of_move(&mut self, listened: bool) {
+        if listened {
+            self.paths[0].recovery.noticed.listens = true;
+            let moved = EndpointEvent::Bundle(Signal::Moved);
+            self.mailbox.endpoint.push_back(moved);
+        }
+    }
+}
+
+impl Recovery {
+    /// Hands an acknowledgment to the controller, and notices the end of slow start.
+    pub(super) fn on_acked(&mut self, now: Instant, sample: &crate::samples::AckSample) {
+        let searched = self.controller.in_slow_start();
+        let (before, threshold) = (self.controller.window(), self.controller.ssthresh());
+        self.controller.on_ack(now, sample);
+        // Reaching a threshold that was known is no news of the path.
+        if searched && !self.controller.in_slow_start() && self.controller.ssthresh() != threshold {
+            self.noticed.fluctuation(false, false, before);
+        }
+    }
+}

@@ -1,0 +1,573 @@
+//! A bundle as its members' owner drives it: signals and views in, directives out.
+//!
+//! RFC 9040 calls what happens here ensemble sharing.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::loss_based::{Fluctuation, LossBased, LossBasedConfig};
+use super::{BundleConfig, Coalesce, MAX_MEMBERS, Scope, equalize_rates, split_initial_window};
+use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
+use crate::time::Instant;
+
+/// What a fluctuation event is taken to leave of a window until one was measured.
+const USUAL_BACKOFF: f64 = 0.7;
+
+/// What a round of slow start is taken to make of a window until one was measured.
+const USUAL_GROWTH: f64 = 2.0;
+
+/// Bounds of what is believed of a measurement.
+const BACKOFFS: (f64, f64) = (0.3, 0.95);
+const GROWTHS: (f64, f64) = (1.1, 2.0);
+
+/// What a member reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A loss event, or the rise of the round-trip time that ends slow start.
+    Fluctuation {
+        /// Whether it was a loss.
+        loss: bool,
+        /// Whether the loss established persistent congestion (RFC 9002, section 7.6): it stays the
+        /// member's own.
+        persistent: bool,
+        /// The window before the member reacted, in bytes.
+        before: u64,
+    },
+    /// A packet sent after the last report is acknowledged.
+    Round,
+    /// The member goes another way now: what was learnt does not hold there.
+    Moved,
+}
+
+/// A member, as the engine sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberView {
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// Size of a full datagram, in bytes.
+    pub datagram: u64,
+    /// Whether the window still searches for the path's capacity.
+    pub in_slow_start: bool,
+    /// Whether the controller has a rate rather than a window.
+    pub rate_based: bool,
+    /// The rate estimate, in bytes per second; `None` before there is one.
+    pub rate: Option<u64>,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Duration,
+    /// Whether the handshake is complete.
+    pub connected: bool,
+    /// Whether data is in flight, is not what limits sending, and gets acknowledged.
+    pub active: bool,
+    /// The peer's address: members that go to different ones do not share a way.
+    pub remote: IpAddr,
+}
+
+/// What a member shall do. Empty fields leave things as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directive {
+    /// Enter slow start, or leave it.
+    pub slow_start: Option<bool>,
+    /// The congestion window, in bytes.
+    pub window: Option<u64>,
+    /// The rate estimate, in bytes per second.
+    pub rate: Option<u64>,
+    /// The part of one connection's growth that it may take.
+    pub share: Option<f64>,
+    /// Why, and the member's place in the lists.
+    pub decision: Option<(Arc<Decision>, usize)>,
+}
+
+/// What the engine decided; windows in bytes, rates in bytes per second, one of each member that took
+/// part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// Number of the bundle within its owner.
+    pub bundle: u64,
+    /// What it was about.
+    pub trigger: BundleTrigger,
+    /// What was done.
+    pub action: BundleAction,
+    /// Where the bundle stands afterwards.
+    pub phase: BundlePhase,
+    /// Place of the member to which the event happened.
+    pub affected: Option<usize>,
+    /// Growth that decides on slow start (gamma i).
+    pub gamma: f64,
+    /// Events that counted (i).
+    pub fluctuations: u64,
+    /// Before, and after the affected member's own reaction.
+    pub before: Vec<u64>,
+    /// After.
+    pub after: Vec<u64>,
+}
+
+/// Members that belong together; `M` is what their owner calls one.
+#[derive(Debug)]
+pub struct Bundle<M> {
+    number: u64,
+    config: Arc<BundleConfig>,
+    members: Vec<Member<M>>,
+    /// Members that ever joined.
+    joined: u64,
+    engine: LossBased,
+    counted_at: Option<Instant>,
+    backoff: f64,
+    growth: f64,
+}
+
+#[derive(Debug)]
+struct Member<M> {
+    key: M,
+    /// The first window, in full datagrams.
+    initial_packets: u64,
+    /// When an event last counted, and when one last happened.
+    counted_at: Option<Instant>,
+    event_at: Option<Instant>,
+    /// Whether a round has passed since all were looked at.
+    reported: bool,
+    /// The window when all were looked at, if in slow start.
+    window: Option<u64>,
+    share: f64,
+}
+
+/// Members that take part in a decision: their places in the bundle, and how they stand.
+struct Part {
+    places: Vec<usize>,
+    views: Vec<MemberView>,
+}
+
+impl Part {
+    fn windows(&self) -> Vec<u64> {
+        self.views.iter().map(|view| view.window).collect()
+    }
+
+    fn longest_round(&self) -> Duration {
+        let rtts = self.views.iter().map(|view| view.smoothed_rtt);
+        rtts.max().unwrap_or_default()
+    }
+
+    fn is_rate_based(&self) -> bool {
+        self.views.iter().any(|view| view.rate_based)
+    }
+}
+
+impl<M: Copy + PartialEq> Bundle<M> {
+    /// An empty bundle, `number` to those who watch.
+    pub fn new(number: u64, config: Arc<BundleConfig>) -> Self {
+        Self {
+            number,
+            members: Vec::new(),
+            joined: 0,
+            engine: engine(&config),
+            counted_at: None,
+            backoff: config.backoff.unwrap_or(USUAL_BACKOFF),
+            growth: config.slow_start_growth.unwrap_or(USUAL_GROWTH),
+            config,
+        }
+    }
+
+    /// How many members there are (N).
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Takes in a member whose client announced so many connections; `None` if the bundle is full.
+    pub fn join(&mut self, key: M, announced: Option<u64>, view: &MemberView) -> Option<Directive> {
+        if self.members.len() >= MAX_MEMBERS || self.members.iter().any(|m| m.key == key) {
+            return None;
+        }
+        let most = MAX_MEMBERS as u64;
+        let sharers = announced
+            .unwrap_or(self.config.connections)
+            .clamp(1, most)
+            .max(self.members.len() as u64 + 1);
+        let packets = view.window / view.datagram.max(1);
+        let place = self.joined % sharers;
+        self.joined += 1;
+        let part = split_initial_window(packets, sharers).nth(place as usize);
+        let initial_packets = match self.config.split_initial_window {
+            true => part.unwrap_or(packets),
+            false => packets,
+        };
+        self.members.push(Member {
+            key,
+            initial_packets,
+            counted_at: None,
+            event_at: None,
+            reported: false,
+            window: None,
+            share: 1.0,
+        });
+        let mut directive = self.begin(initial_packets, view, BundleTrigger::Joined);
+        if self.config.fair {
+            directive.share = Some(self.set_share(self.members.len() - 1, self.members.len()));
+        }
+        Some(directive)
+    }
+
+    /// Forgets a member.
+    pub fn leave(&mut self, key: M) {
+        self.members.retain(|member| member.key != key);
+    }
+
+    /// Acts on what `key` reports. `view` tells how a member stands, or nothing if it is gone.
+    pub fn on_signal(
+        &mut self,
+        now: Instant,
+        key: M,
+        signal: Signal,
+        view: &mut dyn FnMut(M) -> Option<MemberView>,
+    ) -> Vec<(M, Directive)> {
+        let Some(own) = self.members.iter().position(|member| member.key == key) else {
+            return Vec::new();
+        };
+        let Some(own_view) = view(key) else {
+            return Vec::new();
+        };
+        match signal {
+            Signal::Moved => vec![(key, self.on_move(own, &own_view))],
+            Signal::Fluctuation {
+                loss,
+                persistent,
+                before,
+            } => {
+                self.members[own].event_at = Some(now);
+                if persistent || own_view.rate_based {
+                    return Vec::new();
+                }
+                let part = self.part(own, &own_view, view);
+                self.on_fluctuation(now, own, loss, before, &part)
+            }
+            Signal::Round => {
+                self.members[own].reported = true;
+                let part = self.part(own, &own_view, view);
+                self.on_round(&part)
+            }
+        }
+    }
+
+    /// Who takes part in a decision about `own`.
+    fn part(
+        &self,
+        own: usize,
+        own_view: &MemberView,
+        view: &mut dyn FnMut(M) -> Option<MemberView>,
+    ) -> Part {
+        let mut part = Part {
+            places: Vec::with_capacity(self.members.len()),
+            views: Vec::with_capacity(self.members.len()),
+        };
+        for (place, member) in self.members.iter().enumerate() {
+            let seen = if place == own {
+                Some(*own_view)
+            } else {
+                view(member.key).filter(|view| {
+                    let counts = match self.config.scope {
+                        Scope::All => true,
+                        Scope::Active => view.active,
+                    };
+                    counts && view.connected && view.remote == own_view.remote
+                })
+            };
+            if let Some(seen) = seen {
+                part.places.push(place);
+                part.views.push(seen);
+            }
+        }
+        part
+    }
+
+    fn on_fluctuation(
+        &mut self,
+        now: Instant,
+        own: usize,
+        loss: bool,
+        before: u64,
+        part: &Part,
+    ) -> Vec<(M, Directive)> {
+        let trigger = match loss {
+            true => BundleTrigger::Loss,
+            false => BundleTrigger::SlowStartExit,
+        };
+        let Some(place) = part.places.iter().position(|&place| place == own) else {
+            return Vec::new();
+        };
+        let after = part.views[place].window;
+        let backs_off = loss || self.config.backoff_on_delay;
+        if loss && before > 0 && self.config.backoff.is_none() {
+            self.backoff = (after as f64 / before as f64).clamp(BACKOFFS.0, BACKOFFS.1);
+        }
+        let round = part.longest_round();
+        let recent = |at: Option<Instant>, within: Duration| at.is_some_and(|at| now < at + within);
+        let coalesces = self.config.fair && recent(self.counted_at, round)
+            || match self.config.coalesce {
+                Coalesce::Never => false,
+                Coalesce::Member => {
+                    let rtt = part.views[place].smoothed_rtt;
+                    recent(self.members[own].counted_at, rtt)
+                }
+                Coalesce::Bundle => recent(self.counted_at, round),
+            };
+        let affected = part.places.iter().filter(|&&place| {
+            let member = &self.members[place];
+            recent(member.event_at, round)
+        });
+        let is_corroborated = self
+            .config
+            .corroborated_by
+            .is_some_and(|members| affected.count() >= members.max(1));
+        if !coalesces {
+            self.counted_at = Some(now);
+            self.members[own].counted_at = Some(now);
+        }
+
+        let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
+        if !loss && backs_off {
+            windows[place] *= self.backoff;
+        }
+        let was = self.engine.phase();
+        let action = if self.config.fair {
+            windows[place] = before as f64;
+            self.engine.exit();
+            if !coalesces && backs_off {
+                let each = windows.iter().sum::<f64>() * self.backoff / windows.len() as f64;
+                windows.fill(each);
+                BundleAction::BackedOff
+            } else {
+                BundleAction::Coalesced
+            }
+        } else if was == BundlePhase::CongestionAvoidance {
+            BundleAction::None
+        } else if is_corroborated {
+            self.engine.exit();
+            BundleAction::Exited
+        } else if coalesces {
+            BundleAction::Coalesced
+        } else {
+            let event = Fluctuation {
+                affected: place,
+                backoff: self.backoff,
+                slow_start_growth: self.growth,
+            };
+            self.engine.set_floor(self.floor(&part.views[place]));
+            self.engine.on_fluctuation(&event, &mut windows)
+        };
+        let slow_start = match self.engine.phase() {
+            BundlePhase::CongestionAvoidance => Some(false),
+            BundlePhase::SlowStart if self.config.sync_state => Some(true),
+            BundlePhase::SlowStart => None,
+        };
+        // In congestion avoidance, members go their own ways.
+        let stands = action == BundleAction::None && was == BundlePhase::CongestionAvoidance;
+        self.directives(
+            part,
+            (trigger, action, Some(place)),
+            &windows,
+            |place, out| {
+                if stands {
+                    out.window = None;
+                    return;
+                }
+                let seen = &part.views[place];
+                out.slow_start = match slow_start {
+                    Some(enters) => (enters != seen.in_slow_start).then_some(enters),
+                    // Without its state, a window that was made equal must not search again.
+                    None => (!seen.in_slow_start).then_some(false),
+                };
+            },
+        )
+    }
+
+    /// All have reported: drifting windows or rates become equal.
+    fn on_round(&mut self, part: &Part) -> Vec<(M, Directive)> {
+        if part
+            .places
+            .iter()
+            .any(|&place| !self.members[place].reported)
+        {
+            return Vec::new();
+        }
+        self.measure_growth(part);
+        let mut shares = Vec::new();
+        if self.config.fair {
+            for &place in &part.places {
+                let share = self.members[place].share;
+                let new = self.set_share(place, part.places.len());
+                if new != share {
+                    let directive = Directive {
+                        share: Some(new),
+                        ..Directive::default()
+                    };
+                    shares.push((self.members[place].key, directive));
+                }
+            }
+        }
+        let told = if part.is_rate_based() {
+            self.equalize_rates(part)
+        } else {
+            self.equalize_windows(part)
+        };
+        shares.into_iter().chain(told).collect()
+    }
+
+    fn equalize_windows(&mut self, part: &Part) -> Vec<(M, Directive)> {
+        let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
+        let floor = part.views.first().map_or(0.0, |view| self.floor(view));
+        self.engine.set_floor(floor);
+        let action = self.engine.on_round(&mut windows);
+        if action == BundleAction::None {
+            return Vec::new();
+        }
+        // A member that joined late stops searching: it knows what the others have found.
+        let why = (BundleTrigger::Round, action, None);
+        self.directives(part, why, &windows, |place, out| {
+            out.slow_start = part.views[place].in_slow_start.then_some(false);
+        })
+    }
+
+    fn equalize_rates(&mut self, part: &Part) -> Vec<(M, Directive)> {
+        let mut rates: Vec<_> = part
+            .views
+            .iter()
+            .map(|v| v.rate.map(|r| r as f64))
+            .collect();
+        if !self.config.sync_windows || !equalize_rates(&mut rates, self.config.rate_imbalance) {
+            return Vec::new();
+        }
+        let before = part.views.iter().filter_map(|view| view.rate).collect();
+        let after: Vec<_> = rates
+            .iter()
+            .flatten()
+            .map(|&rate| rate.round() as u64)
+            .collect();
+        let why = (BundleTrigger::Round, BundleAction::EqualizedRates, None);
+        let decision = Arc::new(self.decision(why, before, after.clone()));
+        let told = part.places.iter().zip(&after).enumerate();
+        told.map(|(place, (&member, &rate))| {
+            let directive = Directive {
+                rate: Some(rate),
+                decision: Some((Arc::clone(&decision), place)),
+                ..Directive::default()
+            };
+            (self.members[member].key, directive)
+        })
+        .collect()
+    }
+
+    /// What a round of slow start made of the windows, where it did not change them itself.
+    fn measure_growth(&mut self, part: &Part) {
+        let (mut earlier, mut later) = (0, 0);
+        for (&place, view) in part.places.iter().zip(&part.views) {
+            let member = &mut self.members[place];
+            member.reported = false;
+            let window = view.in_slow_start.then_some(view.window);
+            if let (Some(before), Some(now)) = (member.window, window) {
+                earlier += before;
+                later += now;
+            }
+            member.window = window;
+        }
+        if self.config.slow_start_growth.is_none() && earlier > 0 && later > earlier {
+            self.growth = (later as f64 / earlier as f64).clamp(GROWTHS.0, GROWTHS.1);
+        }
+    }
+
+    fn on_move(&mut self, own: usize, view: &MemberView) -> Directive {
+        self.engine = engine(&self.config);
+        self.counted_at = None;
+        let member = &mut self.members[own];
+        member.counted_at = None;
+        member.event_at = None;
+        member.window = None;
+        let packets = member.initial_packets;
+        self.begin(packets, view, BundleTrigger::Moved)
+    }
+
+    /// The directive to begin with so many packets.
+    fn begin(&self, packets: u64, view: &MemberView, trigger: BundleTrigger) -> Directive {
+        let window = packets * view.datagram;
+        let why = (trigger, BundleAction::Split, None);
+        let decision = self.decision(why, vec![view.window], vec![window]);
+        Directive {
+            window: Some(window),
+            decision: Some((Arc::new(decision), 0)),
+            ..Directive::default()
+        }
+    }
+
+    /// Tells everybody who took part; `more` adds to what one is told.
+    fn directives(
+        &mut self,
+        part: &Part,
+        why: (BundleTrigger, BundleAction, Option<usize>),
+        windows: &[f64],
+        more: impl Fn(usize, &mut Directive),
+    ) -> Vec<(M, Directive)> {
+        let after: Vec<u64> = windows
+            .iter()
+            .map(|&window| window.round() as u64)
+            .collect();
+        let decision = Arc::new(self.decision(why, part.windows(), after.clone()));
+        let mut told = Vec::with_capacity(part.places.len());
+        for (place, &member) in part.places.iter().enumerate() {
+            let member = &mut self.members[member];
+            let window = after[place];
+            // What it grew by was not slow start alone.
+            member.window = None;
+            let mut directive = Directive {
+                window: (window != part.views[place].window).then_some(window),
+                decision: Some((Arc::clone(&decision), place)),
+                ..Directive::default()
+            };
+            more(place, &mut directive);
+            told.push((member.key, directive));
+        }
+        told
+    }
+
+    fn decision(
+        &self,
+        (trigger, action, affected): (BundleTrigger, BundleAction, Option<usize>),
+        before: Vec<u64>,
+        after: Vec<u64>,
+    ) -> Decision {
+        Decision {
+            bundle: self.number,
+            trigger,
+            action,
+            phase: self.engine.phase(),
+            affected,
+            gamma: self.engine.gamma().unwrap_or(self.growth),
+            fluctuations: self.engine.events(),
+            before,
+            after,
+        }
+    }
+
+    fn set_share(&mut self, place: usize, sharers: usize) -> f64 {
+        let share = 1.0 / sharers.max(1) as f64;
+        self.members[place].share = share;
+        share
+    }
+
+    fn floor(&self, view: &MemberView) -> f64 {
+        (self.config.floor_packets * view.datagram) as f64
+    }
+}
+
+fn engine(config: &BundleConfig) -> LossBased {
+    LossBased::new(LossBasedConfig {
+        affected_growth: config.affected_growth,
+        avoidance_growth: config.avoidance_growth,
+        imbalance: config.imbalance,
+        floor: 0.0,
+        sync_windows: config.sync_windows,
+        sync_state: config.sync_state,
+    })
+}

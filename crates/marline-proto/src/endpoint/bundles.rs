@@ -1,0 +1,138 @@
+//! Which connections belong together, and what their engines tell them.
+//!
+//! A bundle is named by what its client knows and by the name of the server it asked for: connections to
+//! two sites of one process never meet.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use slab::Slab;
+
+use super::{ConnectionHandle, Endpoint};
+use crate::coordination::bundle::{
+    Bundle, BundleConfig, Directive, MemberView, Membership, MembershipId, Signal,
+};
+use crate::time::Instant;
+
+/// A connection wants to be coordinated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JoinBundle {
+    pub(crate) config: Arc<BundleConfig>,
+    pub(crate) membership: Option<Membership>,
+    /// Where it comes from, if that decides.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) server_name: Option<Box<str>>,
+    pub(crate) view: MemberView,
+}
+
+/// What connections have in common that belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    who: Who,
+    server_name: Option<Box<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Who {
+    Knows(MembershipId),
+    ComesFrom(IpAddr),
+}
+
+/// The bundles of an endpoint: none outlives its last connection.
+#[derive(Debug, Default)]
+pub(super) struct Bundles {
+    bundles: Slab<(Key, Bundle<ConnectionHandle>)>,
+    by_key: FxHashMap<Key, usize>,
+    of: FxHashMap<ConnectionHandle, usize>,
+    /// Bundles that ever were.
+    count: u64,
+    directives: VecDeque<(ConnectionHandle, Directive)>,
+}
+
+impl Bundles {
+    pub(super) fn join(&mut self, handle: ConnectionHandle, join: JoinBundle) {
+        let who = match (join.membership, join.address) {
+            (Some(membership), _) => Who::Knows(membership.id),
+            (None, Some(address)) => Who::ComesFrom(address),
+            (None, None) => return,
+        };
+        let key = Key {
+            who,
+            server_name: join.server_name,
+        };
+        let place = match self.by_key.get(&key) {
+            Some(&place) => place,
+            None => {
+                let bundle = Bundle::new(self.count, join.config);
+                self.count += 1;
+                let place = self.bundles.insert((key.clone(), bundle));
+                self.by_key.insert(key, place);
+                place
+            }
+        };
+        let announced = join.membership.map(|membership| membership.connections);
+        let (_, bundle) = &mut self.bundles[place];
+        if let Some(directive) = bundle.join(handle, announced, &join.view) {
+            self.of.insert(handle, place);
+            self.directives.push_back((handle, directive));
+        }
+    }
+
+    /// The next directive, if it is for `handle`.
+    pub(super) fn poll_directive_of(
+        &mut self,
+        handle: ConnectionHandle,
+    ) -> Option<(ConnectionHandle, Directive)> {
+        match self.directives.front() {
+            Some((member, _)) if *member == handle => self.directives.pop_front(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn leave(&mut self, handle: ConnectionHandle) {
+        let Some(place) = self.of.remove(&handle) else {
+            return;
+        };
+        let (_, bundle) = &mut self.bundles[place];
+        bundle.leave(handle);
+        if bundle.is_empty() {
+            let (key, _) = self.bundles.remove(place);
+            self.by_key.remove(&key);
+        }
+    }
+}
+
+impl Endpoint {
+    /// Takes a [`Signal`] of a member to the engine of its bundle. `view` tells how a connection stands
+    /// ([`Connection::member_view`](crate::Connection::member_view)).
+    ///
+    /// [`Self::poll_directive`] has what follows from it.
+    pub fn coordinate(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        signal: Signal,
+        view: &mut dyn FnMut(ConnectionHandle) -> Option<MemberView>,
+    ) {
+        let bundles = &mut self.bundles;
+        let Some(&place) = bundles.of.get(&handle) else {
+            return;
+        };
+        let (_, bundle) = &mut bundles.bundles[place];
+        let directives = bundle.on_signal(now, handle, signal, view);
+        bundles.directives.extend(directives);
+    }
+
+    /// What a connection must [`obey`](crate::Connection::obey); poll it after every event of a connection
+    /// until there is none.
+    pub fn poll_directive(&mut self) -> Option<(ConnectionHandle, Directive)> {
+        self.bundles.directives.pop_front()
+    }
+
+    /// Bundles that have members.
+    pub fn open_bundles(&self) -> usize {
+        self.bundles.bundles.len()
+    }
+}
