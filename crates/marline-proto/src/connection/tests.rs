@@ -16,6 +16,7 @@ use marline_wire::{Dir, ErrorCode};
 mod ackfrequency;
 mod amplificationlimit;
 mod blackhole;
+mod bundle;
 mod chacha20;
 mod closing;
 mod connectionids;
