@@ -1,15 +1,18 @@
 //! `serve`'s settings in a TOML file. Flags on the command line count more.
 
+mod bundle;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use marline::Profile;
 use serde::Deserialize;
 
+pub(crate) use self::bundle::Bundle;
 use crate::failure::Failure;
 use crate::transport::{self, Congestion};
 
-/// Every key is the name of a flag.
+/// Every key is the name of a flag, except the table `bundle`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ConfigFile {
@@ -25,6 +28,7 @@ pub(crate) struct ConfigFile {
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) follow_links: Option<bool>,
     pub(crate) cleartext: Option<bool>,
+    pub(crate) bundle: Option<Bundle>,
 }
 
 impl ConfigFile {
@@ -35,12 +39,15 @@ impl ConfigFile {
             Failure::Usage(format!("cannot read {name}: {error}; check the path"))
         })?;
         let mut file: Self = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map_or(1, |span| {
-                text[..span.start.min(text.len())].matches('\n').count() + 1
-            });
+            let line = error.span().map_or(1, |span| line(&text, span.start));
             let reason = error.message().replace('\n', " ");
             Failure::Usage(format!("{name}:{line}: {reason}"))
         })?;
+        if let Some(bundle) = &mut file.bundle
+            && let Some(fair) = &bundle.fair
+        {
+            bundle.fair_at = format!("{name}:{}", line(&text, fair.span().start));
+        }
         let base = path.parent().unwrap_or(Path::new(""));
         let paths = [&mut file.dir, &mut file.cert, &mut file.key, &mut file.qlog];
         for path in paths.into_iter().flatten() {
@@ -57,11 +64,20 @@ impl ConfigFile {
     }
 }
 
+/// The number of the line in which byte `at` stands.
+fn line(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<ConfigFile, String> {
+    pub(super) fn read(text: &str) -> Result<ConfigFile, String> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("site.toml");
         std::fs::write(&path, text).unwrap();

@@ -147,7 +147,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };
-    config.quic.transport = arguments.transport.config();
+    config.quic.transport = arguments.transport.config().into();
     Ok(config)
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
 use tokio::signal;
 
-use crate::config_file::ConfigFile;
+use crate::config_file::{Bundle, ConfigFile};
 use crate::failure::{Failure, tell};
 use crate::transport::TransportFlags;
 
@@ -25,11 +25,23 @@ use crate::transport::TransportFlags;
 #[command(after_help = "Examples:\n  \
     marline serve public\n  \
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
+    marline serve public --profile bundle\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys:\n  \
+    A configuration file has the names of the flags as keys; a table has clients' bundles of connections \
+    coordinated, under any profile:\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
-    follow-links = false")]
+    follow-links = false\n\n  \
+    [bundle]\n  \
+    fair = true               # all connections of a bundle together take one connection's share\n  \
+    connections = 3           # share the first window, where the client does not say how many\n  \
+    match-addresses = false   # connections without a bundle belong to that of their address and server name\n  \
+    sync-windows = true       # windows become equal\n  \
+    sync-state = true         # who falls out of slow start is put back\n  \
+    split-initial-window = true\n  \
+    backoff-on-delay = false  # a rise of the round-trip time costs as much as a loss\n  \
+    scope = 'active'          # or 'all': idle connections take part\n  \
+    coalesce = 'bundle'       # losses within a round trip are one; 'member': of one connection; 'never'")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
@@ -73,11 +85,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
-    if let Some(path) = &arguments.config {
-        let file = ConfigFile::read(path)?;
-        arguments.fill_from(file);
-    }
-    let server = Server::bind(config(&arguments)?)
+    let file = match &arguments.config {
+        Some(path) => ConfigFile::read(path)?,
+        None => ConfigFile::default(),
+    };
+    let bundle = arguments.fill_from(file);
+    let server = Server::bind(config(&arguments, bundle.as_ref())?)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
@@ -94,7 +107,8 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    fn fill_from(&mut self, file: ConfigFile) {
+    /// Takes what no flag says from `file`, and returns what has no flag.
+    fn fill_from(&mut self, file: ConfigFile) -> Option<Bundle> {
         self.dir = self.dir.take().or(file.dir);
         self.listen = self.listen.or(file.listen);
         self.cert = self.cert.take().or(file.cert);
@@ -106,10 +120,11 @@ impl Arguments {
         self.access_log = self.access_log.take().or(file.access_log);
         self.follow_links |= file.follow_links.unwrap_or(false);
         self.cleartext |= file.cleartext.unwrap_or(false);
+        file.bundle
     }
 }
 
-fn config(arguments: &Arguments) -> Result<ServerConfig, Failure> {
+fn config(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<ServerConfig, Failure> {
     let Some(dir) = &arguments.dir else {
         let message = "no directory to serve; name it, or set `dir` in the configuration file";
         return Err(Failure::Usage(message.to_owned()));
@@ -124,7 +139,11 @@ fn config(arguments: &Arguments) -> Result<ServerConfig, Failure> {
         .listen
         .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
     let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
-    config.quic.transport = arguments.transport.config();
+    let mut transport = arguments.transport.config();
+    if let Some(bundle) = bundle {
+        bundle.apply(&mut transport, arguments.transport.cc)?;
+    }
+    config.quic.transport = transport.into();
     config.qlog = arguments.transport.qlog_directory()?;
     config.protocols.cleartext = arguments.cleartext;
     config.metrics = arguments.metrics;

@@ -41,7 +41,7 @@ pub(crate) struct TransportFlags {
 }
 
 impl TransportFlags {
-    pub(crate) fn config(&self) -> Arc<TransportConfig> {
+    pub(crate) fn config(&self) -> TransportConfig {
         let mut config = self.profile.unwrap_or_default().config();
         if let Some(congestion) = self.cc {
             config.controller = Arc::new(match congestion {
@@ -50,7 +50,7 @@ impl TransportFlags {
                 Congestion::Bbr => Algorithm::Bbr,
             });
         }
-        Arc::new(config)
+        config
     }
 
     /// Makes the directory for logs.
