@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use marline_report::Summary;
+use marline_report::summary::Course;
 
 use crate::failure::Failure;
 
@@ -23,6 +24,9 @@ enum Action {
 ///
 /// Time in each congestion state, losses and spurious losses, round-trip times, windows and
 /// throughput, of each connection and path in the file. Reads the logs of other QUIC programs, too.
+///
+/// Of connections that form a bundle: what its engine decided, and in the end its course once, whatever
+/// number of its connections is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline get --qlog logs https://example.org/file -o file\n  \
@@ -48,8 +52,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let summaries: Vec<_> = summaries.iter().map(Summary::to_json).collect();
         println!("{}", serde_json::Value::from(summaries));
     } else {
-        for summary in summaries {
+        for summary in &summaries {
             print!("{summary}");
+        }
+        for course in Course::all(&summaries) {
+            print!("\n{course}");
         }
     }
     Ok(())

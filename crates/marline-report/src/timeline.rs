@@ -12,6 +12,8 @@ pub type Series = Vec<(f64, f64)>;
 pub struct Timeline {
     /// Each path, in the order they appeared.
     pub paths: Vec<PathTimeline>,
+    /// When the engine of the connection's bundle did what, but for when it did nothing.
+    pub decisions: Vec<(f64, String)>,
     first_s: Option<f64>,
     /// Seconds from the first event to the last.
     pub duration_s: f64,
@@ -87,6 +89,11 @@ impl Timeline {
                     let state = (time, new.to_owned());
                     self.path(&event.tuple).states.push(state);
                 }
+            }
+            "bundle_updated" => {
+                let action = event.text(&["action"]).filter(|action| *action != "none");
+                self.decisions
+                    .extend(action.map(|action| (time, action.to_owned())));
             }
             _ => {}
         }

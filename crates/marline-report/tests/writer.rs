@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use marline_proto::Instant;
 use marline_proto::observe::events::{
-    CongestionStateUpdated, Ecn, LossTrigger, MetricsUpdated, PacketKind, PacketLost,
-    PacketReceived, PacketSent, SpuriousLoss,
+    BundleAction, BundlePhase, BundleTrigger, BundleUpdated, CongestionStateUpdated, Ecn,
+    LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketReceived, PacketSent, SpuriousLoss,
 };
 use marline_proto::observe::qlog::{Header, VantagePoint};
 use marline_proto::observe::{Event, Observer, QlogWriter};
@@ -95,6 +95,21 @@ fn write_log(file: std::fs::File) {
         }),
     );
     log.on_event(
+        at(997),
+        &Event::BundleUpdated(BundleUpdated {
+            bundle: 3,
+            trigger: BundleTrigger::Loss,
+            action: BundleAction::Synchronized,
+            phase: BundlePhase::SlowStart,
+            affected: Some(1),
+            own: Some(0),
+            gamma: 1.25,
+            fluctuations: 2,
+            before: &[30_000, 21_000],
+            after: &[20_000, 20_000],
+        }),
+    );
+    log.on_event(
         at(1000),
         &Event::PacketReceived(PacketReceived {
             path: 0,
@@ -136,8 +151,23 @@ fn a_log_comes_back_as_numbers_and_pictures() {
         connection.paths[0].1.states,
         [("slow_start".to_owned(), 1.0)]
     );
+    let bundle = &connection.bundles[0];
+    assert_eq!((bundle.number, bundle.fluctuations()), (3, 2));
+    let decision = &bundle.decisions[0];
+    assert_eq!(
+        (&*decision.trigger, &*decision.action, &*decision.phase),
+        ("loss", "synchronized", "slow_start")
+    );
+    assert_eq!((decision.affected, decision.own), (Some(1), Some(0)));
+    assert_eq!(decision.gamma, Some(1.25));
+    assert_eq!(decision.before, [30_000, 21_000]);
+    assert_eq!(decision.after, [20_000, 20_000]);
 
     let timeline = Timeline::read(&path).unwrap();
+    assert_eq!(timeline.decisions, [(0.997, "synchronized".to_owned())]);
+    let window = timeline.charts()[0].to_html();
+    assert!(window.contains("synced: windows and slow start synchronized"));
+    assert!(!window.contains("exited"), "it did not happen");
     assert_eq!(timeline.paths[0].congestion_window.len(), 50);
     assert_eq!(timeline.paths[1].losses.len(), 10);
     assert_eq!(timeline.paths[1].spurious_losses, [0.995]);

@@ -3,6 +3,24 @@
 use super::{Axis, Chart, Style, Unit};
 use crate::timeline::{PathTimeline, Timeline};
 
+/// What the engine of a bundle does, how short a strip says it, and in words.
+const DECISIONS: [(&str, &str, &str); 6] = [
+    ("split", "split", "initial window shared out"),
+    (
+        "synchronized",
+        "synced",
+        "windows and slow start synchronized",
+    ),
+    (
+        "coalesced",
+        "merged",
+        "event taken as part of the one before",
+    ),
+    ("exited", "exited", "slow start given up for good"),
+    ("equalized", "equal", "windows made equal"),
+    ("equalized_rates", "rates", "rates made equal"),
+];
+
 impl Timeline {
     /// The connection in pictures: for each path its window with states and losses, and its RTT.
     pub fn charts(&self) -> Vec<Chart> {
@@ -26,7 +44,7 @@ impl Timeline {
     }
 
     fn window(&self, path: &PathTimeline, suffix: &str) -> Chart {
-        Chart::new(
+        let chart = Chart::new(
             format!("Congestion window{suffix}"),
             self.time_axis(),
             Axis::new("window", Unit::Bytes),
@@ -40,7 +58,25 @@ impl Timeline {
         .series("slow-start threshold", Style::Steps, path.ssthresh.clone())
         .states("state", &path.states, self.duration_s)
         .moments("lost", path.losses.clone())
-        .moments("spurious", path.spurious_losses.clone())
+        .moments("spurious", path.spurious_losses.clone());
+        self.mark_decisions(chart)
+    }
+
+    /// Marks what the engine of the bundle did.
+    fn mark_decisions(&self, mut chart: Chart) -> Chart {
+        let mut said = Vec::new();
+        for (action, short, words) in DECISIONS {
+            let decisions = self.decisions.iter().filter(|(_, did)| did == action);
+            let times: Vec<_> = decisions.map(|&(at, _)| at).collect();
+            if !times.is_empty() {
+                said.push(format!("{short}: {words}"));
+                chart = chart.moments(short, times);
+            }
+        }
+        match said.is_empty() {
+            true => chart,
+            false => chart.note(format!("The bundle: {}.", said.join("; "))),
+        }
     }
 
     fn rtt(&self, path: &PathTimeline, suffix: &str) -> Chart {

@@ -214,7 +214,7 @@ fn size(event: &Event) -> u64 {
 }
 
 /// A whole number, which may be quoted.
-fn whole(value: &Value) -> Option<u64> {
+pub(super) fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.parse().ok(),
         value => value
@@ -223,7 +223,8 @@ fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+/// The list called `key`, or an empty one.
+pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value
         .get(key)
         .and_then(Value::as_array)

@@ -1,5 +1,7 @@
 //! What a qlog file says, in numbers.
 
+mod bundle;
+mod course;
 mod meter;
 mod render;
 
@@ -9,6 +11,9 @@ use std::sync::Arc;
 
 use crate::qlog::{self, Event, Source};
 use meter::Meter;
+
+pub use bundle::{Bundle, Decision};
+pub use course::Course;
 
 /// A qlog file in numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +35,14 @@ pub struct Connection {
     pub group: String,
     /// Who logged it.
     pub source: Arc<Source>,
+    /// Its first event, in seconds since the log's reference time.
+    pub start_s: f64,
     /// All paths together; the time in states is known only if there is one.
     pub total: Numbers,
     /// Each path, in the order they appeared.
     pub paths: Vec<(String, Numbers)>,
+    /// The bundle that it belongs to, if any.
+    pub bundles: Vec<Bundle>,
 }
 
 /// A connection, or a path of it, in numbers.
@@ -169,6 +178,8 @@ struct ConnectionMeter {
     source: Arc<Source>,
     total: Meter,
     paths: Vec<(String, Meter)>,
+    start_s: f64,
+    bundles: Vec<Bundle>,
 }
 
 impl ConnectionMeter {
@@ -178,6 +189,8 @@ impl ConnectionMeter {
             source: Arc::clone(&first.source),
             total: Meter::default(),
             paths: Vec::new(),
+            start_s: first.time_s,
+            bundles: Vec::new(),
         };
         meter.add(first);
         meter
@@ -189,6 +202,10 @@ impl ConnectionMeter {
 
     fn add(&mut self, event: &Event) {
         self.total.add(event);
+        self.start_s = self.start_s.min(event.time_s);
+        if let Some((number, decision)) = Decision::of(event) {
+            self.decided(number, decision);
+        }
         if !meter::concerns_path(event) {
             return;
         }
@@ -202,20 +219,36 @@ impl ConnectionMeter {
         }
     }
 
-    fn finish(self) -> Connection {
+    fn decided(&mut self, number: u64, decision: Decision) {
+        match self.bundles.iter_mut().find(|b| b.number == number) {
+            Some(bundle) => bundle.decisions.push(decision),
+            None => self.bundles.push(Bundle {
+                number,
+                decisions: vec![decision],
+            }),
+        }
+    }
+
+    fn finish(mut self) -> Connection {
         let mut total = self.total.finish();
+        for bundle in &mut self.bundles {
+            let decisions = &mut bundle.decisions;
+            decisions.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
+        }
         if self.paths.len() > 1 {
             total.states.clear();
         }
         Connection {
             group: self.group,
             source: self.source,
+            start_s: self.start_s,
             total,
             paths: self
                 .paths
                 .into_iter()
                 .map(|(tuple, path)| (tuple, path.finish()))
                 .collect(),
+            bundles: self.bundles,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{Connection, Numbers, Summary};
+use super::{Bundle, Connection, Numbers, Summary};
 use crate::units;
 
 impl fmt::Display for Summary {
@@ -16,6 +16,11 @@ impl fmt::Display for Summary {
         for connection in &self.connections {
             writeln!(f, "\n{}", name(connection))?;
             write_numbers(f, &connection.total, "  ")?;
+            for bundle in &connection.bundles {
+                for (key, value) in bundle.lines(connection.start_s) {
+                    writeln!(f, "  {key:<14}{value}")?;
+                }
+            }
             if connection.paths.len() > 1 {
                 for (tuple, numbers) in &connection.paths {
                     writeln!(f, "  path {}", if tuple.is_empty() { "0" } else { tuple })?;
@@ -112,7 +117,9 @@ fn share(part: f64, whole: f64) -> f64 {
 }
 
 impl Summary {
-    /// The summary as a JSON object: times in seconds, sizes in bytes, rates in bits per second.
+    /// The summary as a JSON object: times in seconds, sizes in bytes, rates in bits per second. The times
+    /// of a bundle's decisions count from the log's reference time, so that logs can be set side by side;
+    /// `start_s` is the connection's first event on that clock.
     pub fn to_json(&self) -> Value {
         let connections = self.connections.iter().map(connection_json);
         json!({
@@ -131,12 +138,15 @@ fn connection_json(connection: &Connection) -> Value {
         path.insert("id".to_owned(), json!(tuple));
         Value::Object(path)
     });
+    let bundles = connection.bundles.iter().map(Bundle::to_json);
     for (key, value) in [
+        ("start_s", json!(connection.start_s)),
         ("id", json!(connection.group)),
         ("title", json!(connection.source.title)),
         ("name", json!(connection.source.name)),
         ("vantage_point", json!(connection.source.vantage_point)),
         ("paths", paths.collect()),
+        ("bundles", bundles.collect()),
     ] {
         object.insert(key.to_owned(), value);
     }

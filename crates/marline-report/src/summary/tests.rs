@@ -121,7 +121,7 @@ fn a_small_log_as_json() {
         connection,
         json!({
             "id": "c0ffee", "title": "small", "name": "marline", "vantage_point": "server",
-            "duration_s": 1.0,
+            "start_s": 0.0, "duration_s": 1.0,
             "packets_sent": 4, "bytes_sent": 5000, "throughput_sent_bps": 40_000.0,
             "packets_received": 1, "bytes_received": 50, "throughput_received_bps": 400.0,
             "packets_dropped": 1,
@@ -136,6 +136,7 @@ fn a_small_log_as_json() {
                 { "state": "recovery", "seconds": 0.75, "percent": 75.0 },
             ],
             "paths": null,
+            "bundles": [],
         })
     );
     assert_eq!(summary["connections"][0]["paths"][0]["id"], "0");

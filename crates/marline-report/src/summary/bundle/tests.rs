@@ -1,0 +1,231 @@
+//! Logs of the members of a bundle, with decisions that can be followed by hand.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::qlog;
+use crate::summary::{Course, Summary};
+
+/// What happened: ms, trigger, action, affected, gamma, events, before, after.
+type Row = (
+    f64,
+    &'static str,
+    &'static str,
+    Option<u64>,
+    f64,
+    u64,
+    &'static [u64],
+    &'static [u64],
+);
+
+const COURSE: [Row; 5] = [
+    (
+        100.0,
+        "joined",
+        "split",
+        None,
+        1.5,
+        0,
+        &[12_000, 12_000],
+        &[6_000, 6_000],
+    ),
+    (
+        350.5,
+        "loss",
+        "synchronized",
+        Some(1),
+        1.29,
+        1,
+        &[30_000, 21_000],
+        &[22_000, 22_000],
+    ),
+    (
+        350.5,
+        "loss",
+        "coalesced",
+        Some(0),
+        1.29,
+        1,
+        &[15_000, 22_000],
+        &[22_000, 22_000],
+    ),
+    (
+        400.0,
+        "round",
+        "none",
+        None,
+        1.29,
+        1,
+        &[22_000, 22_000],
+        &[22_000, 22_000],
+    ),
+    (
+        1350.0,
+        "slow_start_exit",
+        "exited",
+        Some(0),
+        1.04,
+        5,
+        &[40_000, 50_000],
+        &[40_000, 50_000],
+    ),
+];
+
+/// The log of the member `own`, of bundle `bundle`.
+fn log(id: &str, side: &str, bundle: u64, own: u64, rows: &[Row]) -> Summary {
+    let header = json!({
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "trace": {
+            "common_fields": { "group_id": id },
+            "vantage_point": { "name": "marline", "type": side },
+        },
+    });
+    let sent = |time: f64| json!({ "time": time, "name": "quic:packet_sent", "data": {} });
+    let events = rows.iter().map(|row| {
+        let (time, trigger, action, affected, gamma, fluctuations, before, after) = *row;
+        let mut data = json!({
+            "bundle": bundle, "trigger": trigger, "action": action,
+            "phase": if action == "exited" { "congestion_avoidance" } else { "slow_start" },
+            "own": own, "gamma": gamma, "fluctuations": fluctuations,
+            "before": before, "after": after,
+        });
+        if let Some(affected) = affected {
+            data["affected"] = json!(affected);
+        }
+        json!({ "time": time, "name": "marline:bundle_updated", "data": data })
+    });
+    let records: Vec<Value> = [header, sent(50.0)]
+        .into_iter()
+        .chain(events)
+        .chain([sent(2050.0)])
+        .collect();
+    let text: String = records
+        .iter()
+        .map(|record| format!("\u{1e}{record}\n"))
+        .collect();
+    let file = Path::new("x.sqlog");
+    Summary::of(file, qlog::Events::new(text.as_bytes(), file)).unwrap()
+}
+
+#[test]
+fn a_connection_tells_what_its_bundle_decided() {
+    let text = log("c0ffee", "server", 7, 1, &COURSE).to_string();
+    let told = "  bundle        7: 5 decisions, 5 fluctuation events, gamma 1.04 at the end
+  decided       joined: split 1
+  decided       loss: coalesced 1, synchronized 1
+  decided       round: none 1
+  decided       slow_start_exit: exited 1
+  slow start    given up after 1.3 s
+";
+    assert!(text.ends_with(told), "{text}");
+}
+
+#[test]
+fn decisions_are_in_the_json() {
+    let summary = log("c0ffee", "server", 7, 1, &COURSE).to_json();
+    let connection = &summary["connections"][0];
+    assert_eq!(connection["start_s"], 0.05);
+    let bundle = &connection["bundles"][0];
+    assert_eq!(bundle["bundle"], 7);
+    assert_eq!(bundle["fluctuations"], 5);
+    assert_eq!(bundle["gamma"], 1.04);
+    assert_eq!(bundle["left_slow_start_s"], 1.35);
+    assert_eq!(
+        bundle["decisions_by_trigger"]["loss"],
+        json!({ "coalesced": 1, "synchronized": 1 })
+    );
+    assert_eq!(
+        bundle["decisions"][1],
+        json!({
+            "time_s": 0.3505, "trigger": "loss", "action": "synchronized", "phase": "slow_start",
+            "affected": 1, "own": 1, "gamma": 1.29, "fluctuations": 1,
+            "before": [30_000, 21_000], "after": [22_000, 22_000],
+        })
+    );
+    assert_eq!(bundle["decisions"][0]["affected"], Value::Null);
+}
+
+#[test]
+fn who_joins_late_does_not_know_when_slow_start_ended() {
+    let late = [(
+        2000.0,
+        "round",
+        "equalized",
+        None,
+        1.04,
+        5,
+        &[9000, 1000][..],
+        &[5000, 5000][..],
+    )];
+    let mut summary = log("1a7e", "server", 7, 1, &late);
+    let bundle = &mut summary.connections[0].bundles[0];
+    assert_eq!(bundle.slow_start(0.0), "not given up");
+    bundle.decisions[0].phase = "congestion_avoidance".to_owned();
+    assert_eq!(bundle.left_slow_start_s(), None);
+    assert_eq!(bundle.slow_start(0.0), "given up before");
+}
+
+#[test]
+fn the_members_of_a_bundle_tell_its_course_once() {
+    let first = log("aa", "server", 7, 0, &COURSE);
+    let late = log("bb", "server", 7, 1, &COURSE[2..]);
+    let courses = Course::all([&first, &late]);
+    let [course] = &courses[..] else {
+        panic!("one bundle, not {courses:?}");
+    };
+    assert_eq!(
+        course.to_string(),
+        "\
+bundle 7, server, as logged by 2 connections
+  member        aa
+  member        bb
+  decided       joined: split 1
+  decided       loss: coalesced 1, synchronized 1
+  decided       round: none 1
+  decided       slow_start_exit: exited 1
+  slow start    given up after 1.25 s
+
+       after  trigger         action           events   gamma  windows, * where it happened
+         0 s  joined          split                 0     1.5  12 kB, 12 kB \u{2192} 6 kB, 6 kB
+      250 ms  loss            synchronized          1    1.29  30 kB, 21 kB* \u{2192} 22 kB, 22 kB
+      250 ms  loss            coalesced             1    1.29  15 kB*, 22 kB \u{2192} 22 kB, 22 kB
+      1.25 s  slow_start_exit exited                5    1.04  40 kB*, 50 kB
+  1 decisions changed nothing
+"
+    );
+}
+
+#[test]
+fn members_that_never_met_are_joined_by_one_who_met_both() {
+    let logs = [
+        log("early", "server", 0, 0, &COURSE[..2]),
+        log("late", "server", 0, 0, &COURSE[3..]),
+        log("long", "server", 0, 1, &COURSE[1..4]),
+    ];
+    assert_eq!(Course::all(&logs[..2]).len(), 2, "nothing in common");
+    let courses = Course::all(&logs);
+    assert_eq!(courses.len(), 1);
+    assert_eq!(courses[0].bundle.decisions.len(), COURSE.len());
+    let times: Vec<_> = courses[0]
+        .bundle
+        .decisions
+        .iter()
+        .map(|d| d.time_s)
+        .collect();
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+#[test]
+fn equal_numbers_are_not_enough() {
+    let mut elsewhere = COURSE;
+    elsewhere.iter_mut().for_each(|row| row.0 += 0.25);
+    let logs = [
+        log("aa", "server", 7, 0, &COURSE),
+        log("bb", "server", 8, 0, &COURSE),
+        log("cc", "client", 7, 0, &COURSE),
+        log("dd", "server", 7, 0, &elsewhere),
+    ];
+    let members: Vec<_> = Course::all(&logs).into_iter().map(|c| c.members).collect();
+    assert_eq!(members, [["aa"], ["cc"], ["dd"], ["bb"]]);
+}

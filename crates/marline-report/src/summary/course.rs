@@ -1,0 +1,163 @@
+//! The course of a bundle, put together from what its connections logged.
+
+use std::fmt;
+
+use super::{Bundle, Connection, Decision, Summary};
+use crate::units;
+
+/// What a bundle did: all that its connections logged, each decision once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// Which end logged it: `client` or `server`. Each has a bundle of its own.
+    pub vantage_point: String,
+    /// The connections that logged it, by what the logs call them.
+    pub members: Vec<String>,
+    /// Its number and decisions; [`Decision::own`] is in none of them.
+    pub bundle: Bundle,
+}
+
+impl Course {
+    /// The bundles of all connections of `summaries`, in order of their numbers.
+    ///
+    /// Connections are of one bundle if they logged the same decision of it at the same time: numbers are
+    /// given anew whenever a program starts.
+    pub fn all<'s>(summaries: impl IntoIterator<Item = &'s Summary>) -> Vec<Self> {
+        let mut courses: Vec<Self> = Vec::new();
+        let connections = summaries.into_iter().flat_map(|s| &s.connections);
+        for connection in connections {
+            for bundle in &connection.bundles {
+                let mut course = Self::of(connection, bundle);
+                courses.retain_mut(|known| !course.take_in(known));
+                courses.push(course);
+            }
+        }
+        courses.sort_by_key(|course| course.bundle.number);
+        courses
+    }
+
+    fn of(connection: &Connection, bundle: &Bundle) -> Self {
+        let mut bundle = bundle.clone();
+        for decision in &mut bundle.decisions {
+            decision.own = None;
+        }
+        Self {
+            vantage_point: connection.source.vantage_point.clone(),
+            members: vec![connection.group.clone()],
+            bundle,
+        }
+    }
+
+    /// Puts what is `known` before this, if both tell of one bundle.
+    fn take_in(&mut self, known: &Self) -> bool {
+        let are_near =
+            self.bundle.number == known.bundle.number && self.vantage_point == known.vantage_point;
+        let (ours, theirs) = (&self.bundle.decisions, &known.bundle.decisions);
+        let Some(decisions) = are_near.then(|| merge(theirs, ours)).flatten() else {
+            return false;
+        };
+        self.bundle.decisions = decisions;
+        let ours = std::mem::replace(&mut self.members, known.members.clone());
+        for member in ours {
+            if !self.members.contains(&member) {
+                self.members.push(member);
+            }
+        }
+        true
+    }
+}
+
+/// Both in order of time, and once what both tell; `None` if they have nothing in common.
+fn merge(mut one: &[Decision], mut other: &[Decision]) -> Option<Vec<Decision>> {
+    let mut merged = Vec::with_capacity(one.len().max(other.len()));
+    let mut have_common = false;
+    while let ([a, one_later @ ..], [b, other_later @ ..]) = (one, other) {
+        if a.is_same_as(b) {
+            merged.push(a.clone());
+            (one, other) = (one_later, other_later);
+            have_common = true;
+            continue;
+        }
+        // At one moment, what one log lacks comes before what both have.
+        let mut now = one_later.iter().take_while(|d| d.time_s == b.time_s);
+        if b.time_s < a.time_s || (b.time_s == a.time_s && !now.any(|d| d.is_same_as(b))) {
+            merged.push(b.clone());
+            other = other_later;
+        } else {
+            merged.push(a.clone());
+            one = one_later;
+        }
+    }
+    merged.extend_from_slice(one);
+    merged.extend_from_slice(other);
+    have_common.then_some(merged)
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decisions = &self.bundle.decisions;
+        let start_s = decisions.first().map_or(0.0, |first| first.time_s);
+        write!(f, "bundle {}", self.bundle.number)?;
+        if !self.vantage_point.is_empty() {
+            write!(f, ", {}", self.vantage_point)?;
+        }
+        let logs = match self.members.len() {
+            1 => "connection",
+            _ => "connections",
+        };
+        writeln!(f, ", as logged by {} {logs}", self.members.len())?;
+        for member in self.members.iter().filter(|member| !member.is_empty()) {
+            writeln!(f, "  member        {member}")?;
+        }
+        for (key, value) in self.bundle.lines(start_s).into_iter().skip(1) {
+            writeln!(f, "  {key:<14}{value}")?;
+        }
+        let is_idle = |decision: &&Decision| decision.action == "none";
+        let idle = decisions.iter().filter(is_idle).count();
+        if idle < decisions.len() {
+            writeln!(
+                f,
+                "\n  {:>10}  {:<16}{:<17}{:>6}{:>8}  windows, * where it happened",
+                "after", "trigger", "action", "events", "gamma"
+            )?;
+        }
+        for decision in decisions.iter().filter(|decision| !is_idle(decision)) {
+            row(f, decision, start_s)?;
+        }
+        match idle {
+            0 => Ok(()),
+            count => writeln!(f, "  {count} decisions changed nothing"),
+        }
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, decision: &Decision, start_s: f64) -> fmt::Result {
+    let gamma = decision
+        .gamma
+        .map_or_else(|| "\u{2013}".to_owned(), units::number);
+    write!(
+        f,
+        "  {:>10}  {:<16}{:<17}{:>6}{gamma:>8}  ",
+        units::seconds(decision.time_s - start_s),
+        decision.trigger,
+        decision.action,
+        decision.fluctuations,
+    )?;
+    let per_second = match &*decision.action {
+        "equalized_rates" => "/s",
+        _ => "",
+    };
+    let values = |values: &[u64], affected: Option<u64>| {
+        let values = (0..).zip(values).map(|(place, &value)| {
+            let mark = if affected == Some(place) { "*" } else { "" };
+            format!("{}{per_second}{mark}", units::bytes(value as f64))
+        });
+        values.collect::<Vec<_>>().join(", ")
+    };
+    let before = values(&decision.before, decision.affected);
+    if decision.before == decision.after {
+        writeln!(f, "{before}")
+    } else {
+        let after = values(&decision.after, None);
+        writeln!(f, "{before} \u{2192} {after}")
+    }
+}
