@@ -6,9 +6,12 @@ use std::sync::Arc;
 use marline::ack::{AsAsked, Decimation, EveryN};
 use marline::congestion::slow_start::{HyStartPp, HybridSlowStart, NoExit};
 use marline::congestion::{Algorithm, ConnectionKind, ControllerFactory, FixedWindow};
+use marline::coordination::bundle::BundleConfig;
 use marline::recovery::loss::{Adaptive, Fixed};
 use marline::{MtuConfig, Profile, TransportConfig};
 use serde::{Serialize, Serializer};
+
+use super::bundle::DescribedBundle;
 
 /// A profile, and what is different from it. `None` is the profile's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +36,8 @@ pub struct EndpointSettings {
     pub mtu: Option<u16>,
     /// What is left of the window after a loss, above 0 and below 1.
     pub backoff: Option<f64>,
+    /// How what it sends is coordinated with the other connections of a bundle.
+    pub bundle: Option<BundleConfig>,
 }
 
 /// What ends slow start before a loss does.
@@ -144,6 +149,9 @@ impl EndpointSettings {
             };
         }
         config.backoff = self.backoff.or(config.backoff);
+        if let Some(bundle) = &self.bundle {
+            config.bundle = Some(Arc::new(bundle.clone()));
+        }
         config
     }
 }
@@ -166,6 +174,7 @@ struct Described {
     ecn: bool,
     mtu: u16,
     backoff: Option<f64>,
+    bundle: Option<DescribedBundle>,
 }
 
 impl Serialize for EndpointSettings {
@@ -200,6 +209,7 @@ impl Serialize for EndpointSettings {
                 SMALLEST_DATAGRAM
             },
             backoff: config.backoff,
+            bundle: config.bundle.as_deref().map(DescribedBundle::from),
         }
         .serialize(to)
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
-use super::overrides::{Override, apply_all, take_links_apart};
+use super::overrides::{Override, apply_all, take_apart};
 use super::published::{TABLES, look_up};
 use super::read::{Head, read_head, read_settings};
 use super::{ScenarioError, Settings, Value, sweep};
@@ -217,7 +217,7 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
         .iter()
         .map(|set| Override::parse(set))
         .collect::<Result<_, _>>()?;
-    take_links_apart(&mut root)?;
+    take_apart(&mut root)?;
     apply_all(&mut root, &sets)?;
     let head = read_head(&root)?;
     if let Some((written, place)) = &head.id

@@ -18,7 +18,7 @@ pub(super) const SETTINGS_KEYS: [&str; 11] = [
 ];
 
 /// Keys that may stand for both ends.
-pub(super) const ENDPOINT_KEYS: [&str; 10] = [
+pub(super) const ENDPOINT_KEYS: [&str; 11] = [
     "profile",
     "cc",
     "initial_window",
@@ -29,6 +29,7 @@ pub(super) const ENDPOINT_KEYS: [&str; 10] = [
     "ecn",
     "mtu",
     "backoff",
+    "bundle",
 ];
 
 /// Kinds of workload: naming one replaces the others.

@@ -34,8 +34,9 @@
 //! | `link` | the link between client and server: text of [`marline_link::spec`], or its keys as a table |
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
-//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
-//! | `[http]` | `version`, `connections`, `split`: [`HttpSettings`] |
+//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
+//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
+//! | `[http]` | `version`, `connections`, `split`, `ranges` (`equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic) |
 //! | `time_limit` | a run that takes longer has failed |
@@ -60,6 +61,7 @@
 //! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
 //! `{variant}` the variant. A column with the name of a parameter must have its value.
 
+mod bundle;
 mod correlation;
 mod document;
 mod endpoint;
@@ -83,8 +85,8 @@ pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Comparison, Entry, Experiment, Published, list};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
-    Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, Settings, StreamDef,
-    Topology, Traffic, Workload,
+    Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind, Settings,
+    StreamDef, Topology, Traffic, Workload,
 };
 
 #[cfg(test)]

@@ -96,6 +96,11 @@ pub struct HttpSettings {
     /// Objects of more than this many bytes are fetched in ranges, one over each connection; `None`
     /// is never.
     pub split: Option<u64>,
+    /// How such an object is cut.
+    pub ranges: RangeKind,
+    /// Whether the client says that its connections to a host belong together, so that the server may
+    /// coordinate them.
+    pub bundle: bool,
 }
 
 impl Default for HttpSettings {
@@ -104,8 +109,21 @@ impl Default for HttpSettings {
             version: HttpVersion::Http3,
             connections: 1,
             split: None,
+            ranges: RangeKind::default(),
+            bundle: false,
         }
     }
+}
+
+/// How an object that is fetched over several connections is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RangeKind {
+    /// One range for each connection, all of one length.
+    #[default]
+    Equal,
+    /// Smaller ones, handed out as connections have room.
+    Handed,
 }
 
 /// The version of HTTP, and over what.

@@ -3,7 +3,7 @@
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
 use super::keys::{ENDPOINT_KEYS, WORKLOADS};
-use super::links;
+use super::{bundle, links};
 
 /// One value to replace.
 #[derive(Clone, Debug)]
@@ -66,8 +66,11 @@ pub(super) fn apply_all(root: &mut Table, overrides: &[Override]) -> Result<(), 
 }
 
 fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
-    let node = change.node.clone();
+    let mut node = change.node.clone();
     let path: Vec<_> = change.path.iter().map(String::as_str).collect();
+    if let ["bundle"] | ["client" | "server", "bundle"] = path.as_slice() {
+        node = bundle::take_apart(node);
+    }
     match path.as_slice() {
         ["link" | "links"] => {
             root.remove("link");
@@ -83,14 +86,11 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
                 _ => set_in_link(link, &key.join("."), node),
             }
         }
-        [key] if ENDPOINT_KEYS.contains(key) => {
+        [key, ..] if ENDPOINT_KEYS.contains(key) => {
             for side in ["client", "server"] {
-                if let Some(Item::Table(table)) = root.get_mut(side).map(|node| &mut node.item) {
-                    table.remove(key);
-                }
+                remove_at(root.get_mut(side), &path);
             }
-            root.set(key, node);
-            Ok(())
+            set_at(root, &path, node)
         }
         ["workload", kind] if WORKLOADS.contains(kind) => {
             if let Some(Item::Table(table)) = root.get_mut("workload").map(|node| &mut node.item) {
@@ -144,6 +144,16 @@ fn set_at(table: &mut Table, path: &[&str], node: Node) -> Result<(), Problem> {
     }
 }
 
+fn remove_at(node: Option<&mut Node>, path: &[&str]) {
+    if let (Some(Item::Table(table)), [key, rest @ ..]) = (node.map(|node| &mut node.item), path) {
+        if rest.is_empty() {
+            table.remove(key);
+        } else {
+            remove_at(table.get_mut(key), rest);
+        }
+    }
+}
+
 /// The member of a table by name, or of a list by number, from 1.
 fn member<'a>(node: &'a mut Node, name: &str) -> Option<&'a mut Node> {
     match &mut node.item {
@@ -179,8 +189,25 @@ fn set_in_link(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Pro
 const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAME` one of several, \
                        `links.1` the first of a chain";
 
-/// Takes all links of a document apart, so that single settings can be replaced.
-pub(super) fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
+/// Takes what is written in one word apart, so that single settings can be replaced.
+pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
+    take_bundle_apart(root);
+    for side in ["client", "server"] {
+        if let Some(Item::Table(table)) = root.get_mut(side).map(|node| &mut node.item) {
+            take_bundle_apart(table);
+        }
+    }
+    take_links_apart(root)
+}
+
+fn take_bundle_apart(table: &mut Table) {
+    if let Some(node) = table.get_mut("bundle") {
+        *node = bundle::take_apart(node.clone());
+    }
+}
+
+/// Takes all links of a document apart.
+fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
     if let Some(link) = root.get_mut("link") {
         *link = links::take_apart(link.clone())?;
     }

@@ -1,6 +1,10 @@
 use std::time::Duration;
 
+use marline::coordination::bundle::BundleConfig;
+
 use super::*;
+
+mod bundle;
 
 const TRAIN: &str = r#"title = "A download on the train"
 link = "rate=12mbps, rtt=80ms, loss=1%, buffer=200kB"
@@ -120,10 +124,13 @@ pacing = false
 ecn = false
 mtu = 1200
 backoff = 0.7
+bundle = "published"
 [http]
 version = "2-parallel"
 connections = 2
 split = "1MB"
+ranges = "handed"
+bundle = true
 [[workload.streams]]
 id = 1
 size = "5kB"
@@ -176,6 +183,10 @@ rate = "1mbps"
     assert_eq!(settings.time_limit, Duration::from_secs(60));
     assert_eq!(settings.http.version, HttpVersion::Http2Parallel);
     assert_eq!(settings.http.split, Some(1_000_000));
+    assert_eq!(settings.http.ranges, RangeKind::Handed);
+    assert!(settings.http.bundle);
+    assert_eq!(server.bundle, Some(BundleConfig::published()));
+    assert_eq!(settings.client.bundle, None);
     let Workload::Streams { streams, .. } = &settings.workload else {
         panic!("{:?}", settings.workload);
     };
@@ -426,6 +437,46 @@ fn mistakes_are_explained() {
             "unknown profile \"tody\"; did you mean today?",
         ),
         ("http = 3", "http: an integer is no table"),
+        (
+            "http.ranges = 'even'",
+            "train.toml:4: [http] ranges: unknown way of cutting \"even\"; known: equal, handed",
+        ),
+        (
+            "http.bundle = 3",
+            "[http] bundle: an integer is not true or false",
+        ),
+        (
+            "bundle = 'publishd'",
+            "train.toml:4: bundle: unknown bundle \"publishd\"; did you mean published?",
+        ),
+        (
+            "bundle = 3",
+            "bundle: an integer is no bundle; write \"published\", \"default\" or a table",
+        ),
+        (
+            "[server.bundle]\nsync_stat = true",
+            "train.toml:5: [server.bundle] sync_stat: unknown key \"sync_stat\"; did you mean sync_state?",
+        ),
+        (
+            "bundle.backoff = 'measurd'",
+            "[bundle] backoff: \"measurd\" is no number; write one, or \"measured\"",
+        ),
+        (
+            "bundle.slow_start_growth = 0.5",
+            "this must be a number from 1 to 100",
+        ),
+        (
+            "bundle.scope = 'some'",
+            "unknown scope \"some\"; known: all, active",
+        ),
+        (
+            "bundle.connections = 17",
+            "this must be an integer from 1 to 16",
+        ),
+        (
+            "[variant.a]\nbundle.fair = 1",
+            "train.toml:5: [variant.a.bundle] fair: an integer is not true or false",
+        ),
         (
             "id = 'other'",
             "the file's name makes this experiment \"train\"",

@@ -2,6 +2,7 @@
 
 use marline::Profile;
 
+use super::bundle::read_bundle;
 use super::{Node, Problem, Reader};
 use crate::scenario::endpoint::SMALLEST_DATAGRAM;
 use crate::scenario::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
@@ -32,7 +33,7 @@ fn read_endpoint(reader: &mut Reader<'_>, into: &mut EndpointSettings) -> Result
         )?;
     }
     let EndpointSettings {
-        profile: _,
+        profile,
         cc,
         initial_window,
         slow_start_exit,
@@ -42,6 +43,7 @@ fn read_endpoint(reader: &mut Reader<'_>, into: &mut EndpointSettings) -> Result
         ecn,
         mtu,
         backoff,
+        bundle,
     } = into;
     replace(cc, reader.optional("cc", Node::controller)?);
     let window = |node: &Node| node.within(2..=100_000);
@@ -62,6 +64,11 @@ fn read_endpoint(reader: &mut Reader<'_>, into: &mut EndpointSettings) -> Result
     };
     replace(mtu, reader.optional("mtu", datagram)?);
     replace(backoff, reader.optional("backoff", Node::part)?);
+    if let Some(node) = reader.get("bundle") {
+        let of_profile = || profile.config().bundle.map(|bundle| (*bundle).clone());
+        let start = bundle.take().or_else(of_profile).unwrap_or_default();
+        *bundle = Some(read_bundle(node, start)?);
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! From a document to settings: every key is asked for by name, and what nobody asked for is refused.
 
 mod background;
+mod bundle;
 mod endpoint;
 mod experiment;
 mod topology;
@@ -10,13 +11,15 @@ use std::time::Duration;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
-use super::{HttpSettings, HttpVersion, Settings};
+use super::{HttpSettings, HttpVersion, RangeKind, Settings};
 
 use super::reader::Reader;
 pub(super) use experiment::{CorrelationEntry, Head, Lookup, read_head};
 
 /// How long a run may take unless a scenario says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+const RANGES: [(&str, RangeKind); 2] = [("equal", RangeKind::Equal), ("handed", RangeKind::Handed)];
 
 /// Reads what one run does.
 pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
@@ -53,6 +56,12 @@ fn read_http(node: &Node) -> Result<HttpSettings, Problem> {
             .optional("connections", |node| node.within(1..=1000))?
             .map_or(default.connections, |number| number as usize),
         split: reader.optional("split", Node::size)?,
+        ranges: reader
+            .optional("ranges", |node| node.named("way of cutting", &RANGES))?
+            .unwrap_or(default.ranges),
+        bundle: reader
+            .optional("bundle", Node::switch)?
+            .unwrap_or(default.bundle),
     };
     reader.finish()?;
     Ok(settings)

@@ -1,0 +1,130 @@
+//! How a bundle is coordinated, as scenarios and results say it.
+
+use marline::coordination::bundle::{BundleConfig, Coalesce, Scope};
+use serde::Serialize;
+
+use super::document::{Item, Node, Table};
+
+/// What switches start from, by name.
+pub(super) const BASES: [(&str, fn() -> BundleConfig); 2] = [
+    ("published", BundleConfig::published),
+    ("default", BundleConfig::default),
+];
+
+/// Who takes part, by name.
+pub(super) const SCOPES: [(&str, Scope); 2] = [
+    (scope_name(Scope::All), Scope::All),
+    (scope_name(Scope::Active), Scope::Active),
+];
+
+/// Which events count as one, by name.
+pub(super) const COALESCE: [(&str, Coalesce); 3] = [
+    (coalesce_name(Coalesce::Never), Coalesce::Never),
+    (coalesce_name(Coalesce::Member), Coalesce::Member),
+    (coalesce_name(Coalesce::Bundle), Coalesce::Bundle),
+];
+
+/// What is not set but measured while it runs.
+pub(super) const MEASURED: &str = "measured";
+
+/// Makes a table with `base` of `bundle = "published"`, so that single switches can be replaced.
+pub(super) fn take_apart(node: Node) -> Node {
+    let place = node.place.clone();
+    match node.item {
+        Item::Text(_) => Node {
+            place,
+            item: Item::Table(Table(vec![("base".to_owned(), node)])),
+        },
+        _ => node,
+    }
+}
+
+/// Every switch as it comes out.
+#[derive(Serialize)]
+pub(super) struct DescribedBundle {
+    split_initial_window: bool,
+    sync_windows: bool,
+    sync_state: bool,
+    backoff: Measured,
+    slow_start_growth: Measured,
+    avoidance_growth: f64,
+    affected_growth: f64,
+    imbalance: f64,
+    rate_imbalance: f64,
+    backoff_on_delay: bool,
+    scope: &'static str,
+    coalesce: &'static str,
+    floor_packets: u64,
+    fair: bool,
+    connections: u64,
+    match_addresses: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Measured {
+    Number(f64),
+    Word(&'static str),
+}
+
+impl From<Option<f64>> for Measured {
+    fn from(number: Option<f64>) -> Self {
+        number.map_or(Self::Word(MEASURED), Self::Number)
+    }
+}
+
+impl From<&BundleConfig> for DescribedBundle {
+    fn from(config: &BundleConfig) -> Self {
+        let BundleConfig {
+            split_initial_window,
+            sync_windows,
+            sync_state,
+            backoff,
+            slow_start_growth,
+            avoidance_growth,
+            affected_growth,
+            imbalance,
+            rate_imbalance,
+            backoff_on_delay,
+            scope,
+            coalesce,
+            floor_packets,
+            fair,
+            connections,
+            match_addresses,
+        } = *config;
+        Self {
+            split_initial_window,
+            sync_windows,
+            sync_state,
+            backoff: backoff.into(),
+            slow_start_growth: slow_start_growth.into(),
+            avoidance_growth,
+            affected_growth,
+            imbalance,
+            rate_imbalance,
+            backoff_on_delay,
+            scope: scope_name(scope),
+            coalesce: coalesce_name(coalesce),
+            floor_packets,
+            fair,
+            connections,
+            match_addresses,
+        }
+    }
+}
+
+const fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::All => "all",
+        Scope::Active => "active",
+    }
+}
+
+const fn coalesce_name(coalesce: Coalesce) -> &'static str {
+    match coalesce {
+        Coalesce::Never => "never",
+        Coalesce::Member => "member",
+        Coalesce::Bundle => "bundle",
+    }
+}

@@ -1,0 +1,122 @@
+use marline::coordination::bundle::{BundleConfig, Coalesce, Scope};
+
+use super::{read, read_with, with};
+
+#[test]
+fn switches_of_a_bundle_are_set_one_by_one() {
+    let every = r#"
+[bundle]
+base = "published"
+split_initial_window = false
+sync_windows = false
+sync_state = false
+backoff = "measured"
+slow_start_growth = 2
+avoidance_growth = 1.1
+affected_growth = 1.05
+imbalance = 1.25
+rate_imbalance = 3
+backoff_on_delay = false
+scope = "active"
+coalesce = "member"
+floor_packets = 4
+fair = true
+connections = 6
+match_addresses = true
+"#;
+    let experiment = read(&with(every));
+    let settings = &experiment.cells[0].settings;
+    let expected = BundleConfig {
+        split_initial_window: false,
+        sync_windows: false,
+        sync_state: false,
+        backoff: None,
+        slow_start_growth: Some(2.0),
+        avoidance_growth: 1.1,
+        affected_growth: 1.05,
+        imbalance: 1.25,
+        rate_imbalance: 3.0,
+        backoff_on_delay: false,
+        scope: Scope::Active,
+        coalesce: Coalesce::Member,
+        floor_packets: 4,
+        fair: true,
+        connections: 6,
+        match_addresses: true,
+    };
+    assert_eq!(
+        settings.server.transport().bundle.as_deref(),
+        Some(&expected)
+    );
+    assert_eq!(settings.client.bundle, settings.server.bundle);
+    let json = serde_json::to_value(&**settings).unwrap();
+    let described = &json["server"]["bundle"];
+    assert_eq!(described["backoff"], "measured");
+    assert_eq!(described["slow_start_growth"], 2.0);
+    assert_eq!(described["scope"], "active");
+    assert_eq!(described["coalesce"], "member");
+    assert_eq!(described["fair"], true);
+    let read_plain = read(&with("http.bundle = true"));
+    let json = serde_json::to_value(&*read_plain.cells[0].settings).unwrap();
+    assert!(json["server"]["bundle"].is_null());
+    assert_eq!(json["http"]["bundle"], true);
+    assert_eq!(json["http"]["ranges"], "equal");
+}
+
+#[test]
+fn a_bundle_is_varied() {
+    let bundles = |text: &str, sets: &[&str]| -> Vec<BundleConfig> {
+        let experiment = read_with(&with(text), sets).unwrap();
+        let cells = experiment.cells.iter();
+        cells
+            .map(|cell| cell.settings.server.bundle.clone().unwrap())
+            .collect()
+    };
+    let default = BundleConfig::default;
+    let published = BundleConfig::published;
+    let varied = bundles(
+        "bundle = 'published'\n[variant.a]\nbundle.sync_state = false\n[variant.b]\nbundle = 'default'\n\
+         [variant.c.bundle]\nbase = 'default'\nscope = 'all'\n[sweep]\n'bundle.fair' = [false, true]",
+        &[],
+    );
+    let expected = |fair| {
+        [
+            BundleConfig {
+                sync_state: false,
+                fair,
+                ..published()
+            },
+            BundleConfig { fair, ..default() },
+            BundleConfig {
+                scope: Scope::All,
+                fair,
+                ..default()
+            },
+        ]
+    };
+    assert_eq!(varied, [expected(false), expected(true)].concat());
+    // Without a base, what stands above or in the profile is the base.
+    let fair = |config| BundleConfig {
+        fair: true,
+        ..config
+    };
+    for (text, base) in [
+        (
+            "bundle = 'published'\nserver.bundle.fair = true",
+            published(),
+        ),
+        (
+            "profile = 'bundle'\nserver.bundle = { fair = true }",
+            default(),
+        ),
+        ("server.bundle.fair = true", default()),
+    ] {
+        assert_eq!(bundles(text, &[]), [fair(base)], "{text}");
+    }
+    // What is set for both ends replaces what one of them says.
+    let text = "server.bundle = { base = 'published', fair = true, coalesce = 'member' }";
+    let one = bundles(text, &["bundle.fair=false"]);
+    assert_eq!((one[0].fair, one[0].coalesce), (false, Coalesce::Member));
+    assert_eq!(bundles(text, &["bundle=default"]), [default()]);
+    assert_eq!(bundles(text, &["server.bundle=published"]), [published()]);
+}
