@@ -32,5 +32,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         table::print(&results);
     }
+    table::warn(&results);
     super::report::write(&arguments.out)
 }

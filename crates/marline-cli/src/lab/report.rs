@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use marline_lab::run;
 
+use super::table;
 use crate::failure::Failure;
 
 /// Sum up and draw once more what runs left in directories
@@ -17,7 +18,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for directory in &arguments.directories {
-        run::rebuild(directory).map_err(|error| Failure::Failed(error.to_string()))?;
+        let results =
+            run::rebuild(directory).map_err(|error| Failure::Failed(error.to_string()))?;
+        table::warn(&results);
         write(directory)?;
     }
     Ok(())

@@ -161,6 +161,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
     } else {
         table::print(&results);
     }
+    table::warn(&results);
     Ok(true)
 }
 

@@ -83,6 +83,9 @@ pub(crate) fn print(results: &Results) {
         println!();
         align(&rows);
     }
+    for must in &results.must {
+        print!("\n{must}");
+    }
     println!();
     let [seconds, packets] = [results.virtual_s, results.packets as f64];
     print!(
@@ -101,6 +104,13 @@ pub(crate) fn print(results: &Results) {
     }
     println!();
     println!("digest {}", results.digest);
+}
+
+/// Says on standard error what the results do not show, though they must: a finding, no failure.
+pub(crate) fn warn(results: &Results) {
+    for must in results.must.iter().filter(|must| must.holds != Some(true)) {
+        eprintln!("{}: {} ({})", must.verdict(), must.text, must.tally());
+    }
 }
 
 fn words(parameters: &BTreeMap<String, Value>) -> String {

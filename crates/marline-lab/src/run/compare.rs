@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{CellResult, Results, RunFailure};
+use super::must::at;
+use super::{CellResult, MustResult, Results, RunFailure};
 use crate::scenario::Value;
 use crate::stats::Interval;
 
@@ -23,6 +24,19 @@ pub struct Changes {
     pub only_in_a: Vec<String>,
     /// Cells that are only in the second.
     pub only_in_b: Vec<String>,
+    /// What either must show, and whether it does.
+    pub must: Vec<MustChange>,
+}
+
+/// What results must show, before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MustChange {
+    /// In words.
+    pub text: String,
+    /// What the first results say; `None` if it is not asked of them.
+    pub a: Option<MustResult>,
+    /// What the second results say; `None` if it is not asked of them.
+    pub b: Option<MustResult>,
 }
 
 /// A metric of a cell, before and after.
@@ -92,8 +106,29 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
         identical: a.digest == b.digest,
         only_in_a: only(&a, &b),
         only_in_b: only(&b, &a),
+        must: musts(&a, &b),
         changes,
     })
+}
+
+/// What is asked of both, then of one of them.
+fn musts(a: &Results, b: &Results) -> Vec<MustChange> {
+    let find = |results: &Results, text: &str| {
+        let mut musts = results.must.iter();
+        musts.find(|must| must.text == text).cloned()
+    };
+    let mut texts: Vec<&str> = Vec::new();
+    for must in a.must.iter().chain(&b.must) {
+        if !texts.contains(&must.text.as_str()) {
+            texts.push(&must.text);
+        }
+    }
+    let change = |text: &str| MustChange {
+        text: text.to_owned(),
+        a: find(a, text),
+        b: find(b, text),
+    };
+    texts.into_iter().map(change).collect()
 }
 
 fn find<'a>(results: &'a Results, cell: &CellResult) -> Option<&'a CellResult> {
@@ -104,21 +139,18 @@ fn find<'a>(results: &'a Results, cell: &CellResult) -> Option<&'a CellResult> {
 }
 
 fn name(variant: &str, parameters: &BTreeMap<String, Value>) -> String {
-    let mut name = variant.to_owned();
-    for (key, value) in parameters {
-        name.push_str(&match value {
-            Value::String(text) => format!(" {key}={text}"),
-            value => format!(" {key}={value}"),
-        });
+    match at(parameters).as_str() {
+        "" => variant.to_owned(),
+        at => format!("{variant} {at}"),
     }
-    name
 }
 
 /// A table for a terminal; what changed and not by chance is marked with `*`.
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.identical {
-            return writeln!(f, "{}: every run is the same", self.experiment);
+            writeln!(f, "{}: every run is the same", self.experiment)?;
+            return self.musts(f);
         }
         let head = ["cell", "metric", "before", "after", "change", ""].map(str::to_owned);
         let mut rows = vec![head];
@@ -150,6 +182,24 @@ impl fmt::Display for Changes {
         for (cells, which) in [(&self.only_in_a, "first"), (&self.only_in_b, "second")] {
             for cell in cells {
                 writeln!(f, "{cell}  only in the {which}")?;
+            }
+        }
+        self.musts(f)
+    }
+}
+
+impl Changes {
+    /// A line for each verdict.
+    fn musts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |must: &Option<MustResult>| match must {
+            Some(must) => format!("{} ({} of {})", must.verdict(), must.met, must.of),
+            None => "not asked".to_owned(),
+        };
+        for MustChange { text, a, b } in &self.must {
+            let (before, after) = (words(a), words(b));
+            match before == after {
+                true => writeln!(f, "{text}: {after}, as before")?,
+                false => writeln!(f, "{text}: {before} before, {after} now")?,
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::digest::Digest;
-use crate::scenario::{Comparison, Correlation, Experiment, Job, Published, Value};
+use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Value};
 
 /// What is to be done.
 ///
@@ -48,6 +48,9 @@ pub struct Plan {
     pub published: Vec<Published>,
     /// Metrics to correlate.
     pub correlations: Vec<Correlation>,
+    /// What the comparisons must show.
+    #[serde(default)]
+    pub musts: Vec<Must>,
     /// Overrides that were given beside the scenario, as `KEY=VALUE`.
     pub sets: Vec<String>,
     /// The scenario as it was read, and each variant's settings at the first point, defaults
@@ -120,6 +123,7 @@ impl Plan {
             comparisons: experiment.comparisons.clone(),
             published: experiment.published.clone(),
             correlations: experiment.correlations.clone(),
+            musts: experiment.musts.clone(),
             sets: experiment.sets.clone(),
             settings: json!({ "scenario": experiment.document, "variants": variants }),
             settings_hash: digest.hex(),

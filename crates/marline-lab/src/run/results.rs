@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::RunFailure;
 use super::files::{RESULTS, read_json};
+use super::{MustResult, RunFailure};
 use crate::scenario::Value;
 use crate::stats::{Interval, Statistic, Summary};
 
@@ -50,6 +50,9 @@ pub struct Results {
     pub published: Vec<PublishedResult>,
     /// Metrics that may go together.
     pub correlations: Vec<CorrelationResult>,
+    /// Whether they show what they must.
+    #[serde(default)]
+    pub must: Vec<MustResult>,
     /// A hash over the metrics of all runs, in hex.
     pub digest: String,
 }

@@ -10,9 +10,10 @@ use marline_link::Seed;
 use super::digest::Digest;
 use super::plan::words;
 use super::{
-    CellResult, ComparisonResult, CorrelationResult, Plan, PublishedResult, Record, Results,
+    CellResult, ComparisonResult, CorrelationResult, MustResult, Plan, PublishedResult, Record,
+    Results,
 };
-use crate::scenario::{Comparison, Correlation};
+use crate::scenario::{Comparison, Correlation, Must};
 use crate::stats::{Summary, pearson, quantile, ratio_interval, sorted};
 
 /// The metric that says what the links would allow.
@@ -41,11 +42,12 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     for (number, comparison) in plan.comparisons.iter().enumerate() {
         let seed = seed.of("comparison").nth(number as u64);
         if let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) {
-            pairs.extend((0..plan.points.len()).map(|point| (comparison, a, b, point, seed)));
+            pairs.extend((0..plan.points.len()).map(|point| (number, a, b, point, seed)));
         }
     }
     let pair = |index: usize| {
-        let (comparison, a, b, point, seed) = pairs[index];
+        let (number, a, b, point, seed) = pairs[index];
+        let comparison = &plan.comparisons[number];
         let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
         let mut result = set_beside(comparison, a, b, plan.resamples, seed.nth(point as u64));
         result.parameters.clone_from(&plan.points[point]);
@@ -68,6 +70,18 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         let cell = variant.and_then(|variant| cells.get(correlation.point * variants + variant));
         correlate(plan, correlation, cell.map_or(&[], Vec::as_slice))
     });
+    let comparisons = spread(pairs.len(), &pair);
+    let compared = |must: &Must| {
+        let of = must.checks.iter().filter_map(|check| {
+            let is_it = |pair: &(usize, usize, usize, usize, Seed)| {
+                (pair.0, pair.3) == (check.comparison, check.point)
+            };
+            comparisons.get(pairs.iter().position(is_it)?)
+        });
+        let of: Vec<_> = of.collect();
+        MustResult::judge(&must.text, must.claim, &of, plan.repeats)
+    };
+    let must = plan.musts.iter().map(compared).collect();
     Results {
         experiment: plan.experiment.clone(),
         title: plan.title.clone(),
@@ -84,9 +98,10 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         metrics: plan.metrics.clone(),
         settings: plan.settings.clone(),
         cells: spread(cells.len(), &cell),
-        comparisons: spread(pairs.len(), &pair),
+        comparisons,
         published: published.collect(),
         correlations: correlations.collect(),
+        must,
         digest: digest(plan, records),
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Value;
-use super::error::{Problem, unknown};
-use super::published::{equal, look_up_any};
+use super::choose::choose;
+use super::error::Problem;
+use super::published::look_up_any;
 use super::read::CorrelationEntry;
 
 /// Two metrics of one variant at one point, to be correlated over its runs.
@@ -36,7 +37,7 @@ pub(super) fn expand(
     directory: &Path,
     points: &[Point],
 ) -> Result<Vec<Correlation>, Problem> {
-    let chosen = choose(entry, points)?;
+    let chosen = choose(&entry.condition, &entry.place, points)?;
     let mut correlations = Vec::new();
     for variant in &entry.variants {
         let published = match &entry.published {
@@ -63,40 +64,4 @@ pub(super) fn expand(
         }
         _ => Ok(correlations),
     }
-}
-
-/// The points that fulfil the condition.
-fn choose(entry: &CorrelationEntry, points: &[Point]) -> Result<Vec<usize>, Problem> {
-    let known = || {
-        points
-            .iter()
-            .flat_map(|point| point.keys())
-            .map(String::as_str)
-    };
-    for name in entry.condition.keys() {
-        if known().next().is_none() {
-            let text = "there is no sweep to choose points from; remove `where`";
-            return Err(Problem::new(&entry.place, text));
-        }
-        if !known().any(|parameter| parameter == name) {
-            return Err(Problem::new(
-                &entry.place,
-                unknown("parameter", name, known()),
-            ));
-        }
-    }
-    let holds = |point: &Point| {
-        let mut wanted = entry.condition.iter();
-        wanted.all(|(name, want)| point.get(name).is_some_and(|value| equal(value, want)))
-    };
-    let chosen: Vec<_> = (0..points.len())
-        .filter(|&index| holds(&points[index]))
-        .collect();
-    if chosen.is_empty() {
-        return Err(Problem::new(
-            &entry.place,
-            "no point of the sweep has these values; change `where`",
-        ));
-    }
-    Ok(chosen)
 }

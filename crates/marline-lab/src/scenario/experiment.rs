@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
+use super::must::{self, Must};
 use super::overrides::{Override, apply_all, take_apart};
 use super::published::{TABLES, look_up};
 use super::read::{Head, read_head, read_settings};
@@ -50,6 +51,8 @@ pub struct Experiment {
     pub published: Vec<Published>,
     /// Metrics that may go together.
     pub correlations: Vec<Correlation>,
+    /// What the comparisons must show.
+    pub musts: Vec<Must>,
     /// The file's content, overrides included, for reports.
     pub document: Value,
     /// The overrides, as `KEY=VALUE`.
@@ -321,6 +324,11 @@ fn assemble(
     for entry in &head.correlations {
         correlations.extend(correlation::expand(entry, directory, &points)?);
     }
+    let musts = head
+        .musts
+        .iter()
+        .map(|entry| must::expand(entry, &comparisons, &points))
+        .collect::<Result<_, _>>()?;
     let document = Node {
         place: Place::File,
         item: super::document::Item::Table(root.clone()),
@@ -346,6 +354,7 @@ fn assemble(
         comparisons,
         published,
         correlations,
+        musts,
         document: document.value(),
         sets: Vec::new(),
     })

@@ -56,12 +56,14 @@
 //! | `[[comparison]]` | `a` and `b` are variants; `metric`, `statistic`; `published` is a look-up of the improvement in percent |
 //! | `[[published]]` | a look-up of a value: `variant`, `metric`, `statistic`, `scale` |
 //! | `[[correlation]]` | metrics `x` and `y` over the runs of `variant`, at the points where parameters are as in `where`; `published` is a look-up of the coefficient |
+//! | `[[must]]` | what comparisons must show: `text`, `a`, `b`, `metric`, `statistic`, `where`, one of the [claims](Claim) |
 //!
 //! A look-up is `file`, a table beside the scenario or in `published/` of a directory above; `value`, the
 //! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
 //! `{variant}` the variant. A column with the name of a parameter must have its value.
 
 mod bundle;
+mod choose;
 mod correlation;
 mod document;
 mod endpoint;
@@ -71,6 +73,7 @@ mod job;
 mod keys;
 mod links;
 mod model;
+mod must;
 mod overrides;
 mod published;
 mod read;
@@ -88,6 +91,7 @@ pub use model::{
     Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind, Settings,
     StreamDef, Topology, Traffic, Workload,
 };
+pub use must::{Check, Claim, Must};
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::must::{MustEntry, read_musts};
 use super::{Node, Place, Problem, Reader, Table};
 use crate::scenario::overrides::{Override, flatten};
 use crate::scenario::sweep::{Factor, read_sweep};
@@ -30,6 +31,7 @@ pub(in crate::scenario) struct Head {
     pub(in crate::scenario) comparisons: Vec<ComparisonEntry>,
     pub(in crate::scenario) published: Vec<PublishedEntry>,
     pub(in crate::scenario) correlations: Vec<CorrelationEntry>,
+    pub(in crate::scenario) musts: Vec<MustEntry>,
 }
 
 /// Two variants to compare.
@@ -70,7 +72,7 @@ pub(in crate::scenario) struct Lookup {
     pub(in crate::scenario) source: String,
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "id",
     "title",
     "paper",
@@ -86,6 +88,7 @@ const KEYS: [&str; 15] = [
     "comparison",
     "published",
     "correlation",
+    "must",
 ];
 
 /// Leaves the head to [`read_head`].
@@ -120,6 +123,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let correlations = members(reader.get("correlation"))
         .map(|node| read_correlation(node, &names, &metrics[0]))
         .collect::<Result<_, _>>()?;
+    let musts = read_musts(members(reader.get("must")), &names, &metrics[0])?;
     Ok(Head {
         id: reader.optional("id", |node| Ok((node.text()?, node.place.clone())))?,
         title: reader.required("title", "title = \"A download on the train\"", Node::text)?,
@@ -140,6 +144,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
         comparisons,
         published,
         correlations,
+        musts,
     })
 }
 
@@ -190,7 +195,7 @@ fn read_comparison(
     Ok(entry)
 }
 
-fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
+pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
     let names: Vec<_> = variants.iter().map(|name| (*name, *name)).collect();
     Ok(node.named("variant", &names)?.to_owned())
 }

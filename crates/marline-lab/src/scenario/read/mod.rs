@@ -4,6 +4,7 @@ mod background;
 mod bundle;
 mod endpoint;
 mod experiment;
+mod must;
 mod topology;
 mod workload;
 
@@ -15,6 +16,7 @@ use super::{HttpSettings, HttpVersion, RangeKind, Settings};
 
 use super::reader::Reader;
 pub(super) use experiment::{CorrelationEntry, Head, Lookup, read_head};
+pub(super) use must::{Filter, MustEntry};
 
 /// How long a run may take unless a scenario says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(300);

@@ -1,0 +1,154 @@
+//! Whether results show what they must.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::ComparisonResult;
+use crate::scenario::{Claim, Value};
+
+/// Whether results show what they must.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MustResult {
+    /// What, in words.
+    pub text: String,
+    /// What, in numbers.
+    pub claim: Claim,
+    /// Whether they do; `None` if too little was measured to say so.
+    pub holds: Option<bool>,
+    /// Comparisons that it is about.
+    pub of: usize,
+    /// Those that are as claimed.
+    pub met: usize,
+    /// Those that must be.
+    pub needed: usize,
+    /// Those in which the first variant is better with 95 % confidence.
+    pub better: usize,
+    /// Those in which it is worse with 95 % confidence.
+    pub worse: usize,
+    /// Those in which not every repeat has a pair that counts.
+    pub incomplete: usize,
+    /// Those that nothing can be said of.
+    pub unmeasured: usize,
+    /// Those that are not as claimed.
+    pub violations: Vec<ComparisonResult>,
+}
+
+impl MustResult {
+    /// Holds `claim` against `comparisons`, each of which has `repeats` pairs if all runs count.
+    pub(super) fn judge(
+        text: &str,
+        claim: Claim,
+        comparisons: &[&ComparisonResult],
+        repeats: u32,
+    ) -> Self {
+        let of = comparisons.len();
+        let sure = |is: fn([f64; 2]) -> bool| {
+            let intervals = comparisons.iter().filter_map(|result| result.ci95);
+            intervals.filter(|interval| is(*interval)).count()
+        };
+        let (mut met, mut unmeasured, mut violations) = (0, 0, Vec::new());
+        for result in comparisons {
+            match result.improvement_percent {
+                None => unmeasured += 1,
+                Some(percent) if claim.is_met(percent, result.published_percent) => met += 1,
+                Some(_) => violations.push((*result).clone()),
+            }
+        }
+        let needed = claim.needed(of);
+        let is_short = |result: &&&ComparisonResult| result.pairs < repeats as usize;
+        Self {
+            text: text.to_owned(),
+            claim,
+            holds: match of {
+                0 => None,
+                _ if met >= needed => Some(true),
+                // What was not measured would not help.
+                _ if met + unmeasured < needed => Some(false),
+                _ => None,
+            },
+            of,
+            met,
+            needed,
+            better: sure(|[low, _]| low > 0.0),
+            worse: sure(|[_, high]| high < 0.0),
+            incomplete: comparisons.iter().filter(is_short).count(),
+            unmeasured,
+            violations,
+        }
+    }
+
+    /// `holds`, `does not hold` or `not known`.
+    pub const fn verdict(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "not known",
+        }
+    }
+
+    /// How many comparisons are as claimed, and how sure that is.
+    pub fn tally(&self) -> String {
+        let mut text = format!("in {} of {} comparisons", self.met, self.of);
+        if matches!(self.claim, Claim::ReachesPublishedIn(_)) {
+            text.push_str(&format!(" ({} needed)", self.needed));
+        }
+        text.push_str(&format!(
+            "; better with 95 % confidence in {}, worse in {}",
+            self.better, self.worse
+        ));
+        if self.unmeasured > 0 {
+            text.push_str(&format!("; not measured in {}", self.unmeasured));
+        }
+        if self.incomplete > 0 {
+            text.push_str(&format!("; runs are missing in {}", self.incomplete));
+        }
+        text
+    }
+}
+
+/// Violations that a terminal shows.
+const SHOWN: usize = 12;
+
+/// Lines for a terminal: the verdict, how many, and those that are not as claimed.
+impl fmt::Display for MustResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.verdict(), self.text)?;
+        writeln!(f, "  {}", self.tally())?;
+        for result in self.violations.iter().take(SHOWN) {
+            write!(f, "  not in {} against {}", result.a, result.b)?;
+            let at = at(&result.parameters);
+            if !at.is_empty() {
+                write!(f, " at {at}")?;
+            }
+            write!(f, ", {} of {}:", result.statistic, result.metric)?;
+            if let Some(percent) = result.improvement_percent {
+                write!(f, " {percent:.1} %")?;
+            }
+            if let Some([low, high]) = result.ci95 {
+                write!(f, " ({low:.1} to {high:.1})")?;
+            }
+            if let Some(percent) = result.published_percent {
+                write!(f, ", published {percent:.1} %")?;
+            }
+            writeln!(f)?;
+        }
+        match self.violations.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(f, "  and not in {more} more"),
+        }
+    }
+}
+
+/// A point, as `loss=1% size=500`.
+pub(super) fn at(parameters: &BTreeMap<String, Value>) -> String {
+    let words = parameters.iter().map(|(key, value)| match value {
+        Value::String(text) => format!("{key}={text}"),
+        value => format!("{key}={value}"),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Verdicts, and what is said with them.
+
+use super::*;
+use crate::stats::Statistic;
+
+/// A comparison of eight pairs: ours with its interval, and what was published.
+fn result(ours: Option<f64>, interval: [f64; 2], published: Option<f64>) -> ComparisonResult {
+    ComparisonResult {
+        parameters: BTreeMap::from([("content_kb".to_owned(), 2400.into())]),
+        metric: "completion_s".to_owned(),
+        a: "bundle".to_owned(),
+        b: "1c".to_owned(),
+        statistic: Statistic::P95,
+        pairs: 8,
+        improvement_percent: ours,
+        ci95: ours.map(|_| interval),
+        published_percent: published,
+        source: None,
+    }
+}
+
+fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
+    let results: Vec<_> = results.iter().collect();
+    MustResult::judge("bundle wins", claim, &results, 8)
+}
+
+#[test]
+fn verdicts_follow_what_was_measured() {
+    let sure = result(Some(20.0), [15.0, 25.0], Some(30.0));
+    let unsure = result(Some(1.0), [-5.0, 6.0], Some(0.5));
+    let worse = result(Some(-4.0), [-6.0, -2.0], Some(3.0));
+    let unknown = result(None, [0.0, 0.0], Some(3.0));
+    let better = Claim::AtLeastPercent(0.0);
+
+    let must = judge(better, &[sure.clone(), unsure.clone()]);
+    assert_eq!(
+        (must.holds, must.met, must.of, must.better),
+        (Some(true), 2, 2, 1)
+    );
+
+    let all = [sure.clone(), unsure.clone(), worse.clone(), unknown.clone()];
+    let must = judge(better, &all);
+    assert_eq!((must.holds, must.met, must.of), (Some(false), 2, 4));
+    assert_eq!((must.better, must.worse, must.unmeasured), (1, 1, 1));
+    assert_eq!(must.violations, [worse.clone()]);
+
+    let must = judge(better, &[sure.clone(), unknown.clone()]);
+    assert_eq!((must.holds, must.verdict()), (None, "not known"));
+    assert_eq!(judge(better, &[]).holds, None);
+
+    let near = Claim::NeverWorseThanPercent(3.0);
+    assert_eq!(
+        judge(near, &[sure.clone(), worse.clone()]).holds,
+        Some(false)
+    );
+    assert_eq!(
+        judge(Claim::NeverWorseThanPercent(4.0), &[worse.clone()]).holds,
+        Some(true)
+    );
+
+    // The one that was not measured decides.
+    let half = Claim::ReachesPublishedIn(0.5);
+    assert_eq!(judge(half, &all).holds, None);
+    assert_eq!(
+        judge(half, &[unsure.clone(), worse.clone()]).holds,
+        Some(true)
+    );
+    assert_eq!(judge(half, &[unsure, worse, sure]).holds, Some(false));
+}
+
+#[test]
+fn terminals_are_told_which_cells_are_not_as_claimed() {
+    let mut short = result(Some(3.14), [-2.0, 6.0], Some(37.9));
+    short.pairs = 7;
+    let met = result(Some(40.0), [30.0, 50.0], Some(37.9));
+    let mut results = vec![short; 14];
+    results.push(met);
+    let must = judge(Claim::ReachesPublishedIn(0.5), &results);
+    let text = must.to_string();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 2 + SHOWN + 1);
+    assert_eq!(lines[0], "does not hold: bundle wins");
+    assert_eq!(
+        lines[1],
+        "  in 1 of 15 comparisons (8 needed); better with 95 % confidence in 1, worse in 0; runs are missing in 14"
+    );
+    assert_eq!(
+        lines[2],
+        "  not in bundle against 1c at content_kb=2400, p95 of completion_s: 3.1 % (-2.0 to 6.0), published 37.9 %"
+    );
+    assert_eq!(lines[14], "  and not in 2 more");
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let must = judge(
+        Claim::AtLeastPercent(0.0),
+        &[result(Some(-4.0), [-6.0, -2.0], None)],
+    );
+    let json = serde_json::to_value(&must).unwrap();
+    assert_eq!(json["holds"], false);
+    assert_eq!(json["claim"]["at_least_percent"], 0.0);
+    assert_eq!((&json["of"], &json["met"]), (&1.into(), &0.into()));
+    assert_eq!(json["violations"][0]["statistic"], "p95");
+    assert_eq!(serde_json::from_value::<MustResult>(json).unwrap(), must);
+}

@@ -1,0 +1,51 @@
+//! Points of a sweep, chosen by their parameters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Value;
+use super::error::{Place, Problem, unknown};
+use super::published::equal;
+
+/// The points that have each parameter of `condition`, or one of its values where it is a list; one
+/// point at least. The condition stands at `place`.
+pub(super) fn choose(
+    condition: &BTreeMap<String, Value>,
+    place: &Place,
+    points: &[Arc<BTreeMap<String, Value>>],
+) -> Result<Vec<usize>, Problem> {
+    let known = || {
+        points
+            .iter()
+            .flat_map(|point| point.keys())
+            .map(String::as_str)
+    };
+    for name in condition.keys() {
+        if known().next().is_none() {
+            let text = "there is no sweep to choose points from; remove `where`";
+            return Err(Problem::new(place, text));
+        }
+        if !known().any(|parameter| parameter == name) {
+            return Err(Problem::new(place, unknown("parameter", name, known())));
+        }
+    }
+    let chosen: Vec<_> = (0..points.len())
+        .filter(|&index| {
+            let mut wanted = condition.iter();
+            wanted.all(|(name, want)| points[index].get(name).is_some_and(|is| fits(is, want)))
+        })
+        .collect();
+    if chosen.is_empty() {
+        return Err(Problem::new(
+            place,
+            "no point of the sweep has these values; change `where`",
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Whether a parameter is what is wanted: a list may be its value, or values to choose from.
+fn fits(value: &Value, want: &Value) -> bool {
+    let is_member = |members: &Vec<Value>| members.iter().any(|member| equal(value, member));
+    equal(value, want) || want.as_array().is_some_and(is_member)
+}

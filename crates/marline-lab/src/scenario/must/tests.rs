@@ -1,0 +1,214 @@
+//! What can be demanded, and what is said to those who cannot have it.
+
+use super::*;
+use crate::scenario::Experiment;
+
+const HEAD: &str = r#"title = "Bundles"
+link = "rate=1mbps, rtt=20ms"
+workload.objects = "1MB"
+[variant.1c]
+[variant.3c]
+[variant.bundle]
+[sweep]
+location.near = { cc = "bbr" }
+location.far = { cc = "bbr" }
+[sweep.content_kb]
+500 = {}
+2400 = {}
+6000 = {}
+"#;
+
+const GAINS: &str = "location,content_kb,median,p95\nnear,500,0,0\nnear,2400,10,20\nnear,6000,12,22\n\
+                     far,500,0,-2\nfar,2400,0,5\n";
+
+const COMPARISONS: &str = r#"
+[[comparison]]
+a = "bundle"
+b = "1c"
+published = { file = "gain.csv", value = "median" }
+[[comparison]]
+a = "bundle"
+b = "1c"
+statistic = "p95"
+published = { file = "gain.csv", value = "p95" }
+[[comparison]]
+a = "bundle"
+b = "3c"
+"#;
+
+fn read(musts: &str) -> Result<Vec<Must>, String> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("gain.csv"), GAINS).unwrap();
+    let path = directory.path().join("bundle.toml");
+    std::fs::write(&path, format!("{HEAD}{COMPARISONS}{musts}")).unwrap();
+    match Experiment::load(&path, "bundle", &[]) {
+        Ok(experiment) => Ok(experiment.musts),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn one(must: &str) -> Must {
+    let text = format!("[[must]]\ntext = 'better'\na = 'bundle'\n{must}");
+    read(&text).unwrap().remove(0)
+}
+
+/// Comparison and point of each check.
+fn checks(must: &Must) -> Vec<(usize, usize)> {
+    let checks = must.checks.iter();
+    checks.map(|one| (one.comparison, one.point)).collect()
+}
+
+#[test]
+fn claims_are_about_chosen_comparisons() {
+    let must = one("b = '1c'\nat_least_percent = 0");
+    assert_eq!(
+        (must.text.as_str(), must.claim),
+        ("better", Claim::AtLeastPercent(0.0))
+    );
+    assert_eq!(checks(&must), [0, 1, 2, 3, 4, 5].map(|point| (0, point)));
+
+    let must = one(
+        "b = '1c'\nstatistic = ['median', 'p95']\nwhere = { content_kb = [2400, 6000] }\n\
+         published_above_percent = 0\nat_least_percent = 0",
+    );
+    assert_eq!(checks(&must), [(0, 1), (0, 2), (1, 1), (1, 2), (1, 4)]);
+
+    let must = one("b = '1c'\npublished_at_least_percent = 0\nat_least_percent = 1.5");
+    assert_eq!(checks(&must), [0, 1, 2, 3, 4].map(|point| (0, point)));
+    assert_eq!(must.claim, Claim::AtLeastPercent(1.5));
+
+    // Where nothing was published there is nothing to reach.
+    let must = one("b = '1c'\nstatistic = 'p95'\nreaches_published_in = 0.5");
+    assert_eq!(checks(&must), [0, 1, 2, 3, 4].map(|point| (1, point)));
+
+    let must = one(
+        "b = '3c'\nwhere = { location = 'far', content_kb = 500 }\nnever_worse_than_percent = 3",
+    );
+    assert_eq!(checks(&must), [(2, 3)]);
+}
+
+#[test]
+fn several_variants_are_paired() {
+    let text = "[[must]]\ntext = 'x'\na = ['bundle', 'bundle']\nb = ['1c', '3c']\n\
+                where = { location = 'near', content_kb = 500 }\nat_least_percent = 0";
+    assert_eq!(checks(&read(text).unwrap()[0]), [(0, 0), (2, 0)]);
+    let one_b = text.replace("['1c', '3c']", "'3c'");
+    assert_eq!(checks(&read(&one_b).unwrap()[0]), [(2, 0), (2, 0)]);
+}
+
+#[test]
+fn what_others_found_comes_first_among_equal_comparisons() {
+    let twice = "[[comparison]]\na = 'bundle'\nb = '3c'\n\
+                 published = { file = 'gain.csv', value = 'median', where = { location = 'near', content_kb = 500 } }\n\
+                 [[must]]\ntext = 'x'\na = 'bundle'\nb = '3c'\nwhere = { content_kb = 6000 }\nat_least_percent = 0";
+    assert_eq!(checks(&read(twice).unwrap()[0]), [(3, 2), (3, 5)]);
+    let none = twice.replace("where = { location = 'near', content_kb = 500 } }", "}");
+    assert_eq!(checks(&read(&none).unwrap()[0]), [(3, 2), (2, 5)]);
+}
+
+#[test]
+fn improvements_are_as_claimed() {
+    let better = Claim::AtLeastPercent(0.0);
+    assert!(better.is_met(0.1, None) && !better.is_met(0.0, None) && !better.is_met(-0.1, None));
+    let much = Claim::AtLeastPercent(5.0);
+    assert!(much.is_met(5.0, None) && !much.is_met(4.9, None));
+    let near = Claim::NeverWorseThanPercent(3.0);
+    assert!(near.is_met(-3.0, None) && !near.is_met(-3.1, None));
+    let half = Claim::ReachesPublishedIn(0.5);
+    assert!(half.is_met(7.5, Some(7.5)) && !half.is_met(7.4, Some(7.5)) && !half.is_met(9.0, None));
+    assert_eq!((half.needed(8), half.needed(7), half.needed(1)), (4, 4, 1));
+    assert_eq!(Claim::ReachesPublishedIn(0.07).needed(100), 7);
+    assert_eq!(Claim::ReachesPublishedIn(1.0).needed(3), 3);
+    assert_eq!(near.needed(3), 3);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let good = "[[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nat_least_percent = 0\n";
+    assert_eq!(read(good).unwrap().len(), 1);
+    for (from, to, expected) in [
+        ("text = 'x'\n", "", "text is missing; add text ="),
+        ("b = '1c'\n", "", "b is missing; add b ="),
+        (
+            "'1c'",
+            "'2c'",
+            "bundle.toml:30: [must] b: unknown variant \"2c\"",
+        ),
+        ("'1c'", "['1c', '3c']", "a has 1 variants, this has 2"),
+        ("a = 'bundle'", "a = []", "a is empty; name a variant"),
+        (
+            "at_least_percent = 0",
+            "",
+            "it claims nothing; add one of at_least_percent",
+        ),
+        (
+            "at_least_percent = 0",
+            "at_least_percent = 0\nreaches_published_in = 0.5",
+            "bundle.toml:32: [must] reaches_published_in: there is another claim already",
+        ),
+        (
+            "_percent = 0",
+            "_percent = -3",
+            "never_worse_than_percent allows a loss",
+        ),
+        (
+            "at_least_percent = 0",
+            "reaches_published_in = 1.5",
+            "above 0 and at most 1",
+        ),
+        (
+            "at_least_percent = 0",
+            "never_worse_than_percent = -1",
+            "must not be below 0",
+        ),
+        (
+            "at_least_percent = 0",
+            "at_least = 0",
+            "[must] at_least: unknown key \"at_least\"; known: ",
+        ),
+        (
+            "'1c'",
+            "'1c'\nstatistic = 'mean'",
+            "bundle is not compared with 1c in the mean of completion_s; add [[comparison]]",
+        ),
+        (
+            "'1c'",
+            "'1c'\nwhere = { content_mb = 6 }",
+            "unknown parameter \"content_mb\"",
+        ),
+        (
+            "'1c'",
+            "'1c'\nwhere = { content_kb = [1, 2] }",
+            "no point of the sweep has these values",
+        ),
+        (
+            "'1c'",
+            "'1c'\npublished_above_percent = 50",
+            "bundle.toml:31: [must] published_above_percent: no published improvement is so large",
+        ),
+        (
+            "'1c'",
+            "'1c'\npublished_above_percent = 5\npublished_at_least_percent = 5",
+            "there is published_above_percent too",
+        ),
+        (
+            "'1c'\nat_least_percent = 0",
+            "'3c'\nreaches_published_in = 0.5",
+            "nothing",
+        ),
+    ] {
+        let expected = match expected {
+            "nothing" => "there is no published improvement to reach",
+            other => other,
+        };
+        let text = good.replace(from, to);
+        assert_ne!(text, good, "{from}");
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
+    }
+    let error = read(&good.repeat(2)).unwrap_err();
+    assert!(
+        error.contains("another [[must]] has the same text"),
+        "{error}"
+    );
+}

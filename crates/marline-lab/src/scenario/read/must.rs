@@ -1,0 +1,170 @@
+//! What the comparisons of an experiment must show.
+
+use std::collections::BTreeMap;
+
+use super::experiment::one_variant;
+use super::{Node, Place, Problem, Reader};
+use crate::scenario::{Claim, Value};
+use crate::stats::Statistic;
+
+/// A claim, and about what it is made.
+pub(in crate::scenario) struct MustEntry {
+    pub(in crate::scenario) place: Place,
+    pub(in crate::scenario) text: String,
+    /// Variants that should be better, each with the one it should be better than.
+    pub(in crate::scenario) pairs: Vec<(String, String)>,
+    pub(in crate::scenario) metric: String,
+    pub(in crate::scenario) statistics: Vec<Statistic>,
+    /// Parameters that the points have, and where that stands.
+    pub(in crate::scenario) condition: (BTreeMap<String, Value>, Place),
+    pub(in crate::scenario) filter: Option<(Filter, Place)>,
+    pub(in crate::scenario) claim: Claim,
+}
+
+/// Which published improvement a comparison has.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scenario) enum Filter {
+    /// More than this, in percent.
+    Above(f64),
+    /// This or more, in percent.
+    AtLeast(f64),
+}
+
+/// Ways to make a claim.
+const CLAIMS: &str = "at_least_percent, reaches_published_in, never_worse_than_percent";
+
+pub(super) fn read_musts<'n>(
+    nodes: impl Iterator<Item = &'n Node>,
+    variants: &[&str],
+    metric: &str,
+) -> Result<Vec<MustEntry>, Problem> {
+    let mut entries: Vec<MustEntry> = Vec::new();
+    for node in nodes {
+        let entry = read_must(node, variants, metric)?;
+        // Verdicts are told apart by their texts.
+        if entries.iter().any(|other| other.text == entry.text) {
+            return Err(node.problem("another [[must]] has the same text; say what differs"));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, Problem> {
+    let mut reader = Reader::of(node)?;
+    let pairs = read_pairs(&mut reader, variants)?;
+    let statistics = reader.optional("statistic", |node| {
+        let members = node.members().iter();
+        members
+            .map(|node| node.named("statistic", &Statistic::COMPARED))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let condition = match reader.get("where") {
+        Some(node) => (node.values()?, node.place.clone()),
+        None => (BTreeMap::new(), node.place.clone()),
+    };
+    let text = reader.required("text", "text = \"what must be shown\"", |node| {
+        let text = node.text()?;
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    })?;
+    let metric = reader
+        .optional("metric", Node::text)?
+        .unwrap_or_else(|| metric.to_owned());
+    let filter = read_filter(&mut reader)?;
+    let claim = read_claim(&mut reader)?;
+    // A claim that is misspelled is not missing.
+    reader.finish()?;
+    let missing = || node.problem(format_args!("it claims nothing; add one of {CLAIMS}"));
+    Ok(MustEntry {
+        place: node.place.clone(),
+        text,
+        pairs,
+        metric,
+        statistics: statistics
+            .filter(|statistics| !statistics.is_empty())
+            .unwrap_or_else(|| vec![Statistic::Median]),
+        condition,
+        filter,
+        claim: claim.ok_or_else(missing)?,
+    })
+}
+
+/// `a` and `b`: one of each, as many of one as of the other, or several `a` and one `b`.
+fn read_pairs(
+    reader: &mut Reader<'_>,
+    variants: &[&str],
+) -> Result<Vec<(String, String)>, Problem> {
+    let names = |node: &Node| {
+        let members = node.members().iter();
+        members.map(|node| one_variant(node, variants)).collect()
+    };
+    let ours: Vec<String> =
+        reader.required("a", "a = \"the variant that should be better\"", names)?;
+    let theirs: Vec<String> =
+        reader.required("b", "b = \"the variant to compare with\"", |node| {
+            let theirs: Vec<_> = names(node)?;
+            match theirs.len() {
+                1 => Ok(vec![theirs[0].clone(); ours.len()]),
+                count if count == ours.len() => Ok(theirs),
+                count => Err(node.problem(format_args!(
+                    "a has {} variants, this has {count}; name one, or one for each",
+                    ours.len()
+                ))),
+            }
+        })?;
+    match ours.is_empty() {
+        true => Err(reader.problem("a is empty; name a variant")),
+        false => Ok(ours.into_iter().zip(theirs).collect()),
+    }
+}
+
+fn read_filter(reader: &mut Reader<'_>) -> Result<Option<(Filter, Place)>, Problem> {
+    let above = reader.get("published_above_percent");
+    let at_least = reader.get("published_at_least_percent");
+    match (above, at_least) {
+        (Some(_), Some(node)) => {
+            Err(node.problem("there is published_above_percent too; keep one of them"))
+        }
+        (Some(node), None) => Ok(Some((Filter::Above(node.number()?), node.place.clone()))),
+        (None, Some(node)) => Ok(Some((Filter::AtLeast(node.number()?), node.place.clone()))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The claim, if there is one.
+fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
+    let at_least = reader.get("at_least_percent");
+    let reaches = reader.get("reaches_published_in");
+    let worse = reader.get("never_worse_than_percent");
+    let mut claims = Vec::new();
+    if let Some(node) = at_least {
+        let percent = node.number()?;
+        if !(0.0..100.0).contains(&percent) {
+            return Err(node.problem(
+                "this must be from 0 to below 100; never_worse_than_percent allows a loss",
+            ));
+        }
+        claims.push((node, Claim::AtLeastPercent(percent)));
+    }
+    if let Some(node) = reaches {
+        let part = node.number()?;
+        if part <= 0.0 || part > 1.0 {
+            return Err(node.problem("this must be above 0 and at most 1, as 0.5 for half"));
+        }
+        claims.push((node, Claim::ReachesPublishedIn(part)));
+    }
+    if let Some(node) = worse {
+        let percent = node.number()?;
+        if percent < 0.0 {
+            return Err(node.problem("this must not be below 0; at_least_percent asks for a gain"));
+        }
+        claims.push((node, Claim::NeverWorseThanPercent(percent)));
+    }
+    match claims[..] {
+        [] => Ok(None),
+        [(_, claim)] => Ok(Some(claim)),
+        [_, (node, _), ..] => {
+            Err(node.problem("there is another claim already; write a [[must]] for each"))
+        }
+    }
+}
