@@ -9,10 +9,10 @@ mod bbr;
 pub mod conformance;
 mod cubic;
 mod initial_window;
+mod loss_based;
 mod new_reno;
 mod pacer;
 pub mod slow_start;
-mod window;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -21,6 +21,7 @@ pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgor
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
+pub use loss_based::{Growth, LossBased, Step};
 pub use new_reno::NewReno;
 pub use pacer::Pacer;
 pub use slow_start::SlowStartExit;
@@ -101,19 +102,39 @@ pub trait Controller: Send + Debug {
     /// Where slow start ends, for logs; `None` while unknown or without meaning.
     fn ssthresh(&self) -> Option<u64>;
 
-    /// A coordinator sets the window, bounded below by the minimum window.
+    /// A coordinator sets the window, bounded by the minimum and [`MAXIMUM_WINDOW`]. Congestion
+    /// avoidance stays what it is however small the window, and no reaction before can be taken
+    /// back. BBR soon returns to what its model says; before it has one, this is its initial window.
     fn set_window(&mut self, bytes: u64);
 
-    /// A coordinator puts the controller back into slow start. A recovery under way still ignores
-    /// the losses of its own flight.
+    /// A coordinator sets the part of one connection's growth in congestion avoidance that this
+    /// controller takes: 0 < `share` <= 1, and 1 until it is set; no number and what is not above 0
+    /// change nothing. N controllers with a share of 1/N each that back off together grow together
+    /// like one. Slow start and rate-based controllers have no use for it.
+    fn set_share(&mut self, _share: f64) {}
+
+    /// A coordinator puts the controller back into slow start. The losses of a flight that was
+    /// reduced for still count for nothing, and growth goes on with the first packet acknowledged
+    /// that was sent after the reduction.
     fn enter_slow_start(&mut self);
 
     /// A coordinator ends slow start at the present window.
     fn exit_slow_start(&mut self);
 
+    /// A coordinator takes back the latest reaction to congestion, be it a smaller window or only
+    /// the end of slow start: both are as before, and the losses of the flight that was reacted to
+    /// still count for nothing. Persistent congestion stands, and so does what a coordinator has set
+    /// since.
+    fn undo_reaction(&mut self) {}
+
     /// A coordinator replaces the bandwidth estimate, in bytes per second; nothing where there is
-    /// none.
+    /// none. Packets sent before say nothing against it.
     fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
+
+    /// Whether a bandwidth estimate, not the window, is what the controller works with.
+    fn is_rate_based(&self) -> bool {
+        false
+    }
 
     /// The estimated bandwidth of the bottleneck, in bytes per second.
     fn bandwidth(&self) -> Option<u64> {

@@ -69,6 +69,11 @@ pub struct Bbr {
     /// Bytes per second.
     bandwidth: MaxFilter,
     rounds: Rounds,
+    /// Bytes delivered so far.
+    delivered: u64,
+    /// Bytes that had been delivered when a coordinator set the bandwidth: packets sent before
+    /// measure what it replaced.
+    overruled: u64,
     min_rtt: MinRtt,
     recovery: Recovery,
     /// Bandwidth that startup last found a quarter larger than before, and rounds since.
@@ -92,6 +97,8 @@ impl Bbr {
             max_datagram_size: config.max_datagram_size,
             bandwidth: MaxFilter::new(BANDWIDTH_ROUNDS),
             rounds: Rounds::default(),
+            delivered: 0,
+            overruled: 0,
             min_rtt: MinRtt::default(),
             recovery: Recovery::default(),
             full_bandwidth: 0,
@@ -131,22 +138,39 @@ impl Bbr {
         }
     }
 
-    /// `gain` bandwidth-delay products, in bytes; the initial window before there is a model.
-    fn target(&self, gain: f64) -> u64 {
-        match self.min_rtt.get() {
-            Some(rtt) if self.bandwidth.get() > 0 => {
-                (self.bandwidth.get() as f64 * rtt.as_secs_f64() * gain) as u64
-            }
-            _ => (self.initial_window as f64 * gain) as u64,
-        }
+    /// The bandwidth-delay product in bytes, once both are known.
+    fn product(&self) -> Option<f64> {
+        let bandwidth = Some(self.bandwidth.get()).filter(|bandwidth| *bandwidth > 0)?;
+        Some(bandwidth as f64 * self.min_rtt.get()?.as_secs_f64())
     }
 
-    fn on_rate(&mut self, rate: &RateSample) {
+    /// `gain` bandwidth-delay products, in bytes; the initial window before there is a model.
+    fn target(&self, gain: f64) -> u64 {
+        let product = self.product().unwrap_or(self.initial_window as f64);
+        (product * gain) as u64
+    }
+
+    /// What the window grows to: `gain` products, and room for what waits in bursts at both ends.
+    fn bound(&self, gain: f64) -> u64 {
+        self.target(gain).saturating_add(3 * self.send_quantum())
+    }
+
+    /// Takes a sample; says whether it begins a round.
+    fn on_rate(&mut self, rate: &RateSample) -> bool {
+        self.delivered = self.delivered.max(rate.delivered_total);
+        let round_begins = self.rounds.update(rate);
+        if rate.prior_delivered < self.overruled {
+            return round_begins;
+        }
         let sample = rate.bytes_per_second();
         // An application-limited sample is a lower bound.
         if !rate.app_limited || sample >= self.bandwidth.get() {
             self.bandwidth.update(self.rounds.count(), sample);
         }
+        if round_begins {
+            self.check_pipe(rate.app_limited);
+        }
+        round_begins
     }
 
     /// Once a round in startup: has the bandwidth stopped growing?
@@ -254,14 +278,11 @@ impl Bbr {
         if ack.app_limited {
             return;
         }
-        // Room for what waits in bursts at both ends.
-        let target = self
-            .target(self.window_gain())
-            .saturating_add(3 * self.send_quantum());
+        let bound = self.bound(self.window_gain());
         let grown = self.window.saturating_add(ack.bytes);
         if self.pipe_is_full {
-            self.put(grown.min(target));
-        } else if self.window < target {
+            self.put(grown.min(bound));
+        } else if self.window < bound {
             self.put(grown);
         }
     }
@@ -281,16 +302,7 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
         self.app_limited = ack.app_limited;
-        let round_begins = ack
-            .rate
-            .as_ref()
-            .is_some_and(|rate| self.rounds.update(rate));
-        if let Some(rate) = &ack.rate {
-            self.on_rate(rate);
-        }
-        if round_begins {
-            self.check_pipe(ack.rate.is_some_and(|rate| rate.app_limited));
-        }
+        let round_begins = ack.rate.as_ref().is_some_and(|rate| self.on_rate(rate));
         self.recovery.on_ack(
             ack.largest_acked_sent_at,
             ack.bytes,
@@ -378,29 +390,50 @@ impl Controller for Bbr {
     fn set_window(&mut self, bytes: u64) {
         self.put(bytes);
         self.recovery.end();
+        if self.product().is_none() {
+            self.initial_window = self.window;
+        }
         if let Mode::ProbeRtt { window, .. } = &mut self.mode {
             *window = self.window;
         }
     }
 
     fn enter_slow_start(&mut self) {
-        self.mode = Mode::Startup;
         self.full_bandwidth = 0;
         self.full_rounds = 0;
         self.pipe_is_full = false;
+        if !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.mode = Mode::Startup;
+        }
     }
 
     fn exit_slow_start(&mut self) {
-        if !self.pipe_is_full {
-            self.pipe_is_full = true;
+        self.pipe_is_full = true;
+        if matches!(self.mode, Mode::Startup) {
             self.mode = Mode::Drain;
         }
     }
 
     fn set_bandwidth(&mut self, bytes_per_second: u64) {
-        self.bandwidth
-            .reset(self.rounds.count(), bytes_per_second.max(1));
-        self.full_bandwidth = self.full_bandwidth.min(bytes_per_second);
+        let bandwidth = bytes_per_second.max(1);
+        self.bandwidth.reset(self.rounds.count(), bandwidth);
+        self.overruled = self.delivered;
+        // Startup measures its progress from here. The rounds it made none in still count, or a
+        // bandwidth that is set again and again would keep it going for good.
+        self.full_bandwidth = bandwidth;
+        let bound = self.bound(match self.mode {
+            Mode::ProbeRtt { .. } if self.pipe_is_full => WINDOW_GAIN,
+            Mode::ProbeRtt { .. } => HIGH_GAIN,
+            _ => self.window_gain(),
+        });
+        self.put(self.window.min(bound));
+        if let Mode::ProbeRtt { window, .. } = &mut self.mode {
+            *window = (*window).min(bound);
+        }
+    }
+
+    fn is_rate_based(&self) -> bool {
+        true
     }
 
     fn bandwidth(&self) -> Option<u64> {

@@ -1,5 +1,9 @@
+use std::time::Duration;
+
 use super::*;
 use crate::congestion::slow_start::NoExit;
+use crate::congestion::{Controller, ControllerConfig, Phase};
+use crate::samples::{AckSample, CeSample, LossSample, RttView};
 
 const MTU: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);
@@ -94,7 +98,7 @@ fn small_windows_grow_like_reno() {
     assert_eq!(cubic.window(), 7 * MTU);
     // 3 * (1 - 0.7) / (1 + 0.7) = 0.53 datagrams a round below the old window
     let windows = rounds(&mut cubic, Duration::ZERO, 5);
-    assert!((8_800..9_200).contains(&windows[4]), "{windows:?}");
+    assert!((9_300..9_700).contains(&windows[4]), "{windows:?}");
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn a_second_loss_below_the_plateau_lowers_it_further() {
     lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
     lose(&mut cubic, at(RTT * 2), at(RTT));
     assert_eq!(cubic.window(), 490 * MTU);
-    assert_eq!(cubic.curve.plateau.round(), 595_000.0);
+    assert_eq!(cubic.growth.plateau.map(f64::round), Some(595_000.0));
 }
 
 #[test]

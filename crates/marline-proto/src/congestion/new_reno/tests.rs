@@ -1,6 +1,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::Instant;
+use crate::congestion::{Controller, ControllerConfig, Phase};
+use crate::samples::{AckSample, LossSample, RttView};
 
 const MTU: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);

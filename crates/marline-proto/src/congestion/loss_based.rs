@@ -1,0 +1,336 @@
+//! What all controllers share whose window losses reduce: slow start, one reaction per flight, taking
+//! it back.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use super::slow_start::SlowStart;
+use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS, Phase};
+use crate::Instant;
+use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
+
+/// Full datagrams that may leave unpaced (RFC 9002, section 7.7).
+const BURST_PACKETS: u64 = 10;
+
+/// No share of the growth is smaller.
+const MINIMUM_SHARE: f64 = 1e-6;
+
+/// How a window grows in congestion avoidance, and what it learns where it met congestion.
+///
+/// [`LossBased`] does all the rest of a controller; it starts over from the default after persistent
+/// congestion, and where a coordinator enters slow start.
+pub trait Growth: Copy + Default + Debug + Send {
+    /// A short, lower-case name for logs and command lines.
+    const NAME: &'static str;
+
+    /// What a congestion event leaves of the window, unless the configuration says otherwise.
+    const BACKOFF: f64;
+
+    /// Congestion was met at `window` bytes, of which the part `backoff` is left.
+    fn on_congestion(&mut self, window: u64, backoff: f64);
+
+    /// The window after an acknowledgment in congestion avoidance, in bytes.
+    fn grow(&mut self, step: &Step) -> u64;
+
+    /// A coordinator moved the window to `window` bytes.
+    fn on_window_set(&mut self, window: u64);
+
+    /// Since `since` the application, not the window, limits what is in flight.
+    fn pause(&mut self, _since: Instant) {}
+
+    /// The window limits what is in flight again.
+    fn resume(&mut self, _now: Instant) {}
+}
+
+/// An acknowledgment in congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// When it arrived.
+    pub now: Instant,
+    /// Bytes it acknowledged.
+    pub acked: u64,
+    /// The window, in bytes.
+    pub window: u64,
+    /// What Reno grows by in a round trip, in bytes: a full datagram, or the controller's share of
+    /// one.
+    pub unit: f64,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+    /// The part of the window that a congestion event leaves.
+    pub backoff: f64,
+}
+
+/// A controller whose window grows until packets are lost or marked (RFC 9002, section 7).
+#[derive(Debug)]
+pub struct LossBased<G> {
+    bytes: u64,
+    /// `u64::MAX` until something ends slow start.
+    ssthresh: u64,
+    max_datagram_size: u64,
+    backoff: f64,
+    share: f64,
+    /// When the latest reduction happened: what was sent until then belongs to it.
+    recovery_start: Option<Instant>,
+    recovering: bool,
+    app_limited: bool,
+    slow_start: SlowStart,
+    pub(super) growth: G,
+    before: Option<Before<G>>,
+}
+
+/// What was before the latest reaction, while that may be taken back.
+#[derive(Clone, Copy, Debug)]
+struct Before<G> {
+    bytes: u64,
+    ssthresh: u64,
+    growth: G,
+    /// Whether losses caused the reaction, and nothing else has told of congestion.
+    may_be_spurious: bool,
+    /// Whether a coordinator may think better of it.
+    may_be_undone: bool,
+}
+
+impl<G: Growth> LossBased<G> {
+    /// A controller for a path that has just come up.
+    pub fn new(config: ControllerConfig) -> Self {
+        let mut controller = Self {
+            bytes: 0,
+            ssthresh: u64::MAX,
+            max_datagram_size: config.max_datagram_size,
+            backoff: config.backoff.unwrap_or(G::BACKOFF),
+            share: 1.0,
+            recovery_start: None,
+            recovering: false,
+            app_limited: false,
+            slow_start: SlowStart::new(config.slow_start_exit),
+            growth: G::default(),
+            before: None,
+        };
+        controller.put(config.initial_window);
+        controller
+    }
+
+    /// Sets the window within its bounds.
+    fn put(&mut self, bytes: u64) {
+        let minimum = MINIMUM_WINDOW_PACKETS.saturating_mul(self.max_datagram_size);
+        self.bytes = bytes.min(MAXIMUM_WINDOW).max(minimum);
+    }
+
+    /// Ends slow start at the present window.
+    fn leave_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.bytes);
+    }
+
+    fn remember(&mut self, may_be_spurious: bool) {
+        self.before = Some(Before {
+            bytes: self.bytes,
+            ssthresh: self.ssthresh,
+            growth: self.growth,
+            may_be_spurious,
+            may_be_undone: true,
+        });
+    }
+
+    /// Everything is as if the latest reaction had not been; what was sent until then still belongs
+    /// to it.
+    fn restore(&mut self, before: &Before<G>) {
+        self.put(self.bytes.max(before.bytes));
+        self.ssthresh = before.ssthresh;
+        self.growth = before.growth;
+        self.recovering = false;
+        self.before = None;
+    }
+
+    /// Whether a packet sent at `sent_at` belongs to no reaction so far (RFC 9002, section 7.3.2).
+    fn is_news(&self, sent_at: Instant) -> bool {
+        self.recovery_start.is_none_or(|start| sent_at > start)
+    }
+
+    /// A packet sent at `sent_at` was lost or marked: reacts once per flight.
+    fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
+        if !self.is_news(sent_at) {
+            return;
+        }
+        self.remember(true);
+        self.recovering = true;
+        self.recovery_start = Some(now);
+        self.growth.on_congestion(self.bytes, self.backoff);
+        self.put((self.bytes as f64 * self.backoff).round() as u64);
+        self.ssthresh = self.bytes;
+    }
+
+    /// Persistent congestion: starts over from the minimum window (RFC 9002, section 7.6.2).
+    ///
+    /// What was sent until now belongs to the collapse: a loss found late must not end the slow
+    /// start that follows.
+    fn collapse(&mut self, now: Instant) {
+        if let Some(before) = &mut self.before {
+            before.may_be_undone = false;
+        }
+        self.put(0);
+        self.recovering = false;
+        self.recovery_start = Some(now);
+        self.slow_start.reset();
+        self.growth = G::default();
+    }
+
+    /// Takes an acknowledgment in slow start.
+    fn search(&mut self, now: Instant, ack: &AckSample) {
+        let growth = self
+            .slow_start
+            .on_ack(now, ack, self.bytes, self.max_datagram_size);
+        match growth {
+            None => {
+                self.remember(false);
+                self.leave_slow_start();
+            }
+            Some(_) if ack.app_limited => {}
+            Some(bytes) => self.put(self.bytes.saturating_add(bytes)),
+        }
+    }
+}
+
+impl<G: Growth> Controller for LossBased<G> {
+    fn on_sent(&mut self, _now: Instant, _sent: &SentSample) {}
+
+    fn on_ack(&mut self, now: Instant, ack: &AckSample) {
+        self.app_limited = ack.app_limited;
+        // What leaves at the very moment of the reduction leaves after it.
+        let sent_at = ack.largest_acked_sent_at;
+        self.recovering &= self.recovery_start.is_some_and(|start| sent_at < start);
+        let searches = self.in_slow_start();
+        if searches && !self.recovering {
+            self.search(now, ack);
+        }
+        if ack.app_limited {
+            self.growth.pause(now);
+            return;
+        }
+        self.growth.resume(now);
+        if !searches && !self.recovering {
+            let next = self.growth.grow(&Step {
+                now,
+                acked: ack.bytes,
+                window: self.bytes,
+                unit: self.share * self.max_datagram_size as f64,
+                rtt: ack.rtt.smoothed,
+                backoff: self.backoff,
+            });
+            self.put(next);
+        }
+    }
+
+    fn on_loss(&mut self, now: Instant, loss: &LossSample) {
+        self.on_congestion(now, loss.latest_sent_at);
+        if loss.persistent {
+            self.collapse(now);
+        }
+    }
+
+    fn on_ce(&mut self, now: Instant, ce: &CeSample) {
+        self.on_congestion(now, ce.sent_at);
+        if let Some(before) = &mut self.before {
+            before.may_be_spurious = false;
+        }
+    }
+
+    fn on_spurious_loss(&mut self, _now: Instant, sent_at: Instant) {
+        if let Some(before) = self.before.filter(|before| before.may_be_spurious)
+            && !self.is_news(sent_at)
+        {
+            self.restore(&before);
+        }
+    }
+
+    fn on_idle(&mut self, now: Instant, idle: Duration) {
+        self.growth.pause(now - idle);
+    }
+
+    fn on_mtu(&mut self, mtu: u64) {
+        self.max_datagram_size = mtu.max(1);
+        self.put(self.bytes);
+    }
+
+    fn window(&self) -> u64 {
+        self.bytes
+    }
+
+    /// One window per smoothed round-trip time, faster by a margin so that pacing never is what
+    /// limits: twice in slow start, a quarter otherwise (RFC 9002, section 7.7).
+    fn pacing_rate(&self, rtt: &RttView) -> u64 {
+        let quarters = if self.in_slow_start() { 8 } else { 5 };
+        let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
+        let per_second = self.bytes.saturating_mul(1_000_000_000) / nanos.max(1);
+        (per_second.saturating_mul(quarters) / 4).max(1)
+    }
+
+    fn send_quantum(&self) -> u64 {
+        self.bytes
+            .min(BURST_PACKETS.saturating_mul(self.max_datagram_size))
+    }
+
+    fn phase(&self) -> Phase {
+        if self.recovering {
+            Phase::Recovery
+        } else if self.app_limited {
+            Phase::ApplicationLimited
+        } else if self.in_slow_start() {
+            Phase::SlowStart
+        } else {
+            Phase::CongestionAvoidance
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.bytes < self.ssthresh
+    }
+
+    fn ssthresh(&self) -> Option<u64> {
+        (self.ssthresh != u64::MAX).then_some(self.ssthresh)
+    }
+
+    fn set_window(&mut self, bytes: u64) {
+        let searches = self.in_slow_start();
+        self.put(bytes);
+        if !searches {
+            self.leave_slow_start();
+        }
+        self.before = None;
+        self.growth.on_window_set(self.bytes);
+    }
+
+    fn set_share(&mut self, share: f64) {
+        if share > 0.0 {
+            self.share = share.clamp(MINIMUM_SHARE, 1.0);
+        }
+    }
+
+    fn enter_slow_start(&mut self) {
+        self.ssthresh = u64::MAX;
+        self.before = None;
+        self.slow_start.reset();
+        self.growth = G::default();
+    }
+
+    fn exit_slow_start(&mut self) {
+        self.leave_slow_start();
+        // The window may still come back, slow start must not.
+        if let Some(before) = &mut self.before {
+            before.ssthresh = before.ssthresh.min(before.bytes);
+        }
+    }
+
+    fn undo_reaction(&mut self) {
+        if let Some(before) = self.before.filter(|before| before.may_be_undone) {
+            self.restore(&before);
+            self.slow_start.reset();
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+}
+
+#[cfg(test)]
+mod tests;
