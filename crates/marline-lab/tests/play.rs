@@ -11,10 +11,7 @@ use marline_lab::scenario::{
 use marline_lab::sim::Simulator;
 
 fn job(link: &str, workload: Workload) -> Job {
-    let end = EndpointSettings {
-        cc: Some(Algorithm::NewReno),
-        ..EndpointSettings::default()
-    };
+    let end = newreno();
     let settings = Settings {
         backend: BackendKind::Sim,
         topology: Topology {
@@ -44,6 +41,13 @@ fn job(link: &str, workload: Workload) -> Job {
         qlog: None,
         pcap: None,
         watch: false,
+    }
+}
+
+fn newreno() -> EndpointSettings {
+    EndpointSettings {
+        cc: Some(Algorithm::NewReno),
+        ..EndpointSettings::default()
     }
 }
 
@@ -177,8 +181,9 @@ fn background_traffic_takes_its_share() {
     let alone = with(None);
     let flows = with(Some(Traffic::Flows {
         count: 1,
-        cc: Algorithm::NewReno,
+        ends: newreno(),
         direction: Direction::Up,
+        spread: Duration::ZERO,
     }));
     assert!(
         flows > 1.4 * alone,
@@ -192,6 +197,66 @@ fn background_traffic_takes_its_share() {
         packets > 1.6 * alone,
         "{packets} with half of the rate left, {alone} alone"
     );
+}
+
+/// `connections` beside `flows` of the same kind, from second 5 to second 25.
+fn beside(connections: usize, flows: usize) -> Job {
+    let measure = Workload::Measure {
+        after: Duration::from_secs(5),
+        until: Duration::from_secs(25),
+    };
+    let mut job = job("rate=10mbps,rtt=40ms,buffer=60kB,jitter=1ms", measure);
+    let settings = Arc::make_mut(&mut job.settings);
+    settings.http.connections = connections;
+    settings.background = vec![Background {
+        from: "client".into(),
+        to: "server".into(),
+        start: Duration::ZERO,
+        traffic: Traffic::Flows {
+            count: flows,
+            ends: newreno(),
+            direction: Direction::Down,
+            spread: Duration::from_millis(500),
+        },
+    }];
+    job
+}
+
+#[test]
+fn connections_without_end_share_with_flows() {
+    let one = Simulator.run(&beside(1, 1)).unwrap();
+    assert_eq!(Simulator.run(&beside(1, 1)).unwrap(), one);
+    assert_eq!(one.virtual_s, 25.0);
+    let one = one.metrics;
+    assert!(one["jain_index"] > 0.8, "{one:?}");
+    assert_eq!(one["jain_index"], one["jain_index_connections"]);
+    assert!(one["utilization_ratio"] > 0.8, "{one:?}");
+    assert!(!one.contains_key("completion_s"), "{one:?}");
+
+    let three = Simulator.run(&beside(3, 1)).unwrap().metrics;
+    assert!((0.6..0.9).contains(&three["share"]), "{three:?}");
+    assert!(three["jain_index"] < one["jain_index"], "{three:?}");
+    assert!(
+        three["background_goodput_mbps"] < 0.8 * one["background_goodput_mbps"],
+        "three of four leave less than one of two: {three:?}"
+    );
+    assert!(three["background_share_of_fair"] < 0.8, "{three:?}");
+}
+
+#[test]
+fn what_is_measured_can_be_watched() {
+    let plain = Simulator.run(&beside(2, 1)).unwrap();
+    let watched = Job {
+        watch: true,
+        ..beside(2, 1)
+    };
+    let watched = Simulator.run(&watched).unwrap();
+    assert_eq!(watched.metrics, plain.metrics);
+    let series = watched.series.unwrap().series;
+    for name in ["goodput_mbps 0", "goodput_mbps 1", "goodput_mbps flow 1"] {
+        assert!((45..=55).contains(&series[name].len()), "{name}");
+    }
+    assert!(series.values().all(|points| points.len() <= 4000));
 }
 
 #[test]

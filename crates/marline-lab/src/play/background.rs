@@ -1,23 +1,26 @@
-//! Traffic that is not measured.
+//! Traffic beside the workload.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use marline::TransportConfig;
 use marline_link::Seed;
 
-use super::{Stage, failed};
+use super::{Stage, failed, transport};
 use crate::scenario::{Direction, Job, RunError, Traffic};
-use crate::workload::background::{LongFlow, Pattern, Place, Sink, UdpSource};
+use crate::workload::background::{LongFlow, Pattern, Place, Received, Sink, UdpSource};
 
 /// Bytes of the IPv4 and UDP headers.
 const HEADERS: u32 = 28;
 
-/// Starts all of it; it goes on for as long as its hosts run.
-pub(super) fn start(job: &Job, stage: &Stage) -> Result<(), RunError> {
+/// Starts all of it; it goes on for as long as its hosts run. What comes back is what each flow has
+/// brought so far.
+pub(super) fn start(job: &Job, stage: &Stage) -> Result<Vec<Received>, RunError> {
+    let mut flows = Vec::new();
     for (background, number) in job.settings.background.iter().zip(0..) {
         let from = place(stage, &background.from)?;
         let to = place(stage, &background.to)?;
+        let seed = Seed::new(job.seed).of("background").nth(number.into());
         let datagrams = |rate: u64, size: u16, pattern: Pattern| {
             let port = SocketAddr::new(to.1.ip(), 9000 + number);
             let source = UdpSource {
@@ -25,7 +28,7 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<(), RunError> {
                 size: u32::from(size) + HEADERS,
                 pattern,
                 start: background.start,
-                seed: Seed::new(job.seed).of("background").nth(number.into()),
+                seed,
             };
             Sink::start(&(Arc::clone(&to.0), port)).map_err(failed)?;
             source.start(&from, port).map_err(failed)
@@ -33,23 +36,21 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<(), RunError> {
         match &background.traffic {
             Traffic::Flows {
                 count,
-                cc,
+                ends,
                 direction,
+                spread,
             } => {
-                let flow = LongFlow {
-                    transport: Arc::new(TransportConfig {
-                        controller: Arc::new(*cc),
-                        grease: false,
-                        ..TransportConfig::default()
-                    }),
-                    start: background.start,
-                };
+                let transport = transport(ends);
                 let (sender, receiver) = match direction {
                     Direction::Up => (&from, &to),
                     Direction::Down => (&to, &from),
                 };
-                for _ in 0..*count {
-                    flow.start(sender, receiver).map_err(failed)?;
+                for flow in 0..*count {
+                    let flow = LongFlow {
+                        transport: Arc::clone(&transport),
+                        start: background.start + part(*spread, seed.nth(flow as u64)),
+                    };
+                    flows.push(flow.start(sender, receiver).map_err(failed)?);
                 }
             }
             Traffic::OnOff {
@@ -67,7 +68,12 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<(), RunError> {
             Traffic::Poisson { rate, size } => datagrams(*rate, *size, Pattern::Poisson)?,
         }
     }
-    Ok(())
+    Ok(flows)
+}
+
+/// Some part of `span`, each as likely.
+fn part(span: Duration, seed: Seed) -> Duration {
+    span.mul_f64((seed.value() >> 11) as f64 / (1_u64 << 53) as f64)
 }
 
 /// Any port of a host.

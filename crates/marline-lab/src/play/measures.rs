@@ -3,7 +3,7 @@
 use marline::Instant;
 use marline_link::LinkSpec;
 
-use super::Probe;
+use super::{Probe, Seen};
 use crate::scenario::{Outcome, Topology, Watched};
 
 /// What the links of a scenario would allow.
@@ -40,6 +40,11 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
 }
 
 impl Ideal {
+    /// Bits of content per second.
+    pub fn goodput_bps(&self) -> f64 {
+        self.rate_bps / OVERHEAD
+    }
+
     /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips.
     pub fn seconds(&self, bytes: u64, handshakes: u32) -> f64 {
         let round_trips = f64::from(handshakes) + 1.0;
@@ -64,6 +69,7 @@ impl Measured {
     pub(super) fn outcome(&self, probe: &Probe, ideal: Option<Ideal>, watch: bool) -> Outcome {
         let seen = probe.seen();
         let mut outcome = Outcome::default();
+        count(&seen, &mut outcome);
         let mut metric = |name: &str, value: f64| {
             outcome.metrics.insert(name.to_owned(), value);
         };
@@ -71,21 +77,6 @@ impl Measured {
         metric(
             "goodput_mbps",
             self.bytes as f64 * 8e-6 / self.completion_s.max(1e-9),
-        );
-        metric("packets_sent", seen.packets_sent as f64);
-        metric("packets_lost", seen.packets_lost as f64);
-        metric(
-            "packets_lost_spuriously",
-            seen.packets_lost_spuriously as f64,
-        );
-        metric(
-            "loss_ratio",
-            seen.packets_lost as f64 / seen.packets_sent.max(1) as f64,
-        );
-        metric("largest_window_bytes", seen.largest_window as f64);
-        metric(
-            "fluctuations",
-            f64::from(u32::try_from(seen.fluctuations).unwrap_or(u32::MAX)),
         );
         // A transfer without any counts as one whose first comes at its end.
         let (at_s, packets, window) = match seen.first_fluctuation {
@@ -99,47 +90,66 @@ impl Measured {
         metric("first_fluctuation_s", at_s);
         metric("first_fluctuation_packets", packets as f64);
         metric("first_fluctuation_window_bytes", window as f64);
-        if let Some(rtt) = seen.min_rtt_s {
-            metric("min_rtt_s", rtt);
-        }
         if let Some(ideal) = ideal {
             metric("ideal_s", ideal.seconds(self.bytes, self.handshakes));
         }
         drop(seen);
         if watch {
-            outcome.series = Some(self.watched(probe));
+            outcome.series = Some(watched(probe, self.start));
         }
         outcome
     }
+}
 
-    /// The series of every connection, from the start of the clock.
-    fn watched(&self, probe: &Probe) -> Watched {
-        let seconds = |at: Instant| {
-            let nanos = at.as_nanos() as f64 - self.start.as_nanos() as f64;
-            nanos * 1e-9
-        };
-        let mut watched = Watched {
-            start_s: self.start.as_nanos() as f64 * 1e-9,
-            ..Watched::default()
-        };
-        let seen = probe.seen();
-        let several = seen.strands.len() > 1;
-        for (number, strand) in seen.strands.iter().enumerate() {
-            let name = |what: &str| match several {
-                true => format!("{what} {number}"),
-                false => what.to_owned(),
-            };
-            for (what, series) in [
-                ("window_bytes", &strand.window),
-                ("in_flight_bytes", &strand.in_flight),
-                ("rtt_s", &strand.rtt),
-            ] {
-                let points = series.iter().map(|&(at, value)| (seconds(at), value));
-                watched.series.insert(name(what), points.collect());
-            }
-            let losses = strand.losses.iter().map(|&at| seconds(at));
-            watched.moments.insert(name("lost"), losses.collect());
-        }
-        watched
+/// What was counted at the sender.
+pub(super) fn count(seen: &Seen, outcome: &mut Outcome) {
+    let mut metric = |name: &str, value: f64| {
+        outcome.metrics.insert(name.to_owned(), value);
+    };
+    metric("packets_sent", seen.packets_sent as f64);
+    metric("packets_lost", seen.packets_lost as f64);
+    metric(
+        "packets_lost_spuriously",
+        seen.packets_lost_spuriously as f64,
+    );
+    metric(
+        "loss_ratio",
+        seen.packets_lost as f64 / seen.packets_sent.max(1) as f64,
+    );
+    metric("largest_window_bytes", seen.largest_window as f64);
+    metric(
+        "fluctuations",
+        f64::from(u32::try_from(seen.fluctuations).unwrap_or(u32::MAX)),
+    );
+    if let Some(rtt) = seen.min_rtt_s {
+        metric("min_rtt_s", rtt);
     }
+}
+
+/// The series of every connection; times count from `start`.
+pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
+    let seconds = |at: Instant| (at.as_nanos() as f64 - start.as_nanos() as f64) * 1e-9;
+    let mut watched = Watched {
+        start_s: start.as_nanos() as f64 * 1e-9,
+        ..Watched::default()
+    };
+    let seen = probe.seen();
+    let several = seen.strands.len() > 1;
+    for (number, strand) in seen.strands.iter().enumerate() {
+        let name = |what: &str| match several {
+            true => format!("{what} {number}"),
+            false => what.to_owned(),
+        };
+        for (what, series) in [
+            ("window_bytes", &strand.window),
+            ("in_flight_bytes", &strand.in_flight),
+            ("rtt_s", &strand.rtt),
+        ] {
+            let points = series.iter().map(|&(at, value)| (seconds(at), value));
+            watched.series.insert(name(what), points.collect());
+        }
+        let losses = strand.losses.iter().map(|&at| seconds(at));
+        watched.moments.insert(name("lost"), losses.collect());
+    }
+    watched
 }

@@ -6,6 +6,7 @@
 mod background;
 mod files;
 mod http;
+mod measure;
 mod measures;
 mod network;
 mod objects;
@@ -77,7 +78,7 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
             failed(format_args!("cannot make {}: {error}", directory.display()))
         })?;
     }
-    background::start(job, stage)?;
+    let flows = background::start(job, stage)?;
     let probe = Probe::default();
     match &job.settings.workload {
         Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
@@ -85,6 +86,7 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
         Workload::Transfer { .. } | Workload::Streams { .. } => {
             streams::transfer(job, stage, &probe).await
         }
+        Workload::Measure { .. } => measure::throughput(job, stage, &probe, &flows).await,
         Workload::Page { .. } => page::load(job, stage, &probe).await,
     }
 }

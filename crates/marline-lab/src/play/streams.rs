@@ -185,13 +185,17 @@ async fn drain(mut stream: RecvStream) -> Result<(), RunError> {
 }
 
 /// An endpoint, and what it runs on.
-struct Ends {
-    endpoint: Endpoint,
-    runtime: Arc<dyn Runtime>,
+pub(super) struct Ends {
+    pub(super) endpoint: Endpoint,
+    pub(super) runtime: Arc<dyn Runtime>,
 }
 
 impl Ends {
-    fn server(job: &Job, stage: &Stage, observer: Option<MakeObserver>) -> Result<Self, RunError> {
+    pub(super) fn server(
+        job: &Job,
+        stage: &Stage,
+        observer: Option<MakeObserver>,
+    ) -> Result<Self, RunError> {
         let transport = transport(&job.settings.server);
         let config = identity().server_config(ALPN, &transport).map_err(failed)?;
         let config = ServerConfig { observer, ..config };
@@ -199,7 +203,11 @@ impl Ends {
         Self::new(&host.runtime, stage.server_address()?, Some(config))
     }
 
-    fn client(job: &Job, stage: &Stage, observer: Option<MakeObserver>) -> Result<Self, RunError> {
+    pub(super) fn client(
+        job: &Job,
+        stage: &Stage,
+        observer: Option<MakeObserver>,
+    ) -> Result<Self, RunError> {
         let host = stage.host(Topology::CLIENT)?;
         let address = host.addresses.first().ok_or_else(|| failed("no address"))?;
         let ends = Self::new(&host.runtime, (*address, 0).into(), None)?;

@@ -36,8 +36,8 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         }
     });
     page.table(&table(evidence))
-        .note("Improvement: how much smaller the first is, in percent of the second. Runs are compared in \
-               pairs that met the same luck; intervals: 95 %, bootstrap over pairs.")
+        .note("Improvement: how much smaller the first is, in percent of the second; of rates, shares and \
+               fairness, how much larger. Runs are compared in pairs that met the same luck; intervals: 95 %, bootstrap over pairs.")
 }
 
 /// Both variants of a comparison, on one line.

@@ -7,7 +7,12 @@ use crate::scenario::Value;
 use crate::stats::{Interval, Statistic};
 
 /// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
-const KNOWN: [(&str, &str); 20] = [
+const KNOWN: [(&str, &str); 27] = [
+    ("background_goodput_mbps", "goodput of a flow beside"),
+    (
+        "background_share_of_fair",
+        "what a flow beside gets of its fair share",
+    ),
     ("bytes_received", "bytes received"),
     ("completion_s", "completion time"),
     ("content_kb", "content size"),
@@ -25,6 +30,10 @@ const KNOWN: [(&str, &str); 20] = [
     ("fluctuations", "network fluctuations"),
     ("ideal_s", "time the links would allow"),
     ("jain_index", "fairness (Jain)"),
+    (
+        "jain_index_connections",
+        "fairness among connections (Jain)",
+    ),
     ("largest_window_bytes", "largest window"),
     ("link.rtt", "round-trip time"),
     ("loss_ratio", "packets lost"),
@@ -33,11 +42,21 @@ const KNOWN: [(&str, &str); 20] = [
     ("plt_s", "page load time"),
     ("rtt_ms", "round-trip time"),
     ("rtt_s", "round-trip time"),
+    ("share", "share of all goodput"),
+    (
+        "smallest_background_goodput_mbps",
+        "goodput of the slowest flow beside",
+    ),
+    (
+        "smallest_connection_goodput_mbps",
+        "goodput of the slowest connection",
+    ),
+    ("utilization_ratio", "part of the link in use"),
     ("workload.objects", "objects"),
 ];
 
 /// What the end of a name says: the unit, and how many of its base one is.
-const ENDS: [(&str, Unit, f64); 13] = [
+const ENDS: [(&str, Unit, f64); 15] = [
     ("_s", Unit::Seconds, 1.0),
     ("_ms", Unit::Seconds, 1e-3),
     ("_us", Unit::Seconds, 1e-6),
@@ -49,7 +68,9 @@ const ENDS: [(&str, Unit, f64); 13] = [
     ("_mbps", Unit::BitsPerSecond, 1e6),
     ("_gbps", Unit::BitsPerSecond, 1e9),
     ("_ratio", Unit::Share, 1.0),
+    ("_of_fair", Unit::Share, 1.0),
     ("_share", Unit::Share, 1.0),
+    ("share", Unit::Share, 1.0),
     ("_percent", Unit::Percent, 1.0),
 ];
 

@@ -14,7 +14,7 @@ use super::{
     Results,
 };
 use crate::scenario::{Comparison, Correlation, Must};
-use crate::stats::{Summary, pearson, quantile, ratio_interval, sorted};
+use crate::stats::{Summary, is_better_larger, pearson, quantile, ratio_interval, sorted};
 
 /// The metric that says what the links would allow.
 const IDEAL: &str = "ideal_s";
@@ -194,7 +194,13 @@ fn set_beside(
     });
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let statistic = comparison.statistic;
-    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+    // A gain is positive, whichever way it lies.
+    let sign = if is_better_larger(&comparison.metric) {
+        -1.0
+    } else {
+        1.0
+    };
+    let percent = |ratio: f64| sign * 100.0 * (1.0 - ratio);
     let of = |values: &[f64]| statistic.of(&Summary::of(values, 0, seed)?);
     let improvement = of(&ours)
         .zip(of(&theirs))
@@ -209,7 +215,10 @@ fn set_beside(
         statistic,
         pairs: ours.len(),
         improvement_percent: improvement,
-        ci95: interval.map(|[low, high]| [percent(high), percent(low)]),
+        ci95: interval.map(|bounds| {
+            let [a, b] = bounds.map(percent);
+            [a.min(b), a.max(b)]
+        }),
         published_percent: None,
         source: comparison.source.clone(),
     }

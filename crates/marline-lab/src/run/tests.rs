@@ -103,6 +103,25 @@ fn results_say_what_runs_measured() {
 }
 
 #[test]
+fn more_of_a_rate_is_an_improvement() {
+    let text = format!("{TEXT}metric = 'goodput_mbps'\n");
+    let experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
+    let rates = |job: &Job| {
+        let mut outcome = fake(job)?;
+        let time = outcome.metrics["completion_s"];
+        outcome
+            .metrics
+            .insert("goodput_mbps".to_owned(), 8.0 / time);
+        Ok(outcome)
+    };
+    let finished = run(&experiment, &rates, &options(None), &mut |_| {}).unwrap();
+    let comparison = &finished.results.unwrap().comparisons[0];
+    assert!((comparison.improvement_percent.unwrap() - 25.0).abs() < 1e-9);
+    let [low, high] = comparison.ci95.unwrap();
+    assert!(low <= high && (low - 25.0).abs() < 1e-9 && (high - 25.0).abs() < 1e-9);
+}
+
+#[test]
 fn results_do_not_depend_on_threads() {
     let one = complete(&Options {
         jobs: 1,

@@ -77,7 +77,7 @@ pub struct Comparison {
     pub a: String,
     /// The variant it should be better than.
     pub b: String,
-    /// What is compared; smaller is better.
+    /// What is compared; smaller is better, except of rates, shares and fairness.
     pub metric: String,
     /// Which statistic of it.
     pub statistic: Statistic,

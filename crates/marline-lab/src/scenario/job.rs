@@ -1,5 +1,6 @@
 //! One run: what to do, who does it, what came of it.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct Job {
 pub struct Outcome {
     /// What was measured, by name, with the unit at its end: `completion_s`, `largest_window_bytes`.
     /// `ideal_s` is the time that the links would allow. What variants are compared by is better the
-    /// smaller it is.
+    /// smaller it is, except for rates, shares and fairness.
     pub metrics: BTreeMap<String, f64>,
     /// How long the run lasted, in seconds of its own clock.
     pub virtual_s: f64,
@@ -64,6 +65,47 @@ pub struct Watched {
     /// The objects of a page, in the order in which they were found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<WatchedObject>,
+}
+
+impl Watched {
+    /// Leaves out what no picture is wide enough for: of longer series, the smallest and the largest value of
+    /// each of many equal spans of time stay.
+    pub fn thin(&mut self) {
+        for points in self.series.values_mut() {
+            if points.len() > MOST_POINTS {
+                *points = thinned(points);
+            }
+        }
+    }
+}
+
+/// Points of a series that all stay.
+const MOST_POINTS: usize = 4000;
+
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let spans = (MOST_POINTS / 2) as f64;
+    let span =
+        |point: &(f64, f64)| ((point.0 - first.0) / (last.0 - first.0) * (spans - 1.0)) as usize;
+    let mut kept = Vec::with_capacity(MOST_POINTS);
+    for points in points.chunk_by(|a, b| span(a) == span(b)) {
+        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let (low, high) = (
+            points.iter().min_by(by_value),
+            points.iter().max_by(by_value),
+        );
+        let (Some(low), Some(high)) = (low, high) else {
+            continue;
+        };
+        match low.0.total_cmp(&high.0) {
+            Ordering::Less => kept.extend([*low, *high]),
+            Ordering::Greater => kept.extend([*high, *low]),
+            Ordering::Equal => kept.push(*high),
+        }
+    }
+    kept
 }
 
 /// The life of an object of a page, in seconds.

@@ -33,7 +33,8 @@ pub(super) const ENDPOINT_KEYS: [&str; 11] = [
 ];
 
 /// Kinds of workload: naming one replaces the others.
-pub(super) const WORKLOADS: [&str; 5] = ["objects", "files", "streams", "page", "transfer"];
+pub(super) const WORKLOADS: [&str; 6] =
+    ["objects", "files", "streams", "page", "measure", "transfer"];
 
 /// Ways that bytes go.
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =

@@ -37,8 +37,8 @@
 //! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
 //! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`equal` or `handed`), `bundle`: [`HttpSettings`] |
-//! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
-//! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic) |
+//! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, `measure`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
+//! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...) |
 //! | `time_limit` | a run that takes longer has failed |
 //!
 //! Dotted keys lead into tables (`http.connections`), links (`link.loss`, `links.access.down.rate`) and

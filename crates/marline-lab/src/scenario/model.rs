@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use marline::congestion::Algorithm;
 use marline_link::EcmpHash;
 use serde::{Serialize, Serializer};
 
@@ -193,6 +192,16 @@ pub enum Workload {
         /// What sizes and dependencies of a named page are drawn from.
         seed: u64,
     },
+    /// The server sends without end over each of [`HttpSettings::connections`], without HTTP. Throughput is
+    /// measured, that of flows in the background as well. Times count from the start of the run.
+    Measure {
+        /// From when on.
+        #[serde(serialize_with = "seconds")]
+        after: Duration,
+        /// Until when, which is the end of the run.
+        #[serde(serialize_with = "seconds")]
+        until: Duration,
+    },
     /// One end sends so many bytes over one stream, without HTTP.
     Transfer {
         /// How many.
@@ -244,7 +253,7 @@ pub enum Direction {
     Up,
 }
 
-/// Traffic that is not measured.
+/// Traffic beside the workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Background {
     /// The host that opens the flows, or sends the packets.
@@ -266,11 +275,13 @@ pub enum Traffic {
     Flows {
         /// How many.
         count: usize,
-        /// Their congestion controller.
-        #[serde(serialize_with = "name")]
-        cc: Algorithm,
+        /// How both of their ends behave.
+        ends: EndpointSettings,
         /// Which way their bytes go; `Down` is to [`Background::from`].
         direction: Direction,
+        /// Each begins within this time after [`Background::start`], at random.
+        #[serde(serialize_with = "seconds")]
+        spread: Duration,
     },
     /// Packets at a constant rate, with pauses.
     OnOff {
@@ -302,9 +313,4 @@ fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error>
 /// The name of a backend.
 fn backend<S: Serializer>(backend: &BackendKind, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(backend.name())
-}
-
-/// The name of a controller.
-fn name<S: Serializer>(algorithm: &Algorithm, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(algorithm.name())
 }

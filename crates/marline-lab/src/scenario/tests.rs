@@ -145,7 +145,11 @@ start = "50ms"
 kind = "flows"
 count = 4
 start = "1s"
+spread = "500ms"
 direction = "up"
+profile = "published"
+cc = "newreno"
+backoff = 0.7
 [[background]]
 kind = "on-off"
 from = "other"
@@ -201,7 +205,35 @@ rate = "1mbps"
     assert_eq!(json["client"]["initial_window_packets"], 32);
     assert_eq!(json["client"]["slow_start_exit"], "hybrid");
     assert_eq!(json["http"]["version"], "2-parallel");
+    let flows = &json["background"][0]["traffic"]["flows"];
+    assert_eq!(flows["spread"], 0.5);
+    assert_eq!(flows["ends"]["initial_window_packets"], 32);
+    assert_eq!(flows["ends"]["cc"], "newreno");
+    assert_eq!(flows["ends"]["backoff"], 0.7);
     assert_eq!(json["background"][1]["traffic"]["on-off"]["on"], 0.1);
+}
+
+#[test]
+fn what_is_measured_has_a_beginning_and_an_end() {
+    let with = |measure| {
+        let head = "title = 'x'\nlink = 'rate=1mbps'\n[workload]";
+        read_with(&format!("{head}\nmeasure = {measure}\n"), &[])
+    };
+    let experiment = with("{ after = '10s', until = '1min' }").unwrap();
+    let [after, until] = [10, 60].map(Duration::from_secs);
+    let workload = &experiment.cells[0].settings.workload;
+    assert_eq!(*workload, Workload::Measure { after, until });
+    for (measure, problem) in [
+        ("{ after = '10s' }", "until is missing; add until = \"70s\""),
+        (
+            "{ after = '2s', until = '2s' }",
+            "nothing is left to measure",
+        ),
+        ("'70s'", "text is no table"),
+    ] {
+        let error = with(measure).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
 }
 
 #[test]
@@ -519,6 +551,10 @@ fn mistakes_are_explained() {
         (
             "[[background]]\nkind = 'flows'\nfrom = 'server'",
             "from and to are both \"server\"",
+        ),
+        (
+            "[[background]]\nkind = 'flows'\ncc = 'cubi'",
+            "train.toml:6: [background] cc: unknown controller \"cubi\"; did you mean cubic?",
         ),
         (
             "[[background]]\nkind = 'poisson'\nrate = '1mbps'\nsize = '2kB'",

@@ -59,6 +59,7 @@ impl Backend for Simulator {
         outcome.packets = statistics.packets_sent;
         if let Some(watched) = &mut outcome.series {
             queues.add_to(watched);
+            watched.thin();
         }
         Ok(outcome)
     }

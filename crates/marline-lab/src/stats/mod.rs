@@ -1,12 +1,14 @@
 //! What many runs say together. Equal values give equal bits on every machine.
 
 mod bootstrap;
+mod direction;
 mod measures;
 mod quantile;
 mod statistic;
 mod summary;
 
 pub use bootstrap::{Interval, interval, ratio_interval};
+pub use direction::is_better_larger;
 pub use measures::{ecdf, jain_index, pearson};
 pub use quantile::{quantile, sorted};
 pub use statistic::Statistic;

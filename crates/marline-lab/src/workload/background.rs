@@ -1,4 +1,4 @@
-//! Traffic that an experiment is not about, and has to live with.
+//! Traffic beside what an experiment is about.
 //!
 //! All of it runs as tasks of a runtime: of a [simulated host](crate::sim::Host), or of a real one.
 
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use marline::{Instant, Runtime};
 
 pub use self::flow::LongFlow;
+pub(crate) use self::flow::{fill, read};
 pub use self::source::{Pattern, Sink, UdpSource};
 
 /// Where a socket is: on a runtime, at one of its addresses; port 0 for any.
@@ -27,7 +28,7 @@ impl Received {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn add(&self, bytes: usize) {
+    pub(crate) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

@@ -13,6 +13,13 @@ fn names_end_in_units() {
     assert_eq!(told("content_kb", 2400.0), "content size: 2.4 MB");
     assert_eq!(told("goodput_mbps", 65.9), "goodput: 65.9 Mbit/s");
     assert_eq!(told("loss_ratio", 0.0009), "packets lost: 0.09 %");
+    assert_eq!(told("share", 0.75), "share of all goodput: 75 %");
+    assert_eq!(told("upload_share", 0.25), "upload: 25 %");
+    assert_eq!(
+        told("background_share_of_fair", 0.5),
+        "what a flow beside gets of its fair share: 50 %"
+    );
+    assert_eq!(told("jain_index", 0.8), "fairness (Jain): 0.8");
     assert_eq!(told("fluctuations", 3.0), "network fluctuations: 3");
     assert_eq!(told("objects_done", 3.0), "objects done: 3");
     let cov = Quantity::of_statistic("completion_s", Statistic::Cov);

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use marline::congestion::Algorithm;
-
+use super::endpoint::read_endpoint;
 use super::{Item, Node, Problem, Reader, unknown};
 use crate::scenario::keys::DIRECTIONS;
-use crate::scenario::{Background, Topology, Traffic};
+use crate::scenario::{Background, EndpointSettings, Topology, Traffic};
 
 /// Payload that fills packets on most paths, in bytes.
 const PACKET: u16 = 1200;
@@ -68,17 +67,22 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
     let start = reader.optional("start", Node::time)?;
     let example = "rate = \"1mbps\"";
     let traffic = match kind {
-        Kind::Flows => Traffic::Flows {
-            count: reader
-                .optional("count", |node| node.within(0..=1000))?
-                .map_or(1, |count| count as usize),
-            cc: reader
-                .optional("cc", Node::controller)?
-                .unwrap_or(Algorithm::Cubic),
-            direction: reader
-                .optional("direction", |node| node.named("direction", &DIRECTIONS))?
-                .unwrap_or_default(),
-        },
+        Kind::Flows => {
+            let mut ends = EndpointSettings::default();
+            read_endpoint(&mut reader, &mut ends)?;
+            Traffic::Flows {
+                count: reader
+                    .optional("count", |node| node.within(0..=1000))?
+                    .map_or(1, |count| count as usize),
+                ends,
+                direction: reader
+                    .optional("direction", |node| node.named("direction", &DIRECTIONS))?
+                    .unwrap_or_default(),
+                spread: reader
+                    .optional("spread", Node::time)?
+                    .unwrap_or(Duration::ZERO),
+            }
+        }
         Kind::OnOff => Traffic::OnOff {
             rate: reader.required("rate", example, Node::rate)?,
             on: reader.required("on", "on = \"1s\"", Node::time)?,

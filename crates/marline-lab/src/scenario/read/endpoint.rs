@@ -25,7 +25,10 @@ pub(super) fn read_endpoints(
     Ok((side("client")?, side("server")?))
 }
 
-fn read_endpoint(reader: &mut Reader<'_>, into: &mut EndpointSettings) -> Result<(), Problem> {
+pub(super) fn read_endpoint(
+    reader: &mut Reader<'_>,
+    into: &mut EndpointSettings,
+) -> Result<(), Problem> {
     if let Some(node) = reader.get("profile") {
         into.profile = node.named(
             "profile",

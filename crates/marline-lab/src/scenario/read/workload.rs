@@ -32,7 +32,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     drop(kinds);
     let Some((kind, node)) = first else {
         return Err(reader.problem(
-            "what to do is missing; add one of objects, files, streams, page and transfer, as \
+            "what to do is missing; add one of objects, files, streams, page, measure and transfer, as \
              objects = [\"500kB\"]",
         ));
     };
@@ -63,6 +63,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
                 .optional("seed", |node| node.within(0..=u64::MAX))?
                 .unwrap_or(1),
         }),
+        "measure" => read_measure(node),
         _ => Ok(Workload::Transfer {
             bytes: node.size()?,
             direction: reader
@@ -70,6 +71,17 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
                 .unwrap_or_default(),
             warm: warm(reader)?,
         }),
+    }
+}
+
+fn read_measure(node: &Node) -> Result<Workload, Problem> {
+    let mut reader = Reader::of(node)?;
+    let after = reader.optional("after", Node::time)?.unwrap_or_default();
+    let until = reader.required("until", "until = \"70s\"", Node::time)?;
+    reader.finish()?;
+    match until > after {
+        true => Ok(Workload::Measure { after, until }),
+        false => Err(node.problem("nothing is left to measure; let `until` be later than `after`")),
     }
 }
 

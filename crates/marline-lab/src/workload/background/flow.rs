@@ -77,20 +77,20 @@ fn endpoint(place: &Place, server: Option<marline::ServerConfig>) -> io::Result<
 
 /// Sends on every connection that comes.
 async fn send(runtime: Arc<dyn Runtime>, endpoint: Endpoint) {
-    let chunk = Bytes::from(vec![0; CHUNK]);
     while let Some(connecting) = endpoint.accept().await {
-        let chunk = chunk.clone();
         runtime.spawn(Box::pin(async move {
             if let Ok(connection) = connecting.await {
-                fill(&connection, &chunk).await.ok();
+                fill(&connection).await.ok();
             }
         }));
     }
 }
 
-async fn fill(connection: &Connection, chunk: &Bytes) -> Result<(), ConnectionError> {
+/// Sends without end: returns when the stream can take no more, or `connection` none.
+pub(crate) async fn fill(connection: &Connection) -> Result<(), ConnectionError> {
+    static ZEROS: [u8; CHUNK] = [0; CHUNK];
     let mut stream = connection.open_uni().await?;
-    while stream.write_chunk(chunk.clone()).await.is_ok() {}
+    while stream.write_chunk(Bytes::from_static(&ZEROS)).await.is_ok() {}
     Ok(())
 }
 
@@ -103,7 +103,14 @@ async fn receive(
     let Ok(connecting) = endpoint.connect_with(config, remote, Identity::NAME) else {
         return Ok(());
     };
-    let connection = connecting.await?;
+    read(&connecting.await?, received).await
+}
+
+/// Counts what comes, until the stream ends or breaks.
+pub(crate) async fn read(
+    connection: &Connection,
+    received: &Received,
+) -> Result<(), ConnectionError> {
     let mut stream = connection.accept_uni().await?;
     while let Ok(Some(bytes)) = stream.read_chunk(READ).await {
         received.add(bytes.len());

@@ -1,0 +1,105 @@
+//! From throughputs to fairness.
+
+use std::collections::BTreeMap;
+
+use crate::stats::jain_index;
+
+/// Throughputs in Mbit/s of content, side by side.
+pub(super) struct Shares {
+    /// Of each connection that the run is about, at least one.
+    pub(super) connections: Vec<f64>,
+    /// Of each flow beside them.
+    pub(super) flows: Vec<f64>,
+    /// What the links would carry, if that is known.
+    pub(super) capacity: Option<f64>,
+}
+
+impl Shares {
+    /// In numbers. The connections together count as one, except where the name says otherwise.
+    pub(super) fn metrics(&self) -> BTreeMap<String, f64> {
+        let mut metrics = BTreeMap::new();
+        let mut metric = |name: &str, value: f64| {
+            metrics.insert(name.to_owned(), value);
+        };
+        let own: f64 = self.connections.iter().sum();
+        let beside: f64 = self.flows.iter().sum();
+        metric("goodput_mbps", own);
+        metric(
+            "smallest_connection_goodput_mbps",
+            smallest(&self.connections),
+        );
+        if own + beside > 0.0 {
+            metric("share", own / (own + beside));
+        }
+        if let Some(index) = jain_index(&[&[own], &self.flows[..]].concat()) {
+            metric("jain_index", index);
+        }
+        if let Some(index) = jain_index(&[&self.connections[..], &self.flows].concat()) {
+            metric("jain_index_connections", index);
+        }
+        if let Some(capacity) = self.capacity {
+            metric("utilization_ratio", (own + beside) / capacity);
+        }
+        if !self.flows.is_empty() {
+            let flows = self.flows.len() as f64;
+            metric("background_goodput_mbps", beside / flows);
+            metric("smallest_background_goodput_mbps", smallest(&self.flows));
+            if let Some(capacity) = self.capacity {
+                let fair = capacity / (flows + 1.0);
+                metric("background_share_of_fair", beside / flows / fair);
+            }
+        }
+        metrics
+    }
+}
+
+fn smallest(rates: &[f64]) -> f64 {
+    rates.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_connections_that_share_like_three() {
+        let shares = Shares {
+            connections: vec![6.0, 6.0, 6.0],
+            flows: vec![6.0],
+            capacity: Some(24.0),
+        };
+        let metrics = shares.metrics();
+        assert_eq!(metrics["goodput_mbps"], 18.0);
+        assert_eq!(metrics["share"], 0.75);
+        assert_eq!(metrics["jain_index_connections"], 1.0);
+        assert!((metrics["jain_index"] - 24.0 * 24.0 / (2.0 * 360.0)).abs() < 1e-12);
+        assert_eq!(metrics["background_goodput_mbps"], 6.0);
+        assert_eq!(metrics["background_share_of_fair"], 0.5);
+        assert_eq!(metrics["utilization_ratio"], 1.0);
+    }
+
+    #[test]
+    fn alone_there_is_nobody_to_be_unfair_to() {
+        let shares = Shares {
+            connections: vec![4.0, 6.0],
+            flows: Vec::new(),
+            capacity: None,
+        };
+        let metrics = shares.metrics();
+        assert_eq!((metrics["share"], metrics["jain_index"]), (1.0, 1.0));
+        assert_eq!(metrics["smallest_connection_goodput_mbps"], 4.0);
+        assert!(!metrics.contains_key("background_goodput_mbps"));
+    }
+
+    #[test]
+    fn whoever_gets_nothing_is_seen() {
+        let shares = Shares {
+            connections: vec![8.0],
+            flows: vec![0.0],
+            capacity: Some(10.0),
+        };
+        let metrics = shares.metrics();
+        assert_eq!((metrics["share"], metrics["jain_index"]), (1.0, 0.5));
+        assert_eq!(metrics["background_share_of_fair"], 0.0);
+    }
+}
