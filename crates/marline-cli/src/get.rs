@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use marline::coordination::bundle::MAX_MEMBERS;
 use marline_http::client::{
     Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Report,
     Target, Trust, parse_url,
@@ -16,6 +17,13 @@ use crate::failure::{Failure, advice, tell};
 use crate::progress;
 use crate::serve::interrupted;
 use crate::transport::{TransportFlags, make_directory};
+
+/// Connections of a bundle, where it is not said how many.
+const BUNDLE: usize = 3;
+
+/// Bytes from which a bundle splits an object, where it is not said. What is smaller arrives within the first
+/// round trips of slow start, where a second request costs as much time as it saves.
+const BUNDLE_SPLIT: u64 = 256 << 10;
 
 /// Fetch objects over HTTP/3, 2 or 1.1
 ///
@@ -27,7 +35,9 @@ use crate::transport::{TransportFlags, make_directory};
     marline get https://example.org/a.css https://example.org/b.js -o page/ --connections 3\n  \
     marline get https://localhost:4433/big --insecure --json > report.json\n  \
     marline get https://example.org/image.iso -o image.iso --resume\n  \
-    marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000")]
+    marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
+    marline get https://example.org/image.iso -o image.iso --bundle\n  \
+    marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --split 1000000")]
 pub(crate) struct Arguments {
     /// What to fetch
     #[arg(required = true, value_name = "URL")]
@@ -50,13 +60,18 @@ pub(crate) struct Arguments {
     #[arg(long = "http", value_name = "VERSION", value_enum, default_value = "3")]
     version: Version,
 
-    /// Open up to N connections to a server
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    connections: u16,
+    /// Open up to N connections to a server [default: 1, or 3 with --bundle]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    connections: Option<u16>,
 
     /// Fetch a file larger than BYTES in ranges over all connections; needs --connections and -o
+    /// [default: 262144 with --bundle]
     #[arg(long, value_name = "BYTES", requires = "output")]
     split: Option<NonZeroU64>,
+
+    /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
+    #[arg(long)]
+    bundle: bool,
 
     #[command(flatten)]
     transport: TransportFlags,
@@ -99,13 +114,9 @@ impl From<Version> for HttpVersion {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let targets = targets(&arguments)?;
+    let options = options(&arguments)?;
     let client = Client::new(config(&arguments)?).map_err(|error| explain(&error))?;
     let client = Arc::new(client);
-    let options = FetchOptions {
-        connections: arguments.connections.into(),
-        resume: arguments.resume,
-        split: arguments.split,
-    };
     let progress = Arc::new(Progress::default());
     let report = tokio::select! {
         report = client.fetch(targets, options, &progress) => report,
@@ -132,6 +143,38 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::Told),
     }
+}
+
+/// How to fetch, if what was asked for goes together.
+fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
+    let options = FetchOptions {
+        connections: arguments.connections.unwrap_or(1).into(),
+        resume: arguments.resume,
+        split: arguments.split,
+    };
+    if !arguments.bundle {
+        return Ok(options);
+    }
+    let connections = arguments.connections.map_or(BUNDLE, usize::from);
+    let version = HttpVersion::from(arguments.version);
+    let message = if version != HttpVersion::Http3 {
+        format!(
+            "--bundle needs HTTP/3, not {}; leave --http out, or --bundle",
+            version.name()
+        )
+    } else if connections > MAX_MEMBERS {
+        format!("--bundle coordinates up to {MAX_MEMBERS} connections, not {connections}")
+    } else if arguments.urls.len() == 1 && arguments.output.is_none() {
+        "--bundle splits an object over connections, which only a file can take; give it with -o FILE"
+            .to_owned()
+    } else {
+        return Ok(FetchOptions {
+            connections,
+            split: options.split.or(NonZeroU64::new(BUNDLE_SPLIT)),
+            ..options
+        });
+    };
+    Err(Failure::Usage(message))
 }
 
 fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {

@@ -27,21 +27,14 @@ use crate::transport::TransportFlags;
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
     marline serve public --profile bundle\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys; a table has clients' bundles of connections \
-    coordinated, under any profile:\n  \
+    A configuration file has the names of the flags as keys, and a table [bundle], which has the \
+    connections of clients' bundles coordinated under any profile (docs/bundle.md has all its keys):\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
-    follow-links = false\n\n  \
+    follow-links = false\n  \
     [bundle]\n  \
-    fair = true               # all connections of a bundle together take one connection's share\n  \
-    connections = 3           # share the first window, where the client does not say how many\n  \
-    match-addresses = false   # connections without a bundle belong to that of their address and server name\n  \
-    sync-windows = true       # windows become equal\n  \
-    sync-state = true         # who falls out of slow start is put back\n  \
-    split-initial-window = true\n  \
-    backoff-on-delay = false  # a rise of the round-trip time costs as much as a loss\n  \
-    scope = 'active'          # or 'all': idle connections take part\n  \
-    coalesce = 'bundle'       # losses within a round trip are one; 'member': of one connection; 'never'")]
+    fair = true           # together they take one connection's share\n  \
+    scope = 'active'      # or 'all': idle connections take part, too")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
@@ -129,6 +122,10 @@ fn config(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<ServerConfig
         let message = "no directory to serve; name it, or set `dir` in the configuration file";
         return Err(Failure::Usage(message.to_owned()));
     };
+    let mut transport = arguments.transport.config();
+    if let Some(bundle) = bundle {
+        bundle.apply(&mut transport, arguments.transport.cc)?;
+    }
     let site = directory(dir, arguments.follow_links).map_err(|error| {
         let dir = dir.display();
         Failure::Failed(format!(
@@ -139,10 +136,6 @@ fn config(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<ServerConfig
         .listen
         .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
     let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
-    let mut transport = arguments.transport.config();
-    if let Some(bundle) = bundle {
-        bundle.apply(&mut transport, arguments.transport.cc)?;
-    }
     config.quic.transport = transport.into();
     config.qlog = arguments.transport.qlog_directory()?;
     config.protocols.cleartext = arguments.cleartext;

@@ -178,6 +178,39 @@ fn serves_and_gets_over_every_version() {
 }
 
 #[test]
+fn a_bundle_splits_what_is_large() {
+    let root = site();
+    let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    fs::write(root.path().join("large"), &large).unwrap();
+    let out = TempDir::new().unwrap();
+    let server = Server::start(&[text(root.path()), "--profile", "bundle"]);
+    let file = out.path().join("large");
+    let output = run(&[
+        "get",
+        &server.url("large"),
+        "--insecure",
+        "-o",
+        text(&file),
+        "--bundle",
+        "--json",
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(fs::read(&file).unwrap() == large);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let connections = report["connections"].as_array().unwrap();
+    assert_eq!(connections.len(), 3);
+    for connection in connections {
+        assert!(connection["bytes_received"].as_u64().unwrap() > 0);
+    }
+
+    let file = out.path().join("a.txt");
+    let small = server.url("a.txt");
+    let small = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
+    assert!(run(&small).status.success());
+    assert_eq!(fs::read(&file).unwrap(), b"first");
+}
+
+#[test]
 fn failures_of_get_are_one_line() {
     let root = site();
     let out = TempDir::new().unwrap();
@@ -262,6 +295,31 @@ fn wrong_use_is_one_line_and_status_2() {
             &["get", "https://h/x", "https://g/x", "-o", "/tmp/"],
             &["two URLs"],
         ),
+        (
+            &[
+                "get",
+                "https://h/a",
+                "-o",
+                "/tmp/a",
+                "--bundle",
+                "--http",
+                "2",
+            ],
+            &["--bundle needs HTTP/3, not HTTP/2"],
+        ),
+        (&["get", "https://h/a", "--bundle"], &["-o FILE"]),
+        (
+            &[
+                "get",
+                "https://h/a",
+                "-o",
+                "/tmp/a",
+                "--bundle",
+                "--connections",
+                "17",
+            ],
+            &["up to 16", "17"],
+        ),
         (&["serve"], &["DIR"]),
         (&["serve", ".", "--listen", "nowhere"], &["nowhere"]),
         (&["serve", ".", "--cert", "x"], &["--key"]),
@@ -334,7 +392,19 @@ fn failures_of_serve_are_one_line() {
         2,
         &["site.toml:2:", "lissen"],
     );
-    fs::write(&config, "dir = '.'\nlisten = '127.0.0.1:0'\n").unwrap();
+    fs::write(&config, "dir = '.'\n[bundle]\nfare = true\n").unwrap();
+    fails(
+        &["serve", "--config", text(&config)],
+        2,
+        &["site.toml:3:", "fare"],
+    );
+    fs::write(&config, "dir = '.'\n[bundle]\nfair = true\n").unwrap();
+    fails(
+        &["serve", "--config", text(&config), "--cc", "bbr"],
+        2,
+        &["site.toml:3:", "`fair`", "bbr"],
+    );
+    fs::write(&config, "dir = '.'\nlisten = '127.0.0.1:0'\n[bundle]\n").unwrap();
     let server = Server::start(&["--config", text(&config)]);
     assert!(
         run(&["get", &server.url("b.txt"), "--insecure"])
@@ -416,6 +486,9 @@ fn explains_itself() {
     }
     let get = String::from_utf8(run(&["get", "--help"]).stdout).unwrap();
     assert!(get.contains("Examples:") && get.contains("--resume"));
+    assert!(get.contains("-o image.iso --bundle"), "{get}");
+    let serve = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
+    assert!(serve.contains("[bundle]") && serve.contains("fair = true"));
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]);
         assert!(
