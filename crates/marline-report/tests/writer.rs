@@ -102,7 +102,7 @@ fn write_log(file: std::fs::File) {
             action: BundleAction::Synchronized,
             phase: BundlePhase::SlowStart,
             affected: Some(1),
-            own: Some(0),
+            own: 0,
             gamma: 1.25,
             fluctuations: 2,
             before: &[30_000, 21_000],

@@ -4,7 +4,7 @@ use super::{Axis, Chart, Style, Unit};
 use crate::timeline::{PathTimeline, Timeline};
 
 /// What the engine of a bundle does, how short a strip says it, and in words.
-const DECISIONS: [(&str, &str, &str); 6] = [
+const DECISIONS: [(&str, &str, &str); 7] = [
     ("split", "split", "initial window shared out"),
     (
         "synchronized",
@@ -16,6 +16,7 @@ const DECISIONS: [(&str, &str, &str); 6] = [
         "merged",
         "event taken as part of the one before",
     ),
+    ("backed_off", "backoff", "all backed off as one"),
     ("exited", "exited", "slow start given up for good"),
     ("equalized", "equal", "windows made equal"),
     ("equalized_rates", "rates", "rates made equal"),

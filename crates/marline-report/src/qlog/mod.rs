@@ -68,6 +68,8 @@ pub struct Source {
     pub name: String,
     /// Which end that was: `client`, `server` or `network`.
     pub vantage_point: String,
+    /// The moment that its times count from, on the wall clock (RFC 3339), if the file says so.
+    pub reference: String,
 }
 
 impl Event {

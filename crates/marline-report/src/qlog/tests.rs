@@ -40,6 +40,7 @@ fn a_json_text_sequence() {
             title: "T".into(),
             name: "x".into(),
             vantage_point: "client".into(),
+            reference: String::new(),
         }
     );
 }

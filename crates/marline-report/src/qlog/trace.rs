@@ -114,6 +114,10 @@ impl Trace {
                 },
                 name: text(point, "name").to_owned(),
                 vantage_point: text(point, "type").to_owned(),
+                reference: common
+                    .get("reference_time")
+                    .map_or("", |reference| text(reference, "wall_clock_time"))
+                    .to_owned(),
             }),
             clock: clock(text(common, "time_format")),
             units_per_second: if units == "us" { 1e6 } else { 1e3 },

@@ -9,6 +9,9 @@ use super::meter::{list, whole};
 use crate::qlog::Event;
 use crate::units;
 
+/// The phase that follows slow start.
+const CONGESTION_AVOIDANCE: &str = "congestion_avoidance";
+
 /// A bundle, as one of its connections saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
@@ -29,7 +32,7 @@ pub struct Decision {
     pub trigger: String,
     /// What it did.
     pub action: String,
-    /// Where the bundle stood afterwards: `slow_start` or `congestion_avoidance`.
+    /// Where the bundle stood afterwards: in `slow_start`, or in `congestion_avoidance`.
     pub phase: String,
     /// Place in the lists of the member that it happened to.
     pub affected: Option<u64>,
@@ -69,9 +72,10 @@ impl Decision {
         Some((number("bundle").unwrap_or_default(), decision))
     }
 
-    /// Whether both are the same, told by two members.
+    /// Whether both are the same, told by two members: all that took part are told.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
-        self.time_s == other.time_s
+        self.before.len() > 1
+            && self.time_s == other.time_s
             && self.trigger == other.trigger
             && self.action == other.action
             && self.phase == other.phase
@@ -119,23 +123,21 @@ impl Bundle {
         self.decisions.last()?.gamma
     }
 
-    /// Whether slow start was given up for good.
+    /// Whether slow start is given up, as the last decision has it.
     pub fn is_out_of_slow_start(&self) -> bool {
-        let phase = self.decisions.last().map(|last| &*last.phase);
-        phase == Some("congestion_avoidance")
+        let last = self.decisions.last();
+        last.is_some_and(|last| last.phase == CONGESTION_AVOIDANCE)
     }
 
-    /// When slow start was given up for good, in seconds since the log's reference time; `None` if it was
-    /// not, or before the connection joined.
+    /// When slow start was given up, in seconds since the log's reference time; `None` if it goes on, or
+    /// was given up before the first decision.
     pub fn left_slow_start_s(&self) -> Option<f64> {
-        let mut was_slow_start = false;
-        let left = self.decisions.iter().find(|decision| {
-            let is_slow_start = decision.phase == "slow_start";
-            let leaves = decision.action == "exited" || (was_slow_start && !is_slow_start);
-            was_slow_start = is_slow_start;
-            leaves
+        let after = self.decisions.get(1..).unwrap_or_default();
+        let left = self.decisions.iter().zip(after).rfind(|(one, next)| {
+            one.phase != CONGESTION_AVOIDANCE && next.phase == CONGESTION_AVOIDANCE
         });
-        left.map(|decision| decision.time_s)
+        left.filter(|_| self.is_out_of_slow_start())
+            .map(|(_, decision)| decision.time_s)
     }
 
     /// The bundle as lines of a key and a value; times count from `start_s`.

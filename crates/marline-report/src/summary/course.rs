@@ -14,19 +14,27 @@ pub struct Course {
     pub members: Vec<String>,
     /// Its number and decisions; [`Decision::own`] is in none of them.
     pub bundle: Bundle,
+    /// The moment that times count from, to the second: clocks are read for each log.
+    reference: String,
 }
+
+/// Letters of a wall clock time without fractions of seconds.
+const WHOLE_SECONDS: usize = "2026-11-22T05:39:00".len();
 
 impl Course {
     /// The bundles of all connections of `summaries`, in order of their numbers.
     ///
-    /// Connections are of one bundle if they logged the same decision of it at the same time: numbers are
-    /// given anew whenever a program starts.
+    /// Numbers are given anew whenever a program starts. Connections are of one bundle if their logs give it
+    /// one number and count from one moment, or tell one decision that both took part in.
     pub fn all<'s>(summaries: impl IntoIterator<Item = &'s Summary>) -> Vec<Self> {
         let mut courses: Vec<Self> = Vec::new();
         let connections = summaries.into_iter().flat_map(|s| &s.connections);
         for connection in connections {
             for bundle in &connection.bundles {
                 let mut course = Self::of(connection, bundle);
+                if courses.iter().any(|known| known.has(&course)) {
+                    continue;
+                }
                 courses.retain_mut(|known| !course.take_in(known));
                 courses.push(course);
             }
@@ -44,30 +52,44 @@ impl Course {
             vantage_point: connection.source.vantage_point.clone(),
             members: vec![connection.group.clone()],
             bundle,
+            reference: connection
+                .source
+                .reference
+                .chars()
+                .take(WHOLE_SECONDS)
+                .collect(),
         }
+    }
+
+    /// Whether both may be of one bundle.
+    fn resembles(&self, other: &Self) -> bool {
+        self.bundle.number == other.bundle.number && self.vantage_point == other.vantage_point
+    }
+
+    /// Whether all that `other` tells is known: the same log was given twice.
+    fn has(&self, other: &Self) -> bool {
+        let mut members = other.members.iter();
+        self.resembles(other) && members.all(|id| !id.is_empty() && self.members.contains(id))
     }
 
     /// Puts what is `known` before this, if both tell of one bundle.
     fn take_in(&mut self, known: &Self) -> bool {
-        let are_near =
-            self.bundle.number == known.bundle.number && self.vantage_point == known.vantage_point;
-        let (ours, theirs) = (&self.bundle.decisions, &known.bundle.decisions);
-        let Some(decisions) = are_near.then(|| merge(theirs, ours)).flatten() else {
+        if !self.resembles(known) {
             return false;
-        };
-        self.bundle.decisions = decisions;
-        let ours = std::mem::replace(&mut self.members, known.members.clone());
-        for member in ours {
-            if !self.members.contains(&member) {
-                self.members.push(member);
-            }
         }
+        let have_one_clock = !self.reference.is_empty() && self.reference == known.reference;
+        let (merged, have_common) = merge(&known.bundle.decisions, &self.bundle.decisions);
+        if !have_common && !have_one_clock {
+            return false;
+        }
+        self.bundle.decisions = merged;
+        self.members.splice(..0, known.members.iter().cloned());
         true
     }
 }
 
-/// Both in order of time, and once what both tell; `None` if they have nothing in common.
-fn merge(mut one: &[Decision], mut other: &[Decision]) -> Option<Vec<Decision>> {
+/// Both in order of time, and once what both tell; and whether there is such a thing.
+fn merge(mut one: &[Decision], mut other: &[Decision]) -> (Vec<Decision>, bool) {
     let mut merged = Vec::with_capacity(one.len().max(other.len()));
     let mut have_common = false;
     while let ([a, one_later @ ..], [b, other_later @ ..]) = (one, other) {
@@ -89,7 +111,7 @@ fn merge(mut one: &[Decision], mut other: &[Decision]) -> Option<Vec<Decision>> 
     }
     merged.extend_from_slice(one);
     merged.extend_from_slice(other);
-    have_common.then_some(merged)
+    (merged, have_common)
 }
 
 impl fmt::Display for Course {

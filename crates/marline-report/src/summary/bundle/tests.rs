@@ -20,16 +20,7 @@ type Row = (
 );
 
 const COURSE: [Row; 5] = [
-    (
-        100.0,
-        "joined",
-        "split",
-        None,
-        1.5,
-        0,
-        &[12_000, 12_000],
-        &[6_000, 6_000],
-    ),
+    (100.0, "joined", "split", None, 1.5, 0, &[12_000], &[6_000]),
     (
         350.5,
         "loss",
@@ -71,6 +62,9 @@ const COURSE: [Row; 5] = [
         &[40_000, 50_000],
     ),
 ];
+
+/// What only the second member is told.
+const JOINED: Row = (100.0, "joined", "split", None, 1.5, 0, &[12_000], &[6_000]);
 
 /// The log of the member `own`, of bundle `bundle`.
 fn log(id: &str, side: &str, bundle: u64, own: u64, rows: &[Row]) -> Summary {
@@ -147,30 +141,35 @@ fn decisions_are_in_the_json() {
 }
 
 #[test]
-fn who_joins_late_does_not_know_when_slow_start_ended() {
-    let late = [(
-        2000.0,
-        "round",
-        "equalized",
-        None,
-        1.04,
-        5,
-        &[9000, 1000][..],
-        &[5000, 5000][..],
-    )];
-    let mut summary = log("1a7e", "server", 7, 1, &late);
-    let bundle = &mut summary.connections[0].bundles[0];
-    assert_eq!(bundle.slow_start(0.0), "not given up");
-    bundle.decisions[0].phase = "congestion_avoidance".to_owned();
-    assert_eq!(bundle.left_slow_start_s(), None);
-    assert_eq!(bundle.slow_start(0.0), "given up before");
+fn slow_start_may_have_ended_before_or_go_on_elsewhere() {
+    let phases = |phases: &[&str]| {
+        let mut rows = vec![COURSE[1]; phases.len()];
+        for (row, ms) in rows.iter_mut().zip(1..) {
+            row.0 = f64::from(ms) * 1000.0;
+        }
+        let mut summary = log("1a7e", "server", 7, 1, &rows);
+        let mut bundle = summary.connections.remove(0).bundles.remove(0);
+        for (decision, phase) in bundle.decisions.iter_mut().zip(phases) {
+            decision.phase = (*phase).to_owned();
+        }
+        bundle.slow_start(0.0)
+    };
+    let (search, avoid) = ("slow_start", "congestion_avoidance");
+    assert_eq!(phases(&[search, search]), "not given up");
+    assert_eq!(phases(&[search, avoid, avoid]), "given up after 2 s");
+    assert_eq!(phases(&[avoid, avoid]), "given up before");
+    assert_eq!(phases(&[search, avoid, search]), "not given up");
+    assert_eq!(
+        phases(&[search, avoid, search, avoid]),
+        "given up after 4 s"
+    );
 }
 
 #[test]
 fn the_members_of_a_bundle_tell_its_course_once() {
     let first = log("aa", "server", 7, 0, &COURSE);
-    let late = log("bb", "server", 7, 1, &COURSE[2..]);
-    let courses = Course::all([&first, &late]);
+    let late = log("bb", "server", 7, 1, &[&[JOINED], &COURSE[1..]].concat());
+    let courses = Course::all([&first, &late, &first]);
     let [course] = &courses[..] else {
         panic!("one bundle, not {courses:?}");
     };
@@ -180,14 +179,15 @@ fn the_members_of_a_bundle_tell_its_course_once() {
 bundle 7, server, as logged by 2 connections
   member        aa
   member        bb
-  decided       joined: split 1
+  decided       joined: split 2
   decided       loss: coalesced 1, synchronized 1
   decided       round: none 1
   decided       slow_start_exit: exited 1
   slow start    given up after 1.25 s
 
        after  trigger         action           events   gamma  windows, * where it happened
-         0 s  joined          split                 0     1.5  12 kB, 12 kB \u{2192} 6 kB, 6 kB
+         0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB
+         0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB
       250 ms  loss            synchronized          1    1.29  30 kB, 21 kB* \u{2192} 22 kB, 22 kB
       250 ms  loss            coalesced             1    1.29  15 kB*, 22 kB \u{2192} 22 kB, 22 kB
       1.25 s  slow_start_exit exited                5    1.04  40 kB*, 50 kB
@@ -228,4 +228,21 @@ fn equal_numbers_are_not_enough() {
     ];
     let members: Vec<_> = Course::all(&logs).into_iter().map(|c| c.members).collect();
     assert_eq!(members, [["aa"], ["cc"], ["dd"], ["bb"]]);
+}
+
+#[test]
+fn one_clock_and_one_number_are_enough() {
+    let mut logs = [
+        log("aa", "server", 7, 0, &[JOINED]),
+        log("bb", "server", 7, 0, &[JOINED]),
+        log("cc", "server", 7, 0, &[JOINED]),
+    ];
+    assert_eq!(Course::all(&logs).len(), 3);
+    let references = ["05:39:00.002Z", "05:39:00.003Z", "05:40:10.000Z"];
+    for (log, reference) in logs.iter_mut().zip(references) {
+        let source = std::sync::Arc::make_mut(&mut log.connections[0].source);
+        source.reference = format!("2026-11-22T{reference}");
+    }
+    let members: Vec<_> = Course::all(&logs).into_iter().map(|c| c.members).collect();
+    assert_eq!(members, [vec!["aa", "bb"], vec!["cc"]]);
 }
