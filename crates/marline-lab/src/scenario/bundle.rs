@@ -27,6 +27,9 @@ pub(super) const COALESCE: [(&str, Coalesce); 3] = [
 /// What is not set but measured while it runs.
 pub(super) const MEASURED: &str = "measured";
 
+/// The word for what does not happen.
+pub(super) const NEVER: &str = "never";
+
 /// Makes a table with `base` of `bundle = "published"`, so that single switches can be replaced.
 pub(super) fn take_apart(node: Node) -> Node {
     let place = node.place.clone();
@@ -54,6 +57,7 @@ pub(super) struct DescribedBundle {
     backoff_on_delay: bool,
     scope: &'static str,
     coalesce: &'static str,
+    corroborated_by: Members,
     floor_packets: u64,
     fair: bool,
     connections: u64,
@@ -88,6 +92,7 @@ impl From<&BundleConfig> for DescribedBundle {
             backoff_on_delay,
             scope,
             coalesce,
+            corroborated_by,
             floor_packets,
             fair,
             connections,
@@ -106,11 +111,25 @@ impl From<&BundleConfig> for DescribedBundle {
             backoff_on_delay,
             scope: scope_name(scope),
             coalesce: coalesce_name(coalesce),
+            corroborated_by: corroborated_by.into(),
             floor_packets,
             fair,
             connections,
             match_addresses,
         }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Members {
+    Number(usize),
+    Word(&'static str),
+}
+
+impl From<Option<usize>> for Members {
+    fn from(number: Option<usize>) -> Self {
+        number.map_or(Self::Word(NEVER), Self::Number)
     }
 }
 

@@ -35,7 +35,7 @@
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
 //! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
-//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
+//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle`, `corroborated_by` a number or `never` |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, `measure`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...) |

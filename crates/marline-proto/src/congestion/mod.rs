@@ -141,15 +141,6 @@ pub trait Controller: Send + Debug {
         None
     }
 
-    /// A coordinator says what part of one connection's growth this one may take, above 0 and at most
-    /// 1.
-    fn set_share(&mut self, _share: f64) {}
-
-    /// Whether the bandwidth estimate, not the window, is what the algorithm works with.
-    fn is_rate_based(&self) -> bool {
-        false
-    }
-
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
 }

@@ -3,7 +3,7 @@
 use marline::coordination::bundle::{BundleConfig, MAX_MEMBERS};
 
 use super::{Item, Node, Problem, Reader};
-use crate::scenario::bundle::{BASES, COALESCE, MEASURED, SCOPES};
+use crate::scenario::bundle::{BASES, COALESCE, MEASURED, NEVER, SCOPES};
 
 /// The switches in `node`; what it leaves out is as in its `base`, or as in `start`.
 pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConfig, Problem> {
@@ -29,6 +29,7 @@ pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConf
         backoff_on_delay,
         scope,
         coalesce,
+        corroborated_by,
         floor_packets,
         fair,
         connections,
@@ -63,6 +64,10 @@ pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConf
     replace(scope, reader.optional("scope", part)?);
     let events = |node: &Node| node.named("way to coalesce", &COALESCE);
     replace(coalesce, reader.optional("coalesce", events)?);
+    replace(
+        corroborated_by,
+        reader.optional("corroborated_by", members_or_never)?,
+    );
     let packets = |node: &Node| node.within(1..=1000);
     replace(floor_packets, reader.optional("floor_packets", packets)?);
     let members = |node: &Node| node.within(1..=MAX_MEMBERS as u64);
@@ -87,6 +92,16 @@ fn or_measured(
             "\"{word}\" is no number; write one, or \"{MEASURED}\""
         ))),
         _ => read(node).map(Some),
+    }
+}
+
+fn members_or_never(node: &Node) -> Result<Option<usize>, Problem> {
+    match &node.item {
+        Item::Text(word) if word == NEVER => Ok(None),
+        Item::Text(word) => Err(node.problem(format_args!(
+            "\"{word}\" is no number; write one, or \"{NEVER}\""
+        ))),
+        _ => Ok(Some(node.within(1..=MAX_MEMBERS as u64)? as usize)),
     }
 }
 

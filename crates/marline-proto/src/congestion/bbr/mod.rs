@@ -440,10 +440,6 @@ impl Controller for Bbr {
         Some(self.bandwidth.get()).filter(|bandwidth| *bandwidth > 0)
     }
 
-    fn is_rate_based(&self) -> bool {
-        true
-    }
-
     fn name(&self) -> &'static str {
         "bbr"
     }
