@@ -42,7 +42,9 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     for (number, comparison) in plan.comparisons.iter().enumerate() {
         let seed = seed.of("comparison").nth(number as u64);
         if let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) {
-            pairs.extend((0..plan.points.len()).map(|point| (number, a, b, point, seed)));
+            let known = |point: &&usize| **point < plan.points.len();
+            let points = comparison.points.iter().filter(known);
+            pairs.extend(points.map(|&point| (number, a, b, point, seed)));
         }
     }
     let pair = |index: usize| {

@@ -5,8 +5,11 @@ use serde::Serialize;
 
 use super::document::{Item, Node, Table};
 
+/// Makes what switches start from.
+type Base = fn() -> BundleConfig;
+
 /// What switches start from, by name.
-pub(super) const BASES: [(&str, fn() -> BundleConfig); 2] = [
+pub(super) const BASES: [(&str, Base); 2] = [
     ("published", BundleConfig::published),
     ("default", BundleConfig::default),
 ];
@@ -27,7 +30,7 @@ pub(super) const COALESCE: [(&str, Coalesce); 3] = [
 /// What is not set but measured while it runs.
 pub(super) const MEASURED: &str = "measured";
 
-/// The word for what does not happen.
+/// What never happens.
 pub(super) const NEVER: &str = "never";
 
 /// Makes a table with `base` of `bundle = "published"`, so that single switches can be replaced.
@@ -48,8 +51,8 @@ pub(super) struct DescribedBundle {
     split_initial_window: bool,
     sync_windows: bool,
     sync_state: bool,
-    backoff: Measured,
-    slow_start_growth: Measured,
+    backoff: NumberOr<f64>,
+    slow_start_growth: NumberOr<f64>,
     avoidance_growth: f64,
     affected_growth: f64,
     imbalance: f64,
@@ -57,23 +60,23 @@ pub(super) struct DescribedBundle {
     backoff_on_delay: bool,
     scope: &'static str,
     coalesce: &'static str,
-    corroborated_by: Members,
     floor_packets: u64,
     fair: bool,
     connections: u64,
+    corroborated_by: NumberOr<usize>,
     match_addresses: bool,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Measured {
-    Number(f64),
+enum NumberOr<T> {
+    Number(T),
     Word(&'static str),
 }
 
-impl From<Option<f64>> for Measured {
-    fn from(number: Option<f64>) -> Self {
-        number.map_or(Self::Word(MEASURED), Self::Number)
+impl<T> NumberOr<T> {
+    fn new(number: Option<T>, word: &'static str) -> Self {
+        number.map_or(Self::Word(word), Self::Number)
     }
 }
 
@@ -92,18 +95,18 @@ impl From<&BundleConfig> for DescribedBundle {
             backoff_on_delay,
             scope,
             coalesce,
-            corroborated_by,
             floor_packets,
             fair,
             connections,
+            corroborated_by,
             match_addresses,
         } = *config;
         Self {
             split_initial_window,
             sync_windows,
             sync_state,
-            backoff: backoff.into(),
-            slow_start_growth: slow_start_growth.into(),
+            backoff: NumberOr::new(backoff, MEASURED),
+            slow_start_growth: NumberOr::new(slow_start_growth, MEASURED),
             avoidance_growth,
             affected_growth,
             imbalance,
@@ -111,25 +114,12 @@ impl From<&BundleConfig> for DescribedBundle {
             backoff_on_delay,
             scope: scope_name(scope),
             coalesce: coalesce_name(coalesce),
-            corroborated_by: corroborated_by.into(),
             floor_packets,
             fair,
             connections,
+            corroborated_by: NumberOr::new(corroborated_by, NEVER),
             match_addresses,
         }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Members {
-    Number(usize),
-    Word(&'static str),
-}
-
-impl From<Option<usize>> for Members {
-    fn from(number: Option<usize>) -> Self {
-        number.map_or(Self::Word(NEVER), Self::Number)
     }
 }
 

@@ -7,12 +7,15 @@ use super::Value;
 use super::error::{Place, Problem, unknown};
 use super::published::equal;
 
+/// A point of a sweep.
+pub(super) type Point = Arc<BTreeMap<String, Value>>;
+
 /// The points that have each parameter of `condition`, or one of its values where it is a list; one
 /// point at least. The condition stands at `place`.
 pub(super) fn choose(
     condition: &BTreeMap<String, Value>,
     place: &Place,
-    points: &[Arc<BTreeMap<String, Value>>],
+    points: &[Point],
 ) -> Result<Vec<usize>, Problem> {
     let known = || {
         points

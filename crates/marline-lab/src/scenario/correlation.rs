@@ -1,13 +1,10 @@
 //! Metrics that may go together.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Value;
-use super::choose::choose;
+use super::choose::{Point, choose};
 use super::error::Problem;
 use super::published::look_up_any;
 use super::read::CorrelationEntry;
@@ -29,8 +26,6 @@ pub struct Correlation {
     pub source: Option<String>,
 }
 
-type Point = Arc<BTreeMap<String, Value>>;
-
 /// What `entry` asks for: each of its variants at each of its points.
 pub(super) fn expand(
     entry: &CorrelationEntry,
@@ -42,7 +37,7 @@ pub(super) fn expand(
     for variant in &entry.variants {
         let published = match &entry.published {
             None => vec![None; points.len()],
-            Some(lookup) => look_up_any(lookup, directory, variant, points)?,
+            Some(lookup) => look_up_any(lookup, directory, &[("variant", variant)], points)?,
         };
         correlations.extend(chosen.iter().map(|&point| {
             Correlation {

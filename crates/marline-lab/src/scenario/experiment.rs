@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::comparison::{self, Comparison};
 use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
@@ -68,23 +69,6 @@ pub struct Cell {
     pub parameters: Arc<BTreeMap<String, Value>>,
     /// What its runs do.
     pub settings: Arc<Settings>,
-}
-
-/// Two variants to compare.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The variant that should be better.
-    pub a: String,
-    /// The variant it should be better than.
-    pub b: String,
-    /// What is compared; smaller is better, except of rates, shares and fairness.
-    pub metric: String,
-    /// Which statistic of it.
-    pub statistic: Statistic,
-    /// The published improvement in percent, at each point where there is one.
-    pub published: Vec<Option<f64>>,
-    /// Where that stands.
-    pub source: Option<String>,
 }
 
 /// A published value of one variant at one point.
@@ -290,24 +274,13 @@ fn assemble(
         .map(|cell| Arc::clone(&cell.parameters))
         .collect();
     let mut comparisons = Vec::new();
-    for entry in head.comparisons {
-        let published = match &entry.published {
-            None => vec![None; points.len()],
-            Some(lookup) => look_up(lookup, directory, &entry.a, &points)?,
-        };
-        comparisons.push(Comparison {
-            a: entry.a,
-            b: entry.b,
-            metric: entry.metric,
-            statistic: entry.statistic,
-            published,
-            source: entry.published.map(|lookup| lookup.source),
-        });
+    for entry in &head.comparisons {
+        comparisons.extend(comparison::expand(entry, directory, &points)?);
     }
     let mut published = Vec::new();
     for entry in head.published {
         for variant in &entry.variants {
-            let values = look_up(&entry.lookup, directory, variant, &points)?;
+            let values = look_up(&entry.lookup, directory, &[("variant", variant)], &points)?;
             for (point, value) in values.into_iter().enumerate() {
                 published.extend(value.map(|value| Published {
                     variant: variant.clone(),

@@ -35,7 +35,7 @@
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
 //! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
-//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle`, `corroborated_by` a number or `never` |
+//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, `measure`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...) |
@@ -53,17 +53,18 @@
 //! | `metrics` | what reports show; the first is of most interest |
 //! | `[variant.NAME]` | keys and their values in that variant |
 //! | `[sweep]` | `"KEY" = [values]`; `NAME.VALUE = { keys }`; `points = [{ keys }]`; `wsp = { n, seed, factors }`. Several are combined |
-//! | `[[comparison]]` | `a` and `b` are variants; `metric`, `statistic`; `published` is a look-up of the improvement in percent |
+//! | `[[comparison]]` | `a` and `b` are variants, `statistic` a statistic, or lists of them; `metric`; at the points where parameters are as in `where`; `published` is a look-up of the improvement in percent |
 //! | `[[published]]` | a look-up of a value: `variant`, `metric`, `statistic`, `scale` |
 //! | `[[correlation]]` | metrics `x` and `y` over the runs of `variant`, at the points where parameters are as in `where`; `published` is a look-up of the coefficient |
 //! | `[[must]]` | what comparisons must show: `text`, `a`, `b`, `metric`, `statistic`, `where`, one of the [claims](Claim) |
 //!
 //! A look-up is `file`, a table beside the scenario or in `published/` of a directory above; `value`, the
-//! column to read; and `where`, columns and what they must be, in which `{NAME}` is a parameter and
-//! `{variant}` the variant. A column with the name of a parameter must have its value.
+//! column to read; and `where`, columns and what they must be. In both, `{NAME}` is a parameter and
+//! `{variant}` the variant; in comparisons, `{a}`, `{b}` and `{statistic}` are what is compared. A column with the name of a parameter must have its value.
 
 mod bundle;
 mod choose;
+mod comparison;
 mod correlation;
 mod document;
 mod endpoint;
@@ -82,10 +83,11 @@ mod sweep;
 mod units;
 mod wsp;
 
+pub use comparison::Comparison;
 pub use correlation::Correlation;
 pub use endpoint::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
 pub use error::{Place, ScenarioError};
-pub use experiment::{BackendKind, Cell, Comparison, Entry, Experiment, Published, list};
+pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
     Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind, Settings,

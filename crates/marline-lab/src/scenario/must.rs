@@ -1,14 +1,11 @@
 //! What results must show.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::choose::choose;
+use super::Comparison;
+use super::choose::{Point, choose};
 use super::error::Problem;
 use super::read::{Filter, MustEntry};
-use super::{Comparison, Value};
 use crate::stats::Statistic;
 
 /// What comparisons must show.
@@ -71,7 +68,7 @@ impl Claim {
 pub(super) fn expand(
     entry: &MustEntry,
     comparisons: &[Comparison],
-    points: &[Arc<BTreeMap<String, Value>>],
+    points: &[Point],
 ) -> Result<Must, Problem> {
     let (condition, place) = &entry.condition;
     let chosen = choose(condition, place, points)?;
@@ -142,6 +139,12 @@ fn find(
 /// any.
 fn checks_at(found: &[usize], comparisons: &[Comparison], point: usize) -> Vec<Check> {
     let check = |&comparison: &usize| Check { comparison, point };
+    let is_there = |index: &&usize| comparisons[**index].points.contains(&point);
+    let found: Vec<_> = found
+        .iter()
+        .copied()
+        .filter(|index| is_there(&index))
+        .collect();
     let is_published = |index: &&usize| comparisons[**index].published[point].is_some();
     let published: Vec<_> = found.iter().filter(is_published).map(check).collect();
     match published.is_empty() {

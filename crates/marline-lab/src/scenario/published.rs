@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::Value;
+use super::choose::Point;
 use super::error::Problem;
 use super::read::Lookup;
 
@@ -50,19 +50,19 @@ impl PublishedTable {
     }
 
     /// The number in column `value` of the row where every column of `condition` has its value, and
-    /// every column with a parameter's name the parameter's. In a condition, `{NAME}` stands for a
-    /// parameter, `{variant}` for the variant.
+    /// every column with a parameter's name the parameter's. In both, `{NAME}` stands for the parameter
+    /// or the one of `names`.
     pub(super) fn look_up(
         &self,
         condition: &BTreeMap<String, Value>,
         value: &str,
-        variant: &str,
+        names: &[(&str, &str)],
         parameters: &BTreeMap<String, Value>,
     ) -> Result<Option<f64>, String> {
-        let value = self.column(value)?;
+        let value = self.column(&fill(value, names, parameters))?;
         let mut wanted = Vec::new();
         for (column, want) in condition {
-            wanted.push((self.column(column)?, fill(want, variant, parameters)));
+            wanted.push((self.column(column)?, fill(&words(want), names, parameters)));
         }
         for (name, parameter) in parameters {
             if let (Ok(column), false) = (self.column(name), condition.contains_key(name)) {
@@ -104,8 +104,11 @@ fn words(value: &Value) -> String {
     }
 }
 
-fn fill(want: &Value, variant: &str, parameters: &BTreeMap<String, Value>) -> String {
-    let mut text = words(want).replace("{variant}", variant);
+fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>) -> String {
+    let mut text = text.to_owned();
+    for (name, word) in names {
+        text = text.replace(&format!("{{{name}}}"), word);
+    }
     for (name, parameter) in parameters {
         text = text.replace(&format!("{{{name}}}"), &words(parameter));
     }
@@ -126,10 +129,10 @@ fn same(cell: &str, want: &str) -> bool {
 pub(super) fn look_up(
     lookup: &Lookup,
     directory: &Path,
-    variant: &str,
-    points: &[Arc<BTreeMap<String, Value>>],
+    names: &[(&str, &str)],
+    points: &[Point],
 ) -> Result<Vec<Option<f64>>, Problem> {
-    let values = look_up_any(lookup, directory, variant, points)?;
+    let values = look_up_any(lookup, directory, names, points)?;
     if values.iter().all(Option::is_none) {
         return Err(lookup.unmatched());
     }
@@ -140,14 +143,14 @@ pub(super) fn look_up(
 pub(super) fn look_up_any(
     lookup: &Lookup,
     directory: &Path,
-    variant: &str,
-    points: &[Arc<BTreeMap<String, Value>>],
+    names: &[(&str, &str)],
+    points: &[Point],
 ) -> Result<Vec<Option<f64>>, Problem> {
     let problem = |text: String| Problem::new(&lookup.place, text);
     let table = PublishedTable::find(&lookup.file, directory).map_err(problem)?;
     points
         .iter()
-        .map(|point| table.look_up(&lookup.condition, &lookup.value, variant, point))
+        .map(|point| table.look_up(&lookup.condition, &lookup.value, names, point))
         .collect::<Result<_, _>>()
         .map_err(problem)
 }

@@ -5,6 +5,7 @@ use marline::coordination::bundle::BundleConfig;
 use super::*;
 
 mod bundle;
+mod comparison;
 
 const TRAIN: &str = r#"title = "A download on the train"
 link = "rate=12mbps, rtt=80ms, loss=1%, buffer=200kB"
@@ -697,6 +698,7 @@ fn published_values_stand_beside_ours() {
     assert_eq!(comparison.published, [Some(12.5), None, Some(7.0), None]);
     assert_eq!(comparison.source.as_deref(), Some("table 6"));
     assert_eq!(comparison.metric, "completion_s");
+    assert_eq!(comparison.points, [0, 1, 2, 3]);
     assert_eq!(experiment.published.len(), 1);
     let value = &experiment.published[0];
     assert_eq!((value.variant.as_str(), value.point), ("b", 2));

@@ -29,11 +29,11 @@ pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConf
         backoff_on_delay,
         scope,
         coalesce,
-        corroborated_by,
         floor_packets,
         fair,
         connections,
         match_addresses,
+        corroborated_by,
     } = &mut config;
     for (key, switch) in [
         ("split_initial_window", split_initial_window),
@@ -53,9 +53,9 @@ pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConf
     ] {
         replace(ratio, reader.optional(key, at_least_one)?);
     }
-    let measured = |node: &Node| or_measured(node, Node::part);
+    let measured = |node: &Node| number_or(MEASURED, node, Node::part);
     replace(backoff, reader.optional("backoff", measured)?);
-    let measured = |node: &Node| or_measured(node, at_least_one);
+    let measured = |node: &Node| number_or(MEASURED, node, at_least_one);
     replace(
         slow_start_growth,
         reader.optional("slow_start_growth", measured)?,
@@ -64,14 +64,18 @@ pub(super) fn read_bundle(node: &Node, start: BundleConfig) -> Result<BundleConf
     replace(scope, reader.optional("scope", part)?);
     let events = |node: &Node| node.named("way to coalesce", &COALESCE);
     replace(coalesce, reader.optional("coalesce", events)?);
-    replace(
-        corroborated_by,
-        reader.optional("corroborated_by", members_or_never)?,
-    );
     let packets = |node: &Node| node.within(1..=1000);
     replace(floor_packets, reader.optional("floor_packets", packets)?);
     let members = |node: &Node| node.within(1..=MAX_MEMBERS as u64);
     replace(connections, reader.optional("connections", members)?);
+    let witnesses = |node: &Node| {
+        let count = |node: &Node| Ok(node.within(1..=MAX_MEMBERS as u64)? as usize);
+        number_or(NEVER, node, count)
+    };
+    replace(
+        corroborated_by,
+        reader.optional("corroborated_by", witnesses)?,
+    );
     reader.finish()?;
     Ok(config)
 }
@@ -82,26 +86,18 @@ fn replace<T>(slot: &mut T, new: Option<T>) {
     }
 }
 
-fn or_measured(
+/// `None` if it is `word`.
+fn number_or<T>(
+    word: &str,
     node: &Node,
-    read: impl FnOnce(&Node) -> Result<f64, Problem>,
-) -> Result<Option<f64>, Problem> {
+    read: impl FnOnce(&Node) -> Result<T, Problem>,
+) -> Result<Option<T>, Problem> {
     match &node.item {
-        Item::Text(word) if word == MEASURED => Ok(None),
-        Item::Text(word) => Err(node.problem(format_args!(
-            "\"{word}\" is no number; write one, or \"{MEASURED}\""
+        Item::Text(text) if text == word => Ok(None),
+        Item::Text(text) => Err(node.problem(format_args!(
+            "\"{text}\" is no number; write one, or \"{word}\""
         ))),
         _ => read(node).map(Some),
-    }
-}
-
-fn members_or_never(node: &Node) -> Result<Option<usize>, Problem> {
-    match &node.item {
-        Item::Text(word) if word == NEVER => Ok(None),
-        Item::Text(word) => Err(node.problem(format_args!(
-            "\"{word}\" is no number; write one, or \"{NEVER}\""
-        ))),
-        _ => Ok(Some(node.within(1..=MAX_MEMBERS as u64)? as usize)),
     }
 }
 

@@ -34,12 +34,15 @@ pub(in crate::scenario) struct Head {
     pub(in crate::scenario) musts: Vec<MustEntry>,
 }
 
-/// Two variants to compare.
+/// Variants to compare: each of `a` with each of `b`.
 pub(in crate::scenario) struct ComparisonEntry {
-    pub(in crate::scenario) a: String,
-    pub(in crate::scenario) b: String,
+    pub(in crate::scenario) place: Place,
+    pub(in crate::scenario) a: Vec<String>,
+    pub(in crate::scenario) b: Vec<String>,
+    /// Parameters that the points have.
+    pub(in crate::scenario) condition: BTreeMap<String, Value>,
     pub(in crate::scenario) metric: String,
-    pub(in crate::scenario) statistic: Statistic,
+    pub(in crate::scenario) statistics: Vec<Statistic>,
     pub(in crate::scenario) published: Option<Lookup>,
 }
 
@@ -177,22 +180,40 @@ fn read_comparison(
     metric: &str,
 ) -> Result<ComparisonEntry, Problem> {
     let mut reader = Reader::of(node)?;
-    let variant = |node: &Node| one_variant(node, variants);
+    let variant = |node: &Node| these_variants(node, variants);
+    let (condition, place) = read_condition(&mut reader)?;
+    let one_statistic = |node: &Node| node.named("statistic", &Statistic::COMPARED);
     let entry = ComparisonEntry {
         a: reader.required("a", "a = \"the variant that should be better\"", variant)?,
         b: reader.required("b", "b = \"the variant to compare with\"", variant)?,
         metric: reader
             .optional("metric", Node::text)?
             .unwrap_or_else(|| metric.to_owned()),
-        statistic: reader
+        statistics: reader
             .optional("statistic", |node| {
-                node.named("statistic", &Statistic::COMPARED)
+                let members = node.members().iter();
+                members.map(one_statistic).collect::<Result<Vec<_>, _>>()
             })?
-            .unwrap_or(Statistic::Median),
+            .filter(|statistics| !statistics.is_empty())
+            .unwrap_or_else(|| vec![Statistic::Median]),
+        place,
+        condition,
         published: reader.optional("published", read_lookup_alone)?,
     };
     reader.finish()?;
+    if entry.pairs().next().is_none() {
+        return Err(node.problem("a and b are the same; name something to compare it with"));
+    }
     Ok(entry)
+}
+
+impl ComparisonEntry {
+    /// Each of `a` with each of `b`, but none with itself.
+    pub(in crate::scenario) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let each = |a| self.b.iter().map(move |b: &String| (a, b.as_str()));
+        let all = self.a.iter().flat_map(move |a| each(a.as_str()));
+        all.filter(|(a, b)| a != b)
+    }
 }
 
 pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
@@ -200,12 +221,19 @@ pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Prob
     Ok(node.named("variant", &names)?.to_owned())
 }
 
+/// One variant or several.
+fn these_variants(node: &Node, variants: &[&str]) -> Result<Vec<String>, Problem> {
+    let members = node.members();
+    if members.is_empty() {
+        return Err(node.problem("the list is empty; name a variant"));
+    }
+    let members = members.iter();
+    members.map(|node| one_variant(node, variants)).collect()
+}
+
 /// One variant or several; all of them if none is named.
 fn some_variants(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<String>, Problem> {
-    let names = reader.optional("variant", |node| {
-        let members = node.members().iter();
-        members.map(|node| one_variant(node, variants)).collect()
-    })?;
+    let names = reader.optional("variant", |node| these_variants(node, variants))?;
     Ok(names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()))
 }
 
@@ -234,11 +262,11 @@ fn read_correlation(
     metric: &str,
 ) -> Result<CorrelationEntry, Problem> {
     let mut reader = Reader::of(node)?;
-    let filter = reader.get("where");
+    let (condition, place) = read_condition(&mut reader)?;
     let entry = CorrelationEntry {
-        place: filter.map_or_else(|| reader.place.clone(), |node| node.place.clone()),
+        place,
         variants: some_variants(&mut reader, variants)?,
-        condition: filter.map(Node::values).transpose()?.unwrap_or_default(),
+        condition,
         x: reader.required("x", "x = \"first_fluctuation_packets\"", Node::text)?,
         y: reader
             .optional("y", Node::text)?
@@ -247,6 +275,14 @@ fn read_correlation(
     };
     reader.finish()?;
     Ok(entry)
+}
+
+/// `where`, and the place to name if no point is so.
+fn read_condition(reader: &mut Reader<'_>) -> Result<(BTreeMap<String, Value>, Place), Problem> {
+    Ok(match reader.get("where") {
+        Some(node) => (node.values()?, node.place.clone()),
+        None => (BTreeMap::new(), reader.place.clone()),
+    })
 }
 
 /// A table that says where a published value stands, and nothing else.

@@ -15,7 +15,7 @@ use super::error::{Place, Problem, unknown};
 use super::{HttpSettings, HttpVersion, RangeKind, Settings};
 
 use super::reader::Reader;
-pub(super) use experiment::{CorrelationEntry, Head, Lookup, read_head};
+pub(super) use experiment::{ComparisonEntry, CorrelationEntry, Head, Lookup, read_head};
 pub(super) use must::{Filter, MustEntry};
 
 /// How long a run may take unless a scenario says otherwise.

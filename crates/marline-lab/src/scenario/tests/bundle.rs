@@ -19,6 +19,7 @@ rate_imbalance = 3
 backoff_on_delay = false
 scope = "active"
 coalesce = "member"
+corroborated_by = 2
 floor_packets = 4
 fair = true
 connections = 6
@@ -39,6 +40,7 @@ match_addresses = true
         backoff_on_delay: false,
         scope: Scope::Active,
         coalesce: Coalesce::Member,
+        corroborated_by: Some(2),
         floor_packets: 4,
         fair: true,
         connections: 6,
@@ -56,6 +58,7 @@ match_addresses = true
     assert_eq!(described["scope"], "active");
     assert_eq!(described["coalesce"], "member");
     assert_eq!(described["fair"], true);
+    assert_eq!(described["corroborated_by"], 2);
     let read_plain = read(&with("http.bundle = true"));
     let json = serde_json::to_value(&*read_plain.cells[0].settings).unwrap();
     assert!(json["server"]["bundle"].is_null());

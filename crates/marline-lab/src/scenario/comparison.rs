@@ -1,0 +1,83 @@
+//! Variants to compare.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::choose::{Point, choose};
+use super::error::Problem;
+use super::published::look_up_any;
+use super::read::ComparisonEntry;
+use crate::stats::Statistic;
+
+/// Two variants to compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The variant that should be better.
+    pub a: String,
+    /// The variant it should be better than.
+    pub b: String,
+    /// What is compared; smaller is better, except of rates, shares and fairness.
+    pub metric: String,
+    /// Which statistic of it.
+    pub statistic: Statistic,
+    /// Where they are compared, as indices into [`Experiment::points`](super::Experiment::points).
+    pub points: Vec<usize>,
+    /// The published improvement in percent, at each point of the experiment where there is one.
+    pub published: Vec<Option<f64>>,
+    /// Where that stands.
+    pub source: Option<String>,
+}
+
+/// What `entry` asks for: each of its pairs, by each of its statistics.
+pub(super) fn expand(
+    entry: &ComparisonEntry,
+    directory: &Path,
+    points: &[Point],
+) -> Result<Vec<Comparison>, Problem> {
+    let chosen = choose(&entry.condition, &entry.place, points)?;
+    let mut comparisons = Vec::new();
+    for &statistic in &entry.statistics {
+        for (a, b) in entry.pairs() {
+            let published = match &entry.published {
+                None => vec![None; points.len()],
+                Some(lookup) => {
+                    let names = [
+                        ("variant", a),
+                        ("a", a),
+                        ("b", b),
+                        ("statistic", statistic.name()),
+                    ];
+                    let there: Vec<_> = chosen
+                        .iter()
+                        .map(|&point| Point::clone(&points[point]))
+                        .collect();
+                    let found = look_up_any(lookup, directory, &names, &there)?;
+                    let mut published = vec![None; points.len()];
+                    for (&point, value) in chosen.iter().zip(found) {
+                        published[point] = value;
+                    }
+                    published
+                }
+            };
+            let source = entry.published.as_ref();
+            let source = source.filter(|_| published.iter().any(Option::is_some));
+            comparisons.push(Comparison {
+                a: a.to_owned(),
+                b: b.to_owned(),
+                metric: entry.metric.clone(),
+                statistic,
+                points: chosen.clone(),
+                source: source.map(|lookup| lookup.source.clone()),
+                published,
+            });
+        }
+    }
+    match &entry.published {
+        // Others need not have compared every pair, but one of them.
+        Some(lookup) if comparisons.iter().all(|one| one.source.is_none()) => {
+            Err(lookup.unmatched())
+        }
+        _ => Ok(comparisons),
+    }
+}
