@@ -61,6 +61,14 @@ impl<T: Send + 'static> TaskSet<T> {
         self.running.remove(key);
         Some(result.ok_or(Unfinished))
     }
+
+    /// Ends all tasks, and waits until they have let go of what they held.
+    pub(crate) async fn end(mut self) {
+        for (_, handle) in &self.running {
+            handle.abort();
+        }
+        while self.join_next().await.is_some() {}
+    }
 }
 
 impl<T> Drop for TaskSet<T> {
@@ -141,8 +149,16 @@ mod tests {
             });
         }
         tokio::task::yield_now().await;
+        let mut ended = set::<()>();
+        let counted = Counted(Arc::clone(&dropped));
+        ended.spawn(async move {
+            let _counted = counted;
+            std::future::pending::<()>().await;
+        });
+        ended.end().await;
+        assert_eq!(dropped.load(SeqCst), 1);
         drop(tasks);
-        while dropped.load(SeqCst) < 3 {
+        while dropped.load(SeqCst) < 4 {
             tokio::task::yield_now().await;
         }
     }

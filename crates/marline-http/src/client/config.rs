@@ -98,6 +98,10 @@ pub struct ClientConfig {
     pub connect_timeout: Duration,
     /// How QUIC behaves.
     pub quic: QuicOptions,
+    /// Whether QUIC connections to one origin belong together and say so: a server that can coordinates
+    /// them ([`marline::coordination::bundle`]). A random identifier for each client and origin tells
+    /// which they are, and so links them to each other.
+    pub bundle: bool,
     /// A directory for one qlog file a QUIC connection.
     pub qlog: Option<PathBuf>,
     /// Where hosts are, by lower-case name; the system is asked for all others. Port 0 stands for the
@@ -116,6 +120,7 @@ impl Default for ClientConfig {
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             quic: QuicOptions::default(),
+            bundle: false,
             qlog: None,
             resolve: BTreeMap::new(),
             runtime: None,

@@ -1,5 +1,6 @@
 //! One connection to a server, whatever the version.
 
+mod bundles;
 mod quic;
 mod tcp;
 

@@ -1,7 +1,7 @@
 //! Many objects over several connections.
 
 use std::collections::{HashMap, VecDeque};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +11,12 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use marline::Instant;
 
 use super::lane::Lane;
-use super::pieces::Source;
+use super::plan::{Planner, SplitPolicy};
 use super::progress::Progress;
 use super::range::{ContentRange, range};
-use super::save::{Sink, Validator};
-use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url, pieces};
+use super::save::{Pieces, Sink, Validator};
+use super::split::{self, Begun, Outcome, Ranges, Split, Store, Work};
+use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -25,6 +26,9 @@ pub struct Target {
     pub url: String,
     /// Where it goes.
     pub destination: Destination,
+    /// Its size in bytes, if that is known before: all connections ask for their ranges at once. A wrong
+    /// one costs time, nothing else.
+    pub size: Option<u64>,
 }
 
 /// Where an object's content goes.
@@ -48,8 +52,11 @@ pub struct FetchOptions {
     /// Keep what arrived of a file that breaks, and continue there next time.
     pub resume: bool,
     /// Fetch objects larger than this many bytes in ranges over all connections, if their destination
-    /// takes pieces out of order: a file, or [`Destination::Counted`].
+    /// takes pieces out of order: a file, or [`Destination::Counted`]. Unless its
+    /// [size](Target::size) is known, so many are asked for first, to learn it.
     pub split: Option<NonZeroU64>,
+    /// How ranges are shared out among the connections.
+    pub ranges: Ranges,
 }
 
 impl Default for FetchOptions {
@@ -59,6 +66,7 @@ impl Default for FetchOptions {
             connections: 1,
             resume: false,
             split: None,
+            ranges: Ranges::default(),
         }
     }
 }
@@ -67,6 +75,27 @@ struct Job {
     index: usize,
     target: Target,
     uri: Uri,
+}
+
+/// What came of asking for an object's first bytes.
+enum Beginning {
+    /// They are coming, and so many bytes there are in all.
+    Range(Begun, u64),
+    /// Something else is coming.
+    Instead(Response<Download>),
+    /// Nothing that the rest could be added to.
+    Useless,
+}
+
+/// Stores pieces and tells who watches.
+struct Counting(Pieces, Arc<Progress>);
+
+impl Store for Counting {
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+        self.0.write(offset, bytes)?;
+        self.1.received.fetch_add(bytes.len() as u64, Relaxed);
+        Ok(())
+    }
 }
 
 /// What the workers of one origin share.
@@ -124,23 +153,20 @@ impl Client {
                 Some(_) => options.connections.max(1),
                 None => options.connections.clamp(1, jobs.len()),
             };
-            let mut opened = self.take_lanes(&origin);
-            opened.truncate(connections);
-            opened.resize_with(connections, || Arc::new(Lane::new(origin.clone())));
             let at_once = version
                 .requests_at_once()
                 .min(jobs.len().div_ceil(connections));
             let queue = Arc::new(Queue {
                 jobs: Mutex::new(jobs),
                 client: Arc::clone(self),
-                lanes: opened,
+                lanes: self.lanes(&origin, connections),
                 options,
                 progress: Arc::clone(progress),
                 start,
             });
-            for lane in &queue.lanes {
+            for (place, lane) in queue.lanes.iter().enumerate() {
                 for _ in 0..at_once {
-                    workers.spawn(work(Arc::clone(&queue), Arc::clone(lane)));
+                    workers.spawn(work(Arc::clone(&queue), place));
                 }
                 lanes.push(Arc::clone(lane));
             }
@@ -165,7 +191,7 @@ impl Client {
     }
 }
 
-async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> {
+async fn work(queue: Arc<Queue>, lane: usize) -> Vec<(usize, ObjectReport)> {
     let mut done = Vec::new();
     loop {
         let job = {
@@ -179,7 +205,7 @@ async fn work(queue: Arc<Queue>, lane: Arc<Lane>) -> Vec<(usize, ObjectReport)> 
             start_s: queue.elapsed_s(),
             ..ObjectReport::default()
         };
-        if let Err(error) = queue.fetch_one(&lane, &job, &mut object).await {
+        if let Err(error) = queue.fetch_one(lane, &job, &mut object).await {
             object.fail(error);
         }
         object.end_s = queue.elapsed_s();
@@ -194,57 +220,174 @@ impl Queue {
     }
 
     async fn fetch_one(
-        self: &Arc<Self>,
-        lane: &Lane,
+        &self,
+        lane: usize,
         job: &Job,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
         let mut sink = Sink::open(&job.target.destination, self.options.resume)?;
-        let mut headers = self.client.config().headers.clone();
+        let Some(threshold) = self.split_threshold(&sink) else {
+            return self.fetch_whole(lane, job, sink, object).await;
+        };
+        let (size, begun) = match job.target.size {
+            Some(size) if size <= threshold => {
+                return self.fetch_whole(lane, job, sink, object).await;
+            }
+            Some(size) => (size, None),
+            None => match self.begin(lane, job, threshold, object).await? {
+                Beginning::Range(begun, size) => (size, Some(begun)),
+                Beginning::Instead(response) => {
+                    return self.receive(response, None, sink, object).await;
+                }
+                Beginning::Useless => return self.fetch_whole(lane, job, sink, object).await,
+            },
+        };
+        match self
+            .fetch_split(job, size, begun, &mut sink, object)
+            .await?
+        {
+            Outcome::Complete => finish(sink, object),
+            Outcome::Instead(answer) => {
+                self.note(object, answer.connection.id, answer.response.status());
+                self.receive(answer.response, None, sink, object).await
+            }
+            Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
+        }
+    }
+
+    /// Fetches all of an object, or all that is missing, in one response.
+    async fn fetch_whole(
+        &self,
+        lane: usize,
+        job: &Job,
+        mut sink: Sink,
+        object: &mut ObjectReport,
+    ) -> Result<(), ClientError> {
+        let plain = &self.client.config().headers;
+        let mut headers = plain.clone();
         let resumed_from = sink.resume_point();
         if let Some((offset, validator)) = &resumed_from {
             ask_for_rest(&mut headers, *offset, validator);
         }
-        let first_piece = self.first_piece(&sink);
-        if let Some(last) = first_piece {
-            headers.insert(RANGE, range(0, Some(last)));
-        }
-        let (connection, response) = lane.get(&self.client, &job.uri, &headers).await?;
-        object.first_byte_s = Some(self.elapsed_s());
-        object.connection = Some(connection.id);
-        object.status = Some(response.status().as_u16());
-
+        let mut response = self.get(lane, job, &headers, object).await?;
         // The saved part is stale, or it is already all there is: only the whole settles it.
-        let asked_for_part = resumed_from.is_some() || first_piece.is_some();
-        if asked_for_part && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+        if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
-            let headers = &self.client.config().headers;
-            let (_, response) = lane.get(&self.client, &job.uri, headers).await?;
-            object.status = Some(response.status().as_u16());
+            response = self.get(lane, job, plain, object).await?;
             return self.receive(response, None, sink, object).await;
-        }
-        if first_piece.is_some() && response.status() == StatusCode::PARTIAL_CONTENT {
-            pieces::receive(&Arc::new(self.source()), &job.uri, response, &mut sink).await?;
-            return finish(sink, object);
         }
         let offset = resumed_from.map(|(offset, _)| offset);
         self.receive(response, offset, sink, object).await
     }
 
-    /// Where pieces of a file come from.
-    fn source(&self) -> Source {
-        Source {
-            client: Arc::clone(&self.client),
-            lanes: self.lanes.clone(),
-            progress: Arc::clone(&self.progress),
-        }
+    async fn get(
+        &self,
+        lane: usize,
+        job: &Job,
+        headers: &HeaderMap,
+        object: &mut ObjectReport,
+    ) -> Result<Response<Download>, ClientError> {
+        let answer = self.lanes[lane].get(&self.client, &job.uri, headers).await;
+        let (connection, response) = answer?;
+        self.note(object, connection.id, response.status());
+        Ok(response)
     }
 
-    /// The last byte of the piece that tells how large an object is, if it may be split.
-    fn first_piece(&self, sink: &Sink) -> Option<u64> {
-        let split = self.options.split?.get();
+    /// A response has begun.
+    fn note(&self, object: &mut ObjectReport, connection: u64, status: StatusCode) {
+        object.first_byte_s.get_or_insert(self.elapsed_s());
+        object.connection = Some(connection);
+        object.status = Some(status.as_u16());
+    }
+
+    /// The size in bytes above which an object is split, if it may be.
+    fn split_threshold(&self, sink: &Sink) -> Option<u64> {
+        let threshold = self.options.split?.get();
         let ranged = self.client.config().headers.contains_key(RANGE);
-        (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(split - 1)
+        (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(threshold)
+    }
+
+    /// Asks for the first bytes of an object, to learn how many there are.
+    async fn begin(
+        &self,
+        lane: usize,
+        job: &Job,
+        bytes: u64,
+        object: &mut ObjectReport,
+    ) -> Result<Beginning, ClientError> {
+        let mut headers = self.client.config().headers.clone();
+        headers.insert(RANGE, range(0, Some(bytes - 1)));
+        let asked = self.client.world().now();
+        let response = self.get(lane, job, &headers, object).await?;
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT => {}
+            // There is no first byte.
+            StatusCode::RANGE_NOT_SATISFIABLE => return Ok(Beginning::Useless),
+            _ => return Ok(Beginning::Instead(response)),
+        }
+        let got = ContentRange::of(response.headers()).filter(|got| got.first == 0);
+        let validator = Validator::of(response.headers()).0;
+        let Some((end, size)) = got.and_then(|got| Some((got.last + 1, got.size?))) else {
+            return Ok(Beginning::Useless);
+        };
+        if validator.is_none() && end < size {
+            return Ok(Beginning::Useless);
+        }
+        let begun = Begun {
+            lane,
+            asked,
+            at: self.client.world().now(),
+            download: response.into_body(),
+            end,
+            validator,
+        };
+        Ok(Beginning::Range(begun, size))
+    }
+
+    /// Fetches what of an object's `size` bytes has not begun, over all lanes.
+    async fn fetch_split(
+        &self,
+        job: &Job,
+        size: u64,
+        begun: Option<Begun>,
+        sink: &mut Sink,
+        object: &mut ObjectReport,
+    ) -> Result<Outcome, ClientError> {
+        let Some(pieces) = sink.begin_pieces()? else {
+            return Ok(Outcome::Whole);
+        };
+        let rest = begun.as_ref().map_or(0, |begun| begun.end)..size;
+        let lanes = NonZeroUsize::new(self.lanes.len()).unwrap_or(NonZeroUsize::MIN);
+        let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
+        let work = match self.options.ranges {
+            Ranges::Equal => Work::Planned(planner.split(rest).collect()),
+            Ranges::Handed => Work::Handed(rest),
+        };
+        let split = Split::new(split::Object {
+            client: Arc::clone(&self.client),
+            lanes: self.lanes.clone(),
+            uri: job.uri.clone(),
+            headers: self.client.config().headers.clone(),
+            size,
+            store: Box::new(Counting(pieces, Arc::clone(&self.progress))),
+        });
+        self.progress.expected.fetch_add(size, Relaxed);
+        let outcome = split.run(work, begun).await;
+        if let Some(first) = split.first() {
+            let at = first.at.saturating_since(self.start).as_secs_f64();
+            object.first_byte_s.get_or_insert(at);
+            object.connection.get_or_insert(first.connection);
+            object.status.get_or_insert(first.status.as_u16());
+        }
+        match outcome {
+            Ok(Outcome::Complete) => sink.end_pieces(size)?,
+            Ok(Outcome::Instead(_) | Outcome::Whole) => {
+                self.progress.expected.fetch_sub(size, Relaxed);
+                self.progress.received.fetch_sub(split.stored(), Relaxed);
+            }
+            Err(_) => {}
+        }
+        outcome
     }
 
     /// Copies the response into the sink.

@@ -10,15 +10,21 @@ use super::{Client, ClientError, Connection, Download, Origin};
 /// Requests of one lane share its connection; when that breaks, the next request opens another.
 pub(crate) struct Lane {
     origin: Origin,
+    /// Lanes to its origin, itself included.
+    lanes: usize,
     open: Mutex<Vec<Arc<Connection>>>,
 }
 
 impl Lane {
-    pub(crate) fn new(origin: Origin) -> Self {
-        Self {
-            origin,
-            open: Mutex::default(),
-        }
+    /// As many `lanes` to `origin` as are used together.
+    pub(crate) fn some(origin: &Origin, lanes: usize) -> impl Iterator<Item = Arc<Self>> {
+        (0..lanes).map(move |_| {
+            Arc::new(Self {
+                origin: origin.clone(),
+                lanes,
+                open: Mutex::default(),
+            })
+        })
     }
 
     /// Connects, if it is not connected.
@@ -32,7 +38,7 @@ impl Lane {
         if let Some(connection) = open.last().filter(|connection| !connection.is_closed()) {
             return Ok((Arc::clone(connection), true));
         }
-        let connection = Arc::new(client.connect(&self.origin).await?);
+        let connection = Arc::new(client.connect_one_of(&self.origin, self.lanes).await?);
         open.push(Arc::clone(&connection));
         Ok((connection, false))
     }
@@ -54,7 +60,9 @@ impl Lane {
                     let same = |last: &&Arc<Connection>| Arc::ptr_eq(last, &connection);
                     if open.last().filter(same).is_some() && !connection.is_closed() {
                         // It answers nothing but does not know that it is dead.
-                        open.push(Arc::new(client.connect(&self.origin).await?));
+                        open.push(Arc::new(
+                            client.connect_one_of(&self.origin, self.lanes).await?,
+                        ));
                     }
                 }
                 response => return Ok((connection, response?)),

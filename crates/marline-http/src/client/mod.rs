@@ -8,13 +8,13 @@ mod connection;
 mod error;
 mod fetch;
 mod lane;
-mod pieces;
 mod plan;
 mod progress;
 mod range;
 mod report;
 mod response;
 mod save;
+mod split;
 mod target;
 
 use std::io;
@@ -32,6 +32,7 @@ pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
 pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
+pub use self::split::Ranges;
 pub use self::target::{Origin, parse as parse_url};
 use crate::world::World;
 
@@ -87,9 +88,7 @@ impl Client {
     /// The URL is not one, or the reason of the first that could not be opened.
     pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
         let (origin, _) = parse_url(url, self.config.version)?;
-        let lanes: Vec<_> = (0..connections)
-            .map(|_| Arc::new(Lane::new(origin.clone())))
-            .collect();
+        let lanes: Vec<_> = Lane::some(&origin, connections).collect();
         for lane in &lanes {
             lane.open(self).await?;
         }
@@ -97,8 +96,17 @@ impl Client {
         Ok(())
     }
 
+    /// So many lanes to `origin`, those first that were opened in advance.
+    pub(crate) fn lanes(&self, origin: &Origin, connections: usize) -> Vec<Arc<Lane>> {
+        let mut lanes = self.take_spare(origin);
+        lanes.truncate(connections);
+        let opened = lanes.len();
+        lanes.extend(Lane::some(origin, connections).skip(opened));
+        lanes
+    }
+
     /// What was opened to `origin` in advance.
-    pub(crate) fn take_lanes(&self, origin: &Origin) -> Vec<Arc<Lane>> {
+    fn take_spare(&self, origin: &Origin) -> Vec<Arc<Lane>> {
         let mut spare = self.spare();
         match spare.iter().position(|(known, _)| known == origin) {
             Some(index) => spare.swap_remove(index).1,
@@ -110,15 +118,25 @@ impl Client {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects to `origin`, trying its addresses one after another.
+    /// Connects to `origin`, trying its addresses one after another. A
+    /// [bundle](ClientConfig::bundle) hears of no other connection that would follow.
     ///
     /// # Errors
     /// The reason of the last address tried: unreachable, not trusted, another protocol.
     pub async fn connect(&self, origin: &Origin) -> Result<Connection, ClientError> {
+        self.connect_one_of(origin, 1).await
+    }
+
+    /// Makes one of as many `connections` to `origin` as are used together.
+    async fn connect_one_of(
+        &self,
+        origin: &Origin,
+        connections: usize,
+    ) -> Result<Connection, ClientError> {
         let id = self.ids.fetch_add(1, Relaxed);
         let mut failure = None;
         for address in self.resolve(origin).await? {
-            match self.connect_to(id, origin, address).await {
+            match self.connect_to(id, origin, address, connections).await {
                 Ok(connection) => return Ok(connection),
                 // Another address of this host would be no more trustworthy.
                 Err(error @ ClientError::Certificate { .. }) => return Err(error),
@@ -136,13 +154,14 @@ impl Client {
         id: u64,
         origin: &Origin,
         address: SocketAddr,
+        connections: usize,
     ) -> Result<Connection, ClientError> {
         let limit = self.config.connect_timeout;
         let start = self.world.now();
         let attempt = async {
             let mut connection = match &self.transport {
                 Transport::Tcp(tcp) => tcp.connect(id, origin, address).await?,
-                Transport::Quic(quic) => quic.connect(id, origin, address).await?,
+                Transport::Quic(quic) => quic.connect(id, origin, address, connections).await?,
             };
             connection.handshake = self.world.now() - start;
             Ok(connection)

@@ -46,9 +46,7 @@ impl Hosts {
         for object in objects {
             let host = *places.entry(&object.origin).or_insert_with(|| {
                 let origin = &object.origin;
-                let mut lanes = client.take_lanes(origin);
-                lanes.truncate(connections);
-                lanes.resize_with(connections, || Arc::new(Lane::new(origin.clone())));
+                let lanes = client.lanes(origin, connections);
                 hosts.push(Host {
                     lanes: lanes.into_iter().map(|lane| (lane, 0)).collect(),
                     waiting: BTreeMap::new(),

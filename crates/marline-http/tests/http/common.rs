@@ -149,6 +149,7 @@ pub(crate) fn nowhere(url: String) -> Target {
     Target {
         url,
         destination: Destination::Nowhere,
+        size: None,
     }
 }
 

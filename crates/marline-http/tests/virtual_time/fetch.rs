@@ -33,6 +33,7 @@ fn fetch(paths: &[&str], options: FetchOptions, destination: &Destination) -> (R
         let targets = paths.iter().map(|path| Target {
             url: format!("https://example.test{path}"),
             destination: destination.clone(),
+            size: None,
         });
         let report = client
             .fetch(targets.collect(), options, &Arc::default())
@@ -119,6 +120,7 @@ fn what_needs_tokio_says_so() {
         let target = Target {
             url: "https://example.test/".to_owned(),
             destination: Destination::Nowhere,
+            size: None,
         };
         let report = client
             .fetch(vec![target], FetchOptions::default(), &Arc::default())

@@ -4,5 +4,6 @@
 
 mod fetch;
 mod page;
+mod ranges;
 mod setup;
 mod world;

@@ -9,7 +9,7 @@ use http::HeaderValue;
 use marline::{Runtime, TransportConfig};
 use marline_http::client::{Client, ClientConfig, Trust};
 use marline_http::server::{
-    GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
+    GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, Site, generated,
 };
 use marline_http::transport::QuicOptions;
 
@@ -43,8 +43,13 @@ pub(crate) async fn serve(
     runtime: Arc<dyn Runtime>,
     objects: BTreeMap<String, GeneratedObject>,
 ) -> (SocketAddr, Handle) {
-    let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let site = generated(objects, Some(Arc::clone(&runtime))).unwrap();
+    serve_site(runtime, site).await
+}
+
+/// Starts a server of this site on a host of its own.
+pub(crate) async fn serve_site(runtime: Arc<dyn Runtime>, site: Site) -> (SocketAddr, Handle) {
+    let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
     config.protocols = Protocols {
         http1: false,

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::bundles::Bundles;
 use super::{Connection, Opened, Sender};
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
@@ -17,6 +18,8 @@ const GOODBYE: Duration = Duration::from_millis(500);
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     world: World,
+    /// Names bundles, if connections belong to some.
+    bundles: Option<Bundles>,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
 }
 
@@ -27,6 +30,7 @@ impl QuicClient {
         Ok(Self {
             config: transport::client_config(config, tls, &world).map_err(ClientError::Quic)?,
             world,
+            bundles: config.bundle.then(Bundles::default),
             endpoints: Mutex::default(),
         })
     }
@@ -62,10 +66,15 @@ impl QuicClient {
         id: u64,
         origin: &Origin,
         remote: SocketAddr,
+        connections: usize,
     ) -> Result<Connection, ClientError> {
         let endpoint = self.endpoint(remote)?;
+        let mut config = self.config.clone();
+        if let Some(bundles) = &self.bundles {
+            config.bundle = Some(bundles.membership(origin, connections, &self.world)?);
+        }
         let connecting = endpoint
-            .connect_with(self.config.clone(), remote, &origin.host)
+            .connect_with(config, remote, &origin.host)
             .map_err(|error| ClientError::Connect {
                 host: origin.host.clone(),
                 address: remote,

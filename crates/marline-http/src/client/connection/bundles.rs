@@ -1,0 +1,68 @@
+//! Which bundle a connection belongs to.
+
+use std::sync::{Mutex, PoisonError};
+
+use aws_lc_rs::hmac;
+use marline::coordination::bundle::{Membership, MembershipId};
+
+use crate::client::ClientError;
+use crate::client::target::Origin;
+use crate::world::World;
+
+/// The bundles of one client: one for each origin.
+#[derive(Default)]
+pub(super) struct Bundles {
+    /// Identifiers derive from it; drawn when the first is needed.
+    seed: Mutex<Option<[u8; 32]>>,
+}
+
+impl Bundles {
+    /// The bundle of the `connections` to `origin`. Who knows the identifier of one origin cannot tell
+    /// that of another.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub(super) fn membership(
+        &self,
+        origin: &Origin,
+        connections: usize,
+        world: &World,
+    ) -> Result<Membership, ClientError> {
+        let mut seed = self.seed.lock().unwrap_or_else(PoisonError::into_inner);
+        let seed = match *seed {
+            Some(seed) => seed,
+            None => *seed.insert(world.runtime().seed().map_err(ClientError::Runtime)?),
+        };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &seed);
+        let name = format!("bundle {}:{}", origin.host, origin.port);
+        let tag = hmac::sign(&key, name.as_bytes());
+        let mut id = [0; 16];
+        id.copy_from_slice(&tag.as_ref()[..16]);
+        Ok(Membership {
+            id: MembershipId(id),
+            connections: connections.max(1) as u64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{HttpVersion, parse_url};
+
+    #[tokio::test]
+    async fn an_origin_has_one_bundle_and_shares_it_with_nobody() {
+        let world = World::new(None).unwrap();
+        let of = |bundles: &Bundles, url| {
+            let (origin, _) = parse_url(url, HttpVersion::Http3).unwrap();
+            bundles.membership(&origin, 3, &world).unwrap()
+        };
+        let (one, other) = (Bundles::default(), Bundles::default());
+        let member = of(&one, "https://example.org/");
+        assert_eq!(member.connections, 3);
+        assert_eq!(of(&one, "https://EXAMPLE.org:443/a"), member);
+        assert_ne!(of(&one, "https://example.org:444/").id, member.id);
+        assert_ne!(of(&one, "https://example.net/").id, member.id);
+        assert_ne!(of(&other, "https://example.org/").id, member.id);
+    }
+}

@@ -1,0 +1,293 @@
+//! Objects in ranges, from servers that do as they like.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::num::NonZeroU64;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body::Frame;
+use marline::Runtime;
+use marline_http::client::{
+    ClientError, Destination, FetchOptions, ObjectReport, Progress, Ranges, Report, Target,
+};
+use marline_http::server::{Site, generated};
+use marline_http::{Body, BoxError};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use crate::setup::{client, object, serve_site, world};
+
+const SIZE: u64 = 400_003;
+const FIRST: u64 = 50_000;
+
+/// What a server does to some of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trick {
+    None,
+    /// It knows no ranges.
+    Whole,
+    /// Nothing says whether ranges are of one object.
+    NoValidator,
+    /// Another object is there from a request on: those before, from 0, had the old one.
+    Changes(usize),
+    /// One response breaks off.
+    Breaks(usize),
+    /// All do that are not for the whole.
+    AllBreak,
+    /// One request is refused.
+    Refuses(usize),
+    /// All are.
+    Missing,
+    /// One range is not the one that was asked for.
+    Shifts(usize),
+    /// One response takes its time.
+    Dawdles(usize),
+}
+
+impl Trick {
+    fn before(self, number: usize, request: &mut Request<Body>) {
+        let changed = matches!(self, Self::Changes(from) if number >= from);
+        if self == Self::Whole || (changed && request.headers().contains_key(IF_RANGE)) {
+            request.headers_mut().remove(RANGE);
+        }
+    }
+
+    fn after(self, number: usize, mut response: Response<Body>) -> Response<Body> {
+        let headers = response.headers_mut();
+        let ranged = headers.contains_key(CONTENT_RANGE);
+        match self {
+            Self::NoValidator => {
+                headers.remove(ETAG);
+            }
+            Self::Changes(from) if number >= from => {
+                headers.insert(ETAG, HeaderValue::from_static("\"new\""));
+            }
+            Self::Shifts(chosen) if number == chosen => {
+                let shifted = HeaderValue::from_static("bytes 1-2/400003");
+                headers.insert(CONTENT_RANGE, shifted);
+            }
+            Self::Missing => *response.status_mut() = StatusCode::NOT_FOUND,
+            Self::Refuses(chosen) if number == chosen => {
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+            _ => {}
+        }
+        let breaks = match self {
+            Self::Breaks(chosen) => number == chosen,
+            Self::AllBreak => ranged,
+            _ => false,
+        };
+        match breaks {
+            true => response.map(|body| {
+                Body::new(Breaking {
+                    body,
+                    broken: false,
+                })
+            }),
+            false => response,
+        }
+    }
+}
+
+/// A body that breaks off in its first frame.
+struct Breaking {
+    body: Body,
+    broken: bool,
+}
+
+impl http_body::Body for Breaking {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.broken {
+            return Poll::Ready(Some(Err("this is a test".into())));
+        }
+        self.broken = true;
+        let half = |frame: Frame<Bytes>| frame.map_data(|data| data.slice(..data.len() / 2));
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        frame.map(|frame| frame.map(|frame| frame.map(half)))
+    }
+}
+
+/// A site that plays `trick`.
+fn site(runtime: &Arc<dyn Runtime>, trick: Trick) -> Site {
+    let objects = BTreeMap::from([("/object".to_owned(), object(SIZE, Duration::ZERO))]);
+    let site = generated(objects, Some(Arc::clone(runtime))).unwrap();
+    let requests = Arc::new(AtomicUsize::new(0));
+    let runtime = Arc::clone(runtime);
+    Site::new(tower::service_fn(move |mut request: Request<Body>| {
+        let (site, runtime) = (site.clone(), Arc::clone(&runtime));
+        let number = requests.fetch_add(1, Relaxed);
+        async move {
+            trick.before(number, &mut request);
+            if trick == Trick::Dawdles(number) {
+                let mut timer = runtime.timer();
+                timer.set(runtime.now() + Duration::from_millis(400));
+                poll_fn(|cx| timer.poll(cx)).await;
+            }
+            let response = site.oneshot(request).await?;
+            Ok::<_, Infallible>(trick.after(number, response))
+        }
+    }))
+}
+
+struct Fetched {
+    report: Report,
+    progress: Arc<Progress>,
+    /// Everything, to the nanosecond.
+    text: String,
+}
+
+impl Fetched {
+    fn object(&self) -> &ObjectReport {
+        &self.report.objects[0]
+    }
+}
+
+/// Fetches the object over three connections that are there already.
+fn fetch(trick: Trick, ranges: Ranges, size: Option<u64>, split: bool) -> Fetched {
+    let world = world();
+    let out = TempDir::new().unwrap();
+    let progress = Arc::new(Progress::default());
+    let report = world.run(async {
+        let host = world.host(1);
+        let (address, _handle) = serve_site(Arc::clone(&host), site(&host, trick)).await;
+        let client = client(world.host(2), [("example.test", address)]);
+        let url = "https://example.test/object".to_owned();
+        client.open(&url, 3).await.unwrap();
+        let target = Target {
+            url,
+            destination: Destination::File(out.path().join("object")),
+            size,
+        };
+        let options = FetchOptions {
+            connections: 3,
+            split: NonZeroU64::new(FIRST).filter(|_| split),
+            ranges,
+            ..FetchOptions::default()
+        };
+        client.fetch(vec![target], options, &progress).await
+    });
+    let left = std::fs::read_dir(out.path()).unwrap().count();
+    assert_eq!(left, usize::from(report.objects[0].error.is_none()));
+    let mut told = report.clone();
+    told.objects[0].file = None;
+    Fetched {
+        text: format!("{told:?}"),
+        report,
+        progress,
+    }
+}
+
+/// How the object can be split.
+const WAYS: [(Ranges, Option<u64>); 4] = [
+    (Ranges::Equal, None),
+    (Ranges::Equal, Some(SIZE)),
+    (Ranges::Handed, None),
+    (Ranges::Handed, Some(SIZE)),
+];
+
+fn hash() -> String {
+    let whole = fetch(Trick::None, Ranges::Equal, None, false);
+    whole.object().sha256.clone().unwrap()
+}
+
+#[test]
+fn objects_arrive_whole_whatever_the_server_does() {
+    let hash = hash();
+    let numbered = (0..3).flat_map(|number| {
+        [
+            Trick::Changes(number),
+            Trick::Breaks(number),
+            Trick::Shifts(number),
+            Trick::Dawdles(number),
+        ]
+    });
+    let tricks = [Trick::None, Trick::Whole, Trick::NoValidator];
+    for trick in tricks.into_iter().chain(numbered) {
+        for (ranges, size) in WAYS {
+            let what = format!("{trick:?} {ranges:?} {size:?}");
+            let fetched = fetch(trick, ranges, size, true);
+            let object = fetched.object();
+            assert_eq!(object.error, None, "{what}");
+            assert_eq!(object.sha256.as_ref(), Some(&hash), "{what}");
+            assert_eq!(object.bytes, SIZE, "{what}");
+            assert!(object.first_byte_s.is_some() && object.connection.is_some());
+            assert!(matches!(object.status, Some(200 | 206)), "{what}");
+            let (received, expected) = (&fetched.progress.received, &fetched.progress.expected);
+            let counted = [received, expected].map(|count| count.load(Relaxed));
+            assert_eq!(counted, [SIZE, SIZE], "{what}");
+            assert_eq!(fetched.text, fetch(trick, ranges, size, true).text);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_size_is_found_out() {
+    let hash = hash();
+    for size in [FIRST, FIRST + 1, SIZE - 1, SIZE + 1, 10 * SIZE] {
+        for ranges in [Ranges::Equal, Ranges::Handed] {
+            let fetched = fetch(Trick::None, ranges, Some(size), true);
+            assert_eq!(fetched.object().sha256.as_ref(), Some(&hash), "{size}");
+        }
+    }
+}
+
+#[test]
+fn what_no_connection_brings_is_an_error() {
+    for (ranges, size) in WAYS {
+        let fetched = fetch(Trick::AllBreak, ranges, size, true);
+        let failure = fetched.object().failure.as_deref();
+        assert!(
+            matches!(
+                failure,
+                Some(ClientError::Truncated { .. } | ClientError::NoResponse { .. })
+            ),
+            "{failure:?}"
+        );
+        let fetched = fetch(Trick::Missing, ranges, size, true);
+        assert_eq!(fetched.object().status, Some(404));
+        let error = fetched.object().error.as_deref().unwrap();
+        assert!(error.contains("404"), "{error}");
+    }
+}
+
+#[test]
+fn a_refused_range_is_asked_for_elsewhere() {
+    let hash = hash();
+    for ranges in [Ranges::Equal, Ranges::Handed] {
+        for refused in 1..4 {
+            let fetched = fetch(Trick::Refuses(refused), ranges, None, true);
+            assert_eq!(fetched.object().sha256.as_ref(), Some(&hash), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_known_size_saves_a_round_trip() {
+    let end_s = |size| fetch(Trick::None, Ranges::Equal, size, true).object().end_s;
+    let saved = end_s(None) - end_s(Some(SIZE));
+    assert!((0.02..0.08).contains(&saved), "{saved}");
+}
+
+#[test]
+fn handed_ranges_go_to_who_is_fast() {
+    let end_s = |trick, ranges| fetch(trick, ranges, Some(SIZE), true).object().end_s;
+    let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(Trick::None, ranges));
+    assert!(handed < equal + 0.01, "connections idle: {handed} {equal}");
+    let slow = Trick::Dawdles(0);
+    let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(slow, ranges));
+    assert!(handed < equal - 0.05, "{handed} {equal}");
+}
