@@ -44,14 +44,21 @@ struct Epoch {
 impl Epoch {
     fn new(step: &Step, plateau: f64) -> Self {
         let window = step.window as f64;
-        Self {
+        let mut epoch = Self {
             start: step.now,
             plateau,
-            k: libm::cbrt((plateau - window) / step.unit / C),
+            k: 0.0,
             unit: step.unit,
             reno: window,
             fraction: 0.0,
-        }
+        };
+        epoch.k = epoch.until_plateau(window);
+        epoch
+    }
+
+    /// Seconds that the curve takes from `window` bytes to the plateau; negative beyond it.
+    fn until_plateau(&self, window: f64) -> f64 {
+        libm::cbrt((self.plateau - window) / self.unit / C)
     }
 
     /// The curve `seconds` after the start.
@@ -107,11 +114,15 @@ impl Growth for Curve {
         next as u64
     }
 
-    /// The next epoch runs through the new window, with the plateau where it was: growth is as fast as
-    /// it would have been at that height, on either side of the plateau. A plateau that followed the
-    /// window would hold one that is set every round.
-    fn on_window_set(&mut self, _window: u64) {
-        self.epoch = None;
+    /// Moves along the curve and leaves the plateau where it is: growth is as fast as it would have
+    /// been at that height, on either side of the plateau. A plateau that followed the window would
+    /// hold one that is set every round.
+    fn on_window_set(&mut self, before: u64, after: u64) {
+        if let Some(epoch) = &mut self.epoch {
+            let (before, after) = (before as f64, after as f64);
+            epoch.k += epoch.until_plateau(after) - epoch.until_plateau(before);
+            epoch.reno *= after / before;
+        }
     }
 
     /// Time without data to send does not count (RFC 9438, section 5.8).

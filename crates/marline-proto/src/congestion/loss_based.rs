@@ -32,8 +32,9 @@ pub trait Growth: Copy + Default + Debug + Send {
     /// The window after an acknowledgment in congestion avoidance, in bytes.
     fn grow(&mut self, step: &Step) -> u64;
 
-    /// A coordinator moved the window to `window` bytes.
-    fn on_window_set(&mut self, window: u64);
+    /// A coordinator moved the window from `before` to `after` bytes. It may do so every round, and
+    /// growth must not come to a halt.
+    fn on_window_set(&mut self, before: u64, after: u64);
 
     /// Since `since` the application, not the window, limits what is in flight.
     fn pause(&mut self, _since: Instant) {}
@@ -290,13 +291,13 @@ impl<G: Growth> Controller for LossBased<G> {
     }
 
     fn set_window(&mut self, bytes: u64) {
-        let searches = self.in_slow_start();
+        let (searches, before) = (self.in_slow_start(), self.bytes);
         self.put(bytes);
         if !searches {
             self.leave_slow_start();
         }
         self.before = None;
-        self.growth.on_window_set(self.bytes);
+        self.growth.on_window_set(before, self.bytes);
     }
 
     fn set_share(&mut self, share: f64) {

@@ -35,9 +35,9 @@ impl Growth for Additive {
         step.window.saturating_add(growth as u64)
     }
 
-    /// What is acknowledged already counts: a window that is set every round grows, too.
-    fn on_window_set(&mut self, window: u64) {
-        self.acked = self.acked.min(window);
+    /// What is acknowledged already counts, for one datagram at most.
+    fn on_window_set(&mut self, _before: u64, after: u64) {
+        self.acked = self.acked.min(after);
     }
 }
 

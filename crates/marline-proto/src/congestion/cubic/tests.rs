@@ -162,3 +162,61 @@ fn backoff_is_configurable() {
     lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
     assert_eq!(cubic.window(), 85 * MTU);
 }
+
+/// On either side of the plateau growth does not notice that the window is set to what it is.
+#[test]
+fn a_window_set_where_it_is_changes_nothing() {
+    for set_at in [40, 140] {
+        let mut set = cubic(1000);
+        lose(&mut set, at(Duration::ZERO), Instant::EPOCH);
+        let mut alone = cubic(1000);
+        lose(&mut alone, at(Duration::ZERO), Instant::EPOCH);
+        rounds(&mut set, Duration::ZERO, set_at);
+        rounds(&mut alone, Duration::ZERO, set_at);
+        set.set_window(set.window());
+        let windows = rounds(&mut set, RTT * set_at, 40);
+        let expected = rounds(&mut alone, RTT * set_at, 40);
+        assert_eq!(windows, expected);
+    }
+}
+
+#[test]
+fn a_window_that_is_raised_grows_as_at_that_height() {
+    let mut raised = cubic(1000);
+    lose(&mut raised, at(Duration::ZERO), Instant::EPOCH);
+    rounds(&mut raised, Duration::ZERO, 10);
+    raised.set_window(1100 * MTU);
+    assert_eq!(raised.growth.plateau, Some(1_000_000.0));
+    // cbrt(100 / 0.4) = 6.3 s after the plateau: 0.4 * (7.3^3 - 6.3^3) = 55.6 in a second
+    let windows = rounds(&mut raised, RTT * 10, 10);
+    let growth = windows[9] / MTU - 1100;
+    assert!((50..60).contains(&growth), "{growth}");
+}
+
+/// Without a plateau the window that slow start left is one.
+#[test]
+fn the_end_of_slow_start_begins_a_plateau() {
+    let mut cubic = cubic(1000);
+    let windows = rounds(&mut cubic, Duration::ZERO, 50);
+    assert_eq!(cubic.growth.plateau, Some(1_000_000.0));
+    assert_eq!(cubic.growth.epoch.map(|epoch| epoch.k), Some(0.0));
+    // Reno gains 50 datagrams in 50 rounds, 0.4 * 5^3 is the same.
+    assert!(windows[49].abs_diff(1050 * MTU) < 5 * MTU);
+
+    cubic.enter_slow_start();
+    cubic.set_window(2000 * MTU);
+    cubic.exit_slow_start();
+    let next = rounds(&mut cubic, RTT * 50, 1)[0];
+    assert!(next < 2002 * MTU, "{next}");
+    assert_eq!(cubic.growth.plateau, Some(2_000_000.0));
+}
+
+#[test]
+fn larger_datagrams_make_no_jump() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    let before = rounds(&mut cubic, Duration::ZERO, 10)[9];
+    cubic.on_mtu(2 * MTU);
+    let after = rounds(&mut cubic, RTT * 10, 1)[0];
+    assert!(after - before < 15 * MTU, "{before} to {after}");
+}
