@@ -37,6 +37,8 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     recovers_from_loss(&make);
     collapses_on_persistent_congestion(&make);
     obeys_a_coordinator(&make);
+    takes_a_reaction_back(&make);
+    grows_by_its_share(&make);
     survives_anything(&make);
 }
 
@@ -250,6 +252,12 @@ fn obeys_a_coordinator(make: Make<'_>) {
         path.controller.set_window(packets * MTU);
         assert_eq!(path.window(), packets * MTU, "the window can be set");
     }
+    path.controller.exit_slow_start();
+    path.controller.set_window(10 * MTU);
+    assert!(
+        !path.controller.in_slow_start(),
+        "a smaller window does not begin slow start"
+    );
     path.controller.set_window(0);
     assert!(
         path.window() >= MINIMUM_WINDOW_PACKETS * MTU,
@@ -274,6 +282,61 @@ fn obeys_a_coordinator(make: Make<'_>) {
     assert!(path.controller.in_slow_start());
 }
 
+/// A controller may keep its reaction, but not make things worse, and not react twice.
+fn takes_a_reaction_back(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(4);
+    let before = path.window();
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    let reduced = path.window();
+    path.controller.undo_reaction();
+    let undone = path.window();
+    assert!(
+        (reduced..=before).contains(&undone),
+        "{before} bytes, {reduced} after the loss, {undone} without the reaction"
+    );
+    path.lose(sent_at, false);
+    assert_eq!(
+        path.window(),
+        undone,
+        "losses of the flight whose reaction was taken back do not count"
+    );
+
+    let mut path = Path::new(make);
+    path.fill(4);
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    path.controller.set_window(20 * MTU);
+    path.controller.undo_reaction();
+    assert_eq!(
+        path.window(),
+        20 * MTU,
+        "what a coordinator set since is not taken back"
+    );
+}
+
+fn grows_by_its_share(make: Make<'_>) {
+    let grown = |share: f64| {
+        let mut path = Path::new(make);
+        path.fill(3);
+        path.controller.exit_slow_start();
+        path.controller.set_share(share);
+        path.fill(50);
+        path.window()
+    };
+    let whole = grown(1.0);
+    for share in [0.5, 0.1, f64::MIN_POSITIVE] {
+        let part = grown(share);
+        assert!(
+            part <= whole,
+            "a share of {share} grows to {part} bytes, the whole to {whole}"
+        );
+    }
+}
+
 /// Random calls with random numbers, sensible and absurd, on two controllers that must agree.
 fn survives_anything(make: Make<'_>) {
     for seed in 0..SEQUENCES {
@@ -284,15 +347,21 @@ fn survives_anything(make: Make<'_>) {
         for _ in 0..STEPS {
             now += Duration::from_nanos(magnitude(&mut rng) % 20_000_000_000);
             let call = Call::random(&mut rng, now, &mut mtu);
-            for controller in &mut pair {
+            for (controller, times) in pair.iter_mut().zip([1, 2]) {
+                let searched = controller.in_slow_start();
                 call.make(controller.as_mut(), now);
                 check(controller.as_ref(), mtu, &call, seed);
+                call.check_state(searched, controller.in_slow_start(), seed);
+                if times == 2 && call.is_idempotent() {
+                    call.make(controller.as_mut(), now);
+                }
             }
             let [a, b] = &pair;
             assert_eq!(
-                (a.window(), a.phase()),
-                (b.window(), b.phase()),
-                "equal calls give equal windows (seed {seed})"
+                (a.window(), a.phase(), a.ssthresh(), a.bandwidth()),
+                (b.window(), b.phase(), b.ssthresh(), b.bandwidth()),
+                "equal calls give equal controllers, and what a coordinator says it may say twice: \
+                 {call:?} (seed {seed})"
             );
         }
     }
@@ -323,14 +392,25 @@ enum Call {
     Idle(Duration),
     Mtu(u64),
     Window(u64),
+    Share(f64),
     Bandwidth(u64),
     EnterSlowStart,
     ExitSlowStart,
+    UndoReaction,
 }
 
 /// A number whose size is random: from 0 to 2^62.
 fn magnitude(rng: &mut Pcg32) -> u64 {
     rng.random::<u64>() >> rng.random_range(2..64_u32)
+}
+
+/// A share as it should be, or anything.
+fn share(rng: &mut Pcg32) -> f64 {
+    if rng.random() {
+        1.0 / f64::from(rng.random_range(1..=16_u32))
+    } else {
+        f64::from_bits(rng.random())
+    }
 }
 
 impl Call {
@@ -339,7 +419,7 @@ impl Call {
         let number = magnitude(rng);
         let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
         let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..20_u32) {
+        match rng.random_range(0..22_u32) {
             0..4 => Self::Sent(SentSample {
                 packet_number: number,
                 bytes,
@@ -386,6 +466,8 @@ impl Call {
             }
             17 => Self::Window(bytes),
             18 => Self::Bandwidth(bytes),
+            19 => Self::Share(share(rng)),
+            20 => Self::UndoReaction,
             _ if rng.random() => Self::EnterSlowStart,
             _ => Self::ExitSlowStart,
         }
@@ -401,9 +483,41 @@ impl Call {
             Self::Idle(idle) => controller.on_idle(now, *idle),
             Self::Mtu(mtu) => controller.on_mtu(*mtu),
             Self::Window(bytes) => controller.set_window(*bytes),
+            Self::Share(share) => controller.set_share(*share),
             Self::Bandwidth(rate) => controller.set_bandwidth(*rate),
             Self::EnterSlowStart => controller.enter_slow_start(),
             Self::ExitSlowStart => controller.exit_slow_start(),
+            Self::UndoReaction => controller.undo_reaction(),
         }
+    }
+
+    /// Whether it makes no difference to say it twice.
+    fn is_idempotent(&self) -> bool {
+        matches!(
+            self,
+            Self::Mtu(_)
+                | Self::Window(_)
+                | Self::Share(_)
+                | Self::Bandwidth(_)
+                | Self::EnterSlowStart
+                | Self::ExitSlowStart
+                | Self::UndoReaction
+        )
+    }
+
+    /// Checks that the call made of slow start what it should; `before` and `after` say whether the
+    /// controller was in it.
+    fn check_state(&self, before: bool, after: bool, seed: u64) {
+        let obeys = match self {
+            Self::EnterSlowStart => after,
+            Self::ExitSlowStart => !after,
+            Self::Share(_) | Self::Bandwidth(_) => before == after,
+            Self::Window(_) => before || !after,
+            _ => true,
+        };
+        assert!(
+            obeys,
+            "slow start was {before} and is {after} after {self:?} (seed {seed})"
+        );
     }
 }

@@ -128,7 +128,7 @@ pub trait Controller: Send + Debug {
     fn undo_reaction(&mut self) {}
 
     /// A coordinator replaces the bandwidth estimate, in bytes per second; nothing where there is
-    /// none. Packets sent before say nothing against it.
+    /// none. Where it is lower than before, the flight under way says nothing against it.
     fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
 
     /// Whether a bandwidth estimate, not the window, is what the controller works with.

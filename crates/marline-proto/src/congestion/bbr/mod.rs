@@ -69,10 +69,11 @@ pub struct Bbr {
     /// Bytes per second.
     bandwidth: MaxFilter,
     rounds: Rounds,
-    /// Bytes delivered so far.
+    /// Bytes delivered so far, and bytes in flight.
     delivered: u64,
-    /// Bytes that had been delivered when a coordinator set the bandwidth: packets sent before
-    /// measure what it replaced.
+    in_flight: u64,
+    /// Packets sent before so many bytes were delivered measure a rate that a coordinator has
+    /// lowered.
     overruled: u64,
     min_rtt: MinRtt,
     recovery: Recovery,
@@ -98,6 +99,7 @@ impl Bbr {
             bandwidth: MaxFilter::new(BANDWIDTH_ROUNDS),
             rounds: Rounds::default(),
             delivered: 0,
+            in_flight: 0,
             overruled: 0,
             min_rtt: MinRtt::default(),
             recovery: Recovery::default(),
@@ -298,10 +300,13 @@ fn first_phase(seed: u64) -> usize {
 }
 
 impl Controller for Bbr {
-    fn on_sent(&mut self, _now: Instant, _sent: &SentSample) {}
+    fn on_sent(&mut self, _now: Instant, sent: &SentSample) {
+        self.in_flight = sent.bytes_in_flight;
+    }
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
         self.app_limited = ack.app_limited;
+        self.in_flight = ack.bytes_in_flight;
         let round_begins = ack.rate.as_ref().is_some_and(|rate| self.on_rate(rate));
         self.recovery.on_ack(
             ack.largest_acked_sent_at,
@@ -318,6 +323,7 @@ impl Controller for Bbr {
 
     fn on_loss(&mut self, now: Instant, loss: &LossSample) {
         self.lost_in_round = true;
+        self.in_flight = loss.bytes_in_flight;
         self.recovery
             .on_loss(now, loss.latest_sent_at, loss.bytes_in_flight);
         if loss.persistent {
@@ -416,8 +422,11 @@ impl Controller for Bbr {
 
     fn set_bandwidth(&mut self, bytes_per_second: u64) {
         let bandwidth = bytes_per_second.max(1);
+        if bandwidth < self.bandwidth.get() {
+            // The flight under way still arrives at the old rate.
+            self.overruled = self.delivered.saturating_add(self.in_flight);
+        }
         self.bandwidth.reset(self.rounds.count(), bandwidth);
-        self.overruled = self.delivered;
         // Startup measures its progress from here. The rounds it made none in still count, or a
         // bandwidth that is set again and again would keep it going for good.
         self.full_bandwidth = bandwidth;

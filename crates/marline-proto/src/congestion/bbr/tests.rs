@@ -169,14 +169,121 @@ fn follows_a_slower_bottleneck() {
     assert!(bandwidth.abs_diff(625_000) < 100_000, "{bandwidth}");
 }
 
+/// Packets that were under way measure the old rate and do not bring it back.
 #[test]
-fn a_coordinator_can_lower_the_bandwidth() {
+fn a_lowered_bandwidth_holds_until_more_is_measured() {
     let mut path = Bottleneck::new(2_500_000);
     path.run(Duration::from_secs(1));
+    let before = path.bbr.window();
     path.bbr.set_bandwidth(500_000);
     assert_eq!(path.bbr.bandwidth(), Some(500_000));
+    assert!(path.bbr.pacing_rate(&path.rtt()) <= 500_000 * 5 / 4);
+    // Two products of 20 kB, and three bursts.
+    assert!(path.bbr.window() < before / 2 && path.bbr.window() < 50_000);
+    path.run(RTT);
+    assert_eq!(path.bbr.bandwidth(), Some(500_000), "the old flight");
+    path.run(Duration::from_millis(100));
+    let bandwidth = path.bbr.bandwidth().unwrap();
+    assert!(
+        bandwidth < 750_000,
+        "probes, but does not jump: {bandwidth}"
+    );
+    path.run(Duration::from_secs(8));
+    let bandwidth = path.bbr.bandwidth().unwrap();
+    assert!(bandwidth > 2_250_000, "finds what is there: {bandwidth}");
+}
+
+#[test]
+fn a_raised_bandwidth_is_forgotten_if_the_path_does_not_carry_it() {
+    let mut path = Bottleneck::new(1_250_000);
+    path.run(Duration::from_secs(2));
+    let before = path.bbr.window();
+    path.bbr.set_bandwidth(2_500_000);
+    assert!(path.bbr.pacing_rate(&path.rtt()) > 1_800_000);
+    path.run(RTT * 2);
+    assert_eq!(path.bbr.bandwidth(), Some(2_500_000));
+    assert!(path.bbr.window() > before, "the window follows as it grows");
+    path.run(Duration::from_secs(3));
+    let bandwidth = path.bbr.bandwidth().unwrap();
+    assert!(bandwidth.abs_diff(1_250_000) < 125_000, "{bandwidth}");
+}
+
+#[test]
+fn the_bandwidth_can_be_set_in_every_mode() {
+    for (elapsed, mode) in [
+        (60, Phase::Startup),
+        (2_000, Phase::ProbeBw),
+        (10_150, Phase::ProbeRtt),
+    ] {
+        let mut path = Bottleneck::new(2_500_000);
+        path.run(Duration::from_millis(100));
+        path.rtt = RTT + RTT / 20;
+        path.run(Duration::from_millis(elapsed));
+        assert_eq!(path.bbr.phase(), mode);
+        path.bbr.set_bandwidth(600_000);
+        let high = path.bbr.target(HIGH_GAIN) + 3 * path.bbr.send_quantum();
+        assert!(path.bbr.window() <= high, "{mode:?}");
+        path.run(Duration::from_millis(300));
+        assert_ne!(path.bbr.phase(), Phase::ProbeRtt);
+        path.run(Duration::from_secs(8));
+        let bandwidth = path.bbr.bandwidth().unwrap();
+        assert!(bandwidth > 2_250_000, "{mode:?}: {bandwidth}");
+    }
+}
+
+/// Startup neither ends because its bandwidth was set, nor lasts for good because it is set often.
+#[test]
+fn startup_measures_its_progress_from_what_was_set() {
+    let mut path = Bottleneck::new(12_500_000);
+    path.run(RTT * 3);
+    assert!(path.bbr.in_slow_start());
+    let reached = path.bbr.bandwidth().unwrap();
+    path.bbr.set_bandwidth(reached / 4);
+    path.run(RTT * 4);
+    assert!(path.bbr.in_slow_start(), "goes on");
+    assert!(path.bbr.bandwidth().unwrap() > reached / 4);
+    path.run(RTT * 30);
+    assert!(!path.bbr.in_slow_start());
+    let bandwidth = path.bbr.bandwidth().unwrap();
+    assert!(bandwidth > 11_000_000, "found all: {bandwidth}");
+
+    let mut path = Bottleneck::new(1_250_000);
+    for _ in 0..40 {
+        path.run(RTT * 2);
+        path.bbr.set_bandwidth(1_250_000);
+    }
+    assert!(!path.bbr.in_slow_start(), "comes to an end");
+}
+
+#[test]
+fn before_there_is_a_model_the_window_that_is_set_is_the_first() {
+    let mut path = Bottleneck::new(1_250_000);
     let rate = path.bbr.pacing_rate(&path.rtt());
-    assert!(rate <= 500_000 * 5 / 4);
+    path.bbr.set_window(5 * MTU);
+    assert_eq!(path.bbr.window(), 5 * MTU);
+    assert_eq!(path.bbr.target(1.0), 5 * MTU);
+    assert!(path.bbr.pacing_rate(&path.rtt()).abs_diff(rate / 2) <= 1);
+    path.run(Duration::from_secs(2));
+    let product = path.bbr.target(1.0);
+    path.bbr.set_window(5 * MTU);
+    assert_eq!(path.bbr.target(1.0), product, "with a model it is no more");
+}
+
+#[test]
+fn the_delay_is_measured_on_while_startup_is_switched() {
+    let mut path = Bottleneck::new(1_250_000);
+    path.run(Duration::from_millis(100));
+    path.rtt = 2 * RTT;
+    while path.bbr.phase() != Phase::ProbeRtt {
+        path.run(Duration::from_millis(10));
+    }
+    path.bbr.enter_slow_start();
+    assert!(path.bbr.in_slow_start());
+    assert_eq!(path.bbr.phase(), Phase::ProbeRtt);
+    path.bbr.exit_slow_start();
+    assert!(!path.bbr.in_slow_start());
+    path.run(Duration::from_millis(500));
+    assert_eq!(path.bbr.phase(), Phase::ProbeBw);
 }
 
 #[test]
