@@ -8,11 +8,14 @@
 //! conformance::conformance(|config| Box::new(NewReno::new(config)));
 //! ```
 
+mod call;
+
 use std::time::Duration;
 
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_pcg::Pcg32;
 
+use self::call::{Call, magnitude};
 use super::slow_start::NoExit;
 use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS};
 use crate::Instant;
@@ -378,146 +381,6 @@ fn check(controller: &dyn Controller, mtu: u64, call: &Call, seed: u64) {
         assert!(
             controller.pacing_rate(&rtt_of(rtt)) > 0,
             "never stops pacing (seed {seed})"
-        );
-    }
-}
-
-#[derive(Debug)]
-enum Call {
-    Sent(SentSample),
-    Ack(AckSample),
-    Loss(LossSample),
-    Ce(CeSample),
-    Spurious(Instant),
-    Idle(Duration),
-    Mtu(u64),
-    Window(u64),
-    Share(f64),
-    Bandwidth(u64),
-    EnterSlowStart,
-    ExitSlowStart,
-    UndoReaction,
-}
-
-/// A number whose size is random: from 0 to 2^62.
-fn magnitude(rng: &mut Pcg32) -> u64 {
-    rng.random::<u64>() >> rng.random_range(2..64_u32)
-}
-
-/// A share as it should be, or anything.
-fn share(rng: &mut Pcg32) -> f64 {
-    if rng.random() {
-        1.0 / f64::from(rng.random_range(1..=16_u32))
-    } else {
-        f64::from_bits(rng.random())
-    }
-}
-
-impl Call {
-    fn random(rng: &mut Pcg32, now: Instant, mtu: &mut u64) -> Self {
-        let bytes = magnitude(rng);
-        let number = magnitude(rng);
-        let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
-        let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..22_u32) {
-            0..4 => Self::Sent(SentSample {
-                packet_number: number,
-                bytes,
-                bytes_in_flight: magnitude(rng),
-                app_limited: rng.random(),
-            }),
-            4..10 => Self::Ack(AckSample {
-                bytes,
-                bytes_in_flight: magnitude(rng),
-                prior_in_flight: magnitude(rng),
-                largest_acked: number,
-                largest_sent: number.saturating_add(magnitude(rng)),
-                largest_acked_sent_at: sent_at,
-                rtt: rtt_of(rtt),
-                rtt_updated: rng.random(),
-                rate: rng.random::<bool>().then(|| RateSample {
-                    delivered: bytes,
-                    interval: rtt,
-                    prior_delivered: magnitude(rng),
-                    delivered_total: magnitude(rng),
-                    app_limited: rng.random(),
-                }),
-                app_limited: rng.random(),
-            }),
-            10..13 => Self::Loss(LossSample {
-                bytes,
-                packets: number,
-                largest_lost: number,
-                latest_sent_at: sent_at,
-                largest_sent: magnitude(rng),
-                bytes_in_flight: magnitude(rng),
-                persistent: rng.random_range(0..8_u32) == 0,
-            }),
-            13 => Self::Ce(CeSample {
-                sent_at,
-                new_ce: number,
-                largest_sent: number,
-            }),
-            14 => Self::Spurious(sent_at),
-            15 => Self::Idle(rtt),
-            16 => {
-                *mtu = rng.random_range(1200..=65_527);
-                Self::Mtu(*mtu)
-            }
-            17 => Self::Window(bytes),
-            18 => Self::Bandwidth(bytes),
-            19 => Self::Share(share(rng)),
-            20 => Self::UndoReaction,
-            _ if rng.random() => Self::EnterSlowStart,
-            _ => Self::ExitSlowStart,
-        }
-    }
-
-    fn make(&self, controller: &mut dyn Controller, now: Instant) {
-        match self {
-            Self::Sent(sent) => controller.on_sent(now, sent),
-            Self::Ack(ack) => controller.on_ack(now, ack),
-            Self::Loss(loss) => controller.on_loss(now, loss),
-            Self::Ce(ce) => controller.on_ce(now, ce),
-            Self::Spurious(sent_at) => controller.on_spurious_loss(now, *sent_at),
-            Self::Idle(idle) => controller.on_idle(now, *idle),
-            Self::Mtu(mtu) => controller.on_mtu(*mtu),
-            Self::Window(bytes) => controller.set_window(*bytes),
-            Self::Share(share) => controller.set_share(*share),
-            Self::Bandwidth(rate) => controller.set_bandwidth(*rate),
-            Self::EnterSlowStart => controller.enter_slow_start(),
-            Self::ExitSlowStart => controller.exit_slow_start(),
-            Self::UndoReaction => controller.undo_reaction(),
-        }
-    }
-
-    /// Whether it makes no difference to say it twice.
-    fn is_idempotent(&self) -> bool {
-        matches!(
-            self,
-            Self::Mtu(_)
-                | Self::Window(_)
-                | Self::Share(_)
-                | Self::Bandwidth(_)
-                | Self::EnterSlowStart
-                | Self::ExitSlowStart
-                | Self::UndoReaction
-        )
-    }
-
-    /// Checks that the call made of slow start what it should; `before` and `after` say whether the
-    /// controller was in it.
-    fn check_state(&self, before: bool, after: bool, seed: u64) {
-        let obeys = match self {
-            Self::EnterSlowStart => after,
-            Self::ExitSlowStart => !after,
-            Self::Share(_) | Self::Bandwidth(_) => before == after,
-            Self::Window(_) => before || !after,
-            _ => true,
-        };
-        assert!(
-            obeys,
-            "slow start was {before} and is {after} after {self:?} (seed {seed})"
         );
     }
 }

@@ -17,11 +17,12 @@ fn bbr_conforms() {
 }
 
 #[test]
-fn algorithms_have_names() {
+fn algorithms_have_names_and_kinds() {
     for algorithm in Algorithm::ALL {
         assert_eq!(algorithm.name().parse(), Ok(algorithm));
         let controller = algorithm.build(ControllerConfig::new(1200));
         assert_eq!(controller.name(), algorithm.name());
+        assert_eq!(controller.is_rate_based(), algorithm == Algorithm::Bbr);
     }
     assert!("vegas".parse::<Algorithm>().is_err());
 }
