@@ -10,7 +10,7 @@ use crate::stats::{Interval, Statistic, interval};
 
 use super::evidence::Evidence;
 use super::words::{self, Quantity};
-use super::{comparisons, correlations};
+use super::{comparisons, correlations, gains};
 
 /// Values no further apart than this, in percent of the published one, are near.
 const NEAR: f64 = 10.0;
@@ -50,8 +50,11 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         ];
         table.row(evidence.points.row(&row.who, &row.point, cells));
     }
-    page.section("Beside the paper")
-        .text(&summary(&rows))
+    let page = page.section("Beside the paper").text(&summary(&rows));
+    let pictures = gains::pictures(evidence);
+    pictures
+        .iter()
+        .fold(page, |page, picture| page.chart(picture))
         .table(&table)
         .note(
             "Ratio: ours divided by what was published. Intervals: 95 %, of ours. How sure others were of \

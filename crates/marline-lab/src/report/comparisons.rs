@@ -10,29 +10,60 @@ use crate::run::ComparisonResult;
 use super::evidence::Evidence;
 use super::words::{self, Quantity};
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let all = &evidence.results.comparisons;
-    if all.is_empty() {
-        return page;
-    }
-    // Those of one statistic of one metric share a picture.
-    let mut groups: Vec<Vec<&ComparisonResult>> = Vec::new();
-    for result in all {
-        let same = |group: &&mut Vec<&ComparisonResult>| {
-            let first = group[0];
-            (&first.metric, first.statistic) == (&result.metric, result.statistic)
-        };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(result),
-            None => groups.push(vec![result]),
+/// Comparisons of one statistic of one metric, which share a picture.
+pub(super) struct Group<'r>(Vec<&'r ComparisonResult>);
+
+impl<'r> Group<'r> {
+    /// All comparisons, in groups.
+    pub(super) fn all(evidence: &'r Evidence) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for result in &evidence.results.comparisons {
+            let same = |group: &&mut Self| {
+                let first = group.0[0];
+                (&first.metric, first.statistic) == (&result.metric, result.statistic)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.0.push(result),
+                None => groups.push(Self(vec![result])),
+            }
         }
+        groups
+    }
+
+    /// Whether others published some of the improvements.
+    pub(super) fn is_published(&self) -> bool {
+        self.0
+            .iter()
+            .any(|result| result.published_percent.is_some())
+    }
+
+    /// Each pair that is compared, once.
+    pub(super) fn pairs(&self) -> Vec<(String, Vec<&'r ComparisonResult>)> {
+        let mut pairs: Vec<(String, Vec<&ComparisonResult>)> = Vec::new();
+        for &result in &self.0 {
+            let name = pair(result);
+            match pairs.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, members)) => members.push(result),
+                None => pairs.push((name, vec![result])),
+            }
+        }
+        pairs
+    }
+}
+
+pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+    let groups = Group::all(evidence);
+    if groups.is_empty() {
+        return page;
     }
     let page = page.section("Comparisons");
     let page = groups.iter().fold(page, |page, group| {
         let page = told(page, group);
-        match evidence.points.are_few() {
-            true => page.chart(&bars(evidence, group)),
-            false => page.chart(&over_points(group)),
+        match (evidence.points.are_few(), group.is_published()) {
+            (false, _) => page.chart(&over_points(group)),
+            (true, false) => page.chart(&bars(evidence, &group.0)),
+            // Their picture stands beside the paper.
+            (true, true) => page,
         }
     });
     page.table(&table(evidence))
@@ -46,28 +77,15 @@ pub(super) fn pair(result: &ComparisonResult) -> String {
 }
 
 /// What is compared in `group`, such as `median completion time`.
-fn what(group: &[&ComparisonResult]) -> String {
+pub(super) fn what(group: &[&ComparisonResult]) -> String {
     group.first().map_or_else(String::new, |first| {
         words::of(first.statistic, &Quantity::of(&first.metric).name)
     })
 }
 
-/// Each pair that is compared, once.
-fn pairs<'r>(group: &[&'r ComparisonResult]) -> Vec<(String, Vec<&'r ComparisonResult>)> {
-    let mut pairs: Vec<(String, Vec<&ComparisonResult>)> = Vec::new();
-    for &result in group {
-        let name = pair(result);
-        match pairs.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, members)) => members.push(result),
-            None => pairs.push((name, vec![result])),
-        }
-    }
-    pairs
-}
-
 /// A sentence for each pair: where it is better, where it is worse, and where nobody knows.
-fn told(page: Report, group: &[&ComparisonResult]) -> Report {
-    pairs(group).into_iter().fold(page, |page, (_, members)| {
+fn told(page: Report, group: &Group<'_>) -> Report {
+    group.pairs().into_iter().fold(page, |page, (_, members)| {
         let sure = |better: bool| {
             let intervals = members.iter().filter_map(|result| result.ci95);
             intervals
@@ -121,18 +139,17 @@ fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
         let interval = result.ci95.map(|[low, high]| (low, high));
         let value = result.improvement_percent.unwrap_or(f64::NAN);
         bars = bars.bar(point, &pair(result), value, interval);
-        if let Some(published) = result.published_percent {
-            bars = bars.published(point, &pair(result), published);
-        }
     }
     bars
 }
 
 /// The distribution of improvements, where there are too many points to name.
-fn over_points(group: &[&ComparisonResult]) -> Chart {
+fn over_points(group: &Group<'_>) -> Chart {
     let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
-    let chart = Chart::new(words::capitalized(&what(group)), axis(group), share);
-    pairs(group)
+    let title = words::capitalized(&what(&group.0));
+    let chart = Chart::new(title, axis(&group.0), share);
+    group
+        .pairs()
         .into_iter()
         .fold(chart, |chart, (name, members)| {
             let gains = members

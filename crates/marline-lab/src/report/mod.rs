@@ -8,8 +8,11 @@
 //! | `evidence` | nothing: it reads, and knows which run belongs where |
 //! | `words` | nothing: it names metrics and parameters, with units |
 //! | `head` | what ran, for how long |
+//! | `must` | whether it shows what it must |
 //! | `beside` | every published value beside ours |
+//! | `gains` | published improvements beside ours, as a picture |
 //! | `spread` | boxes and distributions of the metric of most interest |
+//! | `ideal` | how far that is from the physical limit |
 //! | `comparisons` | variants beside each other |
 //! | `correlations` | metrics that may go together |
 //! | `factors` | two parameters at once |
@@ -23,7 +26,10 @@ mod comparisons;
 mod correlations;
 mod evidence;
 mod factors;
+mod gains;
 mod head;
+mod ideal;
+mod must;
 mod points;
 mod spread;
 mod words;
@@ -59,6 +65,7 @@ pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
 fn draw(evidence: &Evidence) -> Report {
     let sections = [
         head::add,
+        must::add,
         beside::add,
         spread::add,
         comparisons::add,

@@ -119,6 +119,25 @@ impl Points {
         self.names.get(point).map_or("", String::as_str)
     }
 
+    /// A point in a list with sections: the name of its section, and of its row in it. Rows are what a
+    /// parameter with numbers says, of several the one with the most values.
+    pub(super) fn section_and_row(&self, point: usize) -> (String, String) {
+        let mut row = self.factors.len().saturating_sub(1);
+        let mut most = 0;
+        for (at, factor) in self.factors.iter().enumerate() {
+            if factor.has_numbers() && factor.values.len() > most {
+                (row, most) = (at, factor.values.len());
+            }
+        }
+        let others = self.factors.iter().enumerate().filter(|(at, _)| *at != row);
+        let section: Vec<_> = others.map(|(_, factor)| factor.value(point)).collect();
+        let name = self
+            .factors
+            .get(row)
+            .map_or("", |factor| factor.value(point));
+        (section.join(", "), name.to_owned())
+    }
+
     /// The place of the point with `parameters`.
     pub(super) fn find(&self, parameters: &BTreeMap<String, Value>) -> Option<usize> {
         self.parameters.iter().position(|point| point == parameters)
@@ -160,6 +179,11 @@ impl Factor {
             values,
             at,
         }
+    }
+
+    fn has_numbers(&self) -> bool {
+        let mut values = self.values.iter();
+        values.all(|value| value.starts_with(|c: char| c.is_ascii_digit()))
     }
 
     /// Its value at a point.

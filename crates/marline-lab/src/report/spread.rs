@@ -1,12 +1,13 @@
 //! How the metric of most interest spreads.
 
 use marline_report::Report;
-use marline_report::chart::{Axis, Bars, Boxes, Chart, Unit};
+use marline_report::chart::{Axis, Boxes, Chart, Unit};
 use marline_report::html::Table;
 
 use crate::stats::Statistic;
 
 use super::evidence::Evidence;
+use super::ideal;
 use super::words::{Quantity, ends};
 
 /// Distributions of fewer runs have no shape.
@@ -29,8 +30,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         false => page.chart(&over_points(evidence, metric)),
     };
     let page = distributions(page, evidence, metric);
-    let page = page.chart(&ideal(evidence));
-    others(page, evidence)
+    others(ideal::add(page, evidence), evidence)
 }
 
 /// A box for each variant at each point.
@@ -170,30 +170,6 @@ fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart
             .into_iter()
             .fold(chart, |chart, (name, samples)| chart.ecdf(name, samples)),
     )
-}
-
-/// How far from what the links would allow.
-fn ideal(evidence: &Evidence) -> Bars {
-    let quantity = Quantity::of(evidence.main_metric());
-    let points = &evidence.points;
-    let axis = Axis::new("times the ideal", Unit::Number);
-    let mut bars = Bars::new("Beside what the links would allow", points.title(), axis)
-        .series(evidence.variants().map(|(_, name)| name))
-        .note(format!(
-            "The median {} divided by the time that rate and delay of the links alone would need.",
-            quantity.name
-        ));
-    if points.are_few() {
-        for (point, name) in points.iter() {
-            for (variant, series) in evidence.variants() {
-                let ratio = evidence
-                    .cell(point, variant)
-                    .and_then(|cell| cell.ideal_ratio);
-                bars = bars.bar(name, series, ratio.unwrap_or(f64::NAN), None);
-            }
-        }
-    }
-    bars
 }
 
 /// Boxes of the other metrics.

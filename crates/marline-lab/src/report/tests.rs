@@ -5,7 +5,7 @@ use marline_link::Seed;
 use rand::Rng;
 
 use super::*;
-use crate::run::{Options, run};
+use crate::run::{Options, Results, compare, rebuild, run};
 use crate::scenario::{BackendKind, Experiment, Job, Outcome, RunError, Watched, WatchedObject};
 
 const TRAIN: &str = r#"
@@ -216,7 +216,11 @@ fn a_page_says_what_was_found_and_what_was_published() {
         ">2.4\u{a0}MB<",
         // Pictures.
         "published 9 s",
-        "Beside what the links would allow",
+        "Times the physical limit",
+        ">nearest to the limit<",
+        "Improvement of median completion time, ours and published",
+        "fast\u{a0}over\u{a0}slow: 500\u{a0}kB, 2",
+        "diamonds: table 6.",
         "fast against slow, median completion time: better with 95 % confidence at 2 of 2 points",
         "Completion time and packets sent before the first fluctuation, 2.4\u{a0}MB",
         "r = \u{2212}0.9",
@@ -232,6 +236,7 @@ fn a_page_says_what_was_found_and_what_was_published() {
     ] {
         assert!(html.contains(text), "{text}");
     }
+    assert!(!html.contains("What was to be shown"));
     // Nothing was promised, so nothing passes.
     assert!(!html.to_lowercase().contains(">pass"));
     assert!(!html.contains("Runs that do not count"));
@@ -382,4 +387,85 @@ fn the_line_that_repeats_runs_has_what_was_set() {
     let command = "marline lab run house/train --backend emu --seed 1 --repeats 1 --set &#39;time_limit=&quot;9s&quot;&#39;";
     assert!(html.contains(command), "{}", &html[html.len() - 500..]);
     assert!(html.contains("<dt>time on the links</dt>"));
+}
+
+const MUSTS: &str = r#"
+[[must]]
+text = "fast beats slow wherever the paper says so."
+a = "fast"
+b = "slow"
+published_above_percent = 0
+at_least_percent = 0
+[[must]]
+text = "fast gains at least what <the paper> says"
+a = "fast"
+b = "slow"
+reaches_published_in = 1
+"#;
+
+/// `fast` takes 0.8 of what `slow` takes: enough for the one published gain, too little for the other.
+#[test]
+fn what_must_be_shown_has_a_verdict() {
+    let scene = Scene::of(&format!("{TRAIN}{MUSTS}"), fake);
+    let html = scene.html();
+    assert_eq!(
+        sections(&html)[..2],
+        ["What was to be shown", "Beside the paper"]
+    );
+    for text in [
+        "</span> Holds.</strong> fast beats slow wherever the paper says so: in 2 of 2 comparisons; \
+         better with 95 % confidence in 2, worse in 0.</p>",
+        "</span> Does not hold.</strong> fast gains at least what &lt;the paper&gt; says: in 1 of 2 \
+         comparisons (2 needed)",
+        "Not as claimed (1):",
+        ">21\u{a0}%</td>",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    // It is said anew from the runs alone.
+    let path = scene.out().join("results.json");
+    let old = Results::read(&scene.out()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(rebuild(&scene.out()).unwrap().must, old.must);
+    assert_eq!(old.must[1].violations[0].parameters["content_kb"], 2400);
+
+    let same = compare(&scene.out(), &scene.out()).unwrap();
+    let text = same.to_string();
+    assert!(
+        text.contains("what <the paper> says: does not hold (1 of 2), as before"),
+        "{text}"
+    );
+    let without = Scene::of(TRAIN, fake);
+    let text = compare(&without.out(), &scene.out()).unwrap().to_string();
+    assert!(
+        text.contains("says so.: not asked before, holds (2 of 2) now"),
+        "{text}"
+    );
+
+    let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
+    let html = Scene::of(&format!("{TRAIN}{MUSTS}"), none).html();
+    assert!(html.contains("Not known.</strong> fast beats slow"));
+    assert!(html.contains("not measured in 2; runs are missing in 2."));
+}
+
+#[test]
+fn many_points_have_pictures_of_those_that_others_looked_at() {
+    let losses: Vec<_> = (0..40).map(|loss| format!("\"0.{loss:02}%\"")).collect();
+    let sweep = format!(
+        "\"link.loss\" = [{}]\n[sweep.content_kb]",
+        losses.join(", ")
+    );
+    let text = TRAIN.replace("[sweep.content_kb]", &format!("[sweep]\n{sweep}"));
+    let text = text.replace("repeats = 8", "repeats = 2");
+    // Nobody looked at this size.
+    let text = text.replace("[[comparison]]", "6000 = {}\n[[comparison]]");
+    let html = Scene::of(&text, fake).html();
+    let (_, picture) = html
+        .split_once("Improvement of median completion time, ours")
+        .unwrap();
+    let (picture, _) = picture.split_once("</figure>").unwrap();
+    // One more is in the key.
+    assert_eq!(picture.matches("class=\"ours\"").count(), 81);
+    assert_eq!(picture.matches("class=\"published open\"").count(), 81);
+    assert!(html.contains("<h3>Times the physical limit</h3>"));
 }

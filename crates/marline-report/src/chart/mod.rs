@@ -3,6 +3,7 @@
 //! - [`Chart`]: lines, steps, areas, clouds and distributions over an axis;
 //! - [`Stack`]: charts above each other that share an axis, such as time;
 //! - [`Boxes`] and [`Bars`]: groups of series, with spread and with intervals;
+//! - [`Forest`]: values with intervals in rows, beside those of others;
 //! - [`Heat`]: a value for each pair of two factors;
 //! - [`Waterfall`]: when each object of a page was found, asked for, and received.
 //!
@@ -17,6 +18,7 @@ mod canvas;
 mod cells;
 mod connection;
 mod draw;
+mod forest;
 mod grouped;
 mod heat;
 mod labels;
@@ -30,6 +32,7 @@ mod waterfall;
 pub use axis::{Axis, Unit};
 pub use bars::Bars;
 pub use boxes::Boxes;
+pub use forest::Forest;
 pub use heat::Heat;
 pub use stack::Stack;
 pub use waterfall::{Fetch, Waterfall};

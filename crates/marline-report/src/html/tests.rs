@@ -96,9 +96,20 @@ fn verdicts_are_words() {
         .verdict(Verdict::Pass, "a < b")
         .verdict(Verdict::Differs, "b")
         .verdict(Verdict::NotComparable, "c")
+        .verdict(Verdict::Holds, "d")
+        .verdict(Verdict::Fails, "e")
+        .verdict(Verdict::Unknown, "f")
         .render();
     assert_nested(&page);
-    for part in ["Pass.", "a &lt; b", "Differs.", "Not comparable."] {
+    for part in [
+        "Pass.",
+        "a &lt; b",
+        "Differs.",
+        "Not comparable.",
+        "Holds.",
+        "Does not hold.",
+        "Not known.",
+    ] {
         assert!(page.contains(part), "{part} is missing");
     }
 }

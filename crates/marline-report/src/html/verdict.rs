@@ -9,6 +9,12 @@ pub enum Verdict {
     Differs,
     /// The two do not measure the same thing.
     NotComparable,
+    /// It is as was promised.
+    Holds,
+    /// It is not as was promised.
+    Fails,
+    /// Too little was measured to say so.
+    Unknown,
 }
 
 impl Verdict {
@@ -18,23 +24,28 @@ impl Verdict {
             Self::Pass => "Pass",
             Self::Differs => "Differs",
             Self::NotComparable => "Not comparable",
+            Self::Holds => "Holds",
+            Self::Fails => "Does not hold",
+            Self::Unknown => "Not known",
         }
     }
 
     /// A sign that is not a word.
     pub(super) const fn sign(self) -> &'static str {
         match self {
-            Self::Pass => "\u{2713}",
+            Self::Pass | Self::Holds => "\u{2713}",
             Self::Differs => "\u{2260}",
-            Self::NotComparable => "\u{2013}",
+            Self::Fails => "\u{2717}",
+            Self::NotComparable | Self::Unknown => "\u{2013}",
         }
     }
 
     pub(super) const fn class(self) -> &'static str {
         match self {
-            Self::Pass => "pass",
+            Self::Pass | Self::Holds => "pass",
             Self::Differs => "differs",
-            Self::NotComparable => "none",
+            Self::Fails => "fails",
+            Self::NotComparable | Self::Unknown => "none",
         }
     }
 }
