@@ -3,7 +3,7 @@
 use marline::Instant;
 use marline_link::LinkSpec;
 
-use super::{Probe, Seen};
+use super::{Probe, Seen, SeenBundle};
 use crate::scenario::{Outcome, Topology, Watched};
 
 /// What the links of a scenario would allow.
@@ -90,6 +90,14 @@ impl Measured {
         metric("first_fluctuation_s", at_s);
         metric("first_fluctuation_packets", packets as f64);
         metric("first_fluctuation_window_bytes", window as f64);
+        if !seen.bundles.is_empty() {
+            let left = seen.bundles.values().filter_map(|b| b.left_slow_start);
+            // As above: slow start that never ends lasts as long as the transfer.
+            let left_s = left.min().map_or(self.completion_s, |first| {
+                first.saturating_since(self.start).as_secs_f64()
+            });
+            metric("bundle_left_slow_start_s", left_s);
+        }
         if let Some(ideal) = ideal {
             metric("ideal_s", ideal.seconds(self.bytes, self.handshakes));
         }
@@ -124,6 +132,15 @@ pub(super) fn count(seen: &Seen, outcome: &mut Outcome) {
     if let Some(rtt) = seen.min_rtt_s {
         metric("min_rtt_s", rtt);
     }
+    if !seen.bundles.is_empty() {
+        let sum = |count: fn(&SeenBundle) -> u64| {
+            let counts = seen.bundles.values().map(count);
+            counts.sum::<u64>() as f64
+        };
+        metric("bundle_decisions", sum(|bundle| bundle.decisions));
+        metric("bundle_fluctuations", sum(|bundle| bundle.fluctuations));
+        metric("coalesced", sum(|bundle| bundle.coalesced));
+    }
 }
 
 /// The series of every connection; times count from `start`.
@@ -151,5 +168,12 @@ pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
         let losses = strand.losses.iter().map(|&at| seconds(at));
         watched.moments.insert(name("lost"), losses.collect());
     }
+    for &(turn, at) in &seen.turns {
+        let moments = watched.moments.entry(turn.name().to_owned());
+        moments.or_default().push(seconds(at));
+    }
     watched
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use marline::{Runtime, TransportConfig};
 
 pub use measures::{Ideal, ideal};
 pub use network::network;
-pub use probe::{Fluctuation, Probe, Seen, Strand};
+pub use probe::{Fluctuation, Probe, Seen, SeenBundle, Strand, Turn};
 
 use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, Workload};
 

@@ -1,7 +1,9 @@
 //! What is seen of the connections that send.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use marline::observe::events::{BundleAction, BundlePhase, BundleUpdated};
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver};
 
@@ -31,8 +33,63 @@ pub struct Seen {
     pub largest_window: u64,
     /// The smallest round-trip time of any sample, in seconds.
     pub min_rtt_s: Option<f64>,
+    /// What the engine did, by the endpoint and the number of the bundle; empty without any.
+    pub bundles: BTreeMap<(usize, u64), SeenBundle>,
     /// What changed when, a connection each; only when asked for.
     pub strands: Vec<Strand>,
+    /// When an engine did what; only when asked for.
+    pub turns: Vec<(Turn, Instant)>,
+    /// Endpoints that are watched.
+    endpoints: usize,
+}
+
+/// What was seen of a bundle. Each decision counts once, whatever number of members is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeenBundle {
+    /// Decisions that changed windows, rates or slow start.
+    pub decisions: u64,
+    /// Fluctuation events that the engine took as part of the one before.
+    pub coalesced: u64,
+    /// Fluctuation events that counted since the bundle began (i).
+    pub fluctuations: u64,
+    /// When slow start was given up, if it is.
+    pub left_slow_start: Option<Instant>,
+}
+
+/// What the engine of a bundle did to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Windows and slow start were synchronized.
+    Synchronized,
+    /// Slow start was given up.
+    Exited,
+    /// Windows or rates were made equal.
+    Equalized,
+    /// All backed off as one connection would.
+    BackedOff,
+}
+
+impl Turn {
+    /// What `action` is, if it does something to all.
+    const fn of(action: BundleAction) -> Option<Self> {
+        match action {
+            BundleAction::Synchronized => Some(Self::Synchronized),
+            BundleAction::Exited => Some(Self::Exited),
+            BundleAction::Equalized | BundleAction::EqualizedRates => Some(Self::Equalized),
+            BundleAction::BackedOff => Some(Self::BackedOff),
+            BundleAction::None | BundleAction::Split | BundleAction::Coalesced => None,
+        }
+    }
+
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Synchronized => "synchronized",
+            Self::Exited => "exited",
+            Self::Equalized => "equalized",
+            Self::BackedOff => "backed_off",
+        }
+    }
 }
 
 /// A network fluctuation event.
@@ -63,6 +120,11 @@ impl Probe {
     /// Makes the observers. With `watch`, they keep what changed when.
     pub fn observers(&self, watch: bool) -> MakeObserver {
         let probe = self.clone();
+        let endpoint = {
+            let mut seen = probe.seen();
+            seen.endpoints += 1;
+            seen.endpoints
+        };
         Arc::new(move |_| {
             let strand = watch.then(|| {
                 let mut seen = probe.seen();
@@ -71,20 +133,27 @@ impl Probe {
             });
             Some(Box::new(Watcher {
                 probe: probe.clone(),
+                endpoint,
                 strand,
                 window: 0,
-                left_slow_start: false,
+                out_of_slow_start: false,
                 counted_at: None,
             }) as Box<dyn Observer>)
         })
     }
 
-    /// Counts from here on: what came before, such as handshakes, is forgotten.
+    /// Counts from here on: what came before, such as handshakes, is forgotten. Where bundles stand is not.
     pub fn reset(&self) {
         let mut seen = self.seen();
-        let strands = std::mem::take(&mut seen.strands);
+        let mut bundles = std::mem::take(&mut seen.bundles);
+        for bundle in bundles.values_mut() {
+            (bundle.decisions, bundle.coalesced) = (0, 0);
+        }
         *seen = Seen {
-            strands,
+            bundles,
+            strands: std::mem::take(&mut seen.strands),
+            turns: std::mem::take(&mut seen.turns),
+            endpoints: seen.endpoints,
             ..Seen::default()
         };
     }
@@ -98,9 +167,10 @@ impl Probe {
 /// Watches one connection.
 struct Watcher {
     probe: Probe,
+    endpoint: usize,
     strand: Option<usize>,
     window: u64,
-    left_slow_start: bool,
+    out_of_slow_start: bool,
     /// When the last fluctuation event was counted: a loss that ends slow start is one event.
     counted_at: Option<Instant>,
 }
@@ -117,6 +187,34 @@ impl Watcher {
             packets_sent,
             window: self.window,
         });
+    }
+
+    /// The engine decided something, in which this connection took part.
+    fn decided(&mut self, seen: &mut Seen, now: Instant, decision: &BundleUpdated<'_>) {
+        let key = (self.endpoint, decision.bundle);
+        let bundle = seen.bundles.entry(key).or_default();
+        bundle.fluctuations = decision.fluctuations;
+        match decision.phase {
+            BundlePhase::SlowStart => bundle.left_slow_start = None,
+            BundlePhase::CongestionAvoidance => {
+                bundle.left_slow_start.get_or_insert(now);
+                // Who is made to leave slow start has met no event of its own.
+                self.out_of_slow_start |= decision.affected != Some(decision.own);
+            }
+        }
+        // All that took part are told; one is enough.
+        if decision.own != 0 {
+            return;
+        }
+        if decision.action == BundleAction::Coalesced {
+            bundle.coalesced += 1;
+        }
+        if let Some(turn) = Turn::of(decision.action) {
+            bundle.decisions += 1;
+            if self.strand.is_some() {
+                seen.turns.push((turn, now));
+            }
+        }
     }
 }
 
@@ -140,9 +238,10 @@ impl Observer for Watcher {
                 self.fluctuation(&mut seen, now);
             }
             Event::MetricsUpdated(metrics) => {
-                let leaves = metrics.ssthresh.is_some() && !self.left_slow_start;
-                if leaves {
-                    self.left_slow_start = true;
+                let is_out = metrics.ssthresh.is_some();
+                // The engine of a bundle may have put it back.
+                let was_out = std::mem::replace(&mut self.out_of_slow_start, is_out);
+                if is_out && !was_out {
                     self.fluctuation(&mut seen, now);
                 }
                 self.window = metrics.congestion_window;
@@ -160,6 +259,7 @@ impl Observer for Watcher {
                     }
                 }
             }
+            Event::BundleUpdated(decision) => self.decided(&mut seen, now, decision),
             _ => {}
         }
     }

@@ -60,7 +60,8 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     };
     let page = page.section("One run, seen closely").text(
         "The first repeat of each variant: all of them met the same luck, and have the same axes at one point. \
-         Lines across mark losses; queues that stay almost empty are left out.",
+         Lines across mark losses, and what the engine of a bundle did; queues that stay almost empty are \
+         left out.",
     );
     let page = all(page, shown);
     match hidden.len() {
@@ -133,6 +134,22 @@ const KINDS: [(&str, &str, &str); 6] = [
     ("rate_mbps", "Rate", "rate"),
 ];
 
+/// What the engine of a bundle does: how moments are called, what a strip has room for, and in words.
+const TURNS: [(&str, &str, &str); 4] = [
+    (
+        "synchronized",
+        "synced",
+        "windows and slow start of all connections were synchronized after a fluctuation event",
+    ),
+    ("exited", "exited", "slow start was given up for good"),
+    (
+        "equalized",
+        "equal",
+        "windows or rates that had drifted apart were made equal",
+    ),
+    ("backed_off", "backoff", "all backed off as one"),
+];
+
 impl Panels {
     fn of(watched: &Watched) -> Self {
         let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -151,16 +168,22 @@ impl Panels {
                 kinds.entry(*kind).or_default().push((called(rest), points));
             }
         }
+        if let Some(windows) = kinds.get_mut("window_bytes")
+            && windows.len() > 1
+        {
+            let sum = sum(windows.iter().map(|(_, points)| points.as_slice()));
+            windows.push(("sum".to_owned(), sum));
+        }
         let moments = watched.moments.iter().map(|(name, times)| {
+            if let Some((_, short, _)) = TURNS.iter().find(|(turn, ..)| turn == name) {
+                return ((*short).to_owned(), shown(times));
+            }
             let (what, rest) = name.split_once(' ').unwrap_or((name, ""));
             let name = match rest {
                 "" => what.to_owned(),
                 rest => format!("{what} #{rest}"),
             };
-            (
-                name,
-                times.iter().copied().filter(|at| *at >= 0.0).collect(),
-            )
+            (name, shown(times))
         });
         Self {
             moments: moments.collect(),
@@ -233,7 +256,57 @@ impl Panels {
         for (name, times) in &self.moments {
             stack = stack.moments(name.as_str(), times.clone());
         }
-        stack
+        let said = self.engine();
+        match said.is_empty() {
+            true => stack,
+            false => stack.note(format!("The engine of the bundle: {}.", said.join("; "))),
+        }
+    }
+
+    /// What the marks of the engine mean.
+    fn engine(&self) -> Vec<String> {
+        let happened = |short: &str| {
+            let mut moments = self.moments.iter();
+            moments.any(|(name, times)| name == short && !times.is_empty())
+        };
+        let turns = TURNS.iter().filter(|(_, short, _)| happened(short));
+        turns
+            .map(|(_, short, words)| format!("{short}: {words}"))
+            .collect()
+    }
+}
+
+/// The moments since the start of the clock.
+fn shown(times: &[f64]) -> Vec<f64> {
+    times.iter().copied().filter(|at| *at >= 0.0).collect()
+}
+
+/// What values that hold until the next one are together, from when all are known.
+fn sum<'s>(series: impl Iterator<Item = &'s [(f64, f64)]>) -> Series {
+    let mut series: Vec<_> = series
+        .map(|points| points.iter().copied().peekable())
+        .collect();
+    let mut values: Vec<Option<f64>> = vec![None; series.len()];
+    let mut sums = Series::new();
+    loop {
+        let nexts = series
+            .iter_mut()
+            .filter_map(|points| points.peek().map(|point| point.0));
+        let Some(now) = nexts.min_by(f64::total_cmp) else {
+            return sums;
+        };
+        for (points, value) in series.iter_mut().zip(&mut values) {
+            while let Some((_, changed)) = points.next_if(|point| point.0 <= now) {
+                *value = Some(changed);
+            }
+        }
+        sums.extend(
+            values
+                .iter()
+                .copied()
+                .sum::<Option<f64>>()
+                .map(|sum| (now, sum)),
+        );
     }
 }
 
@@ -254,4 +327,20 @@ fn from_start(series: &[(f64, f64)], are_samples: bool) -> Series {
         .into_iter()
         .chain(series[first..].iter().copied())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_add_up_from_when_all_are_known() {
+        let one = [(0.0, 1.0), (2.0, 3.0), (2.0, 4.0), (5.0, 1.0)];
+        let other = [(1.0, 10.0), (2.0, 20.0)];
+        assert_eq!(
+            sum([&one[..], &other[..]].into_iter()),
+            [(1.0, 11.0), (2.0, 24.0), (5.0, 21.0)]
+        );
+        assert_eq!(sum([&one[..], &[]].into_iter()), []);
+    }
 }

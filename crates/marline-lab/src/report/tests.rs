@@ -334,10 +334,16 @@ fn several_connections_have_lines_of_their_own() {
             .insert("queue_bytes link from client".to_owned(), empty);
         let losses = watched.moments.remove("lost").unwrap_or_default();
         watched.moments.insert("lost 1".to_owned(), losses);
+        watched
+            .moments
+            .insert("synchronized".to_owned(), vec![-0.5, 0.1]);
+        watched.moments.insert("exited".to_owned(), vec![-0.4]);
         Ok(outcome)
     };
     let html = Scene::of(PLAIN, two).html();
     for text in [
+        ">sum<",
+        "synced: windows and slow start",
         "<b>Congestion window</b>",
         "<b>In flight</b>",
         ">connection 1<",
@@ -347,6 +353,7 @@ fn several_connections_have_lines_of_their_own() {
         assert!(html.contains(text), "{text}");
     }
     assert!(!html.contains("link from client"));
+    assert!(!html.contains("exited:"), "it was before the clock started");
 }
 
 #[test]

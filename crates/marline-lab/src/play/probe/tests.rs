@@ -1,11 +1,12 @@
 use marline::observe::Event;
 use marline::observe::events::{
-    CongestionStateUpdated, Ecn, LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketSent,
+    BundleAction, BundlePhase, BundleTrigger, BundleUpdated, CongestionStateUpdated, Ecn,
+    LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketSent,
 };
 
 use marline::{Instant, MakeObserver};
 
-use super::Probe;
+use super::{Probe, SeenBundle, Turn};
 
 fn observer(make: &MakeObserver) -> Box<dyn marline::observe::Observer> {
     let connection = marline::ConnectionInfo {
@@ -95,6 +96,105 @@ fn rising_delays_that_end_slow_start_are_an_event() {
     watcher.on_event(Instant::from_nanos(5), &metrics(50_000, Some(50_000)));
     watcher.on_event(Instant::from_nanos(6), &metrics(50_100, Some(50_000)));
     assert_eq!(probe.seen().fluctuations, 1);
+}
+
+fn decided(
+    action: BundleAction,
+    phase: BundlePhase,
+    affected: usize,
+    own: usize,
+    fluctuations: u64,
+) -> Event<'static> {
+    Event::BundleUpdated(BundleUpdated {
+        bundle: 4,
+        trigger: BundleTrigger::Loss,
+        action,
+        phase,
+        affected: Some(affected),
+        own,
+        gamma: 1.2,
+        fluctuations,
+        before: &[30_000, 21_000],
+        after: &[24_000, 24_000],
+    })
+}
+
+#[test]
+fn slow_start_that_ends_again_counts_again() {
+    let probe = Probe::default();
+    let mut watcher = observer(&probe.observers(false));
+    let at = Instant::from_nanos;
+    watcher.on_event(at(1), &metrics(50_000, Some(50_000)));
+    watcher.on_event(at(1), &metrics(40_000, None));
+    assert_eq!(probe.seen().fluctuations, 1);
+    watcher.on_event(at(2), &metrics(60_000, Some(60_000)));
+    watcher.on_event(at(3), &metrics(60_100, Some(60_000)));
+    assert_eq!(probe.seen().fluctuations, 2);
+}
+
+#[test]
+fn who_is_made_to_leave_slow_start_met_no_event() {
+    let probe = Probe::default();
+    let make = probe.observers(false);
+    let (mut one, mut other) = (observer(&make), observer(&make));
+    let at = Instant::from_nanos;
+    let exit = |own| {
+        let (action, phase) = (BundleAction::Exited, BundlePhase::CongestionAvoidance);
+        decided(action, phase, 1, own, 8)
+    };
+    other.on_event(at(5), &metrics(21_000, Some(21_000)));
+    one.on_event(at(5), &exit(0));
+    one.on_event(at(5), &metrics(30_000, Some(30_000)));
+    other.on_event(at(5), &exit(1));
+    other.on_event(at(5), &metrics(21_000, Some(21_000)));
+    assert_eq!(probe.seen().fluctuations, 1);
+    let bundle = probe.seen().bundles[&(1, 4)];
+    assert_eq!(bundle.left_slow_start, Some(at(5)));
+}
+
+#[test]
+fn decisions_count_once_for_all_who_are_told() {
+    let probe = Probe::default();
+    let make = probe.observers(true);
+    let mut members = [observer(&make), observer(&make)];
+    let at = Instant::from_nanos;
+    let mut tell = |now, action, phase, fluctuations| {
+        for (own, member) in members.iter_mut().enumerate() {
+            member.on_event(at(now), &decided(action, phase, 0, own, fluctuations));
+        }
+    };
+    let search = BundlePhase::SlowStart;
+    tell(1, BundleAction::Synchronized, search, 1);
+    probe.reset();
+    tell(2, BundleAction::Coalesced, search, 1);
+    tell(3, BundleAction::Synchronized, search, 2);
+    tell(4, BundleAction::Exited, BundlePhase::CongestionAvoidance, 3);
+    tell(5, BundleAction::None, BundlePhase::CongestionAvoidance, 3);
+    let avoid = BundlePhase::CongestionAvoidance;
+    tell(6, BundleAction::EqualizedRates, avoid, 3);
+    let seen = probe.seen().clone();
+    assert_eq!(
+        seen.bundles[&(1, 4)],
+        SeenBundle {
+            decisions: 3,
+            coalesced: 1,
+            fluctuations: 3,
+            left_slow_start: Some(at(4)),
+        }
+    );
+    assert_eq!(
+        seen.turns,
+        [
+            (Turn::Synchronized, at(1)),
+            (Turn::Synchronized, at(3)),
+            (Turn::Exited, at(4)),
+            (Turn::Equalized, at(6)),
+        ]
+    );
+    // Another endpoint counts its bundles anew.
+    let (action, phase) = (BundleAction::Split, BundlePhase::SlowStart);
+    observer(&probe.observers(false)).on_event(at(7), &decided(action, phase, 0, 0, 0));
+    assert_eq!(probe.seen().bundles.len(), 2);
 }
 
 #[test]

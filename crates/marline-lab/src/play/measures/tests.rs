@@ -1,0 +1,75 @@
+use marline::observe::Event;
+use marline::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
+
+use super::*;
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+/// A transfer that began a second ago and took two.
+fn measured() -> Measured {
+    Measured {
+        start: at(1_000_000_000),
+        completion_s: 2.0,
+        bytes: 1000,
+        handshakes: 0,
+    }
+}
+
+/// A probe of one connection that was told this, a second apart.
+fn probe(told: &[(BundleAction, BundlePhase)]) -> Probe {
+    let probe = Probe::default();
+    let make = probe.observers(true);
+    let connection = marline::ConnectionInfo {
+        side: marline::Side::Server,
+        original_destination: marline::ConnectionId::default(),
+        remote: ([10, 0, 0, 2], 4433).into(),
+    };
+    let mut watcher = make(&connection).unwrap();
+    for (&(action, phase), fluctuations) in told.iter().zip(1..) {
+        let event = Event::BundleUpdated(BundleUpdated {
+            bundle: 0,
+            trigger: BundleTrigger::Loss,
+            action,
+            phase,
+            affected: Some(0),
+            own: 0,
+            gamma: 1.2,
+            fluctuations,
+            before: &[30_000, 21_000],
+            after: &[24_000, 24_000],
+        });
+        watcher.on_event(at(500_000_000 + 1_000_000_000 * fluctuations), &event);
+    }
+    probe
+}
+
+#[test]
+fn what_an_engine_did_is_measured() {
+    let told = [
+        (BundleAction::Synchronized, BundlePhase::SlowStart),
+        (BundleAction::Exited, BundlePhase::CongestionAvoidance),
+        (BundleAction::Equalized, BundlePhase::CongestionAvoidance),
+    ];
+    let outcome = measured().outcome(&probe(&told), None, true);
+    let metric = |name: &str| outcome.metrics[name];
+    assert_eq!(metric("bundle_decisions"), 3.0);
+    assert_eq!(metric("bundle_fluctuations"), 3.0);
+    assert_eq!(metric("bundle_left_slow_start_s"), 1.5);
+    assert_eq!(metric("coalesced"), 0.0);
+    let moments = outcome.series.unwrap().moments;
+    assert_eq!(moments["synchronized"], [0.5]);
+    assert_eq!(moments["exited"], [1.5]);
+    assert_eq!(moments["equalized"], [2.5]);
+
+    let goes_on = measured().outcome(&probe(&told[..1]), None, false);
+    assert_eq!(goes_on.metrics["bundle_left_slow_start_s"], 2.0);
+}
+
+#[test]
+fn without_a_bundle_nothing_is_said_of_one() {
+    let outcome = measured().outcome(&probe(&[]), None, true);
+    let mut names = outcome.metrics.keys();
+    assert!(!names.any(|name| name.contains("bundle") || name == "coalesced"));
+}
