@@ -1,10 +1,15 @@
 //! Counters and their Prometheus text form.
 
+mod bundles;
+
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{StatusCode, Version};
+
+pub(crate) use self::bundles::BundleMetrics;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
 const BUCKETS_S: [f64; 11] = [
@@ -23,6 +28,7 @@ pub struct Metrics {
     durations: [AtomicU64; BUCKETS_S.len()],
     duration_ns: AtomicU64,
     requests: AtomicU64,
+    bundles: Arc<BundleMetrics>,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +54,11 @@ fn index(version: Version) -> usize {
 }
 
 impl Metrics {
+    /// Counters of what engines of bundles do.
+    pub(super) const fn bundles(&self) -> &Arc<BundleMetrics> {
+        &self.bundles
+    }
+
     pub(super) fn connection_opened(&self, version: Version) {
         self.versions[index(version)]
             .connections
@@ -100,10 +111,6 @@ impl Metrics {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
-            writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
-        };
-
         let name = "marline_http_responses_total";
         head(
             out,
@@ -155,6 +162,7 @@ impl Metrics {
             "Connections refused because too many were open.",
         )?;
         writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
+        self.bundles.write(out)?;
 
         let name = "marline_http_request_duration_seconds";
         head(
@@ -173,6 +181,11 @@ impl Metrics {
         writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {requests}")?;
         writeln!(out, "{name}_sum {seconds}\n{name}_count {requests}")
     }
+}
+
+/// Writes what comes before the values of a metric.
+fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
 #[cfg(test)]

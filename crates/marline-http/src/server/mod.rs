@@ -35,6 +35,7 @@ use tokio::task::JoinSet;
 pub use self::config::{Protocols, ServerConfig};
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
+pub(crate) use self::metrics::BundleMetrics;
 pub use self::metrics::Metrics;
 pub use self::record::AccessLog;
 use self::stop::Stop;
@@ -114,9 +115,10 @@ impl Server {
             0 => limits::PORT_ATTEMPTS,
             _ => 1,
         };
+        let metrics = Arc::<Metrics>::default();
         let mut attempt = 1;
         let (address, tcp, quic) = loop {
-            match open_sockets(&config, &world).await {
+            match open_sockets(&config, &world, &metrics).await {
                 Err(ServeError::Listen {
                     protocol: "UDP", ..
                 }) if attempt < attempts => attempt += 1,
@@ -136,7 +138,7 @@ impl Server {
         let context = Context {
             world,
             site: config.site,
-            metrics: Arc::default(),
+            metrics,
             log: config.access_log,
             alt_svc,
             slots: Arc::new(Semaphore::new(config.max_connections)),
@@ -208,7 +210,11 @@ impl std::fmt::Debug for Server {
 
 type Sockets = (SocketAddr, Option<tcp::Listener>, Option<h3::Listener>);
 
-async fn open_sockets(config: &ServerConfig, world: &World) -> Result<Sockets, ServeError> {
+async fn open_sockets(
+    config: &ServerConfig,
+    world: &World,
+    metrics: &Metrics,
+) -> Result<Sockets, ServeError> {
     let mut address = config.listen;
     let mut tcp = None;
     let tcp_protocols = config.protocols;
@@ -219,7 +225,7 @@ async fn open_sockets(config: &ServerConfig, world: &World) -> Result<Sockets, S
     }
     let mut quic = None;
     if config.protocols.http3 {
-        let endpoint = transport::server_endpoint(config, address, world)?;
+        let endpoint = transport::server_endpoint(config, address, world, metrics.bundles())?;
         address = endpoint.local_addr();
         quic = Some(h3::Listener::new(endpoint));
     }

@@ -14,7 +14,7 @@ use marline::{
 
 use super::qlog;
 use crate::client::ClientConfig;
-use crate::server::{ServeError, ServerConfig, crypto_provider};
+use crate::server::{BundleMetrics, ServeError, ServerConfig, crypto_provider};
 use crate::world::World;
 
 /// How QUIC behaves.
@@ -54,11 +54,12 @@ impl Default for QuicOptions {
     }
 }
 
-/// Opens the UDP socket of a server.
+/// Opens the UDP socket of a server; `bundles` counts what engines of bundles do.
 pub(crate) fn server_endpoint(
     config: &ServerConfig,
     address: SocketAddr,
     world: &World,
+    bundles: &Arc<BundleMetrics>,
 ) -> Result<marline::Endpoint, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
@@ -72,7 +73,11 @@ pub(crate) fn server_endpoint(
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
-    server.observer = observer(config.qlog.as_ref(), quic.observers.as_ref(), world);
+    let counting = quic.transport.bundle.is_some().then(|| bundles.observers());
+    server.observer = both(
+        observer(config.qlog.as_ref(), quic.observers.as_ref(), world),
+        counting,
+    );
     endpoint(Some(server), address, world).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
@@ -112,14 +117,18 @@ fn observer(
 ) -> Option<MakeObserver> {
     let logging =
         qlog.map(|directory| qlog::observer_on(Arc::clone(world.runtime()), directory.clone()));
-    match (logging, watching.map(|observers| Arc::clone(&observers.0))) {
-        (Some(logging), Some(watching)) => Some(Arc::new(move |connection| {
-            match (logging(connection), watching(connection)) {
-                (Some(log), Some(watch)) => Some(Box::new(Both(log, watch)) as Box<dyn Observer>),
-                (log, watch) => log.or(watch),
+    both(logging, watching.map(|observers| Arc::clone(&observers.0)))
+}
+
+fn both(one: Option<MakeObserver>, other: Option<MakeObserver>) -> Option<MakeObserver> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Arc::new(move |connection| {
+            match (one(connection), other(connection)) {
+                (Some(one), Some(other)) => Some(Box::new(Both(one, other)) as Box<dyn Observer>),
+                (one, other) => one.or(other),
             }
         })),
-        (logging, watching) => logging.or(watching),
+        (one, other) => one.or(other),
     }
 }
 
