@@ -25,7 +25,7 @@ async fn says(server: &TestServer, line: &str) {
 async fn bundles_are_counted_while_they_last() {
     let root = directory_of(&[("file", &pattern(100_000))]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
-        let mut transport = Profile::Bundle.transport();
+        let mut transport = Profile::Bundle.config();
         transport.bundle = Some(Arc::new(BundleConfig {
             match_addresses: true,
             ..BundleConfig::default()
