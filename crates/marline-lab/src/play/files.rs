@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use http::HeaderValue;
 use marline::Bytes;
-use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
+use marline_http::client::{Destination, ObjectReport, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, serve};
+use super::http::{NAME, client, fetch_options, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
@@ -28,9 +27,10 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     };
     let files = read(Path::new(directory))?;
     let port = stage.server_address()?.port();
-    let targets = files.keys().map(|path| Target {
+    let targets = files.iter().map(|(path, content)| Target {
         url: format!("https://{NAME}:{port}{path}"),
         destination: Destination::Nowhere,
+        size: Some(content.len() as u64),
     });
     let targets: Vec<_> = targets.collect();
     let objects = files.iter().map(|(path, content)| {
@@ -46,11 +46,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         sleep(&**runtime, SETTLE).await;
         probe.reset();
     }
-    let options = FetchOptions {
-        connections,
-        split: job.settings.http.split.and_then(NonZeroU64::new),
-        ..FetchOptions::default()
-    };
+    let options = fetch_options(job);
     let start = runtime.now();
     let report = client.fetch(targets, options, &Arc::default()).await;
     for ((path, content), fetched) in files.iter().zip(&report.objects) {

@@ -1,16 +1,17 @@
 //! A server and a client of HTTP/3.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
-use marline_http::client::{Client, ClientConfig, Trust};
+use marline_http::client::{Client, ClientConfig, FetchOptions, Ranges, Trust};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
 };
 use marline_http::transport::{Observers, QuicOptions};
 
 use super::{Probe, Stage, failed, transport};
-use crate::scenario::{HttpVersion, Job, RunError, Topology};
+use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology};
 
 /// The name that certificates and URLs have.
 pub(super) const NAME: &str = "server.marline";
@@ -62,12 +63,27 @@ pub(super) fn client(
             transport: transport(&job.settings.client),
             ..QuicOptions::default()
         },
+        bundle: job.settings.http.bundle,
         qlog: job.qlog.clone(),
         resolve: names.into_iter().map(|name| (name, address)).collect(),
         runtime: Some(Arc::clone(&stage.host(Topology::CLIENT)?.runtime)),
         ..ClientConfig::default()
     })
     .map_err(failed)
+}
+
+/// How objects are fetched.
+pub(super) fn fetch_options(job: &Job) -> FetchOptions {
+    let http = &job.settings.http;
+    FetchOptions {
+        connections: http.connections,
+        split: http.split.and_then(NonZeroU64::new),
+        ranges: match http.ranges {
+            RangeKind::Equal => Ranges::Equal,
+            RangeKind::Handed => Ranges::Handed,
+        },
+        ..FetchOptions::default()
+    }
 }
 
 /// Made once: runs need not wait for keys.

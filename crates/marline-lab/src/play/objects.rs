@@ -1,13 +1,12 @@
 //! Objects over HTTP/3.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{Destination, FetchOptions, Report, Target};
+use marline_http::client::{Destination, Report, Target};
 use marline_http::server::GeneratedObject;
 
-use super::http::{NAME, client, serve};
+use super::http::{NAME, client, fetch_options, serve};
 use super::measures::Measured;
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::scenario::{Job, Order, Outcome, RunError, Topology, Workload};
@@ -36,14 +35,11 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         sleep(&*host.runtime, SETTLE).await;
         probe.reset();
     }
-    let options = FetchOptions {
-        connections,
-        split: job.settings.http.split.and_then(NonZeroU64::new),
-        ..FetchOptions::default()
-    };
-    let target = |number| Target {
+    let options = fetch_options(job);
+    let target = |number: usize| Target {
         url: url(number),
         destination: Destination::Counted,
+        size: objects.get(number).copied(),
     };
     let start = host.runtime.now();
     let mut completion_s = 0.0;
