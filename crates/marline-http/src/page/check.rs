@@ -104,6 +104,8 @@ pub(super) struct Plan {
 pub(super) struct Planned {
     pub(super) origin: Origin,
     pub(super) uri: Uri,
+    /// Bytes of content.
+    pub(super) size: u64,
     pub(super) urgency: u8,
     /// What its request says of its priority.
     pub(super) headers: HeaderMap,
@@ -113,6 +115,13 @@ pub(super) struct Planned {
     pub(super) early: Vec<(f64, usize)>,
     /// What is discovered when it is done.
     pub(super) late: Vec<usize>,
+}
+
+impl Planned {
+    /// Whether others are found in it.
+    pub(super) fn is_critical(&self) -> bool {
+        !(self.early.is_empty() && self.late.is_empty())
+    }
 }
 
 impl Page {
@@ -149,6 +158,7 @@ impl Plan {
             planned.push(Planned {
                 origin,
                 uri,
+                size: object.size,
                 urgency: priority.urgency,
                 headers: priority::headers(priority),
                 parent: parents[place].map(|(parent, _)| parent),

@@ -1,17 +1,21 @@
 //! The walk over a page.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Response};
 use marline::Instant;
 use tokio::sync::mpsc;
 
 use super::check::{PageError, Plan, Planned};
+use super::findings::{Beginning, Findings};
 use super::hosts::{Hosts, Place, Turn};
 use super::model::Page;
 use super::report::{PageObjectReport, PageReport};
-use crate::client::{Client, ClientError, Lane};
+use crate::client::{
+    Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Split, Work,
+};
 use crate::tasks::TaskSet;
 
 /// How to load a page.
@@ -22,14 +26,20 @@ pub struct LoadOptions {
     pub connections: usize,
     /// Whether requests say how urgent they are.
     pub priorities: bool,
+    /// Over several connections to a host, fetch the objects in which others are found in ranges, one on
+    /// each connection at once, none smaller than this many bytes, and the others whole on each connection
+    /// in turn ([`SplitPolicy::Page`](crate::client::SplitPolicy::Page)). Without it, every object is
+    /// fetched whole, on the connection with the fewest requests.
+    pub split_critical: Option<NonZeroU64>,
 }
 
 impl Default for LoadOptions {
-    /// One connection, with priorities.
+    /// One connection, with priorities, and nothing split.
     fn default() -> Self {
         Self {
             connections: 1,
             priorities: true,
+            split_critical: None,
         }
     }
 }
@@ -60,7 +70,7 @@ pub async fn load(
             objects: reports.collect(),
             ..PageReport::default()
         },
-        hosts: Hosts::new(&plan.objects, client, options.connections),
+        hosts: Hosts::new(&plan.objects, client, &options),
         tasks: TaskSet::new(client.world()),
         reached,
         plan,
@@ -157,7 +167,8 @@ impl Loading<'_> {
             let Turn {
                 object,
                 place,
-                lane,
+                lanes,
+                requests,
             } = turn;
             let mut report = self.report.objects[object].clone();
             report.start_s = Some(self.now_s());
@@ -167,12 +178,12 @@ impl Loading<'_> {
                 start: self.start,
                 uri: planned.uri.clone(),
                 headers: self.headers(planned),
-                size: self.page.objects[object].size,
-                early: planned.early.clone(),
-                reached: self.reached.clone(),
+                size: planned.size,
+                findings: Findings::new(planned.early.clone(), self.reached.clone()),
+                lanes,
             };
             self.tasks.spawn(async move {
-                request.run(&lane, &mut report).await;
+                request.run(requests, &mut report).await;
                 Step::Ended(object, place, Box::new(report))
             });
         }
@@ -212,13 +223,14 @@ struct Request {
     uri: http::Uri,
     headers: HeaderMap,
     size: u64,
-    early: Vec<(f64, usize)>,
-    reached: mpsc::UnboundedSender<(f64, usize)>,
+    findings: Findings,
+    /// To its host.
+    lanes: Vec<Arc<Lane>>,
 }
 
 impl Request {
-    async fn run(self, lane: &Lane, report: &mut PageObjectReport) {
-        if let Err(error) = self.receive(lane, report).await {
+    async fn run(self, requests: Vec<PlannedRequest>, report: &mut PageObjectReport) {
+        if let Err(error) = self.receive(requests, report).await {
             report.fail(&error);
         }
         report.end_s = Some(self.now_s());
@@ -228,31 +240,76 @@ impl Request {
         self.client.world().seconds_since(self.start)
     }
 
-    async fn receive(&self, lane: &Lane, report: &mut PageObjectReport) -> Result<(), ClientError> {
-        let (connection, response) = lane.get(&self.client, &self.uri, &self.headers).await?;
-        report.first_byte_s = Some(self.now_s());
+    async fn receive(
+        &self,
+        requests: Vec<PlannedRequest>,
+        report: &mut PageObjectReport,
+    ) -> Result<(), ClientError> {
+        let lane = requests.first().map_or(0, |request| request.connection);
+        if requests.iter().all(|request| request.range.is_none()) {
+            return self.receive_whole(lane, report).await;
+        }
+        let split = Split::new(Object {
+            client: Arc::clone(&self.client),
+            lanes: self.lanes.clone(),
+            uri: self.uri.clone(),
+            headers: self.headers.clone(),
+            size: self.size,
+            store: Box::new(Beginning::new(self.findings.clone(), self.size)),
+        });
+        let outcome = split.run(Work::Planned(requests), None).await;
+        report.bytes = split.stored();
+        if let Some(first) = split.first() {
+            let at = first.at.saturating_since(self.start).as_secs_f64();
+            report.first_byte_s = Some(at);
+            report.connection = Some(first.connection);
+        }
+        match outcome? {
+            Outcome::Complete => {
+                self.findings.complete();
+                Ok(())
+            }
+            Outcome::Instead(answer) => {
+                report.connection = Some(answer.connection.id);
+                self.read(answer.response, report).await
+            }
+            Outcome::Whole => self.receive_whole(lane, report).await,
+        }
+    }
+
+    async fn receive_whole(
+        &self,
+        lane: usize,
+        report: &mut PageObjectReport,
+    ) -> Result<(), ClientError> {
+        let answer = self.lanes[lane].get(&self.client, &self.uri, &self.headers);
+        let (connection, response) = answer.await?;
+        report.first_byte_s.get_or_insert(self.now_s());
         report.connection = Some(connection.id);
+        self.read(response, report).await
+    }
+
+    /// All of the object comes in one response.
+    async fn read(
+        &self,
+        response: Response<Download>,
+        report: &mut PageObjectReport,
+    ) -> Result<(), ClientError> {
+        report.bytes = 0;
         if !response.status().is_success() {
             report.error = Some(format!("the server answered {}", response.status()));
             return Ok(());
         }
         let mut download = response.into_body();
         let size = download.expected().unwrap_or(self.size);
-        let mut early = self.early.iter().peekable();
         loop {
-            let arrived = report.bytes as f64;
-            while let Some(found) = early.next_if(|(share, _)| arrived >= size as f64 * share) {
-                // Whoever loads the page owns this task: somebody listens.
-                let _ = self.reached.send(*found);
-            }
+            self.findings.grown(report.bytes, size);
             let Some(chunk) = download.chunk().await? else {
                 break;
             };
             report.bytes += chunk.len() as u64;
         }
-        for found in early {
-            let _ = self.reached.send(*found);
-        }
+        self.findings.complete();
         Ok(())
     }
 }

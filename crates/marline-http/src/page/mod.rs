@@ -7,6 +7,7 @@
 //! client's runtime: in virtual time, loads repeat to the nanosecond.
 
 mod check;
+mod findings;
 mod hosts;
 mod load;
 mod model;

@@ -1,6 +1,7 @@
 //! Pages over a link whose every bit takes its time.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use marline_http::page::{
@@ -156,6 +157,46 @@ fn loads_repeat_to_the_nanosecond() {
         // Two hosts; three connections to the one that has several objects.
         assert_eq!(used.len(), connections + 1, "{report:?}");
     }
+}
+
+#[test]
+fn critical_objects_come_over_all_connections() {
+    let whole = LoadOptions {
+        connections: 3,
+        ..LoadOptions::default()
+    };
+    let split = LoadOptions {
+        split_critical: NonZeroU64::new(1000),
+        ..whole
+    };
+    let report = load_from("", 3, split);
+    assert!(report.is_complete(), "{report:?}");
+    assert_eq!(
+        format!("{report:?}"),
+        format!("{:?}", load_from("", 3, split))
+    );
+    for (object, expected) in report.objects.iter().zip(page().objects) {
+        assert_eq!(object.bytes, expected.size);
+    }
+    // What is found halfway is found when the first half is there, not when half of the bytes are.
+    let html = named(&report, "html");
+    for early in ["css", "image"] {
+        let found = named(&report, early).discovered_s;
+        assert!(found > html.first_byte_s && found < html.done_s, "{early}");
+    }
+    // Each connection has its third of the document, at least.
+    let site = report.connections.iter().filter(|c| c.id < 3);
+    assert!(
+        site.map(|c| c.bytes_received)
+            .all(|bytes| bytes > HTML_BYTES / 3)
+    );
+    // Three initial windows carry the document sooner than one.
+    let end_s = |report| named(report, "html").end_s.unwrap();
+    assert!(end_s(&report) < end_s(&load_from("", 3, whole)));
+
+    let missing = load_from("html", 3, split);
+    let error = named(&missing, "html").error.as_deref().unwrap();
+    assert!(error.contains("404"), "{error}");
 }
 
 #[test]
