@@ -37,16 +37,6 @@ impl Noticed {
     pub(super) fn listens(&self) -> bool {
         self.listens
     }
-
-    pub(super) fn fluctuation(&mut self, loss: bool, persistent: bool, before: u64) {
-        if self.listens {
-            self.signals.push(Signal::Fluctuation {
-                loss,
-                persistent,
-                before,
-            });
-        }
-    }
 }
 
 impl Connection {
@@ -182,6 +172,18 @@ impl Connection {
 }
 
 impl Recovery {
+    /// The controller reacted to a loss event, or to a round-trip time that rose; its window was `before`.
+    pub(super) fn notice_fluctuation(&mut self, loss: bool, persistent: bool, before: u64) {
+        if self.noticed.listens {
+            self.noticed.signals.push(Signal::Fluctuation {
+                loss,
+                persistent,
+                before,
+                after: self.controller.window(),
+            });
+        }
+    }
+
     /// Hands an acknowledgment to the controller, and notices the end of slow start.
     pub(super) fn on_acked(&mut self, now: Instant, sample: &crate::samples::AckSample) {
         let searched = self.controller.in_slow_start();
@@ -189,7 +191,7 @@ impl Recovery {
         self.controller.on_ack(now, sample);
         // Reaching a threshold that was known is no news of the path.
         if searched && !self.controller.in_slow_start() && self.controller.ssthresh() != threshold {
-            self.noticed.fluctuation(false, false, before);
+            self.notice_fluctuation(false, false, before);
         }
     }
 }

@@ -394,7 +394,7 @@ impl Road<'_> {
                 let before = self.recovery.controller.window();
                 self.recovery.controller.on_ce(now, &sample);
                 if self.recovery.controller.window() < before {
-                    self.recovery.noticed.fluctuation(true, false, before);
+                    self.recovery.notice_fluctuation(true, false, before);
                 }
             }
             Ok(_) | Err(_) => {}
@@ -541,7 +541,7 @@ impl Recovery {
         let before = self.controller.window();
         self.controller.on_loss(now, sample);
         if new_epoch || sample.persistent {
-            self.noticed.fluctuation(true, sample.persistent, before);
+            self.notice_fluctuation(true, sample.persistent, before);
         }
         if sample.persistent {
             self.rtt.reset_min();

@@ -33,6 +33,8 @@ pub enum Signal {
         persistent: bool,
         /// The window before the member reacted, in bytes.
         before: u64,
+        /// And after.
+        after: u64,
     },
     /// A packet sent after the last report is acknowledged.
     Round,
@@ -236,13 +238,14 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 loss,
                 persistent,
                 before,
+                after,
             } => {
                 self.members[own].event_at = Some(now);
                 if persistent || own_view.rate_based {
                     return Vec::new();
                 }
                 let part = self.part(own, &own_view, view);
-                self.on_fluctuation(now, own, loss, before, &part)
+                self.on_fluctuation(now, own, loss, (before, after), &part)
             }
             Signal::Round => {
                 self.members[own].reported = true;
@@ -288,7 +291,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
         now: Instant,
         own: usize,
         loss: bool,
-        before: u64,
+        (before, after): (u64, u64),
         part: &Part,
     ) -> Vec<(M, Directive)> {
         let trigger = match loss {
@@ -298,7 +301,6 @@ impl<M: Copy + PartialEq> Bundle<M> {
         let Some(place) = part.places.iter().position(|&place| place == own) else {
             return Vec::new();
         };
-        let after = part.views[place].window;
         let backs_off = loss || self.config.backoff_on_delay;
         if loss && before > 0 && self.config.backoff.is_none() {
             self.backoff = (after as f64 / before as f64).clamp(BACKOFFS.0, BACKOFFS.1);
@@ -322,18 +324,22 @@ impl<M: Copy + PartialEq> Bundle<M> {
             .config
             .corroborated_by
             .is_some_and(|members| affected.count() >= members.max(1));
-        if !coalesces {
+        // What costs a fair bundle nothing must not pay for a loss.
+        if !coalesces && (backs_off || !self.config.fair) {
             self.counted_at = Some(now);
             self.members[own].counted_at = Some(now);
         }
 
         let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
-        if !loss && backs_off {
+        let was = self.engine.phase();
+        if !loss && backs_off && was == BundlePhase::SlowStart {
             windows[place] *= self.backoff;
         }
-        let was = self.engine.phase();
         let action = if self.config.fair {
-            windows[place] = before as f64;
+            // Unless another's event set the window before this one was heard of.
+            if part.views[place].window == after {
+                windows[place] = before as f64;
+            }
             self.engine.exit();
             if !coalesces && backs_off {
                 let each = windows.iter().sum::<f64>() * self.backoff / windows.len() as f64;
@@ -485,13 +491,17 @@ impl<M: Copy + PartialEq> Bundle<M> {
         member.counted_at = None;
         member.event_at = None;
         member.window = None;
-        let packets = member.initial_packets;
-        self.begin(packets, view, BundleTrigger::Moved)
+        let (packets, share) = (member.initial_packets, member.share);
+        Directive {
+            // Its controller is a new one.
+            share: self.config.fair.then_some(share),
+            ..self.begin(packets, view, BundleTrigger::Moved)
+        }
     }
 
     /// The directive to begin with so many packets.
     fn begin(&self, packets: u64, view: &MemberView, trigger: BundleTrigger) -> Directive {
-        let window = packets * view.datagram;
+        let window = packets.max(self.config.floor_packets) * view.datagram;
         let why = (trigger, BundleAction::Split, None);
         let decision = self.decision(why, vec![view.window], vec![window]);
         Directive {
@@ -509,10 +519,12 @@ impl<M: Copy + PartialEq> Bundle<M> {
         windows: &[f64],
         more: impl Fn(usize, &mut Directive),
     ) -> Vec<(M, Directive)> {
-        let after: Vec<u64> = windows
-            .iter()
-            .map(|&window| window.round() as u64)
-            .collect();
+        let bounded = |(&window, view): (&f64, &MemberView)| {
+            let least = self.floor(view) as u64;
+            // Rounded down: together they get no byte more.
+            (window as u64).max(least.min(view.window))
+        };
+        let after: Vec<u64> = windows.iter().zip(&part.views).map(bounded).collect();
         let decision = Arc::new(self.decision(why, part.windows(), after.clone()));
         let mut told = Vec::with_capacity(part.places.len());
         for (place, &member) in part.places.iter().enumerate() {

@@ -1,1 +1,8 @@
+//! The engine alone, and with an owner whose members are real controllers.
 
+use super::*;
+
+mod engine;
+mod ensemble;
+mod owner;
+mod random;

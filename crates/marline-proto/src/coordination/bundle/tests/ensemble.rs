@@ -1,0 +1,445 @@
+//! What a bundle tells its members.
+
+use super::owner::*;
+use super::*;
+use crate::observe::events::{BundleAction, BundlePhase};
+
+fn actions(told: &Told) -> Vec<BundleAction> {
+    let decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
+    decisions.map(|(decision, _)| decision.action).collect()
+}
+
+fn phase(told: &Told) -> Option<BundlePhase> {
+    let mut decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
+    decisions.next().map(|(decision, _)| decision.phase)
+}
+
+fn counted(told: &Told) -> u64 {
+    let decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
+    decisions.map(|(it, _)| it.fluctuations).max().unwrap_or(0)
+}
+
+/// The measured growth, as the next decision would have it.
+fn growth_of_next(owner: &mut Owner) -> f64 {
+    let told = owner.migrate(0, address(1));
+    told[0].1.decision.as_ref().expect("it is told why").0.gamma
+}
+
+/// An owner in congestion avoidance, with windows of `packets`.
+fn avoiding(config: BundleConfig, packets: &[u64]) -> Owner {
+    let mut owner = Owner::with(config, packets.len(), 100);
+    for _ in 0..30 {
+        owner.lose(0);
+        owner.wait(RTT);
+    }
+    assert!(
+        owner
+            .members
+            .values()
+            .all(|m| !m.controller.in_slow_start())
+    );
+    for (key, &packets) in (0..).zip(packets) {
+        owner.set(key, packets);
+        owner.member(key).controller.exit_slow_start();
+    }
+    owner
+}
+
+#[test]
+fn the_example_of_the_paper() {
+    let mut owner = Owner::with(BundleConfig::published(), 3, 30);
+    let told = owner.lose(1);
+    assert_eq!(actions(&told), [BundleAction::Synchronized; 3]);
+    assert_eq!(owner.packets(), [24.7; 3]);
+    assert!(owner.members.values().all(|m| m.controller.in_slow_start()));
+}
+
+#[test]
+fn three_members_leave_slow_start_with_the_eighth_event() {
+    let mut owner = Owner::with(BundleConfig::published(), 3, 1000);
+    for event in 1..=8 {
+        let told = owner.lose(event % 3);
+        let expected = match event {
+            8 => BundleAction::Exited,
+            _ => BundleAction::Synchronized,
+        };
+        assert_eq!(actions(&told), [expected; 3]);
+    }
+    assert!(
+        owner
+            .members
+            .values()
+            .all(|m| !m.controller.in_slow_start())
+    );
+    let before = owner.windows();
+    owner.lose(0);
+    assert_eq!(owner.windows()[1..], before[1..], "each for itself");
+}
+
+#[test]
+fn persistent_congestion_stays_with_its_member() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 30);
+    assert!(owner.lose_as(1, true).is_empty());
+    assert_eq!(owner.packets(), [30.0, 2.0, 30.0]);
+}
+
+#[test]
+fn those_of_one_member_coalesce_within_its_round_trip_time() {
+    let config = BundleConfig {
+        coalesce: Coalesce::Member,
+        ..BundleConfig::default()
+    };
+    let mut owner = Owner::with(config, 3, 100);
+    assert_eq!(counted(&owner.lose(0)), 1);
+    assert_eq!(actions(&owner.lose(0)), [BundleAction::Coalesced; 3]);
+    assert_eq!(counted(&owner.lose(1)), 2);
+    owner.wait(RTT);
+    assert_eq!(counted(&owner.lose(0)), 3);
+}
+
+#[test]
+fn those_of_all_coalesce_within_the_longest_round_trip_time() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 100);
+    owner.member(2).rtt = RTT * 3;
+    assert_eq!(counted(&owner.lose(0)), 1);
+    owner.wait(RTT * 2);
+    assert_eq!(actions(&owner.lose(1)), [BundleAction::Coalesced; 3]);
+    owner.wait(RTT);
+    assert_eq!(counted(&owner.lose(1)), 2);
+}
+
+#[test]
+fn losses_that_two_members_see_end_slow_start() {
+    let config = BundleConfig {
+        corroborated_by: Some(2),
+        ..BundleConfig::default()
+    };
+    let mut owner = Owner::with(config.clone(), 3, 100);
+    owner.lose(0);
+    assert_eq!(phase(&owner.lose(0)), Some(BundlePhase::SlowStart));
+    owner.wait(RTT);
+    assert_eq!(phase(&owner.lose(1)), Some(BundlePhase::SlowStart));
+    assert_eq!(actions(&owner.lose(2)), [BundleAction::Exited; 3]);
+    assert!(
+        owner
+            .members
+            .values()
+            .all(|m| !m.controller.in_slow_start())
+    );
+    // One that goes elsewhere tells nothing about this way.
+    let mut owner = Owner::with(config, 3, 100);
+    owner.migrate(1, address(2));
+    owner.migrate(2, address(2));
+    owner.lose(2);
+    assert_eq!(phase(&owner.lose(0)), Some(BundlePhase::SlowStart));
+}
+
+#[test]
+fn a_delay_counts_as_a_loss_only_if_asked_to() {
+    for backs_off in [false, true] {
+        let config = BundleConfig {
+            backoff_on_delay: backs_off,
+            ..BundleConfig::published()
+        };
+        let mut owner = Owner::with(config, 3, 30);
+        owner.delay(1);
+        let expected = if backs_off { 24.7 } else { 27.4 };
+        assert_eq!(owner.packets(), [expected; 3]);
+    }
+}
+
+#[test]
+fn a_delay_in_congestion_avoidance_changes_nothing() {
+    let mut owner = avoiding(BundleConfig::published(), &[100, 100, 100]);
+    let told = owner.delay(1);
+    assert_eq!(actions(&told), [BundleAction::None; 3]);
+    assert_eq!(owner.packets(), [100.0; 3]);
+}
+
+#[test]
+fn a_delay_that_ends_slow_start_for_good_ends_it_for_its_member_too() {
+    let config = BundleConfig {
+        avoidance_growth: 1.49,
+        ..BundleConfig::published()
+    };
+    let mut owner = Owner::with(config, 3, 30);
+    assert_eq!(actions(&owner.delay(1)), [BundleAction::Exited; 3]);
+    assert_eq!(owner.packets(), [30.0, 21.0, 30.0]);
+}
+
+#[test]
+fn windows_that_drift_apart_become_equal_and_do_not_search() {
+    let mut owner = avoiding(BundleConfig::published(), &[100, 100, 40]);
+    owner.rounds();
+    assert_eq!(owner.sum() / 3, owner.windows()[0]);
+    assert!(owner.windows().iter().all(|&it| it == owner.windows()[0]));
+    assert!(
+        owner
+            .members
+            .values()
+            .all(|m| !m.controller.in_slow_start())
+    );
+}
+
+#[test]
+fn who_joins_in_congestion_avoidance_is_equal_after_a_round() {
+    let mut owner = avoiding(BundleConfig::default(), &[100, 100]);
+    let late = owner.join().expect("there is room");
+    assert!(owner.member(late).controller.in_slow_start());
+    let told = owner.rounds();
+    assert_eq!(actions(&told), [BundleAction::Equalized; 3]);
+    assert!(owner.windows().iter().all(|&it| it == owner.windows()[0]));
+    assert!(!owner.member(late).controller.in_slow_start());
+}
+
+#[test]
+fn nobody_is_judged_before_all_have_reported() {
+    let mut owner = avoiding(BundleConfig::default(), &[100, 20, 20]);
+    assert!(owner.round(0).is_empty());
+    assert!(owner.round(0).is_empty());
+    assert!(owner.round(1).is_empty());
+    assert_eq!(owner.round(2).len(), 3);
+    // Who is gone, idle or elsewhere is not waited for.
+    owner.set(0, 100);
+    owner.member(1).active = false;
+    owner.round(0);
+    assert_eq!(owner.round(2).len(), 2);
+}
+
+#[test]
+fn a_move_resets_engine_and_window() {
+    let mut owner = avoiding(BundleConfig::default(), &[100, 90, 80]);
+    let parts: Vec<u64> = split_initial_window(32, 3).collect();
+    for key in 0..3 {
+        let others: Vec<u64> = owner.windows();
+        let told = owner.migrate(key, address(2));
+        assert_eq!(told.len(), 1);
+        assert_eq!(actions(&told), [BundleAction::Split]);
+        assert_eq!(phase(&told), Some(BundlePhase::SlowStart));
+        assert_eq!(counted(&told), 0);
+        for (other, window) in others.into_iter().enumerate() {
+            if other != key as usize {
+                assert_eq!(owner.windows()[other], window);
+            }
+        }
+        assert_eq!(owner.windows()[key as usize], parts[key as usize] * MTU);
+    }
+    assert_eq!(actions(&owner.lose(0)), [BundleAction::Synchronized; 3]);
+}
+
+#[test]
+fn losses_of_those_who_went_elsewhere_do_not_meet() {
+    let mut owner = Owner::with(BundleConfig::published(), 4, 100);
+    owner.migrate(2, address(2));
+    owner.migrate(3, address(2));
+    let elsewhere = owner.windows()[2..].to_vec();
+    owner.lose(0);
+    assert_eq!(owner.windows()[2..], elsewhere);
+    let here = owner.windows()[..2].to_vec();
+    owner.lose(3);
+    assert_eq!(owner.windows()[..2], here);
+}
+
+#[test]
+fn a_full_bundle_takes_nobody() {
+    let mut owner = Owner::with(BundleConfig::default(), MAX_MEMBERS, 10);
+    assert_eq!(owner.join(), None);
+    assert_eq!(owner.bundle.len(), MAX_MEMBERS);
+    owner.leave(3);
+    assert!(owner.join().is_some());
+    let view = owner.member(0).view();
+    owner.leave(5);
+    assert_eq!(
+        owner.bundle.join(0, None, &view),
+        None,
+        "nobody is in twice"
+    );
+}
+
+#[test]
+fn who_left_reports_to_nobody() {
+    let mut owner = Owner::with(BundleConfig::published(), 3, 30);
+    let view = owner.member(2).view();
+    owner.bundle.leave(2);
+    let told = owner
+        .bundle
+        .on_signal(owner.now, 2, Signal::Moved, &mut |_| Some(view));
+    assert!(told.is_empty());
+    // Its owner may have dropped it before it says so.
+    owner.members.remove(&1);
+    assert_eq!(owner.lose(0).len(), 1);
+    let told = owner
+        .bundle
+        .on_signal(owner.now, 1, Signal::Round, &mut |_| None);
+    assert!(told.is_empty());
+}
+
+#[test]
+fn any_announcement_gives_a_window_to_begin_with() {
+    for announced in [1, 2, 3, 16, 17, 1000, (1 << 62) - 1, u64::MAX, 0] {
+        let mut owner = Owner::new(BundleConfig::default());
+        for _ in 0..MAX_MEMBERS {
+            assert!(owner.join_with(MTU, Some(announced)).is_some());
+        }
+    }
+    let config = BundleConfig {
+        floor_packets: 4,
+        ..BundleConfig::default()
+    };
+    let mut owner = Owner::new(config);
+    owner.join_with(MTU, Some(u64::MAX));
+    assert_eq!(owner.packets(), [4.0]);
+}
+
+#[test]
+fn what_members_do_is_measured() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 30);
+    owner.rounds();
+    owner.rounds();
+    assert!((growth_of_next(&mut owner) - 2.0).abs() < 1e-9);
+    // Growth that was not slow start's alone is not believed; absurd growth neither.
+    let mut owner = Owner::with(BundleConfig::default(), 3, 30);
+    owner.rounds();
+    for key in 0..3 {
+        owner.set(key, 3000);
+    }
+    owner.rounds();
+    assert!((growth_of_next(&mut owner) - 2.0).abs() < 1e-9);
+    let mut owner = Owner::with(BundleConfig::default(), 3, 3000);
+    for key in 0..3 {
+        owner.signal(key, Signal::Round);
+    }
+    for key in 0..3 {
+        owner.set(key, 3001);
+        owner.signal(key, Signal::Round);
+    }
+    assert!((growth_of_next(&mut owner) - 1.1).abs() < 1e-9);
+}
+
+#[test]
+fn the_back_off_that_a_member_shows_decides() {
+    for (left, believed) in [(0.5, 0.5), (0.1, 0.3), (1.0, 0.95)] {
+        let config = BundleConfig {
+            slow_start_growth: Some(1.5),
+            ..BundleConfig::default()
+        };
+        let mut owner = Owner::with(config, 2, 1000);
+        let before = 1000 * MTU;
+        let after = (before as f64 * left) as u64;
+        owner.member(0).controller.set_window(after);
+        let told = owner.signal(
+            0,
+            Signal::Fluctuation {
+                loss: true,
+                persistent: false,
+                before,
+                after,
+            },
+        );
+        let (decision, _) = told[0].1.decision.as_ref().expect("it is told why");
+        let gamma = next_growth(1.5, 2, believed, 1.0);
+        assert!(
+            (decision.gamma - gamma).abs() < 1e-9,
+            "{left}: {decision:?}"
+        );
+    }
+}
+
+fn fair() -> BundleConfig {
+    BundleConfig {
+        fair: true,
+        backoff: Some(0.7),
+        ..BundleConfig::default()
+    }
+}
+
+#[test]
+fn a_fair_bundle_backs_off_as_one_connection() {
+    let mut owner = Owner::with(fair(), 3, 100);
+    assert_eq!(actions(&owner.lose(1)), [BundleAction::BackedOff; 3]);
+    assert_eq!(owner.packets(), [70.0; 3]);
+    assert_eq!(actions(&owner.lose(2)), [BundleAction::Coalesced; 3]);
+    assert_eq!(owner.packets(), [70.0; 3]);
+    owner.wait(RTT);
+    owner.lose(2);
+    assert_eq!(owner.packets(), [49.0; 3]);
+    assert!(
+        owner
+            .members
+            .values()
+            .all(|m| !m.controller.in_slow_start())
+    );
+}
+
+#[test]
+fn a_loss_right_after_a_delay_cuts_a_fair_bundle() {
+    let mut owner = Owner::with(fair(), 3, 100);
+    owner.delay(0);
+    assert_eq!(owner.packets(), [100.0; 3]);
+    owner.lose(1);
+    assert_eq!(owner.packets(), [70.0; 3]);
+}
+
+#[test]
+fn two_that_lose_at_once_cut_a_fair_bundle_once() {
+    let mut owner = Owner::with(fair(), 3, 100);
+    let first = owner.react(0, false);
+    let second = owner.react(1, false);
+    owner.signal(0, first);
+    let after_first = owner.windows();
+    owner.signal(1, second);
+    assert_eq!(owner.windows(), after_first);
+    assert!(owner.sum() <= 210 * MTU);
+}
+
+#[test]
+fn shares_of_a_fair_bundle_make_one_connection() {
+    let mut owner = Owner::with(fair(), 3, 100);
+    let shares = |owner: &Owner| owner.members.values().map(|m| m.share).sum::<f64>();
+    owner.rounds();
+    assert!((shares(&owner) - 1.0).abs() < 1e-9);
+    owner.leave(1);
+    owner.rounds();
+    assert!((shares(&owner) - 1.0).abs() < 1e-9);
+    for key in [0, 2] {
+        owner.migrate(key, address(2));
+    }
+    owner.rounds();
+    assert!((shares(&owner) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn windows_at_the_floor_stay_there() {
+    for config in [BundleConfig::published(), fair()] {
+        let mut owner = Owner::with(config, 3, 2);
+        for _ in 0..20 {
+            owner.lose(0);
+            owner.delay(1);
+            owner.wait(RTT);
+        }
+        assert_eq!(owner.packets(), [2.0; 3]);
+    }
+}
+
+#[test]
+fn rates_that_drift_apart_become_their_mean() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 30);
+    for (key, rate) in [(0, Some(100)), (1, Some(100)), (2, None)] {
+        owner.member(key).rate_based = true;
+        owner.member(key).rate = rate;
+    }
+    let report = |owner: &mut Owner| {
+        let told = (0..3).map(|key| owner.signal(key, Signal::Round));
+        told.flatten().collect::<Told>()
+    };
+    assert!(report(&mut owner).is_empty(), "one knows no rate yet");
+    owner.member(2).rate = Some(50);
+    assert!(
+        report(&mut owner).is_empty(),
+        "a ratio of 2 does not exceed 2"
+    );
+    owner.member(2).rate = Some(40);
+    assert_eq!(report(&mut owner).len(), 3);
+    assert!(owner.members.values().all(|m| m.rate == Some(80)));
+    assert!(owner.lose(0).is_empty(), "rates do not follow losses");
+}

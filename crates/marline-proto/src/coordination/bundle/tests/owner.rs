@@ -1,0 +1,381 @@
+//! A fake owner: members are controllers on paths without packets, and obey at once.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::congestion::slow_start::NoExit;
+use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory};
+use crate::observe::events::{BundleAction, BundlePhase};
+use crate::samples::{AckSample, LossSample, RttView};
+use crate::time::Instant;
+
+pub(super) const MTU: u64 = 1200;
+pub(super) const RTT: Duration = Duration::from_millis(40);
+
+/// Time between two events of any kind.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
+pub(super) struct Member {
+    pub(super) controller: Box<dyn Controller>,
+    pub(super) datagram: u64,
+    pub(super) rate: Option<u64>,
+    pub(super) rate_based: bool,
+    pub(super) rtt: Duration,
+    pub(super) connected: bool,
+    pub(super) active: bool,
+    pub(super) remote: IpAddr,
+    pub(super) share: f64,
+}
+
+impl Member {
+    pub(super) fn view(&self) -> MemberView {
+        MemberView {
+            window: self.controller.window(),
+            datagram: self.datagram,
+            in_slow_start: self.controller.in_slow_start(),
+            rate_based: self.rate_based,
+            rate: self.rate,
+            smoothed_rtt: self.rtt,
+            connected: self.connected,
+            active: self.active,
+            remote: self.remote,
+        }
+    }
+
+    fn obey(&mut self, directive: &Directive) {
+        if let Some(share) = directive.share {
+            self.share = share;
+        }
+        if directive.slow_start == Some(true) {
+            self.controller.enter_slow_start();
+        }
+        if let Some(window) = directive.window {
+            self.controller.set_window(window);
+        }
+        if directive.slow_start == Some(false) {
+            self.controller.exit_slow_start();
+        }
+        if let Some(rate) = directive.rate {
+            self.rate = Some(rate);
+        }
+    }
+}
+
+/// The way to the `n`th address.
+pub(super) fn address(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, n))
+}
+
+pub(super) struct Owner {
+    pub(super) now: Instant,
+    pub(super) config: BundleConfig,
+    pub(super) bundle: Bundle<u32>,
+    pub(super) members: BTreeMap<u32, Member>,
+    next: u32,
+}
+
+/// What a signal led to.
+pub(super) type Told = Vec<(u32, Directive)>;
+
+impl Owner {
+    pub(super) fn new(config: BundleConfig) -> Self {
+        Self {
+            now: Instant::from_nanos(1_000_000_000),
+            bundle: Bundle::new(7, Arc::new(config.clone())),
+            config,
+            members: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// An owner whose bundle has `count` members with windows of `packets` in slow start.
+    pub(super) fn with(config: BundleConfig, count: usize, packets: u64) -> Self {
+        let mut owner = Self::new(config);
+        for _ in 0..count {
+            let key = owner.join().expect("there is room");
+            owner.set(key, packets);
+        }
+        owner
+    }
+
+    pub(super) fn set(&mut self, key: u32, packets: u64) {
+        let member = self.member(key);
+        let window = packets * member.datagram;
+        member.controller.set_window(window);
+    }
+
+    pub(super) fn member(&mut self, key: u32) -> &mut Member {
+        self.members.get_mut(&key).expect("it is a member")
+    }
+
+    pub(super) fn windows(&self) -> Vec<u64> {
+        let windows = self.members.values().map(|m| m.controller.window());
+        windows.collect()
+    }
+
+    /// Windows in full datagrams, rounded to tenths.
+    pub(super) fn packets(&self) -> Vec<f64> {
+        let tenths = |m: &Member| (m.controller.window() * 10 + m.datagram / 2) / m.datagram;
+        self.members
+            .values()
+            .map(|m| tenths(m) as f64 / 10.0)
+            .collect()
+    }
+
+    pub(super) fn sum(&self) -> u64 {
+        self.windows().iter().sum()
+    }
+
+    pub(super) fn join(&mut self) -> Option<u32> {
+        self.join_with(MTU, None)
+    }
+
+    pub(super) fn join_with(&mut self, datagram: u64, announced: Option<u64>) -> Option<u32> {
+        let controller = Algorithm::NewReno.build(ControllerConfig {
+            initial_window: 32 * datagram,
+            slow_start_exit: Box::new(NoExit),
+            backoff: Some(0.7),
+            ..ControllerConfig::new(datagram)
+        });
+        let mut member = Member {
+            controller,
+            datagram,
+            rate: None,
+            rate_based: false,
+            rtt: RTT,
+            connected: true,
+            active: true,
+            remote: address(1),
+            share: 1.0,
+        };
+        let key = self.next;
+        let directive = self.bundle.join(key, announced, &member.view())?;
+        let window = directive.window.expect("it begins with a window");
+        assert!(window >= self.floor(datagram));
+        assert_eq!(directive.slow_start, None);
+        member.obey(&directive);
+        self.next += 1;
+        self.members.insert(key, member);
+        Some(key)
+    }
+
+    pub(super) fn leave(&mut self, key: u32) {
+        self.members.remove(&key);
+        self.bundle.leave(key);
+    }
+
+    /// A member loses a packet of its present flight.
+    pub(super) fn lose(&mut self, key: u32) -> Told {
+        self.lose_as(key, false)
+    }
+
+    pub(super) fn lose_as(&mut self, key: u32, persistent: bool) -> Told {
+        let signal = self.react(key, persistent);
+        self.signal(key, signal)
+    }
+
+    /// A member's own reaction to a loss, and what it would report.
+    pub(super) fn react(&mut self, key: u32, persistent: bool) -> Signal {
+        self.now += TICK;
+        let now = self.now;
+        let member = self.member(key);
+        let before = member.controller.window();
+        member.controller.on_loss(
+            now,
+            &LossSample {
+                bytes: member.datagram,
+                packets: 1,
+                largest_lost: 0,
+                latest_sent_at: now,
+                largest_sent: 1,
+                bytes_in_flight: before,
+                persistent,
+            },
+        );
+        Signal::Fluctuation {
+            loss: true,
+            persistent,
+            before,
+            after: member.controller.window(),
+        }
+    }
+
+    /// The round-trip time of a member rises.
+    pub(super) fn delay(&mut self, key: u32) -> Told {
+        self.now += TICK;
+        let member = self.member(key);
+        member.controller.exit_slow_start();
+        let window = member.controller.window();
+        let signal = Signal::Fluctuation {
+            loss: false,
+            persistent: false,
+            before: window,
+            after: window,
+        };
+        self.signal(key, signal)
+    }
+
+    /// A member's window is acknowledged.
+    pub(super) fn round(&mut self, key: u32) -> Told {
+        self.now += TICK;
+        let now = self.now;
+        let member = self.member(key);
+        let bytes = member.controller.window();
+        let rtt = RttView {
+            latest: member.rtt,
+            smoothed: member.rtt,
+            min: member.rtt,
+            variance: Duration::ZERO,
+        };
+        member.controller.on_ack(
+            now,
+            &AckSample {
+                bytes,
+                bytes_in_flight: 0,
+                prior_in_flight: bytes,
+                largest_acked: 1,
+                largest_sent: 1,
+                largest_acked_sent_at: now,
+                rtt,
+                rtt_updated: true,
+                rate: None,
+                app_limited: false,
+            },
+        );
+        self.signal(key, Signal::Round)
+    }
+
+    /// Every member's window is acknowledged.
+    pub(super) fn rounds(&mut self) -> Told {
+        let keys: Vec<_> = self.members.keys().copied().collect();
+        let told = keys.into_iter().map(|key| self.round(key));
+        told.flatten().collect()
+    }
+
+    pub(super) fn wait(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// A member goes to another address.
+    pub(super) fn migrate(&mut self, key: u32, to: IpAddr) -> Told {
+        self.now += TICK;
+        let member = self.member(key);
+        member.remote = to;
+        member.share = 1.0;
+        member.controller = Algorithm::NewReno.build(ControllerConfig {
+            initial_window: 32 * member.datagram,
+            slow_start_exit: Box::new(NoExit),
+            backoff: Some(0.7),
+            ..ControllerConfig::new(member.datagram)
+        });
+        self.signal(key, Signal::Moved)
+    }
+
+    /// Takes a signal to the engine and has everybody obey, under all rules that hold always.
+    pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Told {
+        let members = &self.members;
+        let views: BTreeMap<u32, MemberView> =
+            members.iter().map(|(&key, m)| (key, m.view())).collect();
+        let told = self
+            .bundle
+            .on_signal(self.now, key, signal, &mut |key| views.get(&key).copied());
+        let own = views.get(&key);
+        for (place, (key, directive)) in told.iter().enumerate() {
+            let view = views.get(key).expect("who has left is told nothing");
+            self.check(*view, own.expect("the gone report nothing"), directive);
+            let earlier = &told[..place];
+            let twice = earlier
+                .iter()
+                .any(|(other, directive)| other == key && directive.decision.is_some());
+            assert!(!twice, "one decision, one directive");
+        }
+        self.check_sum(&views, signal, &told);
+        for (key, directive) in &told {
+            let member = self.member(*key);
+            member.obey(directive);
+            let Some((decision, place)) = &directive.decision else {
+                continue;
+            };
+            if decision.action == BundleAction::EqualizedRates {
+                continue;
+            }
+            assert_eq!(
+                member.controller.window(),
+                decision.after[*place],
+                "what is told is what holds: {directive:?}"
+            );
+            let avoids = decision.phase == BundlePhase::CongestionAvoidance
+                && decision.action != BundleAction::None;
+            assert!(
+                !(avoids && member.controller.in_slow_start()),
+                "slow start is over: {directive:?}"
+            );
+        }
+        told
+    }
+
+    fn floor(&self, datagram: u64) -> u64 {
+        self.config.floor_packets * datagram
+    }
+
+    fn check(&self, view: MemberView, own: &MemberView, directive: &Directive) {
+        let is_own = view == *own;
+        assert_eq!(view.remote, own.remote, "nobody of another address");
+        assert!(is_own || view.connected);
+        assert!(is_own || view.active || self.config.scope == Scope::All);
+        if let Some(window) = directive.window {
+            let floor = self.floor(view.datagram).min(view.window);
+            assert!(window >= floor, "{directive:?}");
+        }
+        if let Some(share) = directive.share {
+            assert!(share > 0.0 && share <= 1.0 && self.config.fair);
+        }
+        let Some((decision, place)) = &directive.decision else {
+            return;
+        };
+        assert_eq!(decision.bundle, 7);
+        assert_eq!(decision.before.len(), decision.after.len());
+        assert!(decision.before.len() <= MAX_MEMBERS && *place < decision.after.len());
+        assert!(decision.affected.is_none_or(|it| it < decision.after.len()));
+        let least = self.config.affected_growth.min(1.1) - 1e-9;
+        assert!(
+            decision.gamma >= least && decision.gamma <= 2.0,
+            "{decision:?}"
+        );
+        if decision.action == BundleAction::EqualizedRates {
+            assert_eq!(Some(decision.before[*place]), view.rate);
+        } else {
+            assert_eq!(decision.before[*place], view.window);
+            let after = directive.window.unwrap_or(view.window);
+            assert_eq!(decision.after[*place], after);
+        }
+    }
+
+    /// Nobody gets more than there was.
+    fn check_sum(&self, views: &BTreeMap<u32, MemberView>, signal: Signal, told: &Told) {
+        let decided = told.iter().find_map(|(_, it)| it.decision.as_ref());
+        let Some((decision, _)) = decided else { return };
+        if matches!(
+            decision.action,
+            BundleAction::EqualizedRates | BundleAction::Split
+        ) {
+            return;
+        }
+        let mut before: u64 = decision.before.iter().sum();
+        if let (true, Signal::Fluctuation { before: own, .. }, Some(affected)) =
+            (self.config.fair, signal, decision.affected)
+        {
+            before += own.saturating_sub(decision.before[affected]);
+        }
+        let datagram = views.values().map(|view| view.datagram).max().unwrap_or(0);
+        let least = self.floor(datagram) * decision.before.len() as u64;
+        let after: u64 = decision.after.iter().sum();
+        assert!(
+            after <= before.max(least),
+            "{before} to {after}: {decision:?}"
+        );
+    }
+}
