@@ -95,6 +95,8 @@ impl Bundles {
         let Some(place) = self.of.remove(&handle) else {
             return;
         };
+        // Handles are used again.
+        self.directives.retain(|(member, _)| *member != handle);
         let (_, bundle) = &mut self.bundles[place];
         bundle.leave(handle);
         if bundle.is_empty() {
@@ -136,3 +138,6 @@ impl Endpoint {
         self.bundles.bundles.len()
     }
 }
+
+#[cfg(test)]
+mod tests;
