@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use marline::coordination::bundle::MAX_MEMBERS;
 use marline_http::client::{
-    Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Report,
-    Target, Trust, parse_url,
+    Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges,
+    Report, Target, Trust, parse_url,
 };
 
 use crate::failure::{Failure, advice, tell};
@@ -37,7 +37,7 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
     marline get https://example.org/image.iso -o image.iso --resume\n  \
     marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
     marline get https://example.org/image.iso -o image.iso --bundle\n  \
-    marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --split 1000000")]
+    marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --ranges handed")]
 pub(crate) struct Arguments {
     /// What to fetch
     #[arg(required = true, value_name = "URL")]
@@ -69,6 +69,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", requires = "output")]
     split: Option<NonZeroU64>,
 
+    /// How a file that is split is shared out among the connections
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    ranges: HowShared,
+
     /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
     #[arg(long)]
     bundle: bool,
@@ -87,6 +91,24 @@ pub(crate) struct Arguments {
     /// Print a report of objects and connections instead of the content
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum HowShared {
+    /// One range for each connection, all of one size
+    #[default]
+    Equal,
+    /// Smaller ranges, to whichever connection is about to need one
+    Handed,
+}
+
+impl From<HowShared> for Ranges {
+    fn from(shared: HowShared) -> Self {
+        match shared {
+            HowShared::Equal => Self::Equal,
+            HowShared::Handed => Self::Handed,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -151,6 +173,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
         connections: arguments.connections.unwrap_or(1).into(),
         resume: arguments.resume,
         split: arguments.split,
+        ranges: arguments.ranges.into(),
     };
     if !arguments.bundle {
         return Ok(options);
@@ -186,6 +209,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     let mut config = ClientConfig {
         version: arguments.version.into(),
         trust,
+        bundle: arguments.bundle,
         headers: arguments.header.iter().cloned().collect::<HeaderMap>(),
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
@@ -232,6 +256,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
         targets.push(Target {
             url: url.clone(),
             destination,
+            size: None,
         });
     }
     Ok(targets)

@@ -183,31 +183,26 @@ fn a_bundle_splits_what_is_large() {
     let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
     fs::write(root.path().join("large"), &large).unwrap();
     let out = TempDir::new().unwrap();
-    let server = Server::start(&[text(root.path()), "--profile", "bundle"]);
-    let file = out.path().join("large");
-    let output = run(&[
-        "get",
-        &server.url("large"),
-        "--insecure",
-        "-o",
-        text(&file),
-        "--bundle",
-        "--json",
-    ]);
-    assert!(output.status.success(), "{output:?}");
-    assert!(fs::read(&file).unwrap() == large);
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let connections = report["connections"].as_array().unwrap();
-    assert_eq!(connections.len(), 3);
-    for connection in connections {
-        assert!(connection["bytes_received"].as_u64().unwrap() > 0);
+    let file = out.path().join("file");
+    for profile in ["bundle", "plain"] {
+        let server = Server::start(&[text(root.path()), "--profile", profile]);
+        let (small, url) = (server.url("a.txt"), server.url("large"));
+        for ranges in ["equal", "handed"] {
+            let get = ["get", &url, "--insecure", "-o", text(&file), "--bundle"];
+            let output = run(&[&get[..], &["--ranges", ranges, "--json"]].concat());
+            assert!(output.status.success(), "{output:?}");
+            assert!(fs::read(&file).unwrap() == large, "{ranges}");
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let connections = report["connections"].as_array().unwrap();
+            assert_eq!(connections.len(), 3);
+            for connection in connections {
+                assert!(connection["bytes_received"].as_u64().unwrap() > 0);
+            }
+        }
+        let get = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
+        assert!(run(&get).status.success());
+        assert_eq!(fs::read(&file).unwrap(), b"first");
     }
-
-    let file = out.path().join("a.txt");
-    let small = server.url("a.txt");
-    let small = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
-    assert!(run(&small).status.success());
-    assert_eq!(fs::read(&file).unwrap(), b"first");
 }
 
 #[test]
@@ -308,6 +303,10 @@ fn wrong_use_is_one_line_and_status_2() {
             &["--bundle needs HTTP/3, not HTTP/2"],
         ),
         (&["get", "https://h/a", "--bundle"], &["-o FILE"]),
+        (
+            &["get", "https://h/a", "--ranges", "odd"],
+            &["odd", "equal, handed"],
+        ),
         (
             &[
                 "get",
