@@ -1,22 +1,20 @@
 //! Many objects over several connections.
 
+mod object;
+
 use std::collections::{HashMap, VecDeque};
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::header::{ETAG, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::Uri;
 use marline::Instant;
 
 use super::lane::Lane;
-use super::plan::{Planner, SplitPolicy};
 use super::progress::Progress;
-use super::range::{ContentRange, range};
-use super::save::{Pieces, Sink, Validator};
-use super::split::{self, Begun, Outcome, Ranges, Split, Store, Work};
-use super::{Client, ClientError, Download, ObjectReport, Origin, Report, parse_url};
+use super::split::Ranges;
+use super::{Client, ObjectReport, Origin, Report, parse_url};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -75,27 +73,6 @@ struct Job {
     index: usize,
     target: Target,
     uri: Uri,
-}
-
-/// What came of asking for an object's first bytes.
-enum Beginning {
-    /// They are coming, and so many bytes there are in all.
-    Range(Begun, u64),
-    /// Something else is coming.
-    Instead(Response<Download>),
-    /// Nothing that the rest could be added to.
-    Useless,
-}
-
-/// Stores pieces and tells who watches.
-struct Counting(Pieces, Arc<Progress>);
-
-impl Store for Counting {
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
-        self.0.write(offset, bytes)?;
-        self.1.received.fetch_add(bytes.len() as u64, Relaxed);
-        Ok(())
-    }
 }
 
 /// What the workers of one origin share.
@@ -217,253 +194,5 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<(usize, ObjectReport)> {
 impl Queue {
     fn elapsed_s(&self) -> f64 {
         self.client.world().seconds_since(self.start)
-    }
-
-    async fn fetch_one(
-        &self,
-        lane: usize,
-        job: &Job,
-        object: &mut ObjectReport,
-    ) -> Result<(), ClientError> {
-        let mut sink = Sink::open(&job.target.destination, self.options.resume)?;
-        let Some(threshold) = self.split_threshold(&sink) else {
-            return self.fetch_whole(lane, job, sink, object).await;
-        };
-        let (size, begun) = match job.target.size {
-            Some(size) if size <= threshold => {
-                return self.fetch_whole(lane, job, sink, object).await;
-            }
-            Some(size) => (size, None),
-            None => match self.begin(lane, job, threshold, object).await? {
-                Beginning::Range(begun, size) => (size, Some(begun)),
-                Beginning::Instead(response) => {
-                    return self.receive(response, None, sink, object).await;
-                }
-                Beginning::Useless => return self.fetch_whole(lane, job, sink, object).await,
-            },
-        };
-        match self
-            .fetch_split(job, size, begun, &mut sink, object)
-            .await?
-        {
-            Outcome::Complete => finish(sink, object),
-            Outcome::Instead(answer) => {
-                self.note(object, answer.connection.id, answer.response.status());
-                self.receive(answer.response, None, sink, object).await
-            }
-            Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
-        }
-    }
-
-    /// Fetches all of an object, or all that is missing, in one response.
-    async fn fetch_whole(
-        &self,
-        lane: usize,
-        job: &Job,
-        mut sink: Sink,
-        object: &mut ObjectReport,
-    ) -> Result<(), ClientError> {
-        let plain = &self.client.config().headers;
-        let mut headers = plain.clone();
-        let resumed_from = sink.resume_point();
-        if let Some((offset, validator)) = &resumed_from {
-            ask_for_rest(&mut headers, *offset, validator);
-        }
-        let mut response = self.get(lane, job, &headers, object).await?;
-        // The saved part is stale, or it is already all there is: only the whole settles it.
-        if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-            sink.start_over(Validator::default())?;
-            response = self.get(lane, job, plain, object).await?;
-            return self.receive(response, None, sink, object).await;
-        }
-        let offset = resumed_from.map(|(offset, _)| offset);
-        self.receive(response, offset, sink, object).await
-    }
-
-    async fn get(
-        &self,
-        lane: usize,
-        job: &Job,
-        headers: &HeaderMap,
-        object: &mut ObjectReport,
-    ) -> Result<Response<Download>, ClientError> {
-        let answer = self.lanes[lane].get(&self.client, &job.uri, headers).await;
-        let (connection, response) = answer?;
-        self.note(object, connection.id, response.status());
-        Ok(response)
-    }
-
-    /// A response has begun.
-    fn note(&self, object: &mut ObjectReport, connection: u64, status: StatusCode) {
-        object.first_byte_s.get_or_insert(self.elapsed_s());
-        object.connection = Some(connection);
-        object.status = Some(status.as_u16());
-    }
-
-    /// The size in bytes above which an object is split, if it may be.
-    fn split_threshold(&self, sink: &Sink) -> Option<u64> {
-        let threshold = self.options.split?.get();
-        let ranged = self.client.config().headers.contains_key(RANGE);
-        (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(threshold)
-    }
-
-    /// Asks for the first bytes of an object, to learn how many there are.
-    async fn begin(
-        &self,
-        lane: usize,
-        job: &Job,
-        bytes: u64,
-        object: &mut ObjectReport,
-    ) -> Result<Beginning, ClientError> {
-        let mut headers = self.client.config().headers.clone();
-        headers.insert(RANGE, range(0, Some(bytes - 1)));
-        let asked = self.client.world().now();
-        let response = self.get(lane, job, &headers, object).await?;
-        match response.status() {
-            StatusCode::PARTIAL_CONTENT => {}
-            // There is no first byte.
-            StatusCode::RANGE_NOT_SATISFIABLE => return Ok(Beginning::Useless),
-            _ => return Ok(Beginning::Instead(response)),
-        }
-        let got = ContentRange::of(response.headers()).filter(|got| got.first == 0);
-        let validator = Validator::of(response.headers()).0;
-        let Some((end, size)) = got.and_then(|got| Some((got.last + 1, got.size?))) else {
-            return Ok(Beginning::Useless);
-        };
-        if validator.is_none() && end < size {
-            return Ok(Beginning::Useless);
-        }
-        let begun = Begun {
-            lane,
-            asked,
-            at: self.client.world().now(),
-            download: response.into_body(),
-            end,
-            validator,
-        };
-        Ok(Beginning::Range(begun, size))
-    }
-
-    /// Fetches what of an object's `size` bytes has not begun, over all lanes.
-    async fn fetch_split(
-        &self,
-        job: &Job,
-        size: u64,
-        begun: Option<Begun>,
-        sink: &mut Sink,
-        object: &mut ObjectReport,
-    ) -> Result<Outcome, ClientError> {
-        let Some(pieces) = sink.begin_pieces()? else {
-            return Ok(Outcome::Whole);
-        };
-        let rest = begun.as_ref().map_or(0, |begun| begun.end)..size;
-        let lanes = NonZeroUsize::new(self.lanes.len()).unwrap_or(NonZeroUsize::MIN);
-        let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
-        let work = match self.options.ranges {
-            Ranges::Equal => Work::Planned(planner.split(rest).collect()),
-            Ranges::Handed => Work::Handed(rest),
-        };
-        let split = Split::new(split::Object {
-            client: Arc::clone(&self.client),
-            lanes: self.lanes.clone(),
-            uri: job.uri.clone(),
-            headers: self.client.config().headers.clone(),
-            size,
-            store: Box::new(Counting(pieces, Arc::clone(&self.progress))),
-        });
-        self.progress.expected.fetch_add(size, Relaxed);
-        let outcome = split.run(work, begun).await;
-        if let Some(first) = split.first() {
-            let at = first.at.saturating_since(self.start).as_secs_f64();
-            object.first_byte_s.get_or_insert(at);
-            object.connection.get_or_insert(first.connection);
-            object.status.get_or_insert(first.status.as_u16());
-        }
-        match outcome {
-            Ok(Outcome::Complete) => sink.end_pieces(size)?,
-            Ok(Outcome::Instead(_) | Outcome::Whole) => {
-                self.progress.expected.fetch_sub(size, Relaxed);
-                self.progress.received.fetch_sub(split.stored(), Relaxed);
-            }
-            Err(_) => {}
-        }
-        outcome
-    }
-
-    /// Copies the response into the sink.
-    async fn receive(
-        &self,
-        response: Response<Download>,
-        resumed_from: Option<u64>,
-        mut sink: Sink,
-        object: &mut ObjectReport,
-    ) -> Result<(), ClientError> {
-        let (parts, mut download) = response.into_parts();
-        if !parts.status.is_success() {
-            // Error pages do not belong into the file; what was there to be resumed stays.
-            sink.set_aside();
-            object.error = Some(explain_status(parts.status, &parts.headers));
-        } else if parts.status == StatusCode::PARTIAL_CONTENT && resumed_from.is_some() {
-            check_range(&parts.headers, resumed_from.unwrap_or(0))?;
-        } else {
-            sink.start_over(Validator::of(&parts.headers))?;
-        }
-        let expected = download.expected().unwrap_or(0);
-        self.progress.expected.fetch_add(expected, Relaxed);
-        loop {
-            let chunk = download.chunk().await;
-            object.bytes = sink.len();
-            let Some(chunk) = chunk? else { break };
-            sink.write(&chunk)?;
-            self.progress
-                .received
-                .fetch_add(chunk.len() as u64, Relaxed);
-        }
-        finish(sink, object)
-    }
-}
-
-fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
-    object.bytes = sink.len();
-    let (hash, file) = sink.finish()?;
-    object.sha256 = hash;
-    object.file = file;
-    Ok(())
-}
-
-/// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
-fn ask_for_rest(headers: &mut HeaderMap, offset: u64, validator: &HeaderValue) {
-    headers.insert(RANGE, range(offset, None));
-    headers.insert(IF_RANGE, validator.clone());
-}
-
-/// The response has to continue at `offset`.
-fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
-    match ContentRange::of(headers) {
-        Some(range) if range.first == offset => Ok(()),
-        range => Err(ClientError::WrongRange(format!(
-            "{range:?}, not from {offset}"
-        ))),
-    }
-}
-
-fn explain_status(status: StatusCode, headers: &HeaderMap) -> String {
-    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    match location.filter(|_| status.is_redirection()) {
-        Some(location) => format!(
-            "{status}: it is at {}; get that URL instead",
-            location.escape_debug()
-        ),
-        None => format!("the server answered {status}"),
-    }
-}
-
-impl Validator {
-    /// What `If-Range` may name later: a strong tag, else a date.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
-        let strong = headers
-            .get(ETAG)
-            .filter(|tag| tag.as_bytes().starts_with(b"\""));
-        Self(strong.or_else(|| headers.get(LAST_MODIFIED)).cloned())
     }
 }

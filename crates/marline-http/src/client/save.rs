@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
-use http::HeaderValue;
+use http::header::{ETAG, LAST_MODIFIED};
+use http::{HeaderMap, HeaderValue};
 
 use super::{ClientError, Destination};
 
@@ -15,6 +16,16 @@ const MAX_VALIDATOR: u64 = 1024;
 /// Names the representation that a partial file belongs to, for `If-Range`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validator(pub(super) Option<HeaderValue>);
+
+impl Validator {
+    /// What `If-Range` may name later: a strong tag, else a date.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let strong = headers
+            .get(ETAG)
+            .filter(|tag| tag.as_bytes().starts_with(b"\""));
+        Self(strong.or_else(|| headers.get(LAST_MODIFIED)).cloned())
+    }
+}
 
 /// Takes, counts and hashes content.
 pub(super) struct Sink {

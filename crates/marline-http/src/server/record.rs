@@ -55,7 +55,8 @@ struct Line<'a> {
     bytes: u64,
     http_version: &'static str,
     connection: &'a str,
-    bundle: Option<&'a str>,
+    /// Number of the QUIC connection's bundle in this process, if it belongs to one.
+    bundle: Option<u64>,
     duration_s: f64,
     /// Whether the whole response was handed over.
     complete: bool,

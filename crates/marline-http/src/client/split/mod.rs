@@ -357,3 +357,6 @@ type Workers = TaskSet<(usize, Result<(), Stop>)>;
 fn mismatch(what: &str) -> ClientError {
     ClientError::WrongRange(what.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use std::collections::BTreeMap;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
+
+use http::HeaderValue;
+
+use super::*;
+use crate::client::{ClientConfig, Planner, SplitPolicy, Trust, parse_url};
+use crate::server::{GeneratedObject, Identity, Server, ServerConfig, generated};
+
+const SIZE: u64 = 3_000_000;
+
+/// Counts the bytes, and closes a connection in the middle of the second third.
+struct Closing {
+    connection: marline::Connection,
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Store for Closing {
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError> {
+        if (SIZE / 3..2 * SIZE / 3).contains(&offset) {
+            self.connection.close(0, b"this is a test");
+        }
+        let mut times = self.bytes.lock().unwrap();
+        for byte in &mut times[offset as usize..][..bytes.len()] {
+            *byte += 1;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_connection_owes_comes_over_others() {
+    let identity = Identity::self_signed(vec!["localhost".to_owned()]).unwrap();
+    let object = GeneratedObject {
+        size: SIZE,
+        content_type: HeaderValue::from_static("application/octet-stream"),
+        think: Duration::ZERO,
+        content: None,
+    };
+    let site = generated(BTreeMap::from([("/object".to_owned(), object)]), None).unwrap();
+    let server = ServerConfig::new(([127, 0, 0, 1], 0).into(), identity, site);
+    let server = Server::bind(server).await.unwrap();
+    let url = format!("https://{}/object", server.local_addr());
+    tokio::spawn(server.run());
+    let client = ClientConfig {
+        trust: Trust::Anybody,
+        ..ClientConfig::default()
+    };
+    let client = Arc::new(Client::new(client).unwrap());
+    let (origin, uri) = parse_url(&url, client.config().version).unwrap();
+
+    let lanes = NonZeroUsize::new(3).unwrap();
+    let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
+    let planned = Work::Planned(planner.split(0..SIZE).collect());
+    for work in [planned, Work::Handed(0..SIZE)] {
+        let lanes = client.lanes(&origin, 3);
+        for lane in &lanes {
+            lane.open(&client).await.unwrap();
+        }
+        let dying = lanes[1].connections().await[0].quic().unwrap().clone();
+        let times = Arc::new(Mutex::new(vec![0; SIZE as usize]));
+        let split = Split::new(Object {
+            client: Arc::clone(&client),
+            lanes,
+            uri: uri.clone(),
+            headers: HeaderMap::new(),
+            size: SIZE,
+            store: Box::new(Closing {
+                connection: dying.clone(),
+                bytes: Arc::clone(&times),
+            }),
+        });
+        let outcome = split.run(work, None).await.unwrap();
+        assert!(matches!(outcome, Outcome::Complete));
+        assert!(dying.close_reason().is_some(), "it died");
+        assert!(times.lock().unwrap().iter().all(|times| *times == 1));
+        assert_eq!(split.stored(), SIZE);
+    }
+}
