@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
-use marline_wire::{ConnectionId, Side, StreamId};
+use marline_wire::{ConnectionId, Side, StreamId, varint};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
 
@@ -226,7 +226,7 @@ impl Connection {
         let mut params = local_parameters(&config.transport, &endpoint, local_cid);
         params.bundle = config.bundle.map(|membership| BundleMembership {
             id: membership.id.0,
-            connections: membership.connections.max(1),
+            connections: membership.connections.clamp(1, varint::MAX),
         });
         params.grease = config.transport.grease.then(|| dice.reserved_parameter());
         let handshake = Handshake::client(&config.tls, server_name, &params)?;

@@ -83,15 +83,37 @@ prop_compose! {
         token: Option<[u8; 16]>,
         preferred_address in of(preferred_address()),
         retry in of(connection_id(0..=20)),
+        coordinates_bundles: bool,
     ) -> TransportParameters {
         TransportParameters {
             original_destination_connection_id: original,
             stateless_reset_token: token,
             preferred_address,
             retry_source_connection_id: retry,
+            coordinates_bundles,
             ..common
         }
     }
+}
+
+prop_compose! {
+    fn of_client()(
+        common in common(),
+        bundle in of((any::<[u8; 16]>(), 1..=varint::MAX)),
+    ) -> TransportParameters {
+        TransportParameters {
+            bundle: bundle.map(|(id, connections)| BundleMembership { id, connections }),
+            ..common
+        }
+    }
+}
+
+/// The ID of the parameter that names a bundle.
+const BUNDLE: u64 = 0x2d61_726c_696e_6500;
+
+/// The value of that parameter: an identifier, and what stands after it.
+fn membership(rest: &[u8]) -> Vec<u8> {
+    parameter(BUNDLE, &[&[0xab; 16][..], rest].concat())
 }
 
 #[test]
@@ -204,6 +226,50 @@ fn clients_may_not_speak_as_servers() {
 }
 
 #[test]
+fn a_bundle_by_hand() {
+    let params = TransportParameters {
+        bundle: Some(BundleMembership {
+            id: [0xab; 16],
+            connections: 3,
+        }),
+        ..TransportParameters::default()
+    };
+    let head = [0xed, 0x61, 0x72, 0x6c, 0x69, 0x6e, 0x65, 0x00, 17];
+    let bytes = [&head[..], &[0xab; 16], &[3]].concat();
+    assert_eq!(encoded(&params), bytes);
+    assert_eq!(membership(&[3]), bytes);
+    let decoded = TransportParameters::decode(Side::Client, &bytes);
+    assert_eq!(decoded, Ok(params));
+}
+
+#[test]
+fn bundles_that_are_none() {
+    let largest = TransportParameters::decode(Side::Client, &membership(&[0xff; 8]));
+    let bundle = largest.expect("any number but 0 is one").bundle;
+    assert_eq!(bundle.map(|bundle| bundle.connections), Some(varint::MAX));
+    for (sender, bytes) in [
+        (Side::Client, membership(&[0])),
+        (Side::Client, membership(&[0x40, 0])),
+        (Side::Client, membership(&[])),
+        (Side::Client, membership(&[0x40])),
+        (Side::Client, membership(&[3, 3])),
+        (Side::Client, parameter(BUNDLE, &[])),
+        (Side::Client, parameter(BUNDLE, &[0xab; 15])),
+        (Side::Client, membership(&[3]).repeat(2)),
+        (Side::Server, membership(&[3])),
+        (Side::Client, parameter(BUNDLE + 1, &[])),
+        (Side::Server, parameter(BUNDLE + 1, &[1])),
+        (Side::Server, parameter(BUNDLE + 1, &[]).repeat(2)),
+    ] {
+        let error = TransportParameters::decode(sender, &bytes).unwrap_err();
+        let code = ErrorCode::TRANSPORT_PARAMETER_ERROR;
+        assert_eq!(error.code, code, "{sender:?} {bytes:x?}");
+        let reason = error.to_string();
+        assert!(!reason.contains("abab"), "{reason}");
+    }
+}
+
+#[test]
 fn grease_is_sent_and_ignored() {
     let params = TransportParameters {
         grease: Some((31 * 5 + 27, vec![1, 2, 3])),
@@ -221,7 +287,7 @@ fn grease_is_sent_and_ignored() {
 
 proptest! {
     #[test]
-    fn round_trip(of_client in common(), of_server in of_server()) {
+    fn round_trip(of_client in of_client(), of_server in of_server()) {
         for (side, params) in [(Side::Client, of_client), (Side::Server, of_server)] {
             let bytes = encoded(&params);
             prop_assert_eq!(TransportParameters::decode(side, &bytes), Ok(params));

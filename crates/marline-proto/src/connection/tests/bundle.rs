@@ -11,6 +11,9 @@ use crate::coordination::bundle::{
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 use crate::observe::{Event as Observed, Observer};
 
+mod hostile;
+mod migration;
+
 /// What the members of all bundles were told: own place and decision.
 type Told = Arc<Mutex<Vec<(usize, Decision)>>>;
 
@@ -52,6 +55,11 @@ struct Bundled {
 }
 
 fn bundled(config: BundleConfig, controller: Algorithm) -> Bundled {
+    bundled_as(config, controller, PairConfig::default())
+}
+
+/// A server that coordinates, in a pair that is otherwise as `pair` says.
+fn bundled_as(config: BundleConfig, controller: Algorithm, pair: PairConfig) -> Bundled {
     let told = Told::default();
     let listener = Arc::clone(&told);
     let mut pair = Pair::with(PairConfig {
@@ -67,7 +75,7 @@ fn bundled(config: BundleConfig, controller: Algorithm) -> Bundled {
                 Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
             }));
         }),
-        ..PairConfig::default()
+        ..pair
     });
     pair.network.set(link(0.0));
     Bundled { pair, told }

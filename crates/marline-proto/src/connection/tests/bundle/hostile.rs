@@ -1,0 +1,139 @@
+//! Clients that announce what they like, many bundles, and early data.
+
+use super::*;
+use crate::coordination::bundle::MAX_MEMBERS;
+
+const FLOOR: u64 = 2 * 1200;
+
+#[test]
+fn a_huge_announcement_leaves_a_window_to_work_with() {
+    for connections in [0, (1 << 62) - 1, u64::MAX] {
+        let mut bundled = bundled(BundleConfig::default(), Algorithm::Cubic);
+        let handles: Vec<_> = (0..3).map(|_| bundled.open(1, connections)).collect();
+        assert!(bundled.windows(&handles).iter().all(|&it| it >= FLOOR));
+        bundled.transfer(&handles, 50_000);
+    }
+}
+
+#[test]
+fn an_announcement_of_one_gives_no_more_than_the_first_its_window() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let handles: Vec<_> = (0..4).map(|_| bundled.open(1, 1)).collect();
+    let windows = bundled.windows(&handles);
+    assert!(windows.is_sorted_by(|a, b| a > b), "{windows:?}");
+}
+
+#[test]
+fn many_bundles_stay_apart_and_go() {
+    const BUNDLES: u8 = 40;
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let handles: Vec<_> = (0..BUNDLES).map(|id| bundled.open(id, 1)).collect();
+    let endpoint = &bundled.pair.server.endpoint;
+    assert_eq!(endpoint.open_bundles(), usize::from(BUNDLES));
+    let windows = bundled.windows(&handles);
+    assert!(windows.iter().all(|&window| window == 32 * 1200));
+    for (client, _) in handles {
+        let now = bundled.pair.now;
+        bundled.pair.client(client).close(now, 0, b"");
+    }
+    let gone = bundled
+        .pair
+        .drive_until(PATIENCE, |pair| pair.server.connections.is_empty());
+    assert!(gone);
+    assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
+}
+
+#[test]
+fn one_too_many_is_on_its_own() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let most = MAX_MEMBERS as u64;
+    let mut handles = bundled.open_all(1, most);
+    handles.push(bundled.open(1, most));
+    let (_, alone) = handles[MAX_MEMBERS];
+    assert_eq!(bundled.pair.server(alone).bundle(), None);
+    assert_eq!(bundled.windows(&handles[MAX_MEMBERS..]), [32 * 1200]);
+    bundled.pair.network.set(link(0.01));
+    bundled.transfer(&handles, 30_000);
+    let told = bundled.told();
+    assert!(
+        told.iter()
+            .all(|(_, decision)| decision.after.len() <= MAX_MEMBERS)
+    );
+}
+
+#[test]
+fn another_process_knows_no_bundle_of_this_one() {
+    let mut here = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let mut there = bundled(BundleConfig::default(), Algorithm::NewReno);
+    for bundled in [&mut here, &mut there] {
+        let (_, server) = bundled.open(1, 3);
+        assert_eq!(bundled.pair.server(server).bundle(), Some(0));
+        assert_eq!(bundled.told().len(), 1);
+    }
+    // Nor does the one that comes after it.
+    here.pair.restart_server();
+    let (_, server) = here.open(1, 3);
+    let window = here.windows(&[(ConnectionHandle(0), server)])[0];
+    assert_eq!(window, 11 * 1200, "it is the first again");
+}
+
+#[test]
+fn a_resumed_connection_joins_with_its_own_identifier() {
+    let early = PairConfig {
+        zero_rtt: true,
+        ..PairConfig::default()
+    };
+    let mut bundled = bundled_as(BundleConfig::default(), Algorithm::NewReno, early);
+    let (client, first) = bundled.open(1, 3);
+    bundled.pair.drive(Duration::from_millis(200));
+    assert_eq!(bundled.pair.server(first).bundle(), Some(0));
+
+    let resume = |bundled: &mut Bundled, membership: Option<Membership>| {
+        bundled.pair.client_config.bundle = membership;
+        let client = bundled.pair.connect();
+        let connection = bundled.pair.client(client);
+        assert!(connection.has_zero_rtt());
+        let said = connection.peer_coordinates_bundles();
+        assert!(!said, "that is not remembered");
+        let id = connection.open(Dir::Uni).expect("limits are remembered");
+        connection.write(id, b"early").expect("0-RTT is possible");
+        let done = bundled
+            .pair
+            .drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+        assert!(done && bundled.pair.client(client).is_early_data_accepted());
+        let server = bundled.pair.server.accepted.pop_front().expect("accepted");
+        bundled.pair.drive(Duration::from_millis(200));
+        (client, server)
+    };
+    let other = Membership {
+        id: MembershipId([2; 16]),
+        connections: 1,
+    };
+    let (_, second) = resume(&mut bundled, Some(other));
+    assert_eq!(bundled.pair.server(second).bundle(), Some(1));
+    let (client_alone, alone) = resume(&mut bundled, None);
+    assert_eq!(bundled.pair.server(alone).bundle(), None);
+    assert!(bundled.pair.client(client_alone).peer_coordinates_bundles());
+    let same = Membership {
+        id: MembershipId([1; 16]),
+        connections: 3,
+    };
+    let (_, third) = resume(&mut bundled, Some(same));
+    assert_eq!(bundled.pair.server(third).bundle(), Some(0));
+    assert!(bundled.pair.client(client).peer_coordinates_bundles());
+}
+
+#[test]
+fn identifiers_do_not_show() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let (client, server) = bundled.open(0xab, 3);
+    let texts = [
+        format!("{:?}", bundled.pair.client_config.bundle),
+        format!("{:?}", bundled.pair.client(client)),
+        format!("{:?}", bundled.pair.server(server)),
+        format!("{:?}", bundled.pair.server.endpoint),
+    ];
+    for text in texts {
+        assert!(!text.contains("ababab") && !text.contains("171, 171, 171"));
+    }
+}
