@@ -91,7 +91,7 @@ fn logs(seed: u64, rises: bool) -> Vec<String> {
         delay: Duration::from_millis(20),
         ..Conditions::default()
     };
-    pair.network.set(conditions.clone());
+    pair.network.set(conditions);
     pair.client_config.bundle = Some(Membership {
         id: MembershipId(ID),
         connections: MEMBERS,

@@ -238,6 +238,8 @@ fn a_bundle_by_hand() {
     let bytes = [&head[..], &[0xab; 16], &[3]].concat();
     assert_eq!(encoded(&params), bytes);
     assert_eq!(membership(&[3]), bytes);
+    let text = format!("{params:?}");
+    assert!(text.contains("id: abab.., connections: 3"), "{text}");
     let decoded = TransportParameters::decode(Side::Client, &bytes);
     assert_eq!(decoded, Ok(params));
 }

@@ -1,5 +1,6 @@
 //! The types that transport parameters have, as bytes.
 
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use crate::{ConnectionId, Reader, varint};
@@ -158,12 +159,23 @@ impl Value for PreferredAddress {
 ///   Connections (i),
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BundleMembership {
     /// Chosen at random by the client, the same for all connections of the bundle.
     pub id: [u8; 16],
     /// Connections that the client means to open, at least 1.
     pub connections: u64,
+}
+
+impl fmt::Debug for BundleMembership {
+    /// Who knows the whole identifier can join.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = format_args!("{:02x}{:02x}..", self.id[0], self.id[1]);
+        f.debug_struct("BundleMembership")
+            .field("id", &id)
+            .field("connections", &self.connections)
+            .finish()
+    }
 }
 
 impl Value for BundleMembership {
