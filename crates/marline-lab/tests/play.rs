@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::congestion::Algorithm;
+use marline::coordination::bundle::BundleConfig;
 use marline_lab::scenario::{
     Backend, BackendKind, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job,
-    LinkDef, Order, RunError, Settings, Topology, Traffic, Workload,
+    LinkDef, Order, RangeKind, RunError, Settings, Topology, Traffic, Workload,
 };
 use marline_lab::sim::Simulator;
 
@@ -284,4 +285,63 @@ fn files_arrive_as_they_are() {
     };
     let error = Simulator.run(&job(LINK, workload)).unwrap_err();
     assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// 600 kB over three connections.
+fn in_ranges(ranges: RangeKind, bundle: Option<BundleConfig>) -> Job {
+    let workload = Workload::Objects {
+        objects: vec![600_000],
+        order: Order::AtOnce,
+        warm: true,
+    };
+    let mut job = job(LINK, workload);
+    let settings = Arc::make_mut(&mut job.settings);
+    settings.http = HttpSettings {
+        connections: 3,
+        split: Some(10_000),
+        ranges,
+        bundle: bundle.is_some(),
+        ..HttpSettings::default()
+    };
+    settings.server.bundle = bundle;
+    job
+}
+
+#[test]
+fn connections_of_a_client_are_coordinated_if_both_ends_say_so() {
+    let published = || Some(BundleConfig::published());
+    for ranges in [RangeKind::Equal, RangeKind::Handed] {
+        let job = in_ranges(ranges, published());
+        let first = Simulator.run(&job).unwrap();
+        assert_eq!(Simulator.run(&job).unwrap(), first);
+        let metrics = &first.metrics;
+        assert!(metrics["bundle_decisions"] >= 1.0, "{metrics:?}");
+        assert!(metrics["completion_s"] > 0.48, "600 kB at 10 Mb/s");
+        assert!(metrics["completion_s"] < 5.0, "{metrics:?}");
+    }
+    for (asked, coordinates) in [(true, false), (false, true)] {
+        let mut job = in_ranges(RangeKind::Equal, published());
+        let settings = Arc::make_mut(&mut job.settings);
+        settings.http.bundle = asked;
+        settings.server.bundle = published().filter(|_| coordinates);
+        let metrics = Simulator.run(&job).unwrap().metrics;
+        assert!(!metrics.contains_key("bundle_decisions"), "{metrics:?}");
+    }
+}
+
+#[test]
+fn all_connections_ask_at_once() {
+    let link = "rate=100mbps,rtt=100ms,buffer=1MB";
+    let run = |connections| {
+        let mut job = in_ranges(RangeKind::Equal, None);
+        let settings = Arc::make_mut(&mut job.settings);
+        settings.topology.links[0].spec = link.into();
+        settings.http.connections = connections;
+        Simulator.run(&job).unwrap().metrics["completion_s"]
+    };
+    let (one, three) = (run(1), run(3));
+    assert!(
+        three < one - 0.09,
+        "{three} s with thrice the initial window, {one} s: a round trip less"
+    );
 }
