@@ -109,7 +109,7 @@ pub(crate) fn print(results: &Results) {
 /// Says on standard error what the results do not show, though they must: a finding, no failure.
 pub(crate) fn warn(results: &Results) {
     for must in results.must.iter().filter(|must| must.holds != Some(true)) {
-        eprintln!("{}: {} ({})", must.verdict(), must.text, must.tally());
+        eprintln!("{}: {}: {}", must.verdict(), must.text, must.tally());
     }
 }
 

@@ -33,33 +33,44 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         .column("what")
         .number_column("ours")
         .number_column("95 % interval")
-        .published_column("published")
-        .number_column("ratio")
-        .column("ours is")
-        .column("source");
+        .published_column("published");
+    let has_ratios = rows.iter().any(|row| row.ratio().is_some());
+    if has_ratios {
+        table = table.number_column("ratio");
+    }
+    table = table.column("ours is").column("source");
     for row in &rows {
-        let ratio = row.ratio();
         let cells = [
             row.what(),
             row.quantity.maybe(row.ours),
             row.quantity.interval(row.interval),
             row.quantity.text(row.published),
-            ratio.map_or_else(words::nothing, |ratio| format!("{ratio:.2}")),
-            row.verdict(),
-            words::source(&row.source),
         ];
-        table.row(evidence.points.row(&row.who, &row.point, cells));
+        let mut cells = evidence.points.row(&row.who, &row.point, cells);
+        if has_ratios {
+            let ratio = row.ratio().map(|ratio| format!("{ratio:.2}"));
+            cells.push(ratio.unwrap_or_else(words::nothing));
+        }
+        cells.extend([row.verdict(), words::source(&row.source)]);
+        table.row(cells);
     }
     let page = page.section("Beside the paper").text(&summary(&rows));
+    let page = match gains::reached(evidence) {
+        Some(text) => page.text(&text),
+        None => page,
+    };
     let pictures = gains::pictures(evidence);
     pictures
         .iter()
         .fold(page, |page, picture| page.chart(picture))
         .table(&table)
-        .note(
-            "Ratio: ours divided by what was published. Intervals: 95 %, of ours. How sure others were of \
-             theirs is not known: nearness proves little.",
-        )
+        .note(&format!(
+            "{}Intervals: 95 %, of ours. How sure others were of theirs is not known: nearness proves little.",
+            match has_ratios {
+                true => "Ratio: ours divided by what was published. ",
+                false => "",
+            }
+        ))
 }
 
 /// A published value and ours.

@@ -17,6 +17,31 @@ pub(super) fn pictures(evidence: &Evidence) -> Vec<Forest> {
     published.flat_map(|group| of(evidence, &group)).collect()
 }
 
+/// How many of the published improvements are reached, if there are any.
+pub(super) fn reached(evidence: &Evidence) -> Option<String> {
+    let comparisons = evidence.results.comparisons.iter();
+    let pairs = comparisons.filter_map(|result| {
+        let published = result.published_percent?;
+        Some((result.improvement_percent, result.ci95, published))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let reached = pairs
+        .iter()
+        .filter(|(ours, _, published)| ours.is_some_and(|ours| ours >= *published));
+    let better = pairs
+        .iter()
+        .filter(|(_, interval, _)| interval.is_some_and(|[low, _]| low > 0.0));
+    (!pairs.is_empty()).then(|| {
+        format!(
+            "Of {} published improvements, ours are as large or larger in {}. In {} of these comparisons \
+             there is an improvement with 95 % confidence.",
+            pairs.len(),
+            reached.count(),
+            better.count()
+        )
+    })
+}
+
 fn of(evidence: &Evidence, group: &Group<'_>) -> Vec<Forest> {
     let pairs = group.pairs();
     let pairs: Vec<_> = pairs

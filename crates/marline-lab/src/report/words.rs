@@ -270,13 +270,13 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// `50ms` as `50 ms`; what is not a number with a unit stays as it is.
+/// `50ms` as `50 ms`, and other names without underscores.
 fn spaced(text: &str) -> String {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let is_unit = !unit.is_empty() && unit.chars().all(|c| c.is_ascii_alphabetic() || c == '%');
     if number.parse::<f64>().is_err() || !is_unit {
-        return text.to_owned();
+        return text.replace('_', " ");
     }
     let unit = match unit {
         "bps" => "bit/s",

@@ -14,8 +14,11 @@ const ROW: f64 = 20.0;
 const HEAD: f64 = 28.0;
 /// Room for the numbers and the title of the axis.
 const FOOT: f64 = 46.0;
-/// Between panels, and between names and what they name.
+/// Between names and what they name, and between panels, whose last numbers reach beyond them.
 const GAP: f64 = 18.0;
+const PANEL_GAP: f64 = 26.0;
+/// Room for marks at both ends of a panel.
+const INSET: f64 = 7.0;
 /// Width of the names of sections and of rows, at most.
 const WIDEST_SECTION: f64 = 190.0;
 const WIDEST_NAME: f64 = 150.0;
@@ -155,20 +158,21 @@ impl Forest {
         let name = widest(&mut self.rows.iter().map(|row| &row.name), WIDEST_NAME);
         let left = 4.0 + section + if section > 0.0 { GAP } else { 0.0 } + name + GAP;
         let panels = self.panels.len() as f64;
-        let width = (WIDTH - left - RIGHT - GAP * (panels - 1.0)) / panels;
+        let width = (WIDTH - left - RIGHT - PANEL_GAP * (panels - 1.0)) / panels;
         let height = ROW * self.rows.len() as f64;
         let values = self.cells().flat_map(|cell| {
             let (low, high) = cell.interval.unzip();
             [cell.value, low, high, cell.published]
         });
-        let x = self.x.scale(values.flatten(), width, TICK);
+        let inner = width - 2.0 * INSET;
+        let x = self.x.scale(values.flatten(), inner, TICK);
         canvas::open(WIDTH, HEAD + height + FOOT, &self.title, html);
         self.names(section, left, html);
         for (at, panel) in self.panels.iter().enumerate() {
             let frame = Frame {
-                left: left + (width + GAP) * at as f64,
+                left: left + INSET + (width + PANEL_GAP) * at as f64,
                 top: HEAD,
-                width,
+                width: inner,
                 height,
             };
             self.panel(at, panel, &frame, &x, html);
@@ -235,8 +239,8 @@ impl Forest {
         let _ = write!(
             html,
             "<path class=\"axis\" d=\"M{:.1} {bottom:.1}H{:.1}\"/>",
-            frame.left,
-            frame.right()
+            frame.left - INSET,
+            frame.right() + INSET
         );
         if (x.from..=x.to).contains(&0.0) {
             let zero = frame.x(x, 0.0);

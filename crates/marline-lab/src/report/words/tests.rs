@@ -56,6 +56,7 @@ fn parameters_read_like_words() {
         "500 kB, 1 MB"
     );
     assert_eq!(told("place", json!("far, lossy")), "far, lossy");
+    assert_eq!(told("place", json!("far_high_loss")), "far high loss");
     assert_eq!(told("warm", json!(true)), "true");
     assert_eq!(told("cc", json!("h3x2")), "h3x2");
 }
