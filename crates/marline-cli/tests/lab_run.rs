@@ -86,6 +86,35 @@ fn results_are_as_programs_expect_them() {
 }
 
 #[test]
+fn what_is_not_shown_is_a_finding() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path();
+    let must = "[[must]]\ntext = \"a is a hundred times as fast\"\na = \"a\"\nb = \"b\"\nat_least_percent = 99\n";
+    std::fs::write(here.join("small.toml"), format!("{SCENARIO}{must}")).unwrap();
+    let output = lab(here, &["run", "small.toml", "--json", "--out", "whole"]);
+    let results: Value = serde_json::from_str(&said(&output)).unwrap();
+    let verdict = &results["must"][0];
+    assert_eq!(verdict["holds"], false);
+    assert_eq!((&verdict["of"], &verdict["met"]), (&1.into(), &0.into()));
+    assert_eq!(verdict["violations"][0]["b"], "b");
+    let words = "does not hold: a is a hundred times as fast";
+    let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors(&output).contains(words), "{}", errors(&output));
+
+    let table = said(&lab(here, &["run", "small.toml", "--out", "whole"]));
+    assert!(table.contains(words), "{table}");
+    let report = lab(here, &["report", "whole"]);
+    assert!(errors(&report).contains(words) && report.status.success());
+    let merged = lab(here, &["merge", "whole", "--out", "merged"]);
+    assert!(said(&merged).contains(words) && errors(&merged).contains(words));
+    let same = said(&lab(here, &["compare", "whole", "merged"]));
+    assert!(
+        same.contains("a is a hundred times as fast: does not hold (0 of 1), as before"),
+        "{same}"
+    );
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let directory = scenario();
     let here = directory.path();

@@ -138,7 +138,7 @@ impl Forest {
                 false => "ours",
             };
             key.entry(name, |html| {
-                ours(15.0, 6.0, has_interval.then_some((2.0, 28.0)), html)
+                ours(15.0, 6.0, has_interval.then_some((2.0, 28.0)), html);
             });
         }
         if self.cells().any(|cell| cell.published.is_some()) {

@@ -42,9 +42,9 @@ fn verdicts_follow_what_was_measured() {
     let must = judge(better, &all);
     assert_eq!((must.holds, must.met, must.of), (Some(false), 2, 4));
     assert_eq!((must.better, must.worse, must.unmeasured), (1, 1, 1));
-    assert_eq!(must.violations, [worse.clone()]);
+    assert_eq!(must.violations, std::slice::from_ref(&worse));
 
-    let must = judge(better, &[sure.clone(), unknown.clone()]);
+    let must = judge(better, &[sure.clone(), unknown]);
     assert_eq!((must.holds, must.verdict()), (None, "not known"));
     assert_eq!(judge(better, &[]).holds, None);
 
@@ -54,7 +54,11 @@ fn verdicts_follow_what_was_measured() {
         Some(false)
     );
     assert_eq!(
-        judge(Claim::NeverWorseThanPercent(4.0), &[worse.clone()]).holds,
+        judge(
+            Claim::NeverWorseThanPercent(4.0),
+            std::slice::from_ref(&worse)
+        )
+        .holds,
         Some(true)
     );
 
@@ -70,7 +74,7 @@ fn verdicts_follow_what_was_measured() {
 
 #[test]
 fn terminals_are_told_which_cells_are_not_as_claimed() {
-    let mut short = result(Some(3.14), [-2.0, 6.0], Some(37.9));
+    let mut short = result(Some(3.12), [-2.0, 6.0], Some(37.9));
     short.pairs = 7;
     let met = result(Some(40.0), [30.0, 50.0], Some(37.9));
     let mut results = vec![short; 14];
