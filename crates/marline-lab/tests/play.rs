@@ -245,6 +245,27 @@ fn connections_without_end_share_with_flows() {
 }
 
 #[test]
+fn a_fair_bundle_leaves_more_to_others() {
+    let bundle = |fair| {
+        let mut job = beside(3, 1);
+        let settings = Arc::make_mut(&mut job.settings);
+        settings.http.bundle = true;
+        settings.server.bundle = Some(BundleConfig {
+            fair,
+            ..BundleConfig::published()
+        });
+        Simulator.run(&job).unwrap().metrics
+    };
+    let plain = Simulator.run(&beside(3, 1)).unwrap().metrics;
+    let (bundle, fair) = (bundle(false), bundle(true));
+    assert_ne!(bundle["goodput_mbps"], plain["goodput_mbps"]);
+    assert!(
+        fair["background_goodput_mbps"] > bundle["background_goodput_mbps"],
+        "{fair:?} {bundle:?}"
+    );
+}
+
+#[test]
 fn what_is_measured_can_be_watched() {
     let plain = Simulator.run(&beside(2, 1)).unwrap();
     let watched = Job {

@@ -2,9 +2,11 @@
 
 mod shares;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline::coordination::bundle::{Membership, MembershipId};
 use marline::{Connection, Endpoint, Instant, Runtime};
 use tokio::sync::mpsc;
 
@@ -32,7 +34,7 @@ pub(super) async fn throughput(
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
     let beginning = here.now();
     let server = Ends::server(job, stage, Some(probe.observers(job.watch)))?;
-    let client = Ends::client(job, stage, None)?;
+    let client = Ends::client(job, stage, None, membership(job, &*here)?)?;
     let answering = Arc::clone(&server.runtime);
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(
@@ -97,6 +99,20 @@ pub(super) async fn throughput(
         connection.close(0, b"");
     }
     Ok(outcome)
+}
+
+/// The bundle that the connections of `job` belong to, if they say so.
+fn membership(job: &Job, runtime: &dyn Runtime) -> Result<Option<Membership>, RunError> {
+    let http = &job.settings.http;
+    if !http.bundle {
+        return Ok(None);
+    }
+    let seed = runtime.seed().map_err(failed)?;
+    let (id, _) = seed.split_first_chunk().ok_or_else(|| failed("no seed"))?;
+    Ok(Some(Membership {
+        id: MembershipId(*id),
+        connections: http.connections as u64,
+    }))
 }
 
 /// The server's part: whoever asks is sent to without end.
@@ -167,7 +183,7 @@ impl Course {
     }
 
     /// A series for each.
-    fn add_to(&self, series: &mut std::collections::BTreeMap<String, Vec<(f64, f64)>>) {
+    fn add_to(&self, series: &mut BTreeMap<String, Vec<(f64, f64)>>) {
         for (place, (name, _)) in self.all.iter().enumerate() {
             let points = self.rates.iter().map(|(at, rates)| (*at, rates[place]));
             series.insert(format!("goodput_mbps {name}"), points.collect());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline::coordination::bundle::Membership;
 use marline::{
     Bytes, ClientConfig, Connection, Endpoint, EndpointConfig, MakeObserver, Priority, RecvStream,
     Runtime, SendStream, ServerConfig,
@@ -50,7 +51,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
 
     let server = Ends::server(job, stage, watching(Direction::Down))?;
-    let client = Ends::client(job, stage, watching(Direction::Up))?;
+    let client = Ends::client(job, stage, watching(Direction::Up), None)?;
     let there = Arc::clone(&server.runtime);
     let streams = Arc::new(streams);
     let answering = Arc::clone(&streams);
@@ -207,13 +208,18 @@ impl Ends {
         job: &Job,
         stage: &Stage,
         observer: Option<MakeObserver>,
+        bundle: Option<Membership>,
     ) -> Result<Self, RunError> {
         let host = stage.host(Topology::CLIENT)?;
         let address = host.addresses.first().ok_or_else(|| failed("no address"))?;
         let ends = Self::new(&host.runtime, (*address, 0).into(), None)?;
         let transport = transport(&job.settings.client);
         let config = identity().client_config(ALPN, &transport).map_err(failed)?;
-        let config = ClientConfig { observer, ..config };
+        let config = ClientConfig {
+            observer,
+            bundle,
+            ..config
+        };
         ends.endpoint.set_default_client_config(config);
         Ok(ends)
     }

@@ -8,10 +8,10 @@ use crate::stats::{Interval, Statistic};
 
 /// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
 const KNOWN: [(&str, &str); 27] = [
-    ("background_goodput_mbps", "goodput of a flow beside"),
+    ("background_goodput_mbps", "goodput of a background flow"),
     (
         "background_share_of_fair",
-        "what a flow beside gets of its fair share",
+        "part of its fair share that a background flow gets",
     ),
     ("bytes_received", "bytes received"),
     ("completion_s", "completion time"),
@@ -45,7 +45,7 @@ const KNOWN: [(&str, &str); 27] = [
     ("share", "share of all goodput"),
     (
         "smallest_background_goodput_mbps",
-        "goodput of the slowest flow beside",
+        "goodput of the slowest background flow",
     ),
     (
         "smallest_connection_goodput_mbps",

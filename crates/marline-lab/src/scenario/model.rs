@@ -192,8 +192,9 @@ pub enum Workload {
         /// What sizes and dependencies of a named page are drawn from.
         seed: u64,
     },
-    /// The server sends without end over each of [`HttpSettings::connections`], without HTTP. Throughput is
-    /// measured, that of flows in the background as well. Times count from the start of the run.
+    /// The server sends without end over each of [`HttpSettings::connections`], which belong together as
+    /// [`HttpSettings::bundle`] says, but without HTTP. Throughput is measured, that of flows in the
+    /// background as well. Times count from the start of the run.
     Measure {
         /// From when on.
         #[serde(serialize_with = "seconds")]

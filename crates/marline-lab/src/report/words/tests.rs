@@ -17,7 +17,7 @@ fn names_end_in_units() {
     assert_eq!(told("upload_share", 0.25), "upload: 25 %");
     assert_eq!(
         told("background_share_of_fair", 0.5),
-        "what a flow beside gets of its fair share: 50 %"
+        "part of its fair share that a background flow gets: 50 %"
     );
     assert_eq!(told("jain_index", 0.8), "fairness (Jain): 0.8");
     assert_eq!(told("fluctuations", 3.0), "network fluctuations: 3");
