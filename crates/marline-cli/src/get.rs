@@ -158,6 +158,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             tell(&format!("{}: {error}{advice}", object.url));
         }
     }
+    if arguments.bundle && !report.bundle && !report.connections.is_empty() {
+        tell("the server does not coordinate the connections: they are on their own");
+    }
     if arguments.json {
         print_json(&report)?;
     }

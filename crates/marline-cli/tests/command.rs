@@ -184,7 +184,7 @@ fn a_bundle_splits_what_is_large() {
     fs::write(root.path().join("large"), &large).unwrap();
     let out = TempDir::new().unwrap();
     let file = out.path().join("file");
-    for profile in ["bundle", "plain"] {
+    for (profile, coordinated) in [("bundle", true), ("plain", false)] {
         let server = Server::start(&[text(root.path()), "--profile", profile]);
         let (small, url) = (server.url("a.txt"), server.url("large"));
         for ranges in ["equal", "handed"] {
@@ -193,15 +193,21 @@ fn a_bundle_splits_what_is_large() {
             assert!(output.status.success(), "{output:?}");
             assert!(fs::read(&file).unwrap() == large, "{ranges}");
             let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(report["bundle"], coordinated);
             let connections = report["connections"].as_array().unwrap();
             assert_eq!(connections.len(), 3);
             for connection in connections {
                 assert!(connection["bytes_received"].as_u64().unwrap() > 0);
             }
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(said.contains("does not coordinate"), !coordinated, "{said}");
         }
         let get = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
         assert!(run(&get).status.success());
         assert_eq!(fs::read(&file).unwrap(), b"first");
+        let get = ["get", &small, "--insecure", "-o", text(&file), "--json"];
+        let report: serde_json::Value = serde_json::from_slice(&run(&get).stdout).unwrap();
+        assert_eq!(report["bundle"], false, "it was not asked for");
     }
 }
 

@@ -155,13 +155,19 @@ impl Client {
         }
 
         let mut connections = Vec::new();
+        let mut coordinated = self.config().bundle;
         for lane in lanes {
-            connections.extend(lane.connections().await.iter().map(|c| c.report()));
+            for connection in lane.connections().await {
+                let quic = connection.quic();
+                coordinated &= quic.is_some_and(marline::Connection::peer_coordinates_bundles);
+                connections.push(connection.report());
+            }
         }
         connections.sort_by_key(|connection| connection.id);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
         Report {
             objects,
+            bundle: coordinated && !connections.is_empty(),
             connections,
             page_load_s,
         }

@@ -15,6 +15,9 @@ pub struct Report {
     pub objects: Vec<ObjectReport>,
     /// In the order opened.
     pub connections: Vec<ConnectionReport>,
+    /// Whether they belong together and every server says that it coordinates them
+    /// ([`ClientConfig::bundle`](super::ClientConfig::bundle)).
+    pub bundle: bool,
     /// From the start to the last byte of the last object, in seconds.
     pub page_load_s: f64,
 }
