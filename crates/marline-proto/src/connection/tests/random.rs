@@ -4,6 +4,7 @@
 //! `MARLINE_PROPTEST_CASES` sets how many cases are tried.
 
 use super::*;
+use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
 use crate::limits::{MAX_ACKS_UNANSWERED, MAX_RECEIVED_RANGES, MAX_UNDECRYPTABLE_PACKETS};
 use crate::streams::FinishError;
 use crate::testing::ops::{self, Case, Op};
@@ -73,11 +74,20 @@ impl Model {
             pacing: case.pacing,
             ..TransportConfig::default()
         };
+        let bundle = Some(Arc::new(BundleConfig::default()));
         let mut pair = Pair::with(PairConfig {
             client: transport.clone(),
-            server: transport,
+            server: TransportConfig {
+                bundle,
+                ..transport
+            },
             seed: case.seed,
             ..PairConfig::default()
+        });
+        // Every other connection is the only one of its bundle.
+        pair.client_config.bundle = (case.seed % 2 == 1).then_some(Membership {
+            id: MembershipId([1; 16]),
+            connections: 1,
         });
         Self {
             client: pair.connect(),
