@@ -25,7 +25,7 @@ impl Bundled {
 }
 
 #[test]
-fn a_member_that_moves_leaves_no_trace_in_the_others() {
+fn those_who_moved_and_those_who_did_not_decide_apart() {
     let mut bundled = bundled(BundleConfig::published(), Algorithm::NewReno);
     let handles = bundled.open_all(1, 3);
     bundled.pair.network.set(link(0.005));
