@@ -1,9 +1,10 @@
 //! Every committed experiment can be read, tables of published values included.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use marline_lab::run::{Options, run};
-use marline_lab::scenario::{Experiment, list};
+use marline_lab::scenario::{Backend, Experiment, Job, list};
 use marline_lab::sim::Simulator;
 
 fn root() -> PathBuf {
@@ -17,6 +18,39 @@ fn committed_experiments_are_read() {
     for entry in entries {
         if let Err(error) = Experiment::load(&entry.path, &entry.id, &[]) {
             panic!("{error}");
+        }
+    }
+}
+
+/// What a debug build can play of them: every variant once, at the first point. Only bundles have an engine
+/// that decides.
+#[test]
+fn variants_of_bundles_can_be_played() {
+    for id in ["bundle/locations", "bundle/ranges", "bundle/pages"] {
+        let path = root().join(format!("experiments/{id}.toml"));
+        let experiment = Experiment::load(&path, id, &[]).unwrap();
+        for cell in &experiment.cells[..experiment.variants.len()] {
+            let job = Job {
+                experiment: id.into(),
+                variant: Arc::clone(&cell.variant),
+                parameters: Arc::clone(&cell.parameters),
+                repeat: 0,
+                seed: 1,
+                settings: Arc::clone(&cell.settings),
+                qlog: None,
+                pcap: None,
+                watch: false,
+            };
+            let metrics = Simulator.run(&job).unwrap().metrics;
+            for metric in &experiment.metrics {
+                assert!(metrics.contains_key(metric), "{id} has no {metric}");
+            }
+            let decisions = metrics.get("bundle_decisions").copied();
+            match &*cell.variant {
+                "1c" | "3c-iw" => assert_eq!(decisions, None, "{id} {}", cell.variant),
+                "3c" | "3c-handed" => assert_eq!(decisions, Some(0.0), "{id} {}", cell.variant),
+                _ => assert!(decisions.is_some(), "{id} {}", cell.variant),
+            }
         }
     }
 }

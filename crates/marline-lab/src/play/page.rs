@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use marline_http::page::{LoadOptions, Page, PageReport};
@@ -29,6 +30,7 @@ pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outc
     let client = Arc::new(client(job, stage, names)?);
     let options = LoadOptions {
         connections: job.settings.http.connections,
+        split_critical: job.settings.http.split.and_then(NonZeroU64::new),
         ..LoadOptions::default()
     };
     let start = stage.host(Topology::CLIENT)?.runtime.now();

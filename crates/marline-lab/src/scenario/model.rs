@@ -92,8 +92,8 @@ pub struct HttpSettings {
     pub version: HttpVersion,
     /// Connections to a host, at least 1.
     pub connections: usize,
-    /// Objects of more than this many bytes are fetched in ranges, one over each connection; `None`
-    /// is never.
+    /// Objects of more than this many bytes are fetched in ranges over all connections; of a page, those in
+    /// which others are found, in ranges of no fewer bytes than this. `None` is never.
     pub split: Option<u64>,
     /// How such an object is cut.
     pub ranges: RangeKind,
