@@ -20,6 +20,8 @@ pub struct Curve {
     plateau: Option<f64>,
     /// The window just before the latest congestion event.
     prior: f64,
+    /// Whether a coordinator has moved the window since.
+    is_moved: bool,
     epoch: Option<Epoch>,
     /// Since when the application, not the window, limits sending.
     paused_at: Option<Instant>,
@@ -33,8 +35,9 @@ struct Epoch {
     plateau: f64,
     /// Seconds from the start to the plateau; negative beyond it.
     k: f64,
-    /// The datagram size that the curve was drawn with, or a share of it.
+    /// The datagram size, or the share of it that the curve was drawn with.
     unit: f64,
+    share: f64,
     /// The window that Reno would have.
     reno: f64,
     /// Growth too small for a byte.
@@ -49,6 +52,7 @@ impl Epoch {
             plateau,
             k: 0.0,
             unit: step.unit,
+            share: step.share,
             reno: window,
             fraction: 0.0,
         };
@@ -68,6 +72,18 @@ impl Epoch {
     }
 }
 
+impl Curve {
+    fn begin(&mut self, step: &Step) -> Epoch {
+        let window = step.window as f64;
+        let plateau = self.plateau.get_or_insert(window);
+        // The minimum window may be above what congestion left.
+        if self.epoch.is_none() && !self.is_moved {
+            *plateau = plateau.max(window);
+        }
+        Epoch::new(step, *plateau)
+    }
+}
+
 impl Growth for Curve {
     const NAME: &'static str = "cubic";
 
@@ -84,6 +100,7 @@ impl Growth for Curve {
             window
         });
         self.prior = window;
+        self.is_moved = false;
         self.epoch = None;
         self.paused_at = None;
     }
@@ -91,8 +108,11 @@ impl Growth for Curve {
     fn grow(&mut self, step: &Step) -> u64 {
         let (window, acked) = (step.window as f64, step.acked as f64);
         let mut epoch = match self.epoch {
-            Some(epoch) if epoch.unit == step.unit => epoch,
-            _ => Epoch::new(step, *self.plateau.get_or_insert(window)),
+            Some(epoch) if epoch.share == step.share => Epoch {
+                unit: step.unit,
+                ..epoch
+            },
+            _ => self.begin(step),
         };
         // Section 4.3: once Reno is where the window was, it grows by one datagram a round.
         let alpha = if epoch.reno < self.prior {
@@ -118,6 +138,7 @@ impl Growth for Curve {
     /// been at that height, on either side of the plateau. A plateau that followed the window would
     /// hold one that is set every round.
     fn on_window_set(&mut self, before: u64, after: u64) {
+        self.is_moved = true;
         if let Some(epoch) = &mut self.epoch {
             let (before, after) = (before as f64, after as f64);
             epoch.k += epoch.until_plateau(after) - epoch.until_plateau(before);

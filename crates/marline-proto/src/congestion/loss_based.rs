@@ -17,8 +17,8 @@ const MINIMUM_SHARE: f64 = 1e-6;
 
 /// How a window grows in congestion avoidance, and what it learns where it met congestion.
 ///
-/// [`LossBased`] does all the rest of a controller; it starts over from the default after persistent
-/// congestion, and where a coordinator enters slow start.
+/// [`LossBased`] does all the rest of a controller; it starts over from the default where a coordinator
+/// enters slow start.
 pub trait Growth: Copy + Default + Debug + Send {
     /// A short, lower-case name for logs and command lines.
     const NAME: &'static str;
@@ -31,6 +31,16 @@ pub trait Growth: Copy + Default + Debug + Send {
 
     /// The window after an acknowledgment in congestion avoidance, in bytes.
     fn grow(&mut self, step: &Step) -> u64;
+
+    /// Persistent congestion says that the path is another one.
+    fn on_collapse(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The latest reaction is taken back; `before` is how growth stood when it came.
+    fn restore(&mut self, before: Self) {
+        *self = before;
+    }
 
     /// A coordinator moved the window from `before` to `after` bytes. It may do so every round, and
     /// growth must not come to a halt.
@@ -55,6 +65,8 @@ pub struct Step {
     /// What Reno grows by in a round trip, in bytes: a full datagram, or the controller's share of
     /// one.
     pub unit: f64,
+    /// The part of one connection's growth that the controller takes.
+    pub share: f64,
     /// The smoothed round-trip time.
     pub rtt: Duration,
     /// The part of the window that a congestion event leaves.
@@ -73,6 +85,8 @@ pub struct LossBased<G> {
     /// When the latest reduction happened: what was sent until then belongs to it.
     recovery_start: Option<Instant>,
     recovering: bool,
+    /// Whether a coordinator wants growth to go on as soon as it may.
+    resumes: bool,
     app_limited: bool,
     slow_start: SlowStart,
     pub(super) growth: G,
@@ -102,6 +116,7 @@ impl<G: Growth> LossBased<G> {
             share: 1.0,
             recovery_start: None,
             recovering: false,
+            resumes: false,
             app_limited: false,
             slow_start: SlowStart::new(config.slow_start_exit),
             growth: G::default(),
@@ -137,7 +152,7 @@ impl<G: Growth> LossBased<G> {
     fn restore(&mut self, before: &Before<G>) {
         self.put(self.bytes.max(before.bytes));
         self.ssthresh = before.ssthresh;
-        self.growth = before.growth;
+        self.growth.restore(before.growth);
         self.recovering = false;
         self.before = None;
     }
@@ -154,6 +169,7 @@ impl<G: Growth> LossBased<G> {
         }
         self.remember(true);
         self.recovering = true;
+        self.resumes = false;
         self.recovery_start = Some(now);
         self.growth.on_congestion(self.bytes, self.backoff);
         self.put((self.bytes as f64 * self.backoff).round() as u64);
@@ -172,7 +188,7 @@ impl<G: Growth> LossBased<G> {
         self.recovering = false;
         self.recovery_start = Some(now);
         self.slow_start.reset();
-        self.growth = G::default();
+        self.growth.on_collapse();
     }
 
     /// Takes an acknowledgment in slow start.
@@ -182,7 +198,10 @@ impl<G: Growth> LossBased<G> {
             .on_ack(now, ack, self.bytes, self.max_datagram_size);
         match growth {
             None => {
-                self.remember(false);
+                // A loss before a collapse may still turn out to be none.
+                if self.before.is_none_or(|before| !before.may_be_spurious) {
+                    self.remember(false);
+                }
                 self.leave_slow_start();
             }
             Some(_) if ack.app_limited => {}
@@ -196,9 +215,11 @@ impl<G: Growth> Controller for LossBased<G> {
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
         self.app_limited = ack.app_limited;
-        // What leaves at the very moment of the reduction leaves after it.
         let sent_at = ack.largest_acked_sent_at;
-        self.recovering &= self.recovery_start.is_some_and(|start| sent_at < start);
+        // For a coordinator, what leaves at the very moment of the reduction leaves after it.
+        self.recovering &= self
+            .recovery_start
+            .is_some_and(|start| sent_at < start || sent_at == start && !self.resumes);
         let searches = self.in_slow_start();
         if searches && !self.recovering {
             self.search(now, ack);
@@ -214,6 +235,7 @@ impl<G: Growth> Controller for LossBased<G> {
                 acked: ack.bytes,
                 window: self.bytes,
                 unit: self.share * self.max_datagram_size as f64,
+                share: self.share,
                 rtt: ack.rtt.smoothed,
                 backoff: self.backoff,
             });
@@ -308,6 +330,7 @@ impl<G: Growth> Controller for LossBased<G> {
 
     fn enter_slow_start(&mut self) {
         self.ssthresh = u64::MAX;
+        self.resumes = true;
         self.before = None;
         self.slow_start.reset();
         self.growth = G::default();

@@ -35,6 +35,12 @@ impl Growth for Additive {
         step.window.saturating_add(growth as u64)
     }
 
+    /// What is acknowledged since counts.
+    fn on_collapse(&mut self) {}
+
+    /// What is acknowledged since counts.
+    fn restore(&mut self, _before: Self) {}
+
     /// What is acknowledged already counts, for one datagram at most.
     fn on_window_set(&mut self, _before: u64, after: u64) {
         self.acked = self.acked.min(after);

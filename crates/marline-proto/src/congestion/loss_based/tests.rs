@@ -129,6 +129,8 @@ macro_rules! both {
 }
 
 both! {
+    the_moment_of_the_loss_belongs_to_its_flight
+    a_collapse_is_taken_back_after_an_exit_by_delay
     the_flight_before_slow_start_does_not_count
     slow_start_goes_on_after_one_round_trip
     the_delay_is_judged_afresh
@@ -142,6 +144,33 @@ both! {
     a_smaller_window_stays_in_congestion_avoidance
     a_window_set_every_round_grows
     no_share_leaves_the_bounds
+}
+
+/// RFC 9002, section 7.3.2: recovery ends with a packet that was sent after it began.
+fn the_moment_of_the_loss_belongs_to_its_flight<G: Growth>() {
+    let mut path = Path::<G>::new(100, NoExit);
+    path.lose_flight();
+    let (reduced, reduced_at) = (path.window(), path.now);
+    path.now += RTT;
+    path.ack(reduced_at, reduced);
+    assert_eq!(path.state(), (reduced, Phase::Recovery));
+    path.ack(reduced_at + Duration::from_nanos(1), reduced);
+    assert_eq!(path.controller.phase(), Phase::CongestionAvoidance);
+    assert!(path.window() > reduced);
+}
+
+fn a_collapse_is_taken_back_after_an_exit_by_delay<G: Growth>() {
+    let mut path = Path::<G>::new(100, HybridSlowStart::default());
+    let sent_at = path.now;
+    path.now += 10 * RTT;
+    path.lose(sent_at, true);
+    path.rtt = 2 * RTT;
+    path.now += Duration::from_millis(1);
+    let reduced = path.controller.ssthresh();
+    path.rounds(4);
+    assert!(path.controller.ssthresh() < reduced, "left for the delay");
+    path.controller.on_spurious_loss(path.now, sent_at);
+    assert_eq!(path.window(), 100 * MTU);
 }
 
 fn the_flight_before_slow_start_does_not_count<G: Growth>() {

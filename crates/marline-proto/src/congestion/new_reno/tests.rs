@@ -100,6 +100,29 @@ fn persistent_congestion_starts_over() {
 }
 
 #[test]
+fn what_was_acknowledged_counts_whatever_becomes_of_the_loss() {
+    let nearly_a_round = || {
+        let mut reno = reno();
+        reno.exit_slow_start();
+        reno.on_loss(at(100), &loss(at(0), false));
+        reno.on_ack(at(201), &ack(at(101), 9 * MTU));
+        assert_eq!(reno.window(), 10 * MTU);
+        reno
+    };
+    let mut undone = nearly_a_round();
+    undone.on_spurious_loss(at(210), at(0));
+    undone.on_ack(at(220), &ack(at(120), 11 * MTU));
+    assert_eq!(undone.window(), 21 * MTU);
+
+    let mut collapsed = nearly_a_round();
+    collapsed.on_loss(at(210), &loss(at(0), true));
+    collapsed.on_ack(at(320), &ack(at(220), 8 * MTU));
+    assert_eq!(collapsed.window(), 10 * MTU);
+    collapsed.on_ack(at(320), &ack(at(220), MTU));
+    assert_eq!(collapsed.window(), 11 * MTU);
+}
+
+#[test]
 fn paces_faster_than_the_window_needs() {
     let mut reno = reno();
     assert_eq!(reno.pacing_rate(&rtt()), 2 * 20 * MTU * 10);
