@@ -1,14 +1,12 @@
 //! One connection among others: what it tells the engine of its bundle, and how it obeys.
 
-use std::net::IpAddr;
-
-use marline_wire::params::BundleMembership;
-
 use super::Connection;
 use super::events::EndpointEvent;
 use super::path::Recovery;
-use crate::coordination::bundle::{Directive, MemberView, Membership, MembershipId, Signal};
+use crate::congestion::ConnectionKind;
+use crate::coordination::bundle::{Directive, MemberView, Membership, Newcomer, Signal};
 use crate::endpoint::JoinBundle;
+use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe;
 use crate::observe::events::BundleUpdated;
 use crate::time::Instant;
@@ -16,6 +14,7 @@ use crate::time::Instant;
 /// Where the connection stands in its bundle.
 #[derive(Debug, Default)]
 pub(super) struct Coordination {
+    membership: Option<Membership>,
     /// The number that the endpoint gave the bundle.
     number: Option<u64>,
     /// The first packet number whose acknowledgment ends the present round.
@@ -32,44 +31,50 @@ pub(super) struct Noticed {
     signals: Vec<Signal>,
 }
 
-impl Noticed {
-    /// Whether an engine wants to know.
-    pub(super) fn listens(&self) -> bool {
-        self.listens
-    }
-}
-
 impl Connection {
-    /// Asks the endpoint to take the connection into the bundle that `membership` names, or that its
-    /// address makes.
-    pub(super) fn join_bundle(&mut self, membership: Option<Membership>) {
+    /// The bundle that the client named, to join once the handshake has shown that it is no stranger.
+    pub(super) fn remember_bundle(&mut self, membership: Option<Membership>) {
+        self.coordination.membership = membership;
+    }
+
+    /// Asks the endpoint to take the connection into the bundle that it belongs to, if it does, and out
+    /// of the one that it was in before it `moved` to another address.
+    pub(super) fn join_bundle(&mut self, moved: bool) {
         let Some(config) = &self.config.bundle else {
             return;
         };
-        let address = self.remote_address().ip();
-        let matches = config.match_addresses && self.side.is_server();
-        let address = (membership.is_none() && matches).then_some(address);
-        if membership.is_none() && address.is_none() {
+        let membership = self.coordination.membership;
+        if membership.is_none() && !(config.match_addresses && self.side.is_server()) {
             return;
         }
+        // On its own, until the endpoint says otherwise.
+        self.coordination.number = None;
+        let recovery = &mut self.paths[0].recovery;
+        recovery.noticed = Noticed::default();
+        recovery.controller.set_share(1.0);
+        let remote = self.remote_address();
+        let kind = ConnectionKind {
+            peer: remote,
+            server_name: self.server_name(),
+            // What a session knew of the way holds for its first one.
+            resumed: !moved && self.is_resumed(),
+            max_datagram_size: MIN_DATAGRAM_SIZE.into(),
+        };
         let join = JoinBundle {
             config: config.clone(),
-            membership,
-            address,
+            id: membership.map(|membership| membership.id),
+            address: remote.ip(),
             server_name: self.server_name().map(Box::from),
-            view: self.member_view(),
+            newcomer: Newcomer {
+                announced: membership.map(|membership| membership.connections),
+                initial_window: self.config.initial_window.window(&kind),
+                window: self.paths[0].recovery.controller.window(),
+                moved,
+            },
         };
         self.mailbox
             .endpoint
             .push_back(EndpointEvent::JoinBundle(Box::new(join)));
-    }
-
-    /// Server: the client's parameters name its bundle, or do not.
-    pub(super) fn heed_membership(&mut self, membership: Option<BundleMembership>) {
-        self.join_bundle(membership.map(|membership| Membership {
-            id: MembershipId(membership.id),
-            connections: membership.connections,
-        }));
     }
 
     /// How the connection stands, for the engine of its bundle.
@@ -84,14 +89,8 @@ impl Connection {
             rate_based: controller.is_rate_based(),
             rate: controller.bandwidth(),
             smoothed_rtt: recovery.rtt.smoothed(),
-            connected: !self.is_handshaking(),
             active: recovery.in_flight > 0 && !recovery.app_limited && recovery.pto_count == 0,
-            remote: self.remote_ip(),
         }
-    }
-
-    fn remote_ip(&self) -> IpAddr {
-        self.remote_address().ip()
     }
 
     /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
@@ -158,15 +157,6 @@ impl Connection {
         if path.recovery.noticed.listens && largest >= self.coordination.round_ends {
             self.coordination.round_ends = path.space.sent.next_number();
             path.recovery.noticed.signals.push(Signal::Round);
-        }
-    }
-
-    /// The connection goes another way: the window is that of a new path.
-    pub(super) fn tell_bundle_of_move(&mut self, listened: bool) {
-        if listened {
-            self.paths[0].recovery.noticed.listens = true;
-            let moved = EndpointEvent::Bundle(Signal::Moved);
-            self.mailbox.endpoint.push_back(moved);
         }
     }
 }

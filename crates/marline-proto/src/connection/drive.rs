@@ -9,6 +9,7 @@ use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::peer::Peer;
 use crate::ack::Requested;
+use crate::coordination::bundle::{Membership, MembershipId};
 use crate::crypto::{self, OneRttKeys};
 use crate::handshake::{ExpectedIds, HandshakeStep};
 use crate::level::SpaceId;
@@ -97,7 +98,10 @@ impl Connection {
         }
         self.coordination.peer_coordinates = params.coordinates_bundles;
         if self.side.is_server() {
-            self.heed_membership(params.bundle);
+            self.remember_bundle(params.bundle.map(|named| Membership {
+                id: MembershipId(named.id),
+                connections: named.connections,
+            }));
         }
         let event = ParametersSet {
             initiator: Initiator::Remote,
@@ -131,6 +135,7 @@ impl Connection {
             .endpoint
             .push_back(EndpointEvent::HandshakeDone);
         self.tell_state(now, ConnectionState::HandshakeComplete);
+        self.join_bundle(false);
         self.request_ack_frequency();
         if self.side.is_server() {
             self.announcements.handshake_done.announce();

@@ -246,9 +246,8 @@ impl Connection {
                 resumed: false,
                 max_datagram_size: path.tuples.active.mtu.current().into(),
             };
-            let listened = path.recovery.noticed.listens();
             path.reset_recovery(&self.config, &kind, self.dice.seed());
-            self.tell_bundle_of_move(listened);
+            self.join_bundle(true);
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
@@ -409,6 +408,9 @@ impl Connection {
                 }
                 if let Some((sequence, _)) = failed.cid {
                     path.remote_cids.retire(sequence);
+                }
+                if failed.addresses.remote.ip() != self.remote_address().ip() {
+                    self.join_bundle(true);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
                 self.tell_migration(now, MigrationState::MigrationAbandoned);

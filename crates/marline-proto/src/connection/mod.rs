@@ -261,7 +261,7 @@ impl Connection {
             server_name: server_name.to_owned(),
             tokens: Arc::clone(&config.tokens),
         }));
-        connection.join_bundle(config.bundle);
+        connection.remember_bundle(config.bundle);
         // What is remembered of the server can only be refused by ourselves, and was checked.
         let _ = connection.drive_handshake(now);
         connection.after_input(now);

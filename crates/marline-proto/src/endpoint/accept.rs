@@ -79,7 +79,7 @@ impl Endpoint {
             return Route::Drop;
         }
         let handle = self.insert(Some(header.dcid), local_cid, arrived.tuple.remote, true);
-        self.drain_events(arrived.now, handle, &mut connection);
+        self.drain_events(handle, &mut connection);
         Route::Accepted(handle, Box::new(connection))
     }
 

@@ -1,7 +1,7 @@
 //! Which connections belong together, and what their engines tell them.
 //!
-//! A bundle is named by what its client knows and by the name of the server it asked for: connections to
-//! two sites of one process never meet.
+//! A bundle is named by what its client knows, by where it comes from, and by the name of the server that it
+//! asked for: connections to two sites of one process never meet, and neither do two ways to one site.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use slab::Slab;
 
 use super::{ConnectionHandle, Endpoint};
 use crate::coordination::bundle::{
-    Bundle, BundleConfig, Directive, MemberView, Membership, MembershipId, Signal,
+    Bundle, BundleConfig, Directive, MemberView, MembershipId, Newcomer, Signal,
 };
 use crate::time::Instant;
 
@@ -20,24 +20,20 @@ use crate::time::Instant;
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinBundle {
     pub(crate) config: Arc<BundleConfig>,
-    pub(crate) membership: Option<Membership>,
-    /// Where it comes from, if that decides.
-    pub(crate) address: Option<IpAddr>,
+    /// The bundle that its client named.
+    pub(crate) id: Option<MembershipId>,
+    /// Where it comes from.
+    pub(crate) address: IpAddr,
     pub(crate) server_name: Option<Box<str>>,
-    pub(crate) view: MemberView,
+    pub(crate) newcomer: Newcomer,
 }
 
-/// What connections have in common that belong together.
+/// What connections have in common that belong together: their way, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    who: Who,
+    id: Option<MembershipId>,
+    address: IpAddr,
     server_name: Option<Box<str>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Who {
-    Knows(MembershipId),
-    ComesFrom(IpAddr),
 }
 
 /// The bundles of an endpoint: none outlives its last connection.
@@ -52,14 +48,12 @@ pub(super) struct Bundles {
 }
 
 impl Bundles {
+    /// Takes a connection in, out of the bundle that it was in before.
     pub(super) fn join(&mut self, handle: ConnectionHandle, join: JoinBundle) {
-        let who = match (join.membership, join.address) {
-            (Some(membership), _) => Who::Knows(membership.id),
-            (None, Some(address)) => Who::ComesFrom(address),
-            (None, None) => return,
-        };
+        self.leave(handle);
         let key = Key {
-            who,
+            id: join.id,
+            address: join.address,
             server_name: join.server_name,
         };
         let place = match self.by_key.get(&key) {
@@ -72,22 +66,10 @@ impl Bundles {
                 place
             }
         };
-        let announced = join.membership.map(|membership| membership.connections);
         let (_, bundle) = &mut self.bundles[place];
-        if let Some(directive) = bundle.join(handle, announced, &join.view) {
+        if let Some(directive) = bundle.join(handle, &join.newcomer) {
             self.of.insert(handle, place);
             self.directives.push_back((handle, directive));
-        }
-    }
-
-    /// The next directive, if it is for `handle`.
-    pub(super) fn poll_directive_of(
-        &mut self,
-        handle: ConnectionHandle,
-    ) -> Option<(ConnectionHandle, Directive)> {
-        match self.directives.front() {
-            Some((member, _)) if *member == handle => self.directives.pop_front(),
-            _ => None,
         }
     }
 

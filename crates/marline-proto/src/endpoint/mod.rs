@@ -124,7 +124,7 @@ impl Endpoint {
         let endpoint = Arc::clone(&self.config);
         let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, seed)?;
         let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
-        self.drain_events(now, handle, &mut connection);
+        self.drain_events(handle, &mut connection);
         Ok((handle, connection))
     }
 
@@ -206,17 +206,9 @@ impl Endpoint {
     }
 
     /// Takes what a new connection has to tell before anybody else can ask it.
-    fn drain_events(
-        &mut self,
-        now: Instant,
-        handle: ConnectionHandle,
-        connection: &mut Connection,
-    ) {
+    fn drain_events(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
         while let Some(event) = connection.poll_endpoint_event() {
             self.on_connection_event(handle, event);
-        }
-        while let Some((_, directive)) = self.bundles.poll_directive_of(handle) {
-            connection.obey(now, &directive);
         }
     }
 

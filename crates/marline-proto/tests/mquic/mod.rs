@@ -44,6 +44,7 @@ fn gamma(input: &Value) -> Option<Value> {
         .collect();
     let fluctuation = Fluctuation {
         affected: 0,
+        members,
         backoff,
         slow_start_growth: number("gamma0")?,
     };
@@ -77,6 +78,7 @@ fn bundle_engine(input: &Value) -> Option<Value> {
     });
     let published = BundleConfig::published();
     let (backoff, slow_start_growth) = (published.backoff?, published.slow_start_growth?);
+    let members = usize::try_from(input["n"].as_u64()?).ok()?;
     let mut steps = Vec::new();
     for event in input["events"].as_array()? {
         let numbers = event["cwnds"].as_array()?.iter().map(Value::as_f64);
@@ -90,6 +92,7 @@ fn bundle_engine(input: &Value) -> Option<Value> {
                 engine.on_fluctuation(
                     &Fluctuation {
                         affected,
+                        members,
                         backoff,
                         slow_start_growth,
                     },

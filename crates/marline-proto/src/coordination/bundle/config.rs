@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-/// Names a bundle: 16 random bytes that only its client and its server know.
+/// Names a bundle: 16 random bytes of its client's choice.
+///
+/// They travel in the client's first packet, which anybody on the way can read (RFC 9001, section 5.2);
+/// whoever does not see the client's packets cannot guess them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MembershipId(pub [u8; 16]);
 
 impl fmt::Debug for MembershipId {
-    /// Who knows the whole identifier can join.
+    /// Who knows the whole identifier can join from the client's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02x}{:02x}..", self.0[0], self.0[1])
     }
@@ -50,7 +53,9 @@ pub struct BundleConfig {
     pub split_initial_window: bool,
     /// Whether windows are synchronized.
     pub sync_windows: bool,
-    /// Whether a member that a fluctuation event threw out of slow start is put back into it.
+    /// Whether a member that a fluctuation event threw out of slow start is put back into it, until all
+    /// leave it together. Without it each leaves on its own, and nobody is made to; without windows
+    /// either, nothing is decided.
     pub sync_state: bool,
     /// The part of the window that a fluctuation event leaves (beta); `None` is what is measured of the
     /// running controller.
@@ -75,7 +80,7 @@ pub struct BundleConfig {
     pub coalesce: Coalesce,
     /// Slow start is given up for all as soon as so many different members have met events within the
     /// largest smoothed round-trip time: a loss that several see is congestion, one that a single member
-    /// sees is chance. `None` is never, as the paper has it.
+    /// sees is chance. `None` is never, as the paper has it. Only where slow start is synchronized.
     pub corroborated_by: Option<usize>,
     /// No window is made smaller than this many full datagrams.
     pub floor_packets: u64,

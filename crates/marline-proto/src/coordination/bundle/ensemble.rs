@@ -2,7 +2,6 @@
 //!
 //! RFC 9040 calls what happens here ensemble sharing.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,9 @@ const USUAL_BACKOFF: f64 = 0.7;
 
 /// What a round of slow start is taken to make of a window until one was measured.
 const USUAL_GROWTH: f64 = 2.0;
+
+/// A packet of an initial window, in bytes: what every path carries (RFC 9000, section 14).
+const DATAGRAM: u64 = crate::limits::MIN_DATAGRAM_SIZE as u64;
 
 /// Bounds of what is believed of a measurement.
 const BACKOFFS: (f64, f64) = (0.3, 0.95);
@@ -38,8 +40,19 @@ pub enum Signal {
     },
     /// A packet sent after the last report is acknowledged.
     Round,
-    /// The member goes another way now: what was learnt does not hold there.
-    Moved,
+}
+
+/// Someone who wants to be a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Newcomer {
+    /// Connections that its client announced.
+    pub announced: Option<u64>,
+    /// The window that it would begin with on its own, in bytes.
+    pub initial_window: u64,
+    /// Its window now.
+    pub window: u64,
+    /// Whether it was somebody's member before, and comes from another address now.
+    pub moved: bool,
 }
 
 /// A member, as the engine sees it.
@@ -57,12 +70,8 @@ pub struct MemberView {
     pub rate: Option<u64>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
-    /// Whether the handshake is complete.
-    pub connected: bool,
     /// Whether data is in flight, is not what limits sending, and gets acknowledged.
     pub active: bool,
-    /// The peer's address: members that go to different ones do not share a way.
-    pub remote: IpAddr,
 }
 
 /// What a member shall do. Empty fields leave things as they are.
@@ -121,8 +130,6 @@ pub struct Bundle<M> {
 #[derive(Debug)]
 struct Member<M> {
     key: M,
-    /// The first window, in full datagrams.
-    initial_packets: u64,
     /// When an event last counted, and when one last happened.
     counted_at: Option<Instant>,
     event_at: Option<Instant>,
@@ -131,6 +138,8 @@ struct Member<M> {
     /// The window when all were looked at, if in slow start.
     window: Option<u64>,
     share: f64,
+    /// Whether persistent congestion took its window, and it has not found its way back yet.
+    collapsed: bool,
 }
 
 /// Members that take part in a decision: their places in the bundle, and how they stand.
@@ -179,34 +188,47 @@ impl<M: Copy + PartialEq> Bundle<M> {
         self.members.is_empty()
     }
 
-    /// Takes in a member whose client announced so many connections; `None` if the bundle is full.
-    pub fn join(&mut self, key: M, announced: Option<u64>, view: &MemberView) -> Option<Directive> {
+    /// Takes in a member; `None` if the bundle is full.
+    pub fn join(&mut self, key: M, newcomer: &Newcomer) -> Option<Directive> {
         if self.members.len() >= MAX_MEMBERS || self.members.iter().any(|m| m.key == key) {
             return None;
         }
         let most = MAX_MEMBERS as u64;
-        let sharers = announced
+        let sharers = newcomer
+            .announced
             .unwrap_or(self.config.connections)
             .clamp(1, most)
             .max(self.members.len() as u64 + 1);
-        let packets = view.window / view.datagram.max(1);
+        let packets = newcomer.initial_window / DATAGRAM;
         let place = self.joined % sharers;
         self.joined += 1;
-        let part = split_initial_window(packets, sharers).nth(place as usize);
-        let initial_packets = match self.config.split_initial_window {
-            true => part.unwrap_or(packets),
-            false => packets,
+        let window = match self.config.split_initial_window {
+            true => split_initial_window(packets, sharers)
+                .nth(place as usize)
+                .map(|packets| packets.max(self.config.floor_packets) * DATAGRAM),
+            false => None,
         };
+        let window = window.unwrap_or(newcomer.window);
         self.members.push(Member {
             key,
-            initial_packets,
             counted_at: None,
             event_at: None,
             reported: false,
             window: None,
             share: 1.0,
+            collapsed: false,
         });
-        let mut directive = self.begin(initial_packets, view, BundleTrigger::Joined);
+        let trigger = match newcomer.moved {
+            true => BundleTrigger::Moved,
+            false => BundleTrigger::Joined,
+        };
+        let why = (trigger, BundleAction::Split, None);
+        let decision = self.decision(why, vec![newcomer.window], vec![window]);
+        let mut directive = Directive {
+            window: Some(window),
+            decision: Some((Arc::new(decision), 0)),
+            ..Directive::default()
+        };
         if self.config.fair {
             directive.share = Some(self.set_share(self.members.len() - 1, self.members.len()));
         }
@@ -233,7 +255,6 @@ impl<M: Copy + PartialEq> Bundle<M> {
             return Vec::new();
         };
         match signal {
-            Signal::Moved => vec![(key, self.on_move(own, &own_view))],
             Signal::Fluctuation {
                 loss,
                 persistent,
@@ -241,6 +262,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 after,
             } => {
                 self.members[own].event_at = Some(now);
+                self.members[own].collapsed |= persistent;
                 if persistent || own_view.rate_based {
                     return Vec::new();
                 }
@@ -257,7 +279,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
 
     /// Who takes part in a decision about `own`.
     fn part(
-        &self,
+        &mut self,
         own: usize,
         own_view: &MemberView,
         view: &mut dyn FnMut(M) -> Option<MemberView>,
@@ -266,19 +288,19 @@ impl<M: Copy + PartialEq> Bundle<M> {
             places: Vec::with_capacity(self.members.len()),
             views: Vec::with_capacity(self.members.len()),
         };
-        for (place, member) in self.members.iter().enumerate() {
+        for (place, member) in self.members.iter_mut().enumerate() {
             let seen = if place == own {
                 Some(*own_view)
             } else {
-                view(member.key).filter(|view| {
-                    let counts = match self.config.scope {
-                        Scope::All => true,
-                        Scope::Active => view.active,
-                    };
-                    counts && view.connected && view.remote == own_view.remote
-                })
+                view(member.key).filter(|view| self.config.scope == Scope::All || view.active)
             };
-            if let Some(seen) = seen {
+            let Some(seen) = seen else { continue };
+            // Until it is back where it was, what it has says nothing of the path to the others.
+            member.collapsed &= seen.in_slow_start;
+            if member.collapsed {
+                member.reported = false;
+                member.window = None;
+            } else {
                 part.places.push(place);
                 part.views.push(seen);
             }
@@ -323,7 +345,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
         let is_corroborated = self
             .config
             .corroborated_by
-            .is_some_and(|members| affected.count() >= members.max(1));
+            .is_some_and(|members| self.config.sync_state && affected.count() >= members.max(1));
         // What costs a fair bundle nothing must not pay for a loss.
         if !coalesces && (backs_off || !self.config.fair) {
             self.counted_at = Some(now);
@@ -332,7 +354,8 @@ impl<M: Copy + PartialEq> Bundle<M> {
 
         let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
         let was = self.engine.phase();
-        if !loss && backs_off && was == BundlePhase::SlowStart {
+        let stands = self.stands();
+        if !loss && backs_off && !stands && was == BundlePhase::SlowStart {
             windows[place] *= self.backoff;
         }
         let action = if self.config.fair {
@@ -348,7 +371,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
             } else {
                 BundleAction::Coalesced
             }
-        } else if was == BundlePhase::CongestionAvoidance {
+        } else if stands {
             BundleAction::None
         } else if is_corroborated {
             self.engine.exit();
@@ -358,19 +381,19 @@ impl<M: Copy + PartialEq> Bundle<M> {
         } else {
             let event = Fluctuation {
                 affected: place,
+                members: self.members.len(),
                 backoff: self.backoff,
                 slow_start_growth: self.growth,
             };
             self.engine.set_floor(self.floor(&part.views[place]));
             self.engine.on_fluctuation(&event, &mut windows)
         };
+        self.follow(part);
         let slow_start = match self.engine.phase() {
             BundlePhase::CongestionAvoidance => Some(false),
             BundlePhase::SlowStart if self.config.sync_state => Some(true),
             BundlePhase::SlowStart => None,
         };
-        // In congestion avoidance, members go their own ways.
-        let stands = action == BundleAction::None && was == BundlePhase::CongestionAvoidance;
         self.directives(
             part,
             (trigger, action, Some(place)),
@@ -390,6 +413,27 @@ impl<M: Copy + PartialEq> Bundle<M> {
         )
     }
 
+    /// Whether events leave windows and slow start as they are: in congestion avoidance members go
+    /// their own ways, and without anything to synchronize they do so always.
+    fn stands(&self) -> bool {
+        let BundleConfig {
+            sync_windows,
+            sync_state,
+            fair,
+            ..
+        } = *self.config;
+        let avoids = self.engine.phase() == BundlePhase::CongestionAvoidance;
+        !fair && (avoids || !sync_windows && !sync_state)
+    }
+
+    /// Without its state, a bundle is in slow start for as long as one of its members is.
+    fn follow(&mut self, part: &Part) {
+        let searches = part.views.iter().any(|view| view.in_slow_start);
+        if !self.config.sync_state && !searches && !part.views.is_empty() {
+            self.engine.exit();
+        }
+    }
+
     /// All have reported: drifting windows or rates become equal.
     fn on_round(&mut self, part: &Part) -> Vec<(M, Directive)> {
         if part
@@ -400,6 +444,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
             return Vec::new();
         }
         self.measure_growth(part);
+        self.follow(part);
         let mut shares = Vec::new();
         if self.config.fair {
             for &place in &part.places {
@@ -430,10 +475,11 @@ impl<M: Copy + PartialEq> Bundle<M> {
         if action == BundleAction::None {
             return Vec::new();
         }
-        // A member that joined late stops searching: it knows what the others have found.
         let why = (BundleTrigger::Round, action, None);
+        let ends = self.config.sync_state || self.config.fair;
         self.directives(part, why, &windows, |place, out| {
-            out.slow_start = part.views[place].in_slow_start.then_some(false);
+            // A member that joined late stops searching: it knows what the others have found.
+            out.slow_start = (ends && part.views[place].in_slow_start).then_some(false);
         })
     }
 
@@ -481,33 +527,6 @@ impl<M: Copy + PartialEq> Bundle<M> {
         }
         if self.config.slow_start_growth.is_none() && earlier > 0 && later > earlier {
             self.growth = (later as f64 / earlier as f64).clamp(GROWTHS.0, GROWTHS.1);
-        }
-    }
-
-    fn on_move(&mut self, own: usize, view: &MemberView) -> Directive {
-        self.engine = engine(&self.config);
-        self.counted_at = None;
-        let member = &mut self.members[own];
-        member.counted_at = None;
-        member.event_at = None;
-        member.window = None;
-        let (packets, share) = (member.initial_packets, member.share);
-        Directive {
-            // Its controller is a new one.
-            share: self.config.fair.then_some(share),
-            ..self.begin(packets, view, BundleTrigger::Moved)
-        }
-    }
-
-    /// The directive to begin with so many packets.
-    fn begin(&self, packets: u64, view: &MemberView, trigger: BundleTrigger) -> Directive {
-        let window = packets.max(self.config.floor_packets) * view.datagram;
-        let why = (trigger, BundleAction::Split, None);
-        let decision = self.decision(why, vec![view.window], vec![window]);
-        Directive {
-            window: Some(window),
-            decision: Some((Arc::new(decision), 0)),
-            ..Directive::default()
         }
     }
 

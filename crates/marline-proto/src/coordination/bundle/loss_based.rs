@@ -38,6 +38,8 @@ pub struct LossBased {
 pub struct Fluctuation {
     /// The member's place.
     pub affected: usize,
+    /// Connections of the bundle, those included that take no part now (N).
+    pub members: usize,
     /// What it left of the member's window (beta).
     pub backoff: f64,
     /// What a round of slow start makes of a window (gamma 0).
@@ -80,8 +82,20 @@ impl LossBased {
     /// A member met an event and has backed off: `windows` are those after that, and become what all
     /// shall have.
     pub fn on_fluctuation(&mut self, event: &Fluctuation, windows: &mut [f64]) -> BundleAction {
-        if self.phase == BundlePhase::CongestionAvoidance || windows.is_empty() {
+        let LossBasedConfig {
+            sync_windows,
+            sync_state,
+            ..
+        } = self.config;
+        let idle = windows.is_empty() || !sync_windows && !sync_state;
+        if self.phase == BundlePhase::CongestionAvoidance || idle {
             return BundleAction::None;
+        }
+        if !sync_state {
+            // Without its state, a member that backed off grows no faster for it.
+            self.events += 1;
+            self.level(windows, 1.0);
+            return BundleAction::Synchronized;
         }
         let initial = *self.initial.get_or_insert(event.slow_start_growth);
         let previous = if self.events == 0 {
@@ -90,24 +104,16 @@ impl LossBased {
             self.gamma
         };
         let growth = self.config.affected_growth;
-        self.gamma = next_growth(previous, windows.len(), event.backoff, growth);
+        self.gamma = next_growth(previous, event.members, event.backoff, growth);
         self.events += 1;
         if self.gamma < self.config.avoidance_growth - EPSILON {
             self.phase = BundlePhase::CongestionAvoidance;
             return BundleAction::Exited;
         }
-        if !self.config.sync_windows {
-            return match self.config.sync_state {
-                true => BundleAction::Synchronized,
-                false => BundleAction::None,
-            };
+        if sync_windows {
+            // Slow start goes on for all: a round later, they have what they would have had without it.
+            self.level(windows, self.gamma / initial);
         }
-        // Slow start goes on for all: a round later, they have what they would have had without it.
-        let scale = match self.config.sync_state {
-            true => self.gamma / initial,
-            false => 1.0,
-        };
-        self.level(windows, scale);
         BundleAction::Synchronized
     }
 

@@ -19,7 +19,7 @@ mod rate_based;
 mod split;
 
 pub use config::{BundleConfig, Coalesce, Membership, MembershipId, Scope};
-pub use ensemble::{Bundle, Decision, Directive, MemberView, Signal};
+pub use ensemble::{Bundle, Decision, Directive, MemberView, Newcomer, Signal};
 pub use loss_based::{Fluctuation, LossBased, LossBasedConfig, next_growth};
 pub use rate_based::equalize_rates;
 pub use split::split_initial_window;

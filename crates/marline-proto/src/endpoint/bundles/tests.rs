@@ -1,36 +1,39 @@
 //! Who belongs together, and what is left of those who are gone.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
 use super::*;
 use crate::coordination::bundle::MAX_MEMBERS;
+use crate::observe::events::BundleTrigger;
 
-const FIRST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+/// The `n`th address.
+fn address(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, n))
+}
 
 fn join(id: Option<u8>, server_name: &str) -> JoinBundle {
     JoinBundle {
         config: Arc::new(BundleConfig::default()),
-        membership: id.map(|id| Membership {
-            id: MembershipId([id; 16]),
-            connections: 3,
-        }),
-        address: None,
+        id: id.map(|id| MembershipId([id; 16])),
+        address: address(1),
         server_name: Some(server_name.into()),
-        view: MemberView {
+        newcomer: Newcomer {
+            announced: Some(3),
+            initial_window: 38_400,
             window: 38_400,
-            datagram: 1200,
-            in_slow_start: true,
-            rate_based: false,
-            rate: None,
-            smoothed_rtt: Duration::from_millis(40),
-            connected: true,
-            active: true,
-            remote: FIRST,
+            moved: false,
         },
+    }
+}
+
+/// The same, from the `n`th address.
+fn from(n: u8, join: JoinBundle) -> JoinBundle {
+    JoinBundle {
+        address: address(n),
+        ..join
     }
 }
 
@@ -51,7 +54,7 @@ impl Bundles {
 }
 
 #[test]
-fn only_one_identifier_and_one_name_make_a_bundle() {
+fn one_identifier_one_address_and_one_name_make_a_bundle() {
     let mut bundles = Bundles::default();
     bundles.join(ConnectionHandle(0), join(Some(1), "a.test"));
     bundles.join(ConnectionHandle(1), join(Some(1), "a.test"));
@@ -62,18 +65,56 @@ fn only_one_identifier_and_one_name_make_a_bundle() {
         ..join(Some(1), "")
     };
     bundles.join(ConnectionHandle(4), nameless);
-    bundles.join(ConnectionHandle(5), join(None, "a.test"));
-    let by_address = |name| JoinBundle {
-        address: Some(FIRST),
-        ..join(None, name)
+    bundles.join(ConnectionHandle(5), from(2, join(Some(1), "a.test")));
+    // Who names none is matched by address, if at all.
+    bundles.join(ConnectionHandle(6), join(None, "a.test"));
+    bundles.join(ConnectionHandle(7), join(None, "a.test"));
+    bundles.join(ConnectionHandle(8), join(None, "b.test"));
+    bundles.join(ConnectionHandle(9), from(2, join(None, "a.test")));
+    let places: Vec<_> = (0..10).flat_map(|handle| bundles.place(handle)).collect();
+    assert_eq!(places, [0, 0, 1, 2, 3, 4, 5, 5, 6, 7]);
+}
+
+#[test]
+fn who_moves_leaves_and_joins_anew() {
+    let mut bundles = Bundles::default();
+    for handle in 0..3 {
+        bundles.join(ConnectionHandle(handle), join(Some(1), "a.test"));
+    }
+    let moved = |n| {
+        let mut join = from(n, join(Some(1), "a.test"));
+        join.newcomer.moved = true;
+        join
     };
-    bundles.join(ConnectionHandle(6), by_address("a.test"));
-    bundles.join(ConnectionHandle(7), by_address("a.test"));
-    bundles.join(ConnectionHandle(8), by_address("b.test"));
-    let places: Vec<_> = (0..9).map(|handle| bundles.place(handle)).collect();
-    let expected = [Some(0), Some(0), Some(1), Some(2), Some(3), None];
-    assert_eq!(places[..6], expected);
-    assert_eq!(places[6..], [Some(4), Some(4), Some(5)]);
+    bundles.directives.clear();
+    bundles.join(ConnectionHandle(1), moved(2));
+    let told = bundles.directives.pop_front();
+    let (handle, directive) = told.expect("it is told how to begin");
+    assert_eq!(handle, ConnectionHandle(1));
+    let (decision, _) = directive.decision.expect("and why");
+    assert_eq!(decision.trigger, BundleTrigger::Moved);
+    assert!(bundles.directives.is_empty(), "and nobody else is");
+    assert_ne!(bundles.place(1), bundles.place(0));
+    assert!(bundles.is_tidy());
+    bundles.join(ConnectionHandle(0), moved(2));
+    bundles.join(ConnectionHandle(2), moved(2));
+    assert_eq!(bundles.bundles.len(), 1, "nobody is where they were");
+    assert!(bundles.is_tidy());
+    bundles.join(ConnectionHandle(2), moved(2));
+    assert_eq!(bundles.directives.len(), 2, "what it was told is outdated");
+    assert!(bundles.is_tidy());
+}
+
+#[test]
+fn who_moves_to_where_there_is_no_room_is_on_its_own() {
+    let mut bundles = Bundles::default();
+    bundles.join(ConnectionHandle(99), from(2, join(Some(1), "a.test")));
+    for handle in 0..MAX_MEMBERS {
+        bundles.join(ConnectionHandle(handle), join(Some(1), "a.test"));
+    }
+    bundles.join(ConnectionHandle(99), join(Some(1), "a.test"));
+    assert_eq!(bundles.place(99), None);
+    assert!(bundles.is_tidy());
 }
 
 #[test]
@@ -96,9 +137,8 @@ fn who_left_is_told_nothing_and_neither_is_its_heir() {
     bundles.join(ConnectionHandle(0), join(Some(1), "a.test"));
     bundles.join(ConnectionHandle(1), join(Some(1), "a.test"));
     bundles.leave(ConnectionHandle(0));
-    assert!(bundles.poll_directive_of(ConnectionHandle(0)).is_none());
-    assert!(bundles.poll_directive_of(ConnectionHandle(1)).is_some());
-    assert!(bundles.directives.is_empty());
+    let told: Vec<_> = bundles.directives.iter().map(|(it, _)| *it).collect();
+    assert_eq!(told, [ConnectionHandle(1)]);
 }
 
 #[test]

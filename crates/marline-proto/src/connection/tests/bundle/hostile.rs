@@ -23,6 +23,37 @@ fn an_announcement_of_one_gives_no_more_than_the_first_its_window() {
     assert!(windows.is_sorted_by(|a, b| a > b), "{windows:?}");
 }
 
+/// Whoever sees a ClientHello can repeat what it says, but not go on with the handshake.
+#[test]
+fn who_does_not_complete_the_handshake_holds_no_place() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    for up in [Direction::ToServer, Direction::ToClient] {
+        bundled.pair.network.conditions(up).delay = Duration::from_millis(20);
+    }
+    bundled.pair.client_config.bundle = Some(Membership {
+        id: MembershipId([1; 16]),
+        connections: 3,
+    });
+    let strangers = MAX_MEMBERS + 1;
+    for stranger in 1..=strangers {
+        bundled.pair.connect();
+        let heard = bundled
+            .pair
+            .drive_until(PATIENCE, |pair| pair.server.connections.len() == stranger);
+        assert!(heard, "the server answers");
+        bundled.pair.client.connections.clear();
+    }
+    assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
+    bundled.pair.server.accepted.clear();
+    let handles = bundled.open_all(1, 3);
+    let told = bundled.told();
+    let parts: Vec<u64> = told.iter().map(|(_, it)| it.after[0] / 1200).collect();
+    assert_eq!(parts, split_initial_window(32, 3).collect::<Vec<_>>());
+    for (_, server) in handles {
+        assert_eq!(bundled.pair.server(server).bundle(), Some(0));
+    }
+}
+
 #[test]
 fn many_bundles_stay_apart_and_go() {
     const BUNDLES: u8 = 40;

@@ -1,6 +1,7 @@
 //! Members that go elsewhere, one after the other.
 
 use super::*;
+use crate::coordination::bundle::MAX_MEMBERS;
 
 fn place(n: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, n], 50_000))
@@ -61,6 +62,13 @@ fn those_who_moved_and_those_who_did_not_decide_apart() {
             .position(|(_, it)| it.trigger == BundleTrigger::Moved);
         let after = &news[began.expect("it was told")..];
         let (there, here) = (moved + 1, 2 - moved);
+        let numbers: Vec<_> = handles
+            .iter()
+            .map(|&(_, server)| bundled.pair.server(server).bundle())
+            .collect();
+        let (gone, left) = numbers.split_at(there);
+        assert!(gone.iter().all(|&it| it == Some(1)), "{numbers:?}");
+        assert!(left.iter().all(|&it| it == Some(0)), "{numbers:?}");
         for (_, decision) in after {
             let together = decision.before.len();
             assert!(
@@ -74,6 +82,63 @@ fn those_who_moved_and_those_who_did_not_decide_apart() {
     let all = bundled.told();
     let together = all[last..].iter().filter(|(_, it)| it.before.len() == 3);
     assert!(together.count() > 0, "they go on together");
+}
+
+/// A datagram on its way is sent on from elsewhere: the server follows it, and asks in vain.
+#[test]
+fn who_never_was_where_it_seemed_to_be_is_back_among_the_others() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let handles = bundled.open_all(1, 3);
+    bundled.pair.drive(Duration::from_secs(1));
+    let (client, server) = handles[1];
+    let home = bundled.pair.server(server).remote_address();
+    let now = bundled.pair.now;
+    let id = bundled.pair.client(client).open(Dir::Uni).unwrap();
+    bundled.pair.client(client).write(id, b"hello").unwrap();
+    let mut buf = Vec::new();
+    let sent = bundled.pair.client(client).poll_transmit(now, 1, &mut buf);
+    let size = sent.expect("it has something to say").size;
+    bundled.pair.network.filter = Some(Box::new(|_, _| true));
+    bundled.pair.deliver_from(place(66), buf[..size].to_vec());
+    bundled.pair.flush();
+    assert_eq!(bundled.pair.server(server).remote_address(), place(66));
+    assert_eq!(bundled.pair.server(server).bundle(), Some(1));
+    let back = bundled.pair.drive_until(PATIENCE, |pair| {
+        pair.server(server).remote_address() == home
+    });
+    assert!(back);
+    bundled.pair.network.filter = None;
+    bundled.pair.drive(Duration::from_millis(100));
+    for &(_, server) in &handles {
+        assert_eq!(bundled.pair.server(server).bundle(), Some(0));
+    }
+    assert_eq!(bundled.pair.server.endpoint.open_bundles(), 1);
+    let moves: Vec<_> = bundled
+        .told()
+        .into_iter()
+        .filter(|(_, it)| it.trigger == BundleTrigger::Moved)
+        .collect();
+    assert_eq!(moves.len(), 2, "{moves:?}");
+}
+
+#[test]
+fn who_moves_to_a_full_bundle_is_on_its_own() {
+    let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
+    let most = MAX_MEMBERS as u64;
+    let handles = bundled.open_all(1, most);
+    for &(client, _) in &handles {
+        bundled.rebind(client, place(7));
+        bundled.pair.drive(Duration::from_millis(200));
+    }
+    let (client, server) = bundled.open(1, most);
+    assert_eq!(bundled.pair.server(server).bundle(), Some(2));
+    bundled.rebind(client, place(7));
+    bundled.pair.drive(Duration::from_secs(1));
+    assert_eq!(bundled.pair.server(server).remote_address(), place(7));
+    assert_eq!(bundled.pair.server(server).bundle(), None);
+    bundled.pair.network.set(link(0.01));
+    bundled.transfer(&handles[..2], 100_000);
+    bundled.transfer(&[(client, server)], 100_000);
 }
 
 #[test]

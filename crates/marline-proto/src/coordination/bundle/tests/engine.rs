@@ -18,9 +18,11 @@ fn published() -> LossBasedConfig {
     }
 }
 
-fn event(affected: usize) -> Fluctuation {
+/// An event of the first of so many members.
+fn event(members: usize) -> Fluctuation {
     Fluctuation {
-        affected,
+        affected: 0,
+        members,
         backoff: 0.7,
         slow_start_growth: 1.5,
     }
@@ -32,7 +34,7 @@ fn exit_index(config: LossBasedConfig, members: usize, most: u64) -> Option<u64>
     let mut windows = vec![100.0; members];
     (1..=most).find(|_| {
         windows.fill(100.0);
-        engine.on_fluctuation(&event(0), &mut windows) == BundleAction::Exited
+        engine.on_fluctuation(&event(members), &mut windows) == BundleAction::Exited
     })
 }
 
@@ -59,8 +61,8 @@ fn growth_that_tends_to_the_threshold_never_ends_slow_start() {
 #[test]
 fn a_round_after_an_event_all_have_what_they_would_have_had() {
     let mut engine = LossBased::new(published());
-    let mut windows = [30.0, 21.0, 30.0];
-    let action = engine.on_fluctuation(&event(1), &mut windows);
+    let mut windows = [21.0, 30.0, 30.0];
+    let action = engine.on_fluctuation(&event(3), &mut windows);
     assert_eq!(action, BundleAction::Synchronized);
     let sum: f64 = windows.iter().sum();
     assert!((sum - 74.0).abs() < 1e-9, "{sum}");
@@ -69,10 +71,53 @@ fn a_round_after_an_event_all_have_what_they_would_have_had() {
 }
 
 #[test]
+fn who_takes_no_part_now_is_a_member_all_the_same() {
+    let mut engine = LossBased::new(published());
+    let mut windows = [100.0];
+    let action = engine.on_fluctuation(&event(3), &mut windows);
+    assert_eq!(action, BundleAction::Synchronized);
+    assert_eq!(engine.gamma(), Some(next_growth(1.5, 3, 0.7, 1.0)));
+}
+
+#[test]
+fn windows_alone_become_equal_and_lose_nothing_for_it() {
+    let mut engine = LossBased::new(LossBasedConfig {
+        sync_state: false,
+        ..published()
+    });
+    for events in 1..100 {
+        let mut windows = [21.0, 30.0, 30.0];
+        let action = engine.on_fluctuation(&event(3), &mut windows);
+        assert_eq!(action, BundleAction::Synchronized);
+        assert_eq!(windows, [27.0; 3]);
+        assert_eq!((engine.events(), engine.gamma()), (events, None));
+    }
+    assert_eq!(engine.phase(), BundlePhase::SlowStart);
+}
+
+#[test]
+fn with_neither_windows_nor_state_nothing_is_decided() {
+    let mut engine = LossBased::new(LossBasedConfig {
+        sync_windows: false,
+        sync_state: false,
+        ..published()
+    });
+    let mut windows = [21.0, 30.0, 30.0];
+    for _ in 0..100 {
+        let action = engine.on_fluctuation(&event(3), &mut windows);
+        assert_eq!(action, BundleAction::None);
+        assert_eq!(engine.on_round(&mut windows), BundleAction::None);
+    }
+    assert_eq!(windows, [21.0, 30.0, 30.0]);
+    assert_eq!((engine.events(), engine.gamma()), (0, None));
+    assert_eq!(engine.phase(), BundlePhase::SlowStart);
+}
+
+#[test]
 fn nothing_is_decided_about_nobody() {
     let mut engine = LossBased::new(published());
     assert_eq!(
-        engine.on_fluctuation(&event(0), &mut []),
+        engine.on_fluctuation(&event(1), &mut []),
         BundleAction::None
     );
     assert_eq!(engine.events(), 0);
@@ -130,6 +175,7 @@ proptest! {
     fn windows_are_never_made_larger_in_sum(
         config in config(),
         rounds in prop::collection::vec((any::<bool>(), prop::collection::vec(0.0..500.0, 1..8)), 1..60),
+        idle in 0..8_usize,
         backoff in 0.3..0.95,
         slow_start_growth in 1.2..2.0,
     ) {
@@ -138,7 +184,8 @@ proptest! {
             let mut windows = before.clone();
             let phase = engine.phase();
             let action = if is_event {
-                let event = Fluctuation { affected: 0, backoff, slow_start_growth };
+                let members = before.len() + idle;
+                let event = Fluctuation { affected: 0, members, backoff, slow_start_growth };
                 engine.on_fluctuation(&event, &mut windows)
             } else {
                 engine.on_round(&mut windows)
@@ -154,6 +201,9 @@ proptest! {
                 BundleAction::Equalized => prop_assert!(!is_event),
                 _ => prop_assert!(windows == before),
             }
+            // Without state it is not the engine that ends slow start.
+            prop_assert!(config.sync_state || engine.phase() == BundlePhase::SlowStart);
+            prop_assert!(config.sync_state || config.sync_windows || action == BundleAction::None);
             // For good.
             let avoids = phase == BundlePhase::CongestionAvoidance;
             prop_assert!(!avoids || engine.phase() == phase);

@@ -2,7 +2,7 @@
 
 use super::owner::*;
 use super::*;
-use crate::observe::events::{BundleAction, BundlePhase};
+use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 
 fn actions(told: &Told) -> Vec<BundleAction> {
     let decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
@@ -19,10 +19,26 @@ fn counted(told: &Told) -> u64 {
     decisions.map(|(it, _)| it.fluctuations).max().unwrap_or(0)
 }
 
-/// The measured growth, as the next decision would have it.
+/// One that has grown in its handshake.
+const GROWN: Newcomer = Newcomer {
+    announced: None,
+    initial_window: 32 * MTU,
+    window: 100 * MTU,
+    moved: false,
+};
+
+/// What a bundle decides about a newcomer, and the window that it is told.
+fn decided(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> (Decision, Option<u64>) {
+    let key = 1000 + bundle.len() as u32;
+    let directive = bundle.join(key, newcomer).expect("there is room");
+    let (decision, place) = directive.decision.expect("it is told why");
+    assert_eq!(place, 0);
+    (Decision::clone(&decision), directive.window)
+}
+
+/// The measured growth, as the next decision has it.
 fn growth_of_next(owner: &mut Owner) -> f64 {
-    let told = owner.migrate(0, address(1));
-    told[0].1.decision.as_ref().expect("it is told why").0.gamma
+    decided(&mut owner.bundle, &GROWN).0.gamma
 }
 
 /// An owner in congestion avoidance, with windows of `packets`.
@@ -77,10 +93,130 @@ fn three_members_leave_slow_start_with_the_eighth_event() {
 }
 
 #[test]
+fn a_lone_active_member_does_not_end_slow_start_for_all() {
+    let config = BundleConfig {
+        scope: Scope::Active,
+        ..BundleConfig::published()
+    };
+    let mut owner = Owner::with(config, 3, 1000);
+    owner.member(1).active = false;
+    owner.member(2).active = false;
+    for _ in 1..8 {
+        assert_eq!(actions(&owner.lose(0)), [BundleAction::Synchronized]);
+        assert!(owner.member(0).controller.in_slow_start());
+    }
+    assert_eq!(actions(&owner.lose(0)), [BundleAction::Exited]);
+}
+
+#[test]
 fn persistent_congestion_stays_with_its_member() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 30);
     assert!(owner.lose_as(1, true).is_empty());
     assert_eq!(owner.packets(), [30.0, 2.0, 30.0]);
+}
+
+#[test]
+fn who_collapsed_takes_no_part_until_it_has_left_its_own_slow_start() {
+    let mut owner = avoiding(BundleConfig::published(), &[100, 100, 100]);
+    owner.lose_as(1, true);
+    let mut others = [100.0; 2];
+    while owner.member(1).controller.in_slow_start() {
+        assert!(owner.lose(0).iter().all(|(key, _)| *key != 1));
+        owner.set(0, 100);
+        assert!(owner.rounds().is_empty(), "the others are equal enough");
+        let packets = owner.packets();
+        assert!(packets[0] >= others[0] && packets[2] >= others[1]);
+        others = [packets[0].min(100.0), packets[2]];
+    }
+    owner.set(1, 30);
+    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 3]);
+    let equal = owner.windows();
+    assert!(equal.iter().all(|&window| window == equal[0]));
+}
+
+#[test]
+fn what_is_heard_of_a_collapsed_member_does_not_count_for_later() {
+    let mut owner = avoiding(BundleConfig::default(), &[100, 100, 30]);
+    owner.lose_as(1, true);
+    assert!(owner.round(1).is_empty());
+    owner.set(1, 90);
+    assert!(!owner.member(1).controller.in_slow_start());
+    assert!(owner.round(0).is_empty());
+    assert!(owner.round(2).is_empty(), "one has not reported yet");
+    assert_eq!(actions(&owner.round(1)), [BundleAction::Equalized; 3]);
+}
+
+#[test]
+fn without_its_state_nobody_is_made_to_leave_slow_start() {
+    let config = BundleConfig {
+        sync_state: false,
+        corroborated_by: Some(1),
+        ..BundleConfig::published()
+    };
+    let mut owner = Owner::with(config, 3, 30);
+    let searching = |owner: &Owner| {
+        let members = owner.members.values();
+        members
+            .map(|m| m.controller.in_slow_start())
+            .collect::<Vec<_>>()
+    };
+    for _ in 0..10 {
+        let told = owner.lose(0);
+        assert_eq!(actions(&told), [BundleAction::Synchronized; 3]);
+        assert_eq!(phase(&told), Some(BundlePhase::SlowStart));
+        assert_eq!(owner.windows()[0], owner.sum() / 3);
+        assert_eq!(searching(&owner), [false, true, true]);
+    }
+    assert_eq!(phase(&owner.delay(1)), Some(BundlePhase::SlowStart));
+    let last = owner.lose(2);
+    assert_eq!(actions(&last), [BundleAction::Synchronized; 3]);
+    assert_eq!(phase(&last), Some(BundlePhase::CongestionAvoidance));
+    assert_eq!(actions(&owner.lose(2)), [BundleAction::None; 3]);
+    // One that comes later is given the others' window, and searches on.
+    let late = owner.join().expect("there is room");
+    for key in 0..3 {
+        owner.set(key, 100);
+    }
+    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 4]);
+    assert!(owner.member(late).controller.in_slow_start());
+}
+
+#[test]
+fn without_its_state_slow_start_is_over_with_whatever_ends_it_for_the_last() {
+    let config = BundleConfig {
+        sync_state: false,
+        ..BundleConfig::default()
+    };
+    let mut owner = Owner::with(config.clone(), 2, 100);
+    owner.lose(0);
+    let told = owner.lose(1);
+    assert_eq!(actions(&told), [BundleAction::Coalesced; 2]);
+    assert_eq!(phase(&told), Some(BundlePhase::CongestionAvoidance));
+    let mut owner = Owner::with(config, 2, 100);
+    for (key, packets) in [(0, 100), (1, 20)] {
+        owner.member(key).controller.exit_slow_start();
+        owner.set(key, packets);
+    }
+    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 2]);
+}
+
+#[test]
+fn with_neither_windows_nor_state_members_go_their_own_ways() {
+    let config = BundleConfig {
+        sync_windows: false,
+        sync_state: false,
+        corroborated_by: Some(1),
+        ..BundleConfig::published()
+    };
+    let mut owner = Owner::with(config, 3, 30);
+    assert_eq!(actions(&owner.lose(1)), [BundleAction::None; 3]);
+    assert_eq!(actions(&owner.delay(2)), [BundleAction::None; 3]);
+    assert_eq!(owner.packets(), [30.0, 21.0, 30.0]);
+    assert!(owner.member(0).controller.in_slow_start());
+    assert!(owner.rounds().is_empty());
+    let told = owner.lose(0);
+    assert_eq!(actions(&told), [BundleAction::None; 3]);
+    assert_eq!(counted(&told), 0);
 }
 
 #[test]
@@ -114,7 +250,7 @@ fn losses_that_two_members_see_end_slow_start() {
         corroborated_by: Some(2),
         ..BundleConfig::default()
     };
-    let mut owner = Owner::with(config.clone(), 3, 100);
+    let mut owner = Owner::with(config, 3, 100);
     owner.lose(0);
     assert_eq!(phase(&owner.lose(0)), Some(BundlePhase::SlowStart));
     owner.wait(RTT);
@@ -126,12 +262,6 @@ fn losses_that_two_members_see_end_slow_start() {
             .values()
             .all(|m| !m.controller.in_slow_start())
     );
-    // One that goes elsewhere tells nothing about this way.
-    let mut owner = Owner::with(config, 3, 100);
-    owner.migrate(1, address(2));
-    owner.migrate(2, address(2));
-    owner.lose(2);
-    assert_eq!(phase(&owner.lose(0)), Some(BundlePhase::SlowStart));
 }
 
 #[test]
@@ -199,45 +329,11 @@ fn nobody_is_judged_before_all_have_reported() {
     assert!(owner.round(0).is_empty());
     assert!(owner.round(1).is_empty());
     assert_eq!(owner.round(2).len(), 3);
-    // Who is gone, idle or elsewhere is not waited for.
+    // Who is gone or idle is not waited for.
     owner.set(0, 100);
     owner.member(1).active = false;
     owner.round(0);
     assert_eq!(owner.round(2).len(), 2);
-}
-
-#[test]
-fn a_move_resets_engine_and_window() {
-    let mut owner = avoiding(BundleConfig::default(), &[100, 90, 80]);
-    let parts: Vec<u64> = split_initial_window(32, 3).collect();
-    for key in 0..3 {
-        let others: Vec<u64> = owner.windows();
-        let told = owner.migrate(key, address(2));
-        assert_eq!(told.len(), 1);
-        assert_eq!(actions(&told), [BundleAction::Split]);
-        assert_eq!(phase(&told), Some(BundlePhase::SlowStart));
-        assert_eq!(counted(&told), 0);
-        for (other, window) in others.into_iter().enumerate() {
-            if other != key as usize {
-                assert_eq!(owner.windows()[other], window);
-            }
-        }
-        assert_eq!(owner.windows()[key as usize], parts[key as usize] * MTU);
-    }
-    assert_eq!(actions(&owner.lose(0)), [BundleAction::Synchronized; 3]);
-}
-
-#[test]
-fn losses_of_those_who_went_elsewhere_do_not_meet() {
-    let mut owner = Owner::with(BundleConfig::published(), 4, 100);
-    owner.migrate(2, address(2));
-    owner.migrate(3, address(2));
-    let elsewhere = owner.windows()[2..].to_vec();
-    owner.lose(0);
-    assert_eq!(owner.windows()[2..], elsewhere);
-    let here = owner.windows()[..2].to_vec();
-    owner.lose(3);
-    assert_eq!(owner.windows()[..2], here);
 }
 
 #[test]
@@ -247,13 +343,8 @@ fn a_full_bundle_takes_nobody() {
     assert_eq!(owner.bundle.len(), MAX_MEMBERS);
     owner.leave(3);
     assert!(owner.join().is_some());
-    let view = owner.member(0).view();
     owner.leave(5);
-    assert_eq!(
-        owner.bundle.join(0, None, &view),
-        None,
-        "nobody is in twice"
-    );
+    assert_eq!(owner.bundle.join(0, &GROWN), None, "nobody is in twice");
 }
 
 #[test]
@@ -263,7 +354,7 @@ fn who_left_reports_to_nobody() {
     owner.bundle.leave(2);
     let told = owner
         .bundle
-        .on_signal(owner.now, 2, Signal::Moved, &mut |_| Some(view));
+        .on_signal(owner.now, 2, Signal::Round, &mut |_| Some(view));
     assert!(told.is_empty());
     // Its owner may have dropped it before it says so.
     owner.members.remove(&1);
@@ -272,6 +363,42 @@ fn who_left_reports_to_nobody() {
         .bundle
         .on_signal(owner.now, 1, Signal::Round, &mut |_| None);
     assert!(told.is_empty());
+}
+
+#[test]
+fn a_newcomer_shares_the_configured_window_and_not_the_one_it_has() {
+    let mut owner = Owner::new(BundleConfig::default());
+    for packets in split_initial_window(32, 3) {
+        let (decision, window) = decided(&mut owner.bundle, &GROWN);
+        assert_eq!(window, Some(packets * MTU));
+        assert_eq!(decision.trigger, BundleTrigger::Joined);
+        assert_eq!(decision.action, BundleAction::Split);
+        assert_eq!(decision.before, [100 * MTU]);
+        assert_eq!(decision.after, [packets * MTU]);
+    }
+    let mut owner = Owner::new(BundleConfig {
+        split_initial_window: false,
+        ..BundleConfig::default()
+    });
+    let (_, window) = decided(&mut owner.bundle, &GROWN);
+    assert_eq!(window, Some(100 * MTU), "it keeps what it has");
+}
+
+#[test]
+fn who_moved_here_begins_like_any_newcomer() {
+    let mut owner = avoiding(BundleConfig::default(), &[100, 90]);
+    let before = owner.windows();
+    let moved = Newcomer {
+        moved: true,
+        ..GROWN
+    };
+    let (decision, window) = decided(&mut owner.bundle, &moved);
+    assert_eq!(decision.trigger, BundleTrigger::Moved);
+    assert_eq!(
+        window,
+        split_initial_window(32, 3).nth(2).map(|it| it * MTU)
+    );
+    assert_eq!(owner.windows(), before);
 }
 
 #[test]
@@ -401,9 +528,8 @@ fn shares_of_a_fair_bundle_make_one_connection() {
     owner.leave(1);
     owner.rounds();
     assert!((shares(&owner) - 1.0).abs() < 1e-9);
-    for key in [0, 2] {
-        owner.migrate(key, address(2));
-    }
+    owner.join();
+    owner.join();
     owner.rounds();
     assert!((shares(&owner) - 1.0).abs() < 1e-9);
 }

@@ -1,7 +1,6 @@
 //! A fake owner: members are controllers on paths without packets, and obey at once.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +23,9 @@ pub(super) struct Member {
     pub(super) rate: Option<u64>,
     pub(super) rate_based: bool,
     pub(super) rtt: Duration,
-    pub(super) connected: bool,
     pub(super) active: bool,
-    pub(super) remote: IpAddr,
     pub(super) share: f64,
+    collapsed: bool,
 }
 
 impl Member {
@@ -39,9 +37,7 @@ impl Member {
             rate_based: self.rate_based,
             rate: self.rate,
             smoothed_rtt: self.rtt,
-            connected: self.connected,
             active: self.active,
-            remote: self.remote,
         }
     }
 
@@ -62,11 +58,6 @@ impl Member {
             self.rate = Some(rate);
         }
     }
-}
-
-/// The way to the `n`th address.
-pub(super) fn address(n: u8) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(192, 0, 2, n))
 }
 
 pub(super) struct Owner {
@@ -146,15 +137,21 @@ impl Owner {
             rate: None,
             rate_based: false,
             rtt: RTT,
-            connected: true,
             active: true,
-            remote: address(1),
             share: 1.0,
+            collapsed: false,
         };
         let key = self.next;
-        let directive = self.bundle.join(key, announced, &member.view())?;
+        let newcomer = Newcomer {
+            announced,
+            // A handshake may have made it grow, or shrink.
+            initial_window: 32 * MTU,
+            window: member.controller.window(),
+            moved: false,
+        };
+        let directive = self.bundle.join(key, &newcomer)?;
         let window = directive.window.expect("it begins with a window");
-        assert!(window >= self.floor(datagram));
+        assert!(window >= self.floor(MTU) && window <= 32 * datagram);
         assert_eq!(directive.slow_start, None);
         member.obey(&directive);
         self.next += 1;
@@ -195,6 +192,7 @@ impl Owner {
                 persistent,
             },
         );
+        member.collapsed |= persistent;
         Signal::Fluctuation {
             loss: true,
             persistent,
@@ -259,21 +257,6 @@ impl Owner {
         self.now += time;
     }
 
-    /// A member goes to another address.
-    pub(super) fn migrate(&mut self, key: u32, to: IpAddr) -> Told {
-        self.now += TICK;
-        let member = self.member(key);
-        member.remote = to;
-        member.share = 1.0;
-        member.controller = Algorithm::NewReno.build(ControllerConfig {
-            initial_window: 32 * member.datagram,
-            slow_start_exit: Box::new(NoExit),
-            backoff: Some(0.7),
-            ..ControllerConfig::new(member.datagram)
-        });
-        self.signal(key, Signal::Moved)
-    }
-
     /// Takes a signal to the engine and has everybody obey, under all rules that hold always.
     pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Told {
         let members = &self.members;
@@ -286,6 +269,9 @@ impl Owner {
         for (place, (key, directive)) in told.iter().enumerate() {
             let view = views.get(key).expect("who has left is told nothing");
             self.check(*view, own.expect("the gone report nothing"), directive);
+            let collapsed = &mut self.member(*key).collapsed;
+            *collapsed &= view.in_slow_start;
+            assert!(!*collapsed, "who is below its threshold takes no part");
             let earlier = &told[..place];
             let twice = earlier
                 .iter()
@@ -309,8 +295,10 @@ impl Owner {
             );
             let avoids = decision.phase == BundlePhase::CongestionAvoidance
                 && decision.action != BundleAction::None;
+            let searches = self.member(*key).controller.in_slow_start();
+            let ends = self.config.sync_state || self.config.fair;
             assert!(
-                !(avoids && member.controller.in_slow_start()),
+                !(ends && avoids && searches),
                 "slow start is over: {directive:?}"
             );
         }
@@ -323,8 +311,6 @@ impl Owner {
 
     fn check(&self, view: MemberView, own: &MemberView, directive: &Directive) {
         let is_own = view == *own;
-        assert_eq!(view.remote, own.remote, "nobody of another address");
-        assert!(is_own || view.connected);
         assert!(is_own || view.active || self.config.scope == Scope::All);
         if let Some(window) = directive.window {
             let floor = self.floor(view.datagram).min(view.window);
@@ -332,6 +318,17 @@ impl Owner {
         }
         if let Some(share) = directive.share {
             assert!(share > 0.0 && share <= 1.0 && self.config.fair);
+        }
+        let BundleConfig {
+            sync_windows,
+            sync_state,
+            fair,
+            ..
+        } = self.config;
+        if !fair && !sync_state {
+            let leaves = directive.slow_start == Some(false) && view.in_slow_start;
+            assert!(!leaves && directive.slow_start != Some(true));
+            assert!(sync_windows || directive.window.is_none());
         }
         let Some((decision, place)) = &directive.decision else {
             return;

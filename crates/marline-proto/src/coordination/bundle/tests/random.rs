@@ -22,9 +22,7 @@ enum What {
     Collapse,
     Delay,
     Round,
-    Move(u8),
     Active(bool),
-    Connected(bool),
     Rtt(u64),
     Rate(u64),
 }
@@ -36,9 +34,7 @@ fn what() -> impl Strategy<Value = What> {
         1 => Just(What::Collapse),
         2 => Just(What::Delay),
         6 => Just(What::Round),
-        1 => (1..3_u8).prop_map(What::Move),
         1 => any::<bool>().prop_map(What::Active),
-        1 => any::<bool>().prop_map(What::Connected),
         1 => (0..300_u64).prop_map(What::Rtt),
         1 => (0..1_000_000_u64).prop_map(What::Rate),
     ]
@@ -117,9 +113,7 @@ fn happen(owner: &mut Owner, key: u32, what: What) {
         What::Collapse => assert!(owner.lose_as(key, true).is_empty()),
         What::Delay => drop(owner.delay(key)),
         What::Round => drop(owner.round(key)),
-        What::Move(to) => drop(owner.migrate(key, address(to))),
         What::Active(is) => owner.member(key).active = is,
-        What::Connected(is) => owner.member(key).connected = is,
         What::Rtt(ms) => owner.member(key).rtt = Duration::from_millis(ms),
         What::Rate(rate) => owner.member(key).rate = Some(rate),
     }
