@@ -76,6 +76,7 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
             log: context.log.clone(),
             client: quic.remote_address(),
             connection: quic.original_destination().to_string(),
+            quic: Some(quic.clone()),
         }),
         context,
         quic,

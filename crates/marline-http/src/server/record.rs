@@ -70,6 +70,8 @@ pub(super) struct Recorder {
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
     pub(super) connection: String,
+    /// The connection, if it is one of QUIC: it may join a bundle after its first request.
+    pub(super) quic: Option<marline::Connection>,
 }
 
 /// The part of a record that is known before the response.
@@ -145,7 +147,7 @@ impl Drop for Record {
             bytes: self.bytes,
             http_version: version_name(self.version),
             connection: &recorder.connection,
-            bundle: None,
+            bundle: recorder.quic.as_ref().and_then(marline::Connection::bundle),
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
         };

@@ -158,6 +158,7 @@ impl Visit {
             log: context.log.clone(),
             client: self.client,
             connection: format!("tcp-{}", self.id),
+            quic: None,
         });
         let service = service_fn(move |request: Request<Incoming>| {
             let (context, recorder) = (Arc::clone(&context), Arc::clone(&recorder));

@@ -36,6 +36,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         connection: String::new(),
+        quic: None,
     });
     let mut serving = pin!(super::h3::serve(&context, &recorder, connection, || false));
     tokio::select! {

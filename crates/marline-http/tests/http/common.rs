@@ -76,11 +76,16 @@ impl TestServer {
 
 /// A client that trusts the test server.
 pub(crate) fn client(version: HttpVersion) -> Arc<Client> {
-    let config = ClientConfig {
-        version,
+    client_with(|config| config.version = version)
+}
+
+/// The same, with other settings.
+pub(crate) fn client_with(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
+    let mut config = ClientConfig {
         trust: Trust::Anybody,
         ..ClientConfig::default()
     };
+    change(&mut config);
     Arc::new(Client::new(config).unwrap())
 }
 

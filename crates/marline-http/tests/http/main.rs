@@ -4,6 +4,7 @@
 
 mod common;
 mod files;
+mod log;
 mod metrics;
 mod pages;
 mod quic;

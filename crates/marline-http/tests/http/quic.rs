@@ -1,28 +1,17 @@
 //! What QUIC can do beyond TCP, switched on and off.
 
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
-use marline_http::client::{Client, ClientConfig, HttpVersion, Trust, parse_url};
+use marline_http::client::{HttpVersion, parse_url};
 use marline_http::server::directory;
 use marline_http::transport;
 
-use crate::common::{TestServer, directory_of, pattern, read};
+use crate::common::{TestServer, client_with, directory_of, pattern, read};
 
 /// H3_EXCESSIVE_LOAD (RFC 9114 section 8.1).
 const EXCESSIVE_LOAD: u64 = 0x107;
-
-fn client(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
-    let mut config = ClientConfig {
-        version: HttpVersion::Http3,
-        trust: Trust::Anybody,
-        ..ClientConfig::default()
-    };
-    change(&mut config);
-    Arc::new(Client::new(config).unwrap())
-}
 
 #[tokio::test]
 async fn retry_and_chacha20() {
@@ -43,7 +32,7 @@ async fn the_next_connection_needs_no_round_trip() {
     for zero_rtt in [true, false] {
         let site = directory(root.path(), false).unwrap();
         let server = TestServer::with(site, |config| config.quic.zero_rtt = zero_rtt).await;
-        let client = client(|_| {});
+        let client = client_with(|_| {});
         let (origin, uri) =
             parse_url(&server.url(HttpVersion::Http3, "/file"), HttpVersion::Http3).unwrap();
         for attempt in 0..2 {
@@ -75,7 +64,7 @@ async fn early_requests_that_change_something_are_refused() {
     let server = TestServer::files(root.path()).await;
     let url = server.url(HttpVersion::Http3, "/file");
     let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
-    let client = client(|_| {});
+    let client = client_with(|_| {});
     let first = client.connect(&origin).await.unwrap();
     let response = first.get(&origin, &uri, &Default::default()).await.unwrap();
     read(response.into_body()).await;
@@ -107,7 +96,7 @@ async fn keys_and_sockets_change_under_way() {
     let content = pattern(4 << 20);
     let root = directory_of(&[("file", &content)]);
     let server = TestServer::files(root.path()).await;
-    let client = client(|_| {});
+    let client = client_with(|_| {});
     let url = server.url(HttpVersion::Http3, "/file");
     let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
     let connection = client.connect(&origin).await.unwrap();

@@ -13,7 +13,7 @@ use http_body_util::StreamBody;
 use marline_http::client::{
     ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges, Target,
 };
-use marline_http::server::{AccessLog, Site};
+use marline_http::server::Site;
 use marline_http::{Body, BoxError};
 use tempfile::TempDir;
 
@@ -266,74 +266,6 @@ async fn a_shutdown_lets_responses_finish() {
             "{again:?}"
         );
     }
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn requests_are_logged_and_counted() {
-    let root = directory_of(&[("file", b"12345")]);
-    let lines = Lines::default();
-    let site = marline_http::server::directory(root.path(), false).unwrap();
-    let server = TestServer::with(site, |config| {
-        config.access_log = Some(AccessLog::new(lines.clone()));
-        config.metrics = Some(([127, 0, 0, 1], 0).into());
-    })
-    .await;
-    for version in VERSIONS {
-        let visitor = server.connect(version).await;
-        visitor.get("/file", &[]).await;
-    }
-    for _ in 0..100 {
-        if server.metrics.responses() == 4 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    let versions: Vec<_> = text
-        .lines()
-        .map(|line| {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert_eq!(line["method"], "GET");
-            assert_eq!(line["path"], "/file");
-            assert_eq!(line["status"], 200);
-            assert_eq!(line["bytes"], 5);
-            assert_eq!(line["complete"], true);
-            assert!(line["time"].as_f64().unwrap() > 1.0e9);
-            assert!(line["duration_s"].is_f64() && line["connection"].is_string());
-            assert!(line["client"].as_str().unwrap().starts_with("127.0.0.1:"));
-            line["http_version"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    assert_eq!(versions, ["1.1", "1.1", "2", "3"]);
-
-    let url = format!("http://{}/metrics", server.metrics_address.unwrap());
-    let (origin, uri) =
-        marline_http::client::parse_url(&url, HttpVersion::Http11Cleartext).unwrap();
-    let client = client(HttpVersion::Http11Cleartext);
-    let scraper = client.connect(&origin).await.unwrap();
-    let page = scraper
-        .get(&origin, &uri, &http::HeaderMap::new())
-        .await
-        .unwrap();
-    let page = String::from_utf8(common::read(page.into_body()).await).unwrap();
-    assert!(
-        page.contains("marline_http_response_bytes_total{version=\"3\"} 5\n"),
-        "{page}"
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,142 @@
+//! What the access log says.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::HeaderMap;
+use marline::Profile;
+use marline_http::client::{HttpVersion, parse_url};
+use marline_http::server::{AccessLog, directory};
+use serde_json::Value;
+
+use crate::common::{TestServer, VERSIONS, client, client_with, directory_of, read};
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// The lines, once there are so many.
+    async fn wait(&self, count: usize) -> Vec<Value> {
+        let read = || {
+            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+            lines.collect::<Vec<_>>()
+        };
+        let written = async {
+            while read().len() < count {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(10), written).await;
+        assert!(waited.is_ok(), "{:?}", read());
+        read()
+    }
+}
+
+#[tokio::test]
+async fn requests_are_logged_and_counted() {
+    let root = directory_of(&[("file", b"12345")]);
+    let lines = Lines::default();
+    let site = directory(root.path(), false).unwrap();
+    let server = TestServer::with(site, |config| {
+        config.access_log = Some(AccessLog::new(lines.clone()));
+        config.metrics = Some(([127, 0, 0, 1], 0).into());
+    })
+    .await;
+    for version in VERSIONS {
+        let visitor = server.connect(version).await;
+        visitor.get("/file", &[]).await;
+    }
+    let versions: Vec<_> = lines
+        .wait(4)
+        .await
+        .iter()
+        .map(|line| {
+            assert_eq!(line["method"], "GET");
+            assert_eq!(line["path"], "/file");
+            assert_eq!(line["status"], 200);
+            assert_eq!(line["bytes"], 5);
+            assert_eq!(line["complete"], true);
+            assert!(line["time"].as_f64().unwrap() > 1.0e9);
+            assert!(line["duration_s"].is_f64() && line["connection"].is_string());
+            assert!(line["bundle"].is_null());
+            assert!(line["client"].as_str().unwrap().starts_with("127.0.0.1:"));
+            line["http_version"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(versions, ["1.1", "1.1", "2", "3"]);
+
+    let url = format!("http://{}/metrics", server.metrics_address.unwrap());
+    let (origin, uri) = parse_url(&url, HttpVersion::Http11Cleartext).unwrap();
+    let client = client(HttpVersion::Http11Cleartext);
+    let scraper = client.connect(&origin).await.unwrap();
+    let page = scraper.get(&origin, &uri, &HeaderMap::new()).await.unwrap();
+    let page = String::from_utf8(read(page.into_body()).await).unwrap();
+    assert!(
+        page.contains("marline_http_response_bytes_total{version=\"3\"} 5\n"),
+        "{page}"
+    );
+}
+
+/// What the log has for `bundle`, a client with three connections a row, each of them asked twice.
+async fn bundles(profile: Profile, announced: &[bool]) -> Vec<[Value; 3]> {
+    let root = directory_of(&[("file", b"12345")]);
+    let log = Lines::default();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.access_log = Some(AccessLog::new(log.clone()));
+        config.quic.transport = Arc::new(profile.config());
+    })
+    .await;
+    let url = server.url(HttpVersion::Http3, "/file");
+    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let announces = |&bundle: &bool| client_with(|config| config.bundle = bundle);
+    let clients: Vec<_> = announced.iter().map(announces).collect();
+    let mut connections = Vec::new();
+    for client in clients.iter().flat_map(|client| [client; 3]) {
+        connections.push(client.connect(&origin).await.unwrap());
+    }
+    let mut lines = Vec::new();
+    for connection in connections.iter().flat_map(|connection| [connection; 2]) {
+        let response = connection.get(&origin, &uri, &HeaderMap::new()).await;
+        read(response.unwrap().into_body()).await;
+        lines = log.wait(lines.len() + 1).await;
+    }
+    let numbers: Vec<_> = lines.iter().map(|line| line["bundle"].clone()).collect();
+    let rows = numbers.chunks(6).map(|row| {
+        [0, 2, 4].map(|first| {
+            assert_eq!(row[first], row[first + 1], "one connection, one bundle");
+            row[first].clone()
+        })
+    });
+    rows.collect()
+}
+
+#[tokio::test]
+async fn the_log_tells_which_connections_are_a_bundle() {
+    let log = bundles(Profile::Bundle, &[true, false, true]).await;
+    for [a, b, c] in &log {
+        assert!(a == b && b == c, "{log:?}");
+    }
+    let [first, alone, second] = [0, 1, 2].map(|client| &log[client][0]);
+    assert!(first.is_u64() && second.is_u64(), "{log:?}");
+    assert_ne!(first, second);
+    assert!(alone.is_null(), "{alone}");
+}
+
+#[tokio::test]
+async fn the_log_of_a_server_that_does_not_coordinate_knows_no_bundle() {
+    let log = bundles(Profile::Plain, &[true]).await;
+    assert!(log[0].iter().all(Value::is_null), "{log:?}");
+}
