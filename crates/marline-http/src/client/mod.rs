@@ -33,7 +33,7 @@ pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
 pub use self::split::Ranges;
-pub(crate) use self::split::{Object, Outcome, Split, Store, Work};
+pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub use self::target::{Origin, parse as parse_url};
 use crate::world::World;
 

@@ -14,7 +14,7 @@ use super::hosts::{Hosts, Place, Turn};
 use super::model::Page;
 use super::report::{PageObjectReport, PageReport};
 use crate::client::{
-    Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Split, Work,
+    Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Ranges, Split,
 };
 use crate::tasks::TaskSet;
 
@@ -255,9 +255,10 @@ impl Request {
             uri: self.uri.clone(),
             headers: self.headers.clone(),
             size: self.size,
+            ranges: Ranges::Equal,
             store: Box::new(Beginning::new(self.findings.clone(), self.size)),
         });
-        let outcome = split.run(Work::Planned(requests), None).await;
+        let outcome = split.run(requests, None).await;
         report.bytes = split.stored();
         if let Some(first) = split.first() {
             let at = first.at.saturating_since(self.start).as_secs_f64();

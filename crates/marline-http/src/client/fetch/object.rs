@@ -12,7 +12,7 @@ use crate::client::plan::{Planner, SplitPolicy};
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
 use crate::client::save::{Pieces, Sink, Validator};
-use crate::client::split::{self, Begun, Outcome, Ranges, Split, Store, Work};
+use crate::client::split::{self, Begun, Outcome, Split, Store};
 use crate::client::{ClientError, Download, ObjectReport};
 
 /// What came of asking for an object's first bytes.
@@ -178,20 +178,18 @@ impl Queue {
         let rest = begun.as_ref().map_or(0, |begun| begun.end)..size;
         let lanes = NonZeroUsize::new(self.lanes.len()).unwrap_or(NonZeroUsize::MIN);
         let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
-        let work = match self.options.ranges {
-            Ranges::Equal => Work::Planned(planner.split(rest).collect()),
-            Ranges::Handed => Work::Handed(rest),
-        };
+        let requests = planner.split(rest).collect();
         let split = Split::new(split::Object {
             client: Arc::clone(&self.client),
             lanes: self.lanes.clone(),
             uri: job.uri.clone(),
             headers: self.client.config().headers.clone(),
             size,
+            ranges: self.options.ranges,
             store: Box::new(Counting(pieces, Arc::clone(&self.progress))),
         });
         self.progress.expected.fetch_add(size, Relaxed);
-        let outcome = split.run(work, begun).await;
+        let outcome = split.run(requests, begun).await;
         if let Some(first) = split.first() {
             let at = first.at.saturating_since(self.start).as_secs_f64();
             object.first_byte_s.get_or_insert(at);

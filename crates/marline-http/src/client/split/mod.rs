@@ -1,9 +1,9 @@
 //! One object over several connections: each fetches ranges of it.
 //!
-//! Every lane asks for a range, and once little of that is left, for the next, if there is one: no
-//! connection idles for a round trip in between. What a lane that fails still owes goes to those that
-//! live. A range that has begun is not taken from a lane that is merely slow: its bytes are on their way
-//! already, and would come twice.
+//! Every lane begins with a range of its own. Once little of it is left, the lane takes over a part of what
+//! another is far from having fetched, if there is such a one: no connection idles for a round trip in
+//! between. The other reads on up to there, and stops its response. What a lane that fails or falls
+//! silent still owes goes to those that live.
 //!
 //! Ranges fit together if they are of one representation (RFC 9110 section 13.1.5): its size and
 //! validator are those of the response that came first. The requests after that name the validator
@@ -19,10 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use marline::Instant;
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use tokio::sync::{Mutex as Turn, Notify, OwnedMutexGuard};
 
-use self::board::Board;
-use self::pace::Pace;
+use self::board::{Board, Next};
 use super::lane::Lane;
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};
@@ -37,9 +36,9 @@ pub enum Ranges {
     /// complete when the slowest connection is.
     #[default]
     Equal,
-    /// Smaller ranges, from the object's beginning on, to whichever connection is about to need one: fast
-    /// connections fetch more, and all end together. The less is left, the smaller they are, down to
-    /// 64 KiB, but never less than what arrives on the connection in a round trip or two.
+    /// The same at first; but a connection that is about to be done is handed the latter part of the range
+    /// that will end last, so that both end together, if that is still some round trips away and the part
+    /// is no smaller than 64 KiB. From a connection that has been silent for a second or longer, it gets all.
     Handed,
 }
 
@@ -58,6 +57,7 @@ pub(crate) struct Object {
     pub(crate) headers: HeaderMap,
     /// Bytes.
     pub(crate) size: u64,
+    pub(crate) ranges: Ranges,
     pub(crate) store: Box<dyn Store>,
 }
 
@@ -70,14 +70,6 @@ pub(crate) struct Begun {
     pub(crate) download: Download,
     pub(crate) end: u64,
     pub(crate) validator: Option<HeaderValue>,
-}
-
-/// What the requests are.
-pub(crate) enum Work {
-    /// These, at once.
-    Planned(Vec<PlannedRequest>),
-    /// Whatever is next of these bytes.
-    Handed(Range<u64>),
 }
 
 /// How it ended.
@@ -106,8 +98,8 @@ pub(crate) struct First {
 
 /// Why a worker stopped before its work was done.
 enum Stop {
-    /// Its lane failed, and owes these bytes.
-    Lost(Range<u64>, ClientError),
+    /// Its lane failed; the board knows what it owes.
+    Lost(ClientError),
     /// No lane would do better.
     Failed(ClientError),
     Other(Outcome),
@@ -117,20 +109,23 @@ enum Stop {
 pub(crate) struct Split {
     object: Object,
     /// Who may ask on each lane.
-    turns: Vec<Arc<Turn<Pace>>>,
+    turns: Vec<Arc<Turn<()>>>,
     board: Mutex<Board>,
+    /// For workers that wait: the board has changed.
+    changed: Notify,
     first: OnceLock<First>,
     /// Bytes.
     stored: AtomicU64,
 }
 
-type MyTurn = Option<OwnedMutexGuard<Pace>>;
+type MyTurn = Option<OwnedMutexGuard<()>>;
 
 impl Split {
     pub(crate) fn new(object: Object) -> Arc<Self> {
         let turns = object.lanes.iter().map(|_| Arc::default()).collect();
         Arc::new(Self {
-            board: Mutex::new(Board::new(object.lanes.len())),
+            board: Mutex::new(Board::new(object.lanes.len(), object.ranges)),
+            changed: Notify::new(),
             turns,
             object,
             first: OnceLock::new(),
@@ -148,7 +143,7 @@ impl Split {
         self.first.get().copied()
     }
 
-    /// Does the work; `begun` is the object's beginning, if it was asked for before.
+    /// Sends the `requests`, at once; `begun` is the object's beginning, if it was asked for before.
     ///
     /// When this returns, nothing is written to the store any more.
     ///
@@ -156,39 +151,42 @@ impl Split {
     /// All lanes failed, or the store.
     pub(crate) async fn run(
         self: &Arc<Self>,
-        work: Work,
+        requests: Vec<PlannedRequest>,
         begun: Option<Begun>,
     ) -> Result<Outcome, ClientError> {
         let mut workers = TaskSet::new(self.object.client.world());
+        let now = self.object.client.world().now();
         if let Some(begun) = begun {
-            self.board().validator = begun.validator.clone();
+            let mut board = self.board();
+            board.validator = begun.validator.clone();
+            let claim = board.claim(begun.lane, 0..begun.end, now);
+            board.answered(begun.lane, begun.asked, begun.at);
+            drop(board);
             // Who begins later on this lane waits for its turn, but this one must not.
-            let mut turn = Arc::clone(&self.turns[begun.lane]).try_lock_owned().ok();
-            if let Some(pace) = &mut turn {
-                pace.answered(begun.asked, begun.at);
-            }
+            let turn = Arc::clone(&self.turns[begun.lane]).try_lock_owned().ok();
             let split = Arc::clone(self);
             workers.spawn(async move {
-                let stored = split.store(begun.download, 0..begun.end, turn).await;
-                (begun.lane, stored)
+                let stored = split.store(begun.download, claim, begun.end, turn);
+                (begun.lane, split.settle(claim, stored).await)
             });
         }
-        match work {
-            Work::Planned(requests) => {
-                for request in requests {
-                    let range = request.range.unwrap_or(0..self.object.size);
-                    self.spawn(&mut workers, request.connection, Some(range));
-                }
-            }
-            Work::Handed(range) => {
-                self.board().give_back(range);
-                // While one response arrives, the next is asked for.
-                let at_once = self.object.client.config().version.requests_at_once();
-                for _ in 0..at_once.min(2) {
-                    for lane in 0..self.turns.len() {
-                        self.spawn(&mut workers, lane, None);
-                    }
-                }
+        // Nobody looks for more before all of these are known.
+        let claims: Vec<_> = requests
+            .into_iter()
+            .map(|request| {
+                let range = request.range.unwrap_or(0..self.object.size);
+                let claim = self.board().claim(request.connection, range, now);
+                (request.connection, claim)
+            })
+            .collect();
+        for (lane, claim) in claims {
+            self.spawn(&mut workers, lane, Some(claim));
+        }
+        if self.object.ranges == Ranges::Handed {
+            // While one response arrives, the next is asked for.
+            let at_once = self.object.client.config().version.requests_at_once();
+            for lane in (0..self.turns.len()).filter(|_| at_once > 1) {
+                self.spawn(&mut workers, lane, None);
             }
         }
         let outcome = self.supervise(&mut workers).await;
@@ -200,9 +198,9 @@ impl Split {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(self: &Arc<Self>, workers: &mut Workers, lane: usize, range: Option<Range<u64>>) {
+    fn spawn(self: &Arc<Self>, workers: &mut Workers, lane: usize, claim: Option<usize>) {
         let split = Arc::clone(self);
-        workers.spawn(async move { (lane, split.work(lane, range).await) });
+        workers.spawn(async move { (lane, split.work(lane, claim).await) });
     }
 
     async fn supervise(self: &Arc<Self>, workers: &mut Workers) -> Result<Outcome, ClientError> {
@@ -212,8 +210,8 @@ impl Split {
                 (_, Ok(())) => {}
                 (_, Err(Stop::Other(outcome))) => return Ok(outcome),
                 (_, Err(Stop::Failed(error))) => return Err(error),
-                (lane, Err(Stop::Lost(range, error))) => {
-                    let live = self.board().lose(lane, range);
+                (_, Err(Stop::Lost(error))) => {
+                    let live: Vec<_> = self.board().live().collect();
                     if live.is_empty() {
                         return Err(error);
                     }
@@ -229,47 +227,80 @@ impl Split {
         }
     }
 
-    /// Fetches `range`, then what else is left.
-    async fn work(&self, lane: usize, mut range: Option<Range<u64>>) -> Result<(), Stop> {
+    /// Fetches what `claim` says, then what else there is to do on `lane`.
+    async fn work(&self, lane: usize, mut claim: Option<usize>) -> Result<(), Stop> {
+        let world = self.object.client.world();
         loop {
             let turn = Arc::clone(&self.turns[lane]).lock_owned().await;
-            let next = range.take();
-            let next = next.or_else(|| self.board().take(lane, turn.ahead()));
-            let Some(range) = next else { return Ok(()) };
-            self.fetch(lane, range, turn).await?;
+            let changed = self.changed.notified();
+            let next = match claim.take() {
+                Some(claim) => Next::Fetch(claim),
+                None => self.board().next(lane, world.now()),
+            };
+            match next {
+                Next::Fetch(claim) => self.settle(claim, self.fetch(lane, claim, turn)).await?,
+                Next::Wait(most) => {
+                    // Whoever has a claim on the lane goes first.
+                    drop(turn);
+                    // Changed or not, it is time to look.
+                    let _ = world.timeout(most, changed).await;
+                }
+                Next::End => return Ok(()),
+            }
         }
+    }
+
+    /// Waits for `work` on a claim, or until it is taken away; tells the board how that ended.
+    async fn settle(
+        &self,
+        claim: usize,
+        work: impl Future<Output = Result<(), Stop>>,
+    ) -> Result<(), Stop> {
+        let (_, taken) = self.board().claimed(claim);
+        let result = tokio::select! {
+            biased;
+            () = taken.notified() => Ok(()),
+            result = work => result,
+        };
+        match &result {
+            Err(Stop::Lost(_)) => self.board().lose(claim),
+            _ => self.board().complete(claim),
+        }
+        self.changed.notify_waiters();
+        result
     }
 
     async fn fetch(
         &self,
         lane: usize,
-        range: Range<u64>,
-        mut turn: OwnedMutexGuard<Pace>,
+        claim: usize,
+        turn: OwnedMutexGuard<()>,
     ) -> Result<(), Stop> {
         let Object { client, uri, .. } = &self.object;
+        let here = &self.object.lanes[lane];
+        here.open(client).await.map_err(Stop::Lost)?;
+        // It may be less than it was.
+        let (range, _) = self.board().claimed(claim);
+        if range.is_empty() {
+            return Ok(());
+        }
         let mut headers = self.object.headers.clone();
         headers.insert(RANGE, range_header(range.start, Some(range.end - 1)));
         if let Some(validator) = &self.board().validator {
             headers.insert(IF_RANGE, validator.clone());
         }
-        let here = &self.object.lanes[lane];
-        if let Err(error) = here.open(client).await {
-            return Err(Stop::Lost(range, error));
-        }
         let asked = client.world().now();
-        let (connection, response) = match here.get(client, uri, &headers).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(Stop::Lost(range, error)),
-        };
+        let answer = here.get(client, uri, &headers).await;
+        let (connection, response) = answer.map_err(Stop::Lost)?;
         let now = client.world().now();
-        turn.answered(asked, now);
+        self.board().answered(lane, asked, now);
         let _ = self.first.set(First {
             at: now,
             connection: connection.id,
             status: response.status(),
         });
         let download = self.check(&range, connection, response)?;
-        self.store(download, range, Some(turn)).await
+        self.store(download, claim, range.end, Some(turn)).await
     }
 
     /// The content of a response that fits.
@@ -311,44 +342,46 @@ impl Split {
             }
             (status, Some(_)) => {
                 let error = mismatch(&format!("{status} for {expected:?}"));
-                Err(Stop::Lost(range.clone(), error))
+                Err(Stop::Lost(error))
             }
         }
     }
 
-    /// Stores a range; lets others ask on its lane when little is left of it.
+    /// Stores what comes of a claim, asked for up to `end`; lets others ask on its lane when little is left
+    /// of it.
     async fn store(
         &self,
         mut download: Download,
-        range: Range<u64>,
+        claim: usize,
+        end: u64,
         mut turn: MyTurn,
     ) -> Result<(), Stop> {
-        let mut offset = range.start;
+        let mut next = None;
         loop {
             let chunk = match download.chunk().await {
                 Ok(Some(chunk)) => chunk,
-                Ok(None) if offset == range.end => break,
-                Ok(None) => return Err(Stop::Lost(offset..range.end, mismatch("a short piece"))),
-                Err(error) => return Err(Stop::Lost(offset..range.end, error)),
+                Ok(None) if next == Some(end) => return Ok(()),
+                Ok(None) => return Err(Stop::Lost(mismatch("a short piece"))),
+                Err(error) => return Err(Stop::Lost(error)),
             };
             let len = chunk.len() as u64;
-            if len > range.end - offset {
+            let now = self.object.client.world().now();
+            let taken = self.board().arrived(claim, len, now);
+            if len > end - taken.offset {
                 return Err(Stop::Failed(mismatch("a piece is too long")));
             }
-            self.object
-                .store
-                .write(offset, &chunk)
-                .map_err(Stop::Failed)?;
-            offset += len;
-            self.stored.fetch_add(len, Relaxed);
-            if let Some(pace) = &mut turn {
-                pace.arrived(len, self.object.client.world().now());
-                if range.end - offset <= pace.ahead() {
-                    turn = None;
-                }
+            let bytes = &chunk[..taken.bytes as usize];
+            let written = self.object.store.write(taken.offset, bytes);
+            written.map_err(Stop::Failed)?;
+            self.stored.fetch_add(taken.bytes, Relaxed);
+            next = Some(taken.offset + taken.bytes);
+            if taken.stop {
+                return Ok(());
+            }
+            if taken.ask {
+                drop(turn.take());
             }
         }
-        Ok(())
     }
 }
 

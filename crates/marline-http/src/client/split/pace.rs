@@ -1,39 +1,62 @@
-//! How much arrives on a lane.
+//! How fast bytes arrive on a lane.
 
 use std::time::Duration;
 
 use marline::Instant;
 
-/// What arrives between a request and its response, in bytes.
+/// What arrives between a request and its response, and in a second.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// From the first request to its response.
+    /// From a request to its response, at least.
     wait: Option<Duration>,
     /// When the present interval of that length began.
     since: Instant,
     /// What arrived in it, and in the one before.
     bytes: u64,
     before: u64,
+    /// Bytes per second, until the present interval.
+    rate: Option<f64>,
 }
 
 impl Pace {
     /// A response has begun.
     pub(super) fn answered(&mut self, asked: Instant, now: Instant) {
-        // Later ones stand in line behind what was asked for before them.
-        self.wait.get_or_insert(now.saturating_since(asked));
+        // Those that stood in line behind what was asked for before them took longer.
+        let wait = now.saturating_since(asked);
+        self.wait = Some(self.wait.map_or(wait, |least| least.min(wait)));
         self.since = now;
         self.bytes = 0;
     }
 
     /// Bytes have arrived.
     pub(super) fn arrived(&mut self, bytes: u64, now: Instant) {
-        let wait = self.wait.unwrap_or_default();
-        if now.saturating_since(self.since) >= wait {
+        if now.saturating_since(self.since) >= self.wait() {
+            self.rate = self.rate(now);
             self.before = self.bytes;
             self.since = now;
             self.bytes = 0;
         }
         self.bytes += bytes;
+    }
+
+    /// From a request to its response.
+    pub(super) fn wait(&self) -> Duration {
+        self.wait.unwrap_or_default()
+    }
+
+    /// Bytes per second, of late: an interval counts as much as all before it, and a longer one more.
+    /// `None` if nothing has come.
+    pub(super) fn rate(&self, now: Instant) -> Option<f64> {
+        let passed = now.saturating_since(self.since).as_secs_f64();
+        if passed == 0.0 {
+            return self.rate;
+        }
+        let rate = self.bytes as f64 / passed;
+        let Some(before) = self.rate else {
+            return (rate > 0.0).then_some(rate);
+        };
+        let weight = passed / (passed + self.wait().as_secs_f64());
+        Some(before + (rate - before) * weight)
     }
 
     /// What may arrive until the response to a request that is sent now: twice what did last time, for
@@ -47,9 +70,12 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn at(millis: u64) -> Instant {
+        Instant::EPOCH + Duration::from_millis(millis)
+    }
+
     #[test]
     fn expects_twice_what_arrived_in_a_round_trip() {
-        let at = |millis| Instant::EPOCH + Duration::from_millis(millis);
         let mut pace = Pace::default();
         assert_eq!(pace.ahead(), 0);
         pace.answered(at(0), at(50));
@@ -64,5 +90,20 @@ mod tests {
         pace.answered(at(110), at(300));
         pace.arrived(10, at(310));
         assert_eq!(pace.ahead(), 4000);
+    }
+
+    #[test]
+    fn rates_follow_what_arrives() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.rate(at(9)), None);
+        pace.answered(at(0), at(50));
+        assert_eq!(pace.rate(at(60)), None);
+        pace.arrived(1000, at(50));
+        pace.arrived(4000, at(100));
+        assert_eq!(pace.rate(at(100)), Some(20_000.0));
+        // 80 kB/s in an interval as long as the round trip.
+        assert_eq!(pace.rate(at(150)), Some(50_000.0));
+        let silent = pace.rate(at(2_100)).unwrap();
+        assert!(silent < 3_000.0, "{silent}");
     }
 }
