@@ -258,7 +258,6 @@ impl Picture for Boxes {
     }
 
     fn to_html(&self) -> String {
-        let mut html = String::new();
         let mut rows = Grouped::rows(&self.cells, self.has_published());
         let has_dots = rows.all(|row| row.body >= NARROW);
         let note = format!(
@@ -266,13 +265,12 @@ impl Picture for Boxes {
             self.note,
             if has_dots { "dot: mean; " } else { "" }
         );
-        canvas::figure(&self.title, note.trim_start(), &mut html, |html| {
-            self.key(html);
-            html.push_str("<div class=\"scroll\">");
-            self.picture(html);
-            html.push_str("</div>");
-        });
-        html
+        canvas::scrolling(
+            &self.title,
+            note.trim_start(),
+            |html| self.key(html),
+            |html| self.picture(html),
+        )
     }
 }
 

@@ -167,6 +167,23 @@ pub(super) fn figure(
     html.push_str("</figure>\n");
 }
 
+/// A figure that stands alone: its key above a picture that scrolls where it is too wide.
+pub(super) fn scrolling(
+    title: &str,
+    note: &str,
+    key: impl FnOnce(&mut String),
+    picture: impl FnOnce(&mut String),
+) -> String {
+    let mut html = String::new();
+    figure(title, note, &mut html, |html| {
+        key(html);
+        html.push_str("<div class=\"scroll\">");
+        picture(html);
+        html.push_str("</div>");
+    });
+    html
+}
+
 /// How wide a text will be, roughly.
 pub(super) fn text_width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64

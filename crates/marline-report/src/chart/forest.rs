@@ -340,14 +340,12 @@ impl Picture for Forest {
     }
 
     fn to_html(&self) -> String {
-        let mut html = String::new();
-        canvas::figure(&self.title, &self.note, &mut html, |html| {
-            self.key(html);
-            html.push_str("<div class=\"scroll\">");
-            self.picture(html);
-            html.push_str("</div>");
-        });
-        html
+        canvas::scrolling(
+            &self.title,
+            &self.note,
+            |html| self.key(html),
+            |html| self.picture(html),
+        )
     }
 }
 

@@ -226,7 +226,6 @@ impl Picture for Heat {
     }
 
     fn to_html(&self) -> String {
-        let mut html = String::new();
         let (_, unit) = self.text(0.0);
         let unit = if unit.is_empty() {
             String::new()
@@ -237,13 +236,12 @@ impl Picture for Heat {
         if !self.note.is_empty() {
             note = format!("{} {note}", self.note);
         }
-        canvas::figure(&self.title, &note, &mut html, |html| {
-            self.key(html);
-            html.push_str("<div class=\"scroll\">");
-            self.picture(html);
-            html.push_str("</div>");
-        });
-        html
+        canvas::scrolling(
+            &self.title,
+            &note,
+            |html| self.key(html),
+            |html| self.picture(html),
+        )
     }
 }
 

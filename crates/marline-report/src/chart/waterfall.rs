@@ -227,19 +227,17 @@ impl Picture for Waterfall {
     }
 
     fn to_html(&self) -> String {
-        let mut html = String::new();
         let hidden = self.fetches.len() - self.shown().len();
         let mut note = self.note.clone();
         if hidden > 0 {
             let _ = write!(note, " {hidden} further objects do not show.");
         }
-        canvas::figure(&self.title, note.trim(), &mut html, |html| {
-            self.key(html);
-            html.push_str("<div class=\"scroll\">");
-            self.picture(html);
-            html.push_str("</div>");
-        });
-        html
+        canvas::scrolling(
+            &self.title,
+            note.trim(),
+            |html| self.key(html),
+            |html| self.picture(html),
+        )
     }
 }
 
