@@ -98,7 +98,7 @@ enum HowShared {
     /// One range for each connection, all of one size
     #[default]
     Equal,
-    /// Smaller ranges, to whichever connection is about to need one
+    /// The same at first, but who is done early takes over from who would end last
     Handed,
 }
 

@@ -24,6 +24,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::setup::{client, object, serve_site, world};
+use crate::world::World;
 
 const SIZE: u64 = 400_003;
 const FIRST: u64 = 50_000;
@@ -50,6 +51,8 @@ enum Trick {
     Shifts(usize),
     /// One response takes its time.
     Dawdles(usize),
+    /// One response never ends.
+    Stalls(usize),
 }
 
 impl Trick {
@@ -85,6 +88,9 @@ impl Trick {
             Self::AllBreak => ranged,
             _ => false,
         };
+        if self == Self::Stalls(number) {
+            return response.map(|body| Body::new(Stalling { body, begun: false }));
+        }
         match breaks {
             true => response.map(|body| {
                 Body::new(Breaking {
@@ -118,6 +124,29 @@ impl http_body::Body for Breaking {
         let half = |frame: Frame<Bytes>| frame.map_data(|data| data.slice(..data.len() / 2));
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         frame.map(|frame| frame.map(|frame| frame.map(half)))
+    }
+}
+
+/// A body of which no more than a frame comes.
+struct Stalling {
+    body: Body,
+    begun: bool,
+}
+
+impl http_body::Body for Stalling {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.begun {
+            return Poll::Pending;
+        }
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        self.begun = frame.is_ready();
+        frame
     }
 }
 
@@ -158,7 +187,16 @@ impl Fetched {
 
 /// Fetches the object over three connections that are there already.
 fn fetch(trick: Trick, ranges: Ranges, size: Option<u64>, split: bool) -> Fetched {
-    let world = world();
+    fetch_in(&world(), trick, ranges, size, split)
+}
+
+fn fetch_in(
+    world: &World,
+    trick: Trick,
+    ranges: Ranges,
+    size: Option<u64>,
+    split: bool,
+) -> Fetched {
     let out = TempDir::new().unwrap();
     let progress = Arc::new(Progress::default());
     let report = world.run(async {
@@ -286,8 +324,48 @@ fn a_known_size_saves_a_round_trip() {
 fn handed_ranges_go_to_who_is_fast() {
     let end_s = |trick, ranges| fetch(trick, ranges, Some(SIZE), true).object().end_s;
     let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(Trick::None, ranges));
-    assert!(handed < equal + 0.01, "connections idle: {handed} {equal}");
-    let slow = Trick::Dawdles(0);
-    let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(slow, ranges));
-    assert!(handed < equal - 0.05, "{handed} {equal}");
+    assert!(
+        handed < equal + 0.01,
+        "ranges need not change hands: {handed} {equal}"
+    );
+    for stalled in 0..3 {
+        let fetched = fetch(Trick::Stalls(stalled), Ranges::Handed, Some(SIZE), true);
+        assert_eq!(fetched.object().sha256, Some(hash()), "{stalled}");
+        assert_eq!(fetched.progress.received.load(Relaxed), SIZE);
+        let end_s = fetched.object().end_s;
+        assert!((1.0..1.6).contains(&end_s), "{end_s}");
+    }
+}
+
+#[test]
+fn a_connection_that_falls_silent_holds_nothing_up() {
+    let hash = hash();
+    for chosen in 0..3 {
+        let world = world();
+        let mut seen: Vec<Vec<u8>> = Vec::new();
+        let mut sent = 0;
+        // Of one connection, nothing that the server sends arrives after its first 40 kB.
+        world.lose(move |from, bytes| {
+            let short = bytes[0] & 0x80 == 0;
+            if from.port() != 443 || !short {
+                return false;
+            }
+            let id = bytes[1..9].to_vec();
+            let known = seen.iter().position(|seen| *seen == id);
+            let number = known.unwrap_or_else(|| {
+                seen.push(id);
+                seen.len() - 1
+            });
+            sent += if number == chosen { bytes.len() } else { 0 };
+            number == chosen && sent > 40_000
+        });
+        let fetched = fetch_in(&world, Trick::None, Ranges::Handed, Some(SIZE), true);
+        let object = fetched.object();
+        assert_eq!(
+            (&object.error, object.sha256.as_ref()),
+            (&None, Some(&hash))
+        );
+        assert_eq!(fetched.progress.received.load(Relaxed), SIZE);
+        assert!((1.0..2.0).contains(&object.end_s), "{}", object.end_s);
+    }
 }

@@ -19,6 +19,9 @@ use marline::{EcnCodepoint, Instant, Transmit};
 #[derive(Clone)]
 pub(crate) struct World(Arc<Mutex<State>>);
 
+/// Says of a datagram and its sender whether it is lost.
+type Loss = Box<dyn FnMut(SocketAddr, &[u8]) -> bool + Send>;
+
 struct State {
     now: Instant,
     /// One way, for every datagram.
@@ -34,6 +37,7 @@ struct State {
     /// When each host has sent all it was given.
     idle_from: BTreeMap<IpAddr, Instant>,
     inboxes: BTreeMap<SocketAddr, Inbox>,
+    loss: Loss,
 }
 
 enum Happening {
@@ -87,6 +91,7 @@ impl World {
             next_port: 50_000,
             idle_from: BTreeMap::new(),
             inboxes: BTreeMap::new(),
+            loss: Box::new(|_, _| false),
         })))
     }
 
@@ -96,6 +101,11 @@ impl World {
             world: self.clone(),
             ip: IpAddr::from([10, 0, 0, number]),
         })
+    }
+
+    /// From now on, loses what `loss` says.
+    pub(crate) fn lose(&self, loss: impl FnMut(SocketAddr, &[u8]) -> bool + Send + 'static) {
+        self.state().loss = Box::new(loss);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -289,6 +299,9 @@ impl UdpSocket for MemorySocket {
         let mut state = self.world.state();
         for bytes in payload.chunks(transmit.segment_size.unwrap_or(payload.len())) {
             let at = state.arrival(self.addr.ip(), bytes.len());
+            if (state.loss)(self.addr, bytes) {
+                continue;
+            }
             let datagram = Datagram {
                 from: self.addr,
                 ecn: transmit.ecn,

@@ -121,7 +121,7 @@ pub enum RangeKind {
     /// One range for each connection, all of one length.
     #[default]
     Equal,
-    /// Smaller ones, handed out as connections have room.
+    /// The same at first, but handed on, in part, to connections that are done early.
     Handed,
 }
 
