@@ -78,9 +78,10 @@ pub struct BundleConfig {
     pub scope: Scope,
     /// Which events count as one.
     pub coalesce: Coalesce,
-    /// Slow start is given up for all as soon as so many different members have met events within the
-    /// largest smoothed round-trip time: a loss that several see is congestion, one that a single member
-    /// sees is chance. `None` is never, as the paper has it. Only where slow start is synchronized.
+    /// Slow start is given up for all, windows as they are, as soon as the round-trip times of so many
+    /// members, or of all that take part, have risen within the largest smoothed round-trip time: what
+    /// several see is a queue, what a single one sees may be jitter. `None` is never, as the paper has
+    /// it. Only where slow start is synchronized.
     pub corroborated_by: Option<usize>,
     /// No window is made smaller than this many full datagrams.
     pub floor_packets: u64,
@@ -127,6 +128,7 @@ impl Default for BundleConfig {
             backoff_on_delay: false,
             scope: Scope::Active,
             coalesce: Coalesce::Bundle,
+            corroborated_by: Some(2),
             ..Self::published()
         }
     }

@@ -130,9 +130,9 @@ pub struct Bundle<M> {
 #[derive(Debug)]
 struct Member<M> {
     key: M,
-    /// When an event last counted, and when one last happened.
+    /// When an event last counted, and when the round-trip time last rose.
     counted_at: Option<Instant>,
-    event_at: Option<Instant>,
+    delayed_at: Option<Instant>,
     /// Whether a round has passed since all were looked at.
     reported: bool,
     /// The window when all were looked at, if in slow start.
@@ -212,7 +212,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
         self.members.push(Member {
             key,
             counted_at: None,
-            event_at: None,
+            delayed_at: None,
             reported: false,
             window: None,
             share: 1.0,
@@ -261,7 +261,6 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 before,
                 after,
             } => {
-                self.members[own].event_at = Some(now);
                 self.members[own].collapsed |= persistent;
                 if persistent || own_view.rate_based {
                     return Vec::new();
@@ -338,14 +337,19 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 }
                 Coalesce::Bundle => recent(self.counted_at, round),
             };
-        let affected = part.places.iter().filter(|&&place| {
+        if !loss {
+            self.members[own].delayed_at = Some(now);
+        }
+        let delayed = part.places.iter().filter(|&&place| {
             let member = &self.members[place];
-            recent(member.event_at, round)
+            recent(member.delayed_at, round)
         });
-        let is_corroborated = self
-            .config
-            .corroborated_by
-            .is_some_and(|members| self.config.sync_state && affected.count() >= members.max(1));
+        let is_corroborated = !loss
+            && self.config.sync_state
+            && self
+                .config
+                .corroborated_by
+                .is_some_and(|members| delayed.count() >= members.min(part.places.len()));
         // What costs a fair bundle nothing must not pay for a loss.
         if !coalesces && (backs_off || !self.config.fair) {
             self.counted_at = Some(now);

@@ -245,23 +245,37 @@ fn those_of_all_coalesce_within_the_longest_round_trip_time() {
 }
 
 #[test]
-fn losses_that_two_members_see_end_slow_start() {
-    let config = BundleConfig {
-        corroborated_by: Some(2),
-        ..BundleConfig::default()
-    };
-    let mut owner = Owner::with(config, 3, 100);
-    owner.lose(0);
-    assert_eq!(phase(&owner.lose(0)), Some(BundlePhase::SlowStart));
+fn a_queue_that_two_members_see_ends_slow_start() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 100);
+    for key in [0, 1, 2] {
+        assert_eq!(
+            phase(&owner.lose(key)),
+            Some(BundlePhase::SlowStart),
+            "losses may be chance"
+        );
+    }
     owner.wait(RTT);
-    assert_eq!(phase(&owner.lose(1)), Some(BundlePhase::SlowStart));
-    assert_eq!(actions(&owner.lose(2)), [BundleAction::Exited; 3]);
+    owner.delay(0);
+    assert_eq!(phase(&owner.delay(0)), Some(BundlePhase::SlowStart));
+    owner.wait(RTT);
+    assert_eq!(phase(&owner.delay(1)), Some(BundlePhase::SlowStart));
+    let sum = owner.sum();
+    assert_eq!(actions(&owner.delay(2)), [BundleAction::Exited; 3]);
+    assert_eq!(owner.sum(), sum, "windows stay");
     assert!(
         owner
             .members
             .values()
             .all(|m| !m.controller.in_slow_start())
     );
+}
+
+#[test]
+fn one_that_sends_alone_is_its_own_witness() {
+    let mut owner = Owner::with(BundleConfig::default(), 3, 100);
+    owner.member(0).active = false;
+    owner.member(2).active = false;
+    assert_eq!(actions(&owner.delay(1)), [BundleAction::Exited]);
 }
 
 #[test]
