@@ -95,8 +95,10 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum HowShared {
-    /// One range for each connection, all of one size
+    /// Equal if the server coordinates the connections, handed if it does not
     #[default]
+    Auto,
+    /// One range for each connection, all of one size
     Equal,
     /// The same at first, but who is done early takes over from who would end last
     Handed,
@@ -105,6 +107,7 @@ enum HowShared {
 impl From<HowShared> for Ranges {
     fn from(shared: HowShared) -> Self {
         match shared {
+            HowShared::Auto => Self::Auto,
             HowShared::Equal => Self::Equal,
             HowShared::Handed => Self::Handed,
         }

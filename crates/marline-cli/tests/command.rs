@@ -187,7 +187,7 @@ fn a_bundle_splits_what_is_large() {
     for (profile, coordinated) in [("bundle", true), ("plain", false)] {
         let server = Server::start(&[text(root.path()), "--profile", profile]);
         let (small, url) = (server.url("a.txt"), server.url("large"));
-        for ranges in ["equal", "handed"] {
+        for ranges in ["auto", "equal", "handed"] {
             let get = ["get", &url, "--insecure", "-o", text(&file), "--bundle"];
             let output = run(&[&get[..], &["--ranges", ranges, "--json"]].concat());
             assert!(output.status.success(), "{output:?}");
@@ -311,7 +311,7 @@ fn wrong_use_is_one_line_and_status_2() {
         (&["get", "https://h/a", "--bundle"], &["-o FILE"]),
         (
             &["get", "https://h/a", "--ranges", "odd"],
-            &["odd", "equal, handed"],
+            &["odd", "auto, equal, handed"],
         ),
         (
             &[

@@ -149,6 +149,12 @@ impl Connection {
         }
     }
 
+    /// Whether the server says that it coordinates the connections of a bundle.
+    pub(crate) fn peer_coordinates_bundles(&self) -> bool {
+        self.quic()
+            .is_some_and(marline::Connection::peer_coordinates_bundles)
+    }
+
     /// What is known of the connection so far.
     pub fn report(&self) -> ConnectionReport {
         let received = self.received.load(Relaxed);

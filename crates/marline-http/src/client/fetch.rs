@@ -158,8 +158,7 @@ impl Client {
         let mut coordinated = self.config().bundle;
         for lane in lanes {
             for connection in lane.connections().await {
-                let quic = connection.quic();
-                coordinated &= quic.is_some_and(marline::Connection::peer_coordinates_bundles);
+                coordinated &= connection.peer_coordinates_bundles();
                 connections.push(connection.report());
             }
         }

@@ -230,7 +230,9 @@ fn fetch_in(
 }
 
 /// How the object can be split.
-const WAYS: [(Ranges, Option<u64>); 4] = [
+const WAYS: [(Ranges, Option<u64>); 6] = [
+    (Ranges::Auto, None),
+    (Ranges::Auto, Some(SIZE)),
     (Ranges::Equal, None),
     (Ranges::Equal, Some(SIZE)),
     (Ranges::Handed, None),

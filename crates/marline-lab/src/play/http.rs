@@ -79,6 +79,7 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
         connections: http.connections,
         split: http.split.and_then(NonZeroU64::new),
         ranges: match http.ranges {
+            RangeKind::Auto => Ranges::Auto,
             RangeKind::Equal => Ranges::Equal,
             RangeKind::Handed => Ranges::Handed,
         },

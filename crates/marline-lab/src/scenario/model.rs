@@ -118,8 +118,10 @@ impl Default for HttpSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RangeKind {
-    /// One range for each connection, all of one length.
+    /// Equal if the server coordinates the connections, handed if it does not.
     #[default]
+    Auto,
+    /// One range for each connection, all of one length.
     Equal,
     /// The same at first, but handed on, in part, to connections that are done early.
     Handed,

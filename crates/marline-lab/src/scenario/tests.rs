@@ -472,7 +472,7 @@ fn mistakes_are_explained() {
         ("http = 3", "http: an integer is no table"),
         (
             "http.ranges = 'even'",
-            "train.toml:4: [http] ranges: unknown way of cutting \"even\"; known: equal, handed",
+            "train.toml:4: [http] ranges: unknown way of cutting \"even\"; known: auto, equal, handed",
         ),
         (
             "http.bundle = 3",

@@ -35,6 +35,8 @@ pub(super) struct Board {
     left: VecDeque<Range<u64>>,
     claims: Slab<Claim>,
     lanes: Vec<Seat>,
+    /// Whether the server makes the lanes equally fast.
+    pub(super) coordinated: bool,
     /// Names the representation, once something has come.
     pub(super) validator: Option<HeaderValue>,
 }
@@ -94,6 +96,7 @@ impl Board {
             left: VecDeque::new(),
             claims: Slab::new(),
             lanes: (0..lanes).map(|_| Seat::default()).collect(),
+            coordinated: false,
             validator: None,
         }
     }
@@ -180,10 +183,10 @@ impl Board {
             return Next::End;
         }
         let silent = self.lanes[lane].silent;
-        if !silent || self.live().all(|lane| self.lanes[lane].silent) {
-            if let Some(range) = self.take() {
-                return Next::Fetch(self.add(lane, range, false, now));
-            }
+        if (!silent || self.live().all(|lane| self.lanes[lane].silent))
+            && let Some(range) = self.take()
+        {
+            return Next::Fetch(self.add(lane, range, false, now));
         }
         let others = self.claims.iter().any(|(_, claim)| claim.lane != lane);
         if self.ranges == Ranges::Equal || (!others && self.left.is_empty()) {
@@ -191,11 +194,16 @@ impl Board {
         }
         let bound = self.silence();
         let waits = self.rest(lane) > 0 && now.saturating_since(self.lanes[lane].heard) >= bound;
+        let hands_on = match self.ranges {
+            Ranges::Auto => !self.coordinated,
+            Ranges::Equal => false,
+            Ranges::Handed => true,
+        };
         let taken = match silent || waits {
             true => None,
             false => self
-                .from_silent(lane, bound, now)
-                .or_else(|| self.from_slow(lane, now)),
+                .take_from_silent(lane, bound, now)
+                .or_else(|| hands_on.then(|| self.take_from_slow(lane, now)).flatten()),
         };
         match taken {
             Some(range) => Next::Fetch(self.add(lane, range, true, now)),
@@ -224,7 +232,12 @@ impl Board {
     }
 
     /// All that is to come of a range on a lane that has fallen silent.
-    fn from_silent(&mut self, lane: usize, bound: Duration, now: Instant) -> Option<Range<u64>> {
+    fn take_from_silent(
+        &mut self,
+        lane: usize,
+        bound: Duration,
+        now: Instant,
+    ) -> Option<Range<u64>> {
         for (_, claim) in &mut self.claims {
             let seat = &mut self.lanes[claim.lane];
             if claim.lane == lane || now.saturating_since(seat.heard) < bound {
@@ -243,7 +256,7 @@ impl Board {
     }
 
     /// The latter part of the range that will end last, if `lane` gains by it: both are to end together.
-    fn from_slow(&mut self, lane: usize, now: Instant) -> Option<Range<u64>> {
+    fn take_from_slow(&mut self, lane: usize, now: Instant) -> Option<Range<u64>> {
         let here = &self.lanes[lane];
         let own = here.pace.rate(here.heard).filter(|rate| *rate > 0.0)?;
         let wait = here.pace.wait().as_secs_f64();

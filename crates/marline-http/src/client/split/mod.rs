@@ -32,9 +32,12 @@ use crate::tasks::TaskSet;
 /// How an object's bytes are shared out among connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ranges {
+    /// Handed on, unless the connections are a bundle that the server coordinates: those are about equally
+    /// fast, so that only what silent ones owe is fetched by others.
+    #[default]
+    Auto,
     /// One contiguous range for each connection, all of one size (mQUIC, section V-C). The object is
     /// complete when the slowest connection is.
-    #[default]
     Equal,
     /// The same at first; but a connection that is about to be done is handed the latter part of the range
     /// that will end last, so that both end together, if that is still some round trips away and the part
@@ -182,7 +185,7 @@ impl Split {
         for (lane, claim) in claims {
             self.spawn(&mut workers, lane, Some(claim));
         }
-        if self.object.ranges == Ranges::Handed {
+        if self.object.ranges != Ranges::Equal {
             // While one response arrives, the next is asked for.
             let at_once = self.object.client.config().version.requests_at_once();
             for lane in (0..self.turns.len()).filter(|_| at_once > 1) {
@@ -294,6 +297,7 @@ impl Split {
         let (connection, response) = answer.map_err(Stop::Lost)?;
         let now = client.world().now();
         self.board().answered(lane, asked, now);
+        self.board().coordinated = client.config().bundle && connection.peer_coordinates_bundles();
         let _ = self.first.set(First {
             at: now,
             connection: connection.id,

@@ -52,7 +52,7 @@ async fn what_a_dead_connection_owes_comes_over_others() {
 
     let lanes = NonZeroUsize::new(3).unwrap();
     let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
-    for ranges in [Ranges::Equal, Ranges::Handed] {
+    for ranges in [Ranges::Auto, Ranges::Equal, Ranges::Handed] {
         let lanes = client.lanes(&origin, 3);
         for lane in &lanes {
             lane.open(&client).await.unwrap();

@@ -21,7 +21,11 @@ pub(super) use must::{Filter, MustEntry};
 /// How long a run may take unless a scenario says otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-const RANGES: [(&str, RangeKind); 2] = [("equal", RangeKind::Equal), ("handed", RangeKind::Handed)];
+const RANGES: [(&str, RangeKind); 3] = [
+    ("auto", RangeKind::Auto),
+    ("equal", RangeKind::Equal),
+    ("handed", RangeKind::Handed),
+];
 
 /// Reads what one run does.
 pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {

@@ -63,7 +63,7 @@ match_addresses = true
     let json = serde_json::to_value(&*read_plain.cells[0].settings).unwrap();
     assert!(json["server"]["bundle"].is_null());
     assert_eq!(json["http"]["bundle"], true);
-    assert_eq!(json["http"]["ranges"], "equal");
+    assert_eq!(json["http"]["ranges"], "auto");
 }
 
 #[test]

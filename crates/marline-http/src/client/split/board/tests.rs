@@ -77,6 +77,26 @@ fn equal_ranges_stay_whole() {
 }
 
 #[test]
+fn coordinated_lanes_lose_what_they_owe_only_when_silent() {
+    for coordinated in [false, true] {
+        let mut board = Board::new(2, Ranges::Auto);
+        board.coordinated = coordinated;
+        for (lane, range) in [(0, 0..MB), (1, MB..9 * MB)] {
+            board.claim(lane, range, at(0));
+            board.answered(lane, at(0), at(50));
+        }
+        flow(&mut board, &[(0, 50_000), (1, 50_000)], 100, 500);
+        board.complete(0);
+        let next = board.next(0, at(500));
+        assert_eq!(matches!(next, Next::Fetch(_)), !coordinated, "{next:?}");
+        if coordinated {
+            assert!(matches!(board.next(0, at(1500)), Next::Fetch(_)));
+            assert_eq!(rest(&board, 1), 0);
+        }
+    }
+}
+
+#[test]
 fn silent_lanes_lose_all() {
     let mut board = board(3, MB);
     flow(
@@ -90,10 +110,10 @@ fn silent_lanes_lose_all() {
     flow(&mut board, &[(2, 1)], 500, 1460);
     // The last on lane 1 came at 450 ms.
     assert_eq!(board.silence(), SILENCE);
-    assert_eq!(board.from_silent(0, SILENCE, at(1440)), None);
-    assert_eq!(board.from_silent(0, SILENCE, at(1450)), Some(owed));
+    assert_eq!(board.take_from_silent(0, SILENCE, at(1440)), None);
+    assert_eq!(board.take_from_silent(0, SILENCE, at(1450)), Some(owed));
     assert_eq!(rest(&board, 1), 0);
-    assert_eq!(board.from_silent(0, SILENCE, at(1450)), None);
+    assert_eq!(board.take_from_silent(0, SILENCE, at(1450)), None);
     // It gets nothing more, unless something comes after all.
     assert!(matches!(board.next(1, at(1460)), Next::Wait(_)));
     let late = board.arrived(1, 10, at(1470));
