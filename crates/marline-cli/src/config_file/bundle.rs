@@ -26,6 +26,8 @@ pub(crate) struct Bundle {
     backoff_on_delay: Option<bool>,
     scope: Option<WhoTakesPart>,
     coalesce: Option<CountAsOne>,
+    #[serde(default, deserialize_with = "witnesses")]
+    corroborated_by: Option<Option<usize>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -93,6 +95,7 @@ impl Bundle {
         set(&mut config.backoff_on_delay, self.backoff_on_delay);
         set(&mut config.scope, self.scope.map(Scope::from));
         set(&mut config.coalesce, self.coalesce.map(Coalesce::from));
+        set(&mut config.corroborated_by, self.corroborated_by);
         transport.bundle = Some(config.into());
         Ok(())
     }
@@ -112,6 +115,29 @@ fn members<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> 
         _ => Err(de::Error::custom(format!(
             "`connections` is from 1 to {MAX_MEMBERS}, not {number}"
         ))),
+    }
+}
+
+/// Reads how many members prove something, or that none do.
+fn witnesses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<usize>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Witnesses {
+        Number(i64),
+        Word(String),
+    }
+    let wrong = |what: &dyn std::fmt::Display| {
+        de::Error::custom(format!(
+            "`corroborated-by` is from 1 to {MAX_MEMBERS}, or \"never\", not {what}"
+        ))
+    };
+    match Witnesses::deserialize(from)? {
+        Witnesses::Word(word) if word == "never" => Ok(Some(None)),
+        Witnesses::Word(word) => Err(wrong(&word)),
+        Witnesses::Number(number) => match usize::try_from(number) {
+            Ok(members) if (1..=MAX_MEMBERS).contains(&members) => Ok(Some(Some(members))),
+            _ => Err(wrong(&number)),
+        },
     }
 }
 
@@ -143,7 +169,8 @@ mod tests {
     fn every_key_sets_its_switch() {
         let text = "[bundle]\nfair = true\nconnections = 6\nmatch-addresses = true\n\
                     split-initial-window = false\nsync-windows = false\nsync-state = false\n\
-                    backoff-on-delay = true\nscope = 'all'\ncoalesce = 'member'\n";
+                    backoff-on-delay = true\nscope = 'all'\ncoalesce = 'member'\n\
+                    corroborated-by = 'never'\n";
         let expected = BundleConfig {
             fair: true,
             connections: 6,
@@ -154,9 +181,12 @@ mod tests {
             backoff_on_delay: true,
             scope: Scope::All,
             coalesce: Coalesce::Member,
+            corroborated_by: None,
             ..BundleConfig::default()
         };
         assert_eq!(applied(text, Profile::Bundle), expected);
+        let three = applied("[bundle]\ncorroborated-by = 3\n", Profile::Bundle);
+        assert_eq!(three.corroborated_by, Some(3));
     }
 
     #[test]
@@ -168,6 +198,12 @@ mod tests {
             ("connections = 0", 3, "not 0"),
             ("connections = -1", 3, "not -1"),
             ("sync-state = true\nscope = 'some'", 4, "`all` or `active`"),
+            (
+                "corroborated-by = 0",
+                3,
+                "from 1 to 16, or \"never\", not 0",
+            ),
+            ("corroborated-by = 'all'", 3, "not all"),
             ("coalesce = 'always'", 3, "`never`, `member`, `bundle`"),
         ] {
             let error = read(&format!("cc = 'cubic'\n[bundle]\n{text}\n")).unwrap_err();
