@@ -21,7 +21,7 @@ const PANEL_GAP: f64 = 26.0;
 const INSET: f64 = 7.0;
 /// Width of the names of sections and of rows, at most.
 const WIDEST_SECTION: f64 = 190.0;
-const WIDEST_NAME: f64 = 150.0;
+const WIDEST_NAME: f64 = 200.0;
 /// Room for a number below a panel.
 const TICK: f64 = 62.0;
 /// Half the width of a diamond.
@@ -73,9 +73,9 @@ impl Forest {
         self
     }
 
-    /// Adds a value to a row, by section (which may be empty) and name, of a panel, unless it is not finite, and the interval, from low to high,
-    /// that it lies in with confidence. Rows and panels come in the order in which they are added,
-    /// rows of a section together.
+    /// Adds a value to a row of a panel, by section (which may be empty) and name, unless it is not
+    /// finite, and the interval, from low to high, that it lies in with confidence. Rows and panels come
+    /// in the order in which they are added, rows of a section together.
     #[must_use]
     pub fn value(
         mut self,
