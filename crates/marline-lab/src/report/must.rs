@@ -27,6 +27,10 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         };
         let text = must.text.trim_end_matches('.');
         let page = page.verdict(verdict, &format!("{text}: {}.", must.tally()));
+        let page = match &must.explanation {
+            Some(explanation) => page.text(explanation),
+            None => page,
+        };
         let table = violations(evidence, must);
         match must.violations.len() {
             0 => page,

@@ -399,12 +399,16 @@ fn the_line_that_repeats_runs_has_what_was_set() {
 const MUSTS: &str = r#"
 [[must]]
 text = "fast beats slow wherever the paper says so."
+explanation = "It does."
 a = "fast"
 b = "slow"
 published_above_percent = 0
 at_least_percent = 0
 [[must]]
 text = "fast gains at least what <the paper> says"
+explanation = """
+The paper's
+slow is slower."""
 a = "fast"
 b = "slow"
 reaches_published_in = 1
@@ -424,11 +428,13 @@ fn what_must_be_shown_has_a_verdict() {
          better with 95 % confidence in 2, worse in 0.</p>",
         "</span> Does not hold.</strong> fast gains at least what &lt;the paper&gt; says: in 1 of 2 \
          comparisons (2 needed)",
+        "<p>The paper&#39;s slow is slower.</p>",
         "Not as claimed (1):",
         ">21\u{a0}%</td>",
     ] {
         assert!(html.contains(text), "{text}");
     }
+    assert!(!html.contains("<p>It does.</p>"), "there is nothing to explain");
     // It is said anew from the runs alone.
     let path = scene.out().join("results.json");
     let old = Results::read(&scene.out()).unwrap();

@@ -6,13 +6,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ComparisonResult;
-use crate::scenario::{Claim, Value};
+use crate::scenario::{Claim, Must, Value};
 
 /// Whether results show what they must.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MustResult {
     /// What, in words.
     pub text: String,
+    /// Why it does not hold, if it does not and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// What, in numbers.
     pub claim: Claim,
     /// Whether they do; `None` if too little was measured to say so.
@@ -36,13 +39,9 @@ pub struct MustResult {
 }
 
 impl MustResult {
-    /// Holds `claim` against `comparisons`, each of which has `repeats` pairs if all runs count.
-    pub(super) fn judge(
-        text: &str,
-        claim: Claim,
-        comparisons: &[&ComparisonResult],
-        repeats: u32,
-    ) -> Self {
+    /// Holds what `must` claims against `comparisons`, each of which has `repeats` pairs if all runs count.
+    pub(super) fn judge(must: &Must, comparisons: &[&ComparisonResult], repeats: u32) -> Self {
+        let claim = must.claim;
         let of = comparisons.len();
         let sure = |is: fn([f64; 2]) -> bool| {
             let intervals = comparisons.iter().filter_map(|result| result.ci95);
@@ -58,16 +57,19 @@ impl MustResult {
         }
         let needed = claim.needed(of);
         let is_short = |result: &&&ComparisonResult| result.pairs < repeats as usize;
+        let holds = match of {
+            0 => None,
+            _ if met >= needed => Some(true),
+            // What was not measured would not help.
+            _ if met + unmeasured < needed => Some(false),
+            _ => None,
+        };
+        let explanation = must.explanation.clone();
         Self {
-            text: text.to_owned(),
+            text: must.text.clone(),
+            explanation: explanation.filter(|_| holds == Some(false)),
             claim,
-            holds: match of {
-                0 => None,
-                _ if met >= needed => Some(true),
-                // What was not measured would not help.
-                _ if met + unmeasured < needed => Some(false),
-                _ => None,
-            },
+            holds,
             of,
             met,
             needed,
@@ -116,6 +118,9 @@ impl fmt::Display for MustResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.verdict(), self.text)?;
         writeln!(f, "  {}", self.tally())?;
+        if let Some(explanation) = &self.explanation {
+            writeln!(f, "  {explanation}")?;
+        }
         for result in self.violations.iter().take(SHOWN) {
             write!(f, "  not in {} against {}", result.a, result.b)?;
             let at = at(&result.parameters);

@@ -81,7 +81,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
             comparisons.get(pairs.iter().position(is_it)?)
         });
         let of: Vec<_> = of.collect();
-        MustResult::judge(&must.text, must.claim, &of, plan.repeats)
+        MustResult::judge(must, &of, plan.repeats)
     };
     let must = plan.musts.iter().map(compared).collect();
     Results {

@@ -13,6 +13,9 @@ use crate::stats::Statistic;
 pub struct Must {
     /// In words.
     pub text: String,
+    /// Why it does not hold, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// In numbers.
     pub claim: Claim,
     /// About what: one at least.
@@ -103,6 +106,7 @@ pub(super) fn expand(
         }
     }
     Ok(Must {
+        explanation: entry.explanation.clone(),
         text: entry.text.clone(),
         claim: entry.claim,
         checks,

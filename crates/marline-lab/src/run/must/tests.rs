@@ -21,7 +21,13 @@ fn result(ours: Option<f64>, interval: [f64; 2], published: Option<f64>) -> Comp
 
 fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
     let results: Vec<_> = results.iter().collect();
-    MustResult::judge("bundle wins", claim, &results, 8)
+    let must = Must {
+        text: "bundle wins".to_owned(),
+        explanation: Some("the link was too good".to_owned()),
+        claim,
+        checks: Vec::new(),
+    };
+    MustResult::judge(&must, &results, 8)
 }
 
 #[test]
@@ -82,17 +88,18 @@ fn terminals_are_told_which_cells_are_not_as_claimed() {
     let must = judge(Claim::ReachesPublishedIn(0.5), &results);
     let text = must.to_string();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines.len(), 2 + SHOWN + 1);
+    assert_eq!(lines.len(), 3 + SHOWN + 1);
     assert_eq!(lines[0], "does not hold: bundle wins");
     assert_eq!(
         lines[1],
         "  in 1 of 15 comparisons (8 needed); better with 95 % confidence in 1, worse in 0; runs are missing in 14"
     );
     assert_eq!(
-        lines[2],
+        lines[3],
         "  not in bundle against 1c at content_kb=2400, p95 of completion_s: 3.1 % (-2.0 to 6.0), published 37.9 %"
     );
-    assert_eq!(lines[14], "  and not in 2 more");
+    assert_eq!(lines[2], "  the link was too good");
+    assert_eq!(lines[15], "  and not in 2 more");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::stats::Statistic;
 pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) place: Place,
     pub(in crate::scenario) text: String,
+    pub(in crate::scenario) explanation: Option<String>,
     /// Variants that should be better, each with the one it should be better than.
     pub(in crate::scenario) pairs: Vec<(String, String)>,
     pub(in crate::scenario) metric: String,
@@ -64,9 +65,9 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         None => (BTreeMap::new(), node.place.clone()),
     };
     let text = reader.required("text", "text = \"what must be shown\"", |node| {
-        let text = node.text()?;
-        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        Ok(on_one_line(&node.text()?))
     })?;
+    let explanation = reader.optional("explanation", |node| Ok(on_one_line(&node.text()?)))?;
     let metric = reader
         .optional("metric", Node::text)?
         .unwrap_or_else(|| metric.to_owned());
@@ -78,6 +79,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
     Ok(MustEntry {
         place: node.place.clone(),
         text,
+        explanation,
         pairs,
         metric,
         statistics: statistics
@@ -87,6 +89,10 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         filter,
         claim: claim.ok_or_else(missing)?,
     })
+}
+
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `a` and `b`: one of each, as many of one as of the other, or several `a` and one `b`.
