@@ -20,8 +20,8 @@ const PANEL_GAP: f64 = 26.0;
 /// Room for marks at both ends of a panel.
 const INSET: f64 = 7.0;
 /// Width of the names of sections and of rows, at most.
-const WIDEST_SECTION: f64 = 190.0;
-const WIDEST_NAME: f64 = 200.0;
+const WIDEST_SECTION: f64 = 235.0;
+const WIDEST_NAME: f64 = 150.0;
 /// Room for a number below a panel.
 const TICK: f64 = 62.0;
 /// Half the width of a diamond.
@@ -224,7 +224,7 @@ impl Forest {
             "<text class=\"title mid\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             frame.left + frame.width / 2.0,
             top - 10.0,
-            escape(&cut(name, frame.width))
+            escape(&cut(name, frame.width + PANEL_GAP))
         );
         frame.vertical_grid(x, bottom, html);
         for (tick, text) in &x.ticks {
