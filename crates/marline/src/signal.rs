@@ -14,6 +14,7 @@ struct Inner<T> {
     /// Something other than a connection changed.
     news: bool,
     driver: Option<Waker>,
+    closed: bool,
 }
 
 impl<T> Default for Signal<T> {
@@ -22,6 +23,7 @@ impl<T> Default for Signal<T> {
             changed: Vec::new(),
             news: false,
             driver: None,
+            closed: false,
         }))
     }
 }
@@ -34,6 +36,10 @@ impl<T> Signal<T> {
     /// Queues `connection`; wakes the driver unless it was woken for another already.
     pub(crate) fn push(&self, connection: T) {
         let mut inner = self.lock();
+        if inner.closed {
+            drop(inner);
+            return;
+        }
         inner.changed.push(connection);
         let driver = inner.driver.take();
         drop(inner);
@@ -51,6 +57,16 @@ impl<T> Signal<T> {
         if let Some(driver) = driver {
             driver.wake();
         }
+    }
+
+    /// The driver is gone: what is queued is forgotten, and what comes is not queued any more. It
+    /// would hold itself otherwise, for a connection knows its signal.
+    pub(crate) fn close(&self) {
+        let mut inner = self.lock();
+        inner.closed = true;
+        let (changed, driver) = (std::mem::take(&mut inner.changed), inner.driver.take());
+        drop(inner);
+        drop((changed, driver));
     }
 
     /// Moves the changed connections to `queue`.

@@ -434,7 +434,10 @@ fn what_must_be_shown_has_a_verdict() {
     ] {
         assert!(html.contains(text), "{text}");
     }
-    assert!(!html.contains("<p>It does.</p>"), "there is nothing to explain");
+    assert!(
+        !html.contains("<p>It does.</p>"),
+        "there is nothing to explain"
+    );
     // It is said anew from the runs alone.
     let path = scene.out().join("results.json");
     let old = Results::read(&scene.out()).unwrap();

@@ -4,6 +4,7 @@
 
 mod background;
 mod link;
+mod memory;
 mod networks;
 mod repeat;
 mod sockets;

@@ -14,7 +14,7 @@ use marline_link::{DropReason, Seed};
 use crate::link::Pipe;
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
-const ALPN: &[&[u8]] = &[b"test"];
+pub(crate) const ALPN: &[&[u8]] = &[b"test"];
 
 /// Of the controllers, the one that needs no more than the four operations.
 fn transport() -> Arc<TransportConfig> {

@@ -322,6 +322,7 @@ impl Drop for Driver {
             std::mem::take(&mut state.accepted)
         };
         drop(queue);
+        self.shared.signal.close();
         woken.into_iter().for_each(Waker::wake);
     }
 }
