@@ -127,6 +127,7 @@ impl std::error::Error for UnknownProfile {}
 mod tests {
     use std::net::SocketAddr;
 
+    use marline_proto::Instant;
     use marline_proto::congestion::{ConnectionKind, SlowStartExit};
 
     use super::*;
@@ -146,6 +147,7 @@ mod tests {
     #[test]
     fn baselines_are_what_their_names_say() {
         let kind = ConnectionKind {
+            now: Instant::EPOCH,
             peer: SocketAddr::from(([127, 0, 0, 1], 443)),
             server_name: None,
             resumed: false,

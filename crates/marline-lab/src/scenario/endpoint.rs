@@ -182,6 +182,7 @@ impl Serialize for EndpointSettings {
         let config = self.transport();
         let packet = u64::from(SMALLEST_DATAGRAM);
         let kind = ConnectionKind {
+            now: marline::Instant::EPOCH,
             peer: SocketAddr::from(([10, 0, 0, 1], 443)),
             server_name: None,
             resumed: false,

@@ -2,10 +2,15 @@
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::Instant;
 
 /// What is known of a connection or path when its first window is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionKind<'a> {
+    /// The moment of the question.
+    pub now: Instant,
     /// The peer's address.
     pub peer: SocketAddr,
     /// The server's name, if the handshake told it.
@@ -16,10 +21,58 @@ pub struct ConnectionKind<'a> {
     pub max_datagram_size: u64,
 }
 
+/// What a connection has seen of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSample {
+    /// Why it tells.
+    pub event: SampleEvent,
+    /// Its congestion window, in bytes.
+    pub window: u64,
+    /// The window that it began with, in bytes.
+    pub initial_window: u64,
+    /// The least round-trip time.
+    pub rtt: Duration,
+    /// Bytes that were acknowledged.
+    pub delivered: u64,
+    /// Whether the window never was what held data back.
+    pub app_limited: bool,
+    /// Whether any of its first flight was lost, or marked by the network.
+    pub lost_at_first: bool,
+}
+
+/// When a connection tells what it has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SampleEvent {
+    /// Its peer resumes the session in another connection, while this one is alive.
+    Resumed,
+    /// It is closed, or has timed out.
+    Closed,
+}
+
+/// What a path was seen to carry: the parameters that careful resume saves (RFC 9959).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// A window of which acknowledgments have told that the path carries it, in bytes.
+    pub window: u64,
+    /// The least round-trip time then.
+    pub rtt: Duration,
+    /// When that was.
+    pub at: Instant,
+}
+
 /// Chooses first windows.
 pub trait InitialWindow: Send + Sync + Debug {
     /// The first window of the connection or path that `kind` describes, in bytes.
     fn window(&self, kind: &ConnectionKind<'_>) -> u64;
+
+    /// A connection that `kind` describes tells what it has seen of its path. What is learnt here is
+    /// shared: call it only for peers whose address is validated.
+    fn observe(&self, _kind: &ConnectionKind<'_>, _seen: &PathSample) {}
+
+    /// What the path of the connection that `kind` describes was seen to carry, for careful resume.
+    fn resumption(&self, _kind: &ConnectionKind<'_>) -> Option<Capacity> {
+        None
+    }
 }
 
 /// The window RFC 9002, section 7.2 recommends: 10 datagrams, at most the larger of 14720 bytes and

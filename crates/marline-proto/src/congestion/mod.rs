@@ -20,7 +20,9 @@ use std::time::Duration;
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgorithm};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
-pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
+pub use initial_window::{
+    Capacity, ConnectionKind, FixedWindow, InitialWindow, PathSample, Rfc9002Window, SampleEvent,
+};
 pub use loss_based::{Growth, LossBased, Step};
 pub use new_reno::NewReno;
 pub use pacer::Pacer;

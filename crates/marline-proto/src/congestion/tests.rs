@@ -38,6 +38,7 @@ fn initial_windows_follow_the_rfc() {
         assert_eq!(initial_window::rfc9002(mds), window);
     }
     let kind = ConnectionKind {
+        now: Instant::EPOCH,
         peer: std::net::SocketAddr::from(([192, 0, 2, 1], 443)),
         server_name: None,
         resumed: false,

@@ -39,7 +39,7 @@ impl Connection {
 
     /// Asks the endpoint to take the connection into the bundle that it belongs to, if it does, and out
     /// of the one that it was in before it `moved` to another address.
-    pub(super) fn join_bundle(&mut self, moved: bool) {
+    pub(super) fn join_bundle(&mut self, now: Instant, moved: bool) {
         let Some(config) = &self.config.bundle else {
             return;
         };
@@ -54,6 +54,7 @@ impl Connection {
         recovery.controller.set_share(1.0);
         let remote = self.remote_address();
         let kind = ConnectionKind {
+            now,
             peer: remote,
             server_name: self.server_name(),
             // What a session knew of the way holds for its first one.

@@ -135,7 +135,7 @@ impl Connection {
             .endpoint
             .push_back(EndpointEvent::HandshakeDone);
         self.tell_state(now, ConnectionState::HandshakeComplete);
-        self.join_bundle(false);
+        self.join_bundle(now, false);
         self.request_ack_frequency();
         if self.side.is_server() {
             self.announcements.handshake_done.announce();

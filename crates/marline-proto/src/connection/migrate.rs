@@ -241,13 +241,14 @@ impl Connection {
         }
         if reset {
             let kind = ConnectionKind {
+                now,
                 peer: path.tuples.active.addresses.remote,
                 server_name: None,
                 resumed: false,
                 max_datagram_size: path.tuples.active.mtu.current().into(),
             };
             path.reset_recovery(&self.config, &kind, self.dice.seed());
-            self.join_bundle(true);
+            self.join_bundle(now, true);
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
@@ -410,7 +411,7 @@ impl Connection {
                     path.remote_cids.retire(sequence);
                 }
                 if failed.addresses.remote.ip() != self.remote_address().ip() {
-                    self.join_bundle(true);
+                    self.join_bundle(now, true);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
                 self.tell_migration(now, MigrationState::MigrationAbandoned);

@@ -347,6 +347,7 @@ impl Connection {
             ..
         } = start;
         let kind = ConnectionKind {
+            now,
             peer: start.tuple.remote,
             server_name: None,
             resumed: false,

@@ -4,3 +4,4 @@
 //! its connections obey.
 
 pub mod bundle;
+pub mod history;

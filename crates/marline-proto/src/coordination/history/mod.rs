@@ -1,0 +1,31 @@
+//! history: a connection begins with the window that earlier ones to the same place reached (Kim et al.,
+//! Applied Sciences 2019, section 4), and what careful resume needs to know of them (RFC 9959).
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which switches are there? | `config` |
+//! | which connections learn from each other? | `scope` |
+//! | what is the average of windows? | `average` |
+//! | what is kept of a path, and how is it written down? | `record` |
+//! | where is it kept? | `store`: the seam |
+//! | what is the first window, and what is a sample? | `window` |
+//!
+//! RFC 9040 calls what happens here temporal sharing. A [`HistoryWindow`] is an
+//! [`InitialWindow`](crate::congestion::InitialWindow): whoever owns the connections tells it what it saw
+//! of them and asks it when the next one begins.
+
+mod average;
+mod config;
+mod record;
+mod scope;
+mod store;
+mod window;
+
+pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
+pub use config::{HistoryConfig, ZeroRtt};
+pub use record::{InvalidRecord, PathRecord};
+pub use scope::{PathKey, Prefix, Scope};
+pub use store::{PathStore, StoreLimits};
+pub use window::HistoryWindow;
+
+pub use crate::congestion::{Capacity, PathSample, SampleEvent};

@@ -1,0 +1,179 @@
+//! What is kept of a path, in memory and written down.
+
+use std::time::Duration;
+
+use marline_wire::varint;
+use marline_wire::{Reader, Truncated};
+
+use super::average::{MAX_WINDOW_SAMPLES, State};
+use super::{Capacity, Windows};
+use crate::Instant;
+use crate::congestion::MAXIMUM_WINDOW;
+
+/// The first byte of a record that is written down.
+const VERSION: u8 = 1;
+
+const EMPTY: u8 = 0;
+const MEAN: u8 = 1;
+const LATEST: u8 = 2;
+const EWMA: u8 = 3;
+
+/// What was learnt of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathRecord {
+    /// The windows that connections reached.
+    pub windows: Windows,
+    /// What careful resume may start from.
+    pub capacity: Option<Capacity>,
+    /// The window of the connection that was alive when the peer's latest session was resumed, in bytes.
+    pub live: Option<u64>,
+    /// Samples that went into `windows`.
+    pub samples: u64,
+    /// When something was learnt last.
+    pub seen_at: Instant,
+}
+
+/// These bytes are no record that this version wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a path record of version {VERSION}")]
+pub struct InvalidRecord;
+
+impl From<Truncated> for InvalidRecord {
+    fn from(_: Truncated) -> Self {
+        Self
+    }
+}
+
+impl PathRecord {
+    /// Bytes that [`encode`](Self::encode) makes, at most.
+    pub const MAX_ENCODED: usize = 1 + 2 * 8 + (1 + 8) + (1 + 3 * 8) + 2 + MAX_WINDOW_SAMPLES * 8;
+
+    /// A record of nothing yet.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            windows: Windows::default(),
+            capacity: None,
+            live: None,
+            samples: 0,
+            seen_at: now,
+        }
+    }
+
+    /// Whether it is `lifetime` old or older.
+    pub fn is_expired(&self, now: Instant, lifetime: Duration) -> bool {
+        now - self.seen_at >= lifetime
+    }
+
+    /// Writes it down, with ages in milliseconds instead of moments: a clock's epoch ends with its process.
+    /// The live connection does too, and is left out.
+    ///
+    /// Layout, integers as in RFC 9000, section 16: version (one byte), age, samples, capacity (0, or 1 and
+    /// window in bytes, RTT in nanoseconds, age), windows (0; or 1, sum, count; or 2, count, windows; or 3
+    /// and an IEEE 754 number, big endian).
+    pub fn encode(&self, now: Instant) -> Vec<u8> {
+        let mut buf = vec![VERSION];
+        put(age(self.seen_at, now), &mut buf);
+        put(self.samples, &mut buf);
+        match self.capacity {
+            None => buf.push(0),
+            Some(Capacity { window, rtt, at }) => {
+                buf.push(1);
+                put(window.min(MAXIMUM_WINDOW), &mut buf);
+                put(nanos(rtt), &mut buf);
+                put(age(at, now), &mut buf);
+            }
+        }
+        match &self.windows.0 {
+            State::Empty => buf.push(EMPTY),
+            State::Mean { sum, count } => {
+                buf.push(MEAN);
+                put(*sum, &mut buf);
+                put(*count, &mut buf);
+            }
+            State::Latest(latest) => {
+                buf.push(LATEST);
+                put(latest.len() as u64, &mut buf);
+                for bytes in latest {
+                    put(*bytes, &mut buf);
+                }
+            }
+            State::Ewma(average) => {
+                buf.push(EWMA);
+                buf.extend_from_slice(&average.to_bits().to_be_bytes());
+            }
+        }
+        buf
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote. Time that passed in between without a clock goes into
+    /// `now`: pass the moment less that time. What is older than the epoch counts as of the epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRecord`] unless the bytes are one record, whole, of this version, within its bounds.
+    pub fn decode(bytes: &[u8], now: Instant) -> Result<Self, InvalidRecord> {
+        let mut reader = Reader::new(bytes);
+        if reader.u8()? != VERSION {
+            return Err(InvalidRecord);
+        }
+        let seen_at = now - Duration::from_millis(reader.varint()?);
+        let samples = reader.varint()?;
+        let capacity = match reader.u8()? {
+            0 => None,
+            1 => Some(Capacity {
+                window: reader.varint()?,
+                rtt: Duration::from_nanos(reader.varint()?),
+                at: now - Duration::from_millis(reader.varint()?),
+            }),
+            _ => return Err(InvalidRecord),
+        };
+        let windows = decode_windows(&mut reader)?;
+        let is_sound =
+            windows.is_sound() && capacity.is_none_or(|known| known.window <= MAXIMUM_WINDOW);
+        if !is_sound || !reader.rest().is_empty() {
+            return Err(InvalidRecord);
+        }
+        Ok(Self {
+            windows: Windows(windows),
+            capacity,
+            live: None,
+            samples,
+            seen_at,
+        })
+    }
+}
+
+fn decode_windows(reader: &mut Reader<'_>) -> Result<State, InvalidRecord> {
+    Ok(match reader.u8()? {
+        EMPTY => State::Empty,
+        MEAN => State::Mean {
+            sum: reader.varint()?,
+            count: reader.varint()?,
+        },
+        LATEST => {
+            let count = reader.varint()?;
+            if count > MAX_WINDOW_SAMPLES as u64 {
+                return Err(InvalidRecord);
+            }
+            let latest = (0..count).map(|_| reader.varint());
+            State::Latest(latest.collect::<Result<_, _>>()?)
+        }
+        EWMA => State::Ewma(f64::from_bits(u64::from_be_bytes(reader.array()?))),
+        _ => return Err(InvalidRecord),
+    })
+}
+
+fn put(value: u64, buf: &mut Vec<u8>) {
+    varint::encode(value.min(varint::MAX), buf);
+}
+
+fn age(at: Instant, now: Instant) -> u64 {
+    u64::try_from((now - at).as_millis()).unwrap_or(u64::MAX)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
