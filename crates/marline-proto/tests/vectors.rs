@@ -3,6 +3,7 @@
 #[path = "../../../vectors/runner.rs"]
 mod runner;
 
+mod history;
 mod mquic;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn answer(op: &str, input: &Value) -> Option<Value> {
         "hystart_exit" => hystart_exit(input),
         "time_loss" => time_loss(input),
         "ack_now" => ack_now(input),
+        "history_iw" => history::answer(input),
         _ => mquic::answer(op, input),
     }
 }

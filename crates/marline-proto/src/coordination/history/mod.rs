@@ -7,7 +7,7 @@
 //! | which connections learn from each other? | `scope` |
 //! | what is the average of windows? | `average` |
 //! | what is kept of a path, and how is it written down? | `record` |
-//! | where is it kept? | `store`: the seam |
+//! | where is it kept? | `store`: the seam; `memory`: a bounded table; `shares`: who gives way in it |
 //! | what is the first window, and what is a sample? | `window` |
 //!
 //! RFC 9040 calls what happens here temporal sharing. A [`HistoryWindow`] is an
@@ -16,13 +16,16 @@
 
 mod average;
 mod config;
+mod memory;
 mod record;
 mod scope;
+mod shares;
 mod store;
 mod window;
 
 pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
 pub use config::{HistoryConfig, ZeroRtt};
+pub use memory::MemoryStore;
 pub use record::{InvalidRecord, PathRecord};
 pub use scope::{PathKey, Prefix, Scope};
 pub use store::{PathStore, StoreLimits};

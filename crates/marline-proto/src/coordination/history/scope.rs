@@ -46,11 +46,6 @@ impl Prefix {
     pub fn bits(&self) -> u8 {
         self.bits
     }
-
-    /// The prefix that this one lies in; itself if it has no more bits than that.
-    pub(super) fn within(&self, bits: u8) -> Self {
-        Self::new(self.address, self.bits.min(bits))
-    }
 }
 
 /// Whose connections learn from each other.

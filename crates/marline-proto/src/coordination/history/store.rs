@@ -15,7 +15,8 @@ pub trait PathStore: Send + Sync + Debug {
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord>;
 
     /// Has `change` rewrite what is known under `key`, an empty record if nothing is, and marks it as seen
-    /// `now`. A store that is full may forget any record afterwards.
+    /// `now`. `change` must not ask the store. A store
+    /// that is full may forget any record afterwards.
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord));
 
     /// Forgets what is known under `key`.

@@ -1,0 +1,167 @@
+//! Records in memory: so many, for so long, and shared out among networks.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::shares::{ALL, Shares};
+use super::{PathKey, PathRecord, PathStore, StoreLimits};
+use crate::Instant;
+
+/// Expired records that an update takes out: more than the one that it may add.
+const SWEPT: usize = 2;
+
+/// A table of records that no client can take from the others.
+///
+/// Where it is full, the network with the most records gives way, in it the address with the most, and of
+/// that the record that was updated least recently. So a client that invents server names loses its own
+/// records, one that owns many addresses those of its networks, and a network that has no more than its
+/// share loses none. Records that are of no network ([`Scope::Global`](super::Scope::Global)) give way to
+/// each other.
+///
+/// It takes some hundred bytes a record, and locks for the O(log n) of an operation.
+#[derive(Debug)]
+pub struct MemoryStore {
+    limits: StoreLimits,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    entries: Shares<Entry>,
+    keys: HashMap<PathKey, usize>,
+    /// Entries by their latest update, counted.
+    by_age: BTreeMap<u64, usize>,
+    updates: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: PathKey,
+    record: PathRecord,
+    updated: u64,
+}
+
+impl MemoryStore {
+    /// An empty table.
+    pub fn new(limits: StoreLimits) -> Self {
+        Self {
+            limits,
+            table: Mutex::new(Table {
+                entries: Shares::new(),
+                keys: HashMap::new(),
+                by_age: BTreeMap::new(),
+                updates: 0,
+            }),
+        }
+    }
+
+    /// How many records it holds, those included that are too old and not yet taken out.
+    pub fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new(StoreLimits::default())
+    }
+}
+
+impl PathStore for MemoryStore {
+    fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord> {
+        let table = self.lock();
+        let entry = table.entries.leaf(*table.keys.get(key)?)?;
+        let is_expired = entry.record.is_expired(now, self.limits.lifetime);
+        (!is_expired).then(|| entry.record.clone())
+    }
+
+    fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord)) {
+        let mut table = self.lock();
+        table.sweep(now, &self.limits);
+        table.update(now, key, &self.limits, change);
+    }
+
+    fn forget(&self, _now: Instant, key: &PathKey) {
+        let mut table = self.lock();
+        if let Some(id) = table.keys.get(key).copied() {
+            table.remove(id);
+        }
+    }
+}
+
+impl Table {
+    /// Takes out some of what is too old.
+    fn sweep(&mut self, now: Instant, limits: &StoreLimits) {
+        for _ in 0..SWEPT {
+            let Some(id) = self.by_age.first_key_value().map(|(_, id)| *id) else {
+                return;
+            };
+            let entry = self.entries.leaf(id);
+            if entry.is_some_and(|entry| !entry.record.is_expired(now, limits.lifetime)) {
+                return;
+            }
+            self.remove(id);
+        }
+    }
+
+    fn update(
+        &mut self,
+        now: Instant,
+        key: &PathKey,
+        limits: &StoreLimits,
+        change: &mut dyn FnMut(&mut PathRecord),
+    ) {
+        self.updates += 1;
+        let updated = self.updates;
+        if let Some(id) = self.keys.get(key).copied()
+            && let Some(entry) = self.entries.leaf_mut(id)
+        {
+            if entry.record.is_expired(now, limits.lifetime) {
+                entry.record = PathRecord::new(now);
+            }
+            change(&mut entry.record);
+            entry.record.seen_at = now;
+            self.by_age.remove(&entry.updated);
+            entry.updated = updated;
+            self.by_age.insert(updated, id);
+            self.entries.touch(id, updated);
+            return;
+        }
+        let mut record = PathRecord::new(now);
+        change(&mut record);
+        record.seen_at = now;
+        let entry = Entry {
+            key: key.clone(),
+            record,
+            updated,
+        };
+        let id = self.entries.insert(key.network, entry, updated);
+        self.keys.insert(key.clone(), id);
+        self.by_age.insert(updated, id);
+        let (network, of_network) = self.entries.network(id);
+        if of_network > limits.of_one_network.max(1) {
+            self.remove(self.entries.fullest(network));
+        } else if self.entries.len() > limits.records.max(1) {
+            self.remove(self.entries.fullest(ALL));
+        }
+    }
+
+    fn remove(&mut self, id: usize) {
+        if let Some(entry) = self.entries.remove(id) {
+            self.keys.remove(&entry.key);
+            self.by_age.remove(&entry.updated);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

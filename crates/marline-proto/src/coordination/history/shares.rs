@@ -1,0 +1,186 @@
+//! Who gives way in a table that is full: a tree of networks, in which the fullest branch does.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+use slab::Slab;
+
+use super::Prefix;
+
+/// Networks that have a share each, the wide ones first: what one site is commonly given. Addresses share
+/// that of their network, and what has the bits of none stands alone.
+const V4: &[u8] = &[24];
+const V6: &[u8] = &[48, 64];
+
+/// Leaves by the networks that they are in, nested. Every operation is O(log n).
+///
+/// Moments are numbers that only grow, each used once.
+#[derive(Debug)]
+pub(super) struct Shares<L> {
+    nodes: Slab<Node<L>>,
+    branches: HashMap<Option<Prefix>, usize>,
+}
+
+#[derive(Debug)]
+struct Node<L> {
+    /// The root has none.
+    parent: Option<usize>,
+    /// Leaves beneath, itself if it is one.
+    leaves: usize,
+    /// When a leaf beneath was touched last.
+    touched: u64,
+    /// By rank; the last is the one that gives way.
+    children: BTreeMap<(usize, Reverse<u64>), usize>,
+    place: Place<L>,
+}
+
+#[derive(Debug)]
+enum Place<L> {
+    Root,
+    Branch(Option<Prefix>),
+    Leaf(Box<L>),
+}
+
+impl<L> Node<L> {
+    fn new(parent: Option<usize>, touched: u64, place: Place<L>) -> Self {
+        Self {
+            parent,
+            leaves: 0,
+            touched,
+            children: BTreeMap::new(),
+            place,
+        }
+    }
+
+    fn rank(&self) -> (usize, Reverse<u64>) {
+        (self.leaves, Reverse(self.touched))
+    }
+}
+
+/// The tree's root.
+pub(super) const ALL: usize = 0;
+
+impl<L> Shares<L> {
+    pub(super) fn new() -> Self {
+        let mut nodes = Slab::new();
+        nodes.insert(Node::new(None, 0, Place::Root));
+        Self {
+            nodes,
+            branches: HashMap::new(),
+        }
+    }
+
+    /// How many leaves there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes[ALL].leaves
+    }
+
+    pub(super) fn leaf(&self, id: usize) -> Option<&L> {
+        match &self.nodes.get(id)?.place {
+            Place::Leaf(leaf) => Some(leaf),
+            Place::Root | Place::Branch(_) => None,
+        }
+    }
+
+    pub(super) fn leaf_mut(&mut self, id: usize) -> Option<&mut L> {
+        match &mut self.nodes.get_mut(id)?.place {
+            Place::Leaf(leaf) => Some(leaf),
+            Place::Root | Place::Branch(_) => None,
+        }
+    }
+
+    /// Hangs a leaf into `network`; its number.
+    pub(super) fn insert(&mut self, network: Option<Prefix>, leaf: L, now: u64) -> usize {
+        let mut parent = ALL;
+        for branch in branches(network) {
+            let nodes = &mut self.nodes;
+            parent = *self.branches.entry(branch).or_insert_with(|| {
+                nodes.insert(Node::new(Some(parent), now, Place::Branch(branch)))
+            });
+        }
+        let leaf = Node::new(Some(parent), now, Place::Leaf(Box::new(leaf)));
+        let id = self.nodes.insert(leaf);
+        self.climb(id, 1, now);
+        id
+    }
+
+    /// The leaf is as new as any.
+    pub(super) fn touch(&mut self, id: usize, now: u64) {
+        self.climb(id, 0, now);
+    }
+
+    fn climb(&mut self, leaf: usize, more: usize, now: u64) {
+        let mut id = leaf;
+        while let Some(parent) = self.nodes[id].parent {
+            let node = &mut self.nodes[id];
+            let before = node.rank();
+            node.leaves += more;
+            node.touched = now;
+            let after = node.rank();
+            let siblings = &mut self.nodes[parent].children;
+            siblings.remove(&before);
+            siblings.insert(after, id);
+            id = parent;
+        }
+        self.nodes[ALL].leaves += more;
+    }
+
+    /// Takes the leaf out, and the branches that are empty without it.
+    pub(super) fn remove(&mut self, id: usize) -> Option<L> {
+        self.leaf(id)?;
+        let mut taken = None;
+        let mut at = id;
+        while let Some(parent) = self.nodes[at].parent {
+            let before = self.nodes[at].rank();
+            self.nodes[parent].children.remove(&before);
+            self.nodes[at].leaves -= 1;
+            if self.nodes[at].leaves == 0 {
+                match self.nodes.remove(at).place {
+                    Place::Leaf(leaf) => taken = Some(*leaf),
+                    Place::Branch(branch) => drop(self.branches.remove(&branch)),
+                    Place::Root => {}
+                }
+            } else {
+                let after = self.nodes[at].rank();
+                self.nodes[parent].children.insert(after, at);
+            }
+            at = parent;
+        }
+        self.nodes[ALL].leaves -= 1;
+        taken
+    }
+
+    /// The widest network that the leaf is in, and how many leaves that has.
+    pub(super) fn network(&self, id: usize) -> (usize, usize) {
+        let mut at = id;
+        while let Some(parent) = self.nodes[at].parent.filter(|parent| *parent != ALL) {
+            at = parent;
+        }
+        (at, self.nodes[at].leaves)
+    }
+
+    /// The leaf that gives way beneath `id`: in the branch that has most leaves, of those with equally
+    /// many the one that was touched least recently, and so on down.
+    pub(super) fn fullest(&self, id: usize) -> usize {
+        let mut at = id;
+        while let Some((_, child)) = self.nodes[at].children.last_key_value() {
+            at = *child;
+        }
+        at
+    }
+}
+
+/// The branches on the way to `network`, from the root.
+fn branches(network: Option<Prefix>) -> impl Iterator<Item = Option<Prefix>> {
+    let wide = match network.map(|network| network.address()) {
+        Some(IpAddr::V4(_)) => V4,
+        Some(IpAddr::V6(_)) => V6,
+        None => &[],
+    };
+    let wide = wide.iter().filter_map(move |bits| {
+        let network = network.filter(|network| network.bits() > *bits)?;
+        Some(Some(Prefix::new(network.address(), *bits)))
+    });
+    wide.chain(std::iter::once(network))
+}
