@@ -1,1 +1,162 @@
+use proptest::prelude::*;
 
+use super::*;
+use crate::coordination::history::Average;
+
+const NOW: Instant = Instant::from_nanos(10_000_000_000_000);
+
+fn any_windows() -> impl Strategy<Value = Windows> {
+    let kind = prop_oneof![
+        Just(Average::Mean),
+        Just(Average::Window(MAX_WINDOW_SAMPLES)),
+        Just(Average::Ewma { weight: 0.3 }),
+    ];
+    (kind, prop::collection::vec(0..=MAXIMUM_WINDOW, 0..40)).prop_map(|(kind, samples)| {
+        let mut windows = Windows::default();
+        for bytes in samples {
+            windows.add(kind, bytes);
+        }
+        windows
+    })
+}
+
+fn ago() -> impl Strategy<Value = Instant> {
+    (0..10_000_000_u64).prop_map(|millis| NOW - Duration::from_millis(millis))
+}
+
+prop_compose! {
+    fn any_capacity()(window in 0..=MAXIMUM_WINDOW, nanos in 0..=varint::MAX, at in ago()) -> Capacity {
+        Capacity { window, rtt: Duration::from_nanos(nanos), at }
+    }
+}
+
+prop_compose! {
+    fn any_record()(
+        windows in any_windows(),
+        capacity in prop::option::of(any_capacity()),
+        samples in 0..=varint::MAX,
+        seen_at in ago(),
+    ) -> PathRecord {
+        PathRecord { windows, capacity, live: None, samples, seen_at }
+    }
+}
+
+#[test]
+fn a_record_ages_while_it_is_written_down() {
+    let mut record = PathRecord::new(NOW);
+    record.windows.add(Average::Mean, 50_000);
+    let bytes = record.encode(NOW + Duration::from_secs(60));
+    assert_eq!(
+        bytes,
+        [1, 0x80, 0, 0xea, 0x60, 0, 0, 1, 0x80, 0, 0xc3, 0x50, 1]
+    );
+    let read = PathRecord::decode(&bytes, NOW).unwrap();
+    assert_eq!(read.seen_at, NOW - Duration::from_secs(60));
+    assert!(read.is_expired(NOW, Duration::from_secs(60)));
+    assert!(!read.is_expired(NOW, Duration::from_secs(61)));
+}
+
+#[test]
+fn the_window_of_a_live_connection_is_not_written_down() {
+    let mut record = PathRecord::new(NOW);
+    record.live = Some(50_000);
+    let read = PathRecord::decode(&record.encode(NOW), NOW).unwrap();
+    assert_eq!(read, PathRecord::new(NOW));
+}
+
+#[test]
+fn an_age_beyond_the_epoch_ends_there() {
+    let bytes = PathRecord::new(Instant::EPOCH).encode(NOW);
+    let early = Instant::from_nanos(1);
+    let read = PathRecord::decode(&bytes, early).unwrap();
+    assert_eq!(read.seen_at, Instant::EPOCH);
+}
+
+#[test]
+fn what_no_version_of_ours_writes_is_refused() {
+    let head = [1, 0, 0];
+    for tail in [
+        &[][..],
+        // No windows; windows of an unknown kind; something behind them.
+        &[0],
+        &[0, 4],
+        &[0, 0, 0],
+        // A capacity of an unknown kind, and one beyond the largest window.
+        &[2, 0],
+        &[1, 0xc0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
+        // A mean of no samples, and one of more than they can sum up to.
+        &[0, 1, 0, 0],
+        &[0, 1, 0xc0, 0, 0, 1, 0, 0, 0, 1, 1],
+        // No samples where some are said to be, too many, fewer than said.
+        &[0, 2, 0],
+        &[0, 2, 33],
+        &[0, 2, 2, 7],
+        // A moving average that is no number, below zero, beyond the largest window.
+        &[0, 3, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0],
+        &[0, 3, 0xbf, 0xf0, 0, 0, 0, 0, 0, 0],
+        &[0, 3, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0],
+    ] {
+        let bytes = [&head[..], tail].concat();
+        assert_eq!(
+            PathRecord::decode(&bytes, NOW),
+            Err(InvalidRecord),
+            "{tail:?}"
+        );
+    }
+    assert_eq!(PathRecord::decode(&[], NOW), Err(InvalidRecord));
+    assert_eq!(
+        PathRecord::decode(&[2, 0, 0, 0, 0], NOW),
+        Err(InvalidRecord)
+    );
+    assert!(PathRecord::decode(&[1, 0, 0, 0, 0], NOW).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(record in any_record()) {
+        let bytes = record.encode(NOW);
+        prop_assert!(bytes.len() <= PathRecord::MAX_ENCODED);
+        prop_assert_eq!(PathRecord::decode(&bytes, NOW), Ok(record));
+    }
+
+    #[test]
+    fn a_part_of_a_record_is_none(record in any_record(), cut: prop::sample::Index) {
+        let bytes = record.encode(NOW);
+        let cut = cut.index(bytes.len());
+        prop_assert_eq!(PathRecord::decode(&bytes[..cut], NOW), Err(InvalidRecord));
+    }
+
+    #[test]
+    fn any_bytes_are_a_sound_record_or_none(
+        version in prop_oneof![3 => Just(VERSION), 1 => any::<u8>()],
+        bytes in prop::collection::vec(prop_oneof![0..4_u8, any::<u8>()], 0..60),
+        now: u64,
+    ) {
+        let bytes = [&[version], &bytes[..]].concat();
+        let now = Instant::from_nanos(now);
+        if let Ok(record) = PathRecord::decode(&bytes, now) {
+            prop_assert!(record.seen_at <= now);
+            for kind in [Average::Mean, Average::Window(3), Average::Ewma { weight: 0.1 }] {
+                let average = record.windows.average(kind).unwrap_or_default();
+                prop_assert!((0.0..=MAXIMUM_WINDOW as f64).contains(&average));
+                let mut record = record.clone();
+                record.windows.add(kind, MAXIMUM_WINDOW);
+                prop_assert!(record.encode(now).len() <= PathRecord::MAX_ENCODED);
+            }
+        }
+    }
+
+    #[test]
+    fn so_is_a_record_with_a_byte_changed(
+        record in any_record(),
+        at: prop::sample::Index,
+        byte: u8,
+    ) {
+        let mut bytes = record.encode(NOW);
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(read) = PathRecord::decode(&bytes, NOW) {
+            prop_assert!(read.windows.0.is_sound());
+        }
+    }
+}

@@ -1,1 +1,76 @@
+use proptest::prelude::*;
 
+use super::*;
+
+fn key(scope: Scope, address: &str, server_name: Option<&str>) -> PathKey {
+    scope.key(SocketAddr::new(address.parse().unwrap(), 443), server_name)
+}
+
+#[test]
+fn neighbors_share_a_name_and_strangers_do_not() {
+    let scope = Scope::default();
+    for (a, b, same) in [
+        ("192.0.2.1", "192.0.2.254", true),
+        ("192.0.2.1", "192.0.3.1", false),
+        ("192.0.2.1", "::ffff:192.0.2.7", true),
+        ("2001:db8:1::1", "2001:db8:1:ffff::1", true),
+        ("2001:db8:1::1", "2001:db8:2::1", false),
+        ("0.0.0.1", "::1", false),
+    ] {
+        assert_eq!(key(scope, a, None) == key(scope, b, None), same, "{a} {b}");
+    }
+}
+
+#[test]
+fn a_scope_is_as_wide_as_it_says() {
+    let (a, b) = ("192.0.2.1", "192.0.2.2");
+    assert_ne!(key(Scope::Address, a, None), key(Scope::Address, b, None));
+    assert_eq!(
+        key(Scope::Global, a, None),
+        key(Scope::Global, "2001:db8::1", None)
+    );
+    let everything = Scope::Prefix { v4: 0, v6: 0 };
+    assert_eq!(key(everything, a, None), key(everything, "10.0.0.1", None));
+    assert_ne!(
+        key(everything, a, None),
+        key(everything, "2001:db8::1", None)
+    );
+    let nothing = Scope::Prefix { v4: 255, v6: 255 };
+    assert_eq!(key(nothing, a, None), key(Scope::Address, a, None));
+}
+
+#[test]
+fn ports_do_not_matter() {
+    let [a, b] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
+    assert_eq!(Scope::Address.key(a, None), Scope::Address.key(b, None));
+}
+
+#[test]
+fn server_names_differ_whatever_their_case() {
+    let named = |name| key(Scope::default(), "192.0.2.1", name);
+    assert_eq!(named(Some("Example.ORG")), named(Some("example.org")));
+    assert_ne!(named(Some("a.example")), named(Some("b.example")));
+    assert_ne!(named(Some("a.example")), named(None));
+    assert_eq!(named(Some(&"a".repeat(256))), named(None));
+}
+
+proptest! {
+    #[test]
+    fn a_prefix_has_the_bits_it_says_and_no_others(bits: u8, address: u128, other: u128) {
+        let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
+        let of = |address: u128| Prefix::new(Ipv6Addr::from_bits(address).into(), bits);
+        let is_v4 = |address: u128| Ipv6Addr::from_bits(address).to_ipv4_mapped().is_some();
+        prop_assume!(!is_v4(address) && !is_v4(other));
+        prop_assert_eq!(of(address) == of(other), address & mask == other & mask);
+        prop_assert_eq!(of(address), of(address & mask | other & !mask));
+        prop_assert_eq!(of(address).bits(), bits.min(128));
+    }
+
+    #[test]
+    fn so_have_those_of_ipv4(bits: u8, address: u32, other: u32) {
+        let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
+        let of = |address: u32| Prefix::new(Ipv4Addr::from_bits(address).into(), bits);
+        prop_assert_eq!(of(address) == of(other), address & mask == other & mask);
+        prop_assert_eq!(of(address).address(), IpAddr::from(Ipv4Addr::from_bits(address & mask)));
+    }
+}
