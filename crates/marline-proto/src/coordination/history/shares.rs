@@ -28,7 +28,7 @@ struct Node<L> {
     parent: Option<usize>,
     /// Leaves beneath, itself if it is one.
     leaves: usize,
-    /// When a leaf beneath was touched last.
+    /// When a leaf beneath was touched last, be it gone since.
     touched: u64,
     /// By rank; the last is the one that gives way.
     children: BTreeMap<(usize, Reverse<u64>), usize>,

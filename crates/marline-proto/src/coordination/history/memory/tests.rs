@@ -1,1 +1,107 @@
+mod fairness;
+mod model;
 
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use super::*;
+use crate::coordination::history::{Average, Scope};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn key(scope: Scope, address: impl Into<IpAddr>, name: Option<&str>) -> PathKey {
+    scope.key(SocketAddr::new(address.into(), 443), name)
+}
+
+fn put(store: &MemoryStore, now: Instant, key: &PathKey, window: u64) {
+    store.update(now, key, &mut |record| {
+        record.windows.add(Average::Mean, window);
+        record.samples += 1;
+    });
+}
+
+fn average(store: &MemoryStore, now: Instant, key: &PathKey) -> Option<f64> {
+    store.recall(now, key)?.windows.average(Average::Mean)
+}
+
+fn limits(records: usize, of_one_network: usize) -> StoreLimits {
+    StoreLimits {
+        records,
+        lifetime: MINUTE,
+        of_one_network,
+    }
+}
+
+#[test]
+fn what_is_put_is_recalled_until_it_is_forgotten() {
+    let store = MemoryStore::default();
+    let now = Instant::EPOCH;
+    let key = key(Scope::Address, [192, 0, 2, 1], Some("a.example"));
+    assert_eq!(store.recall(now, &key), None);
+    put(&store, now, &key, 40_000);
+    put(&store, now, &key, 60_000);
+    assert_eq!(average(&store, now, &key), Some(50_000.0));
+    store.forget(now, &key);
+    assert_eq!(store.recall(now, &key), None);
+    assert!(store.is_empty());
+    store.forget(now, &key);
+}
+
+#[test]
+fn an_update_says_when_it_was() {
+    let store = MemoryStore::default();
+    let key = key(Scope::Address, [192, 0, 2, 1], None);
+    for seconds in [0, 7] {
+        let now = Instant::EPOCH + Duration::from_secs(seconds);
+        put(&store, now, &key, 40_000);
+        assert_eq!(store.recall(now, &key).unwrap().seen_at, now);
+    }
+}
+
+#[test]
+fn what_is_old_is_none_and_an_update_begins_anew() {
+    let store = MemoryStore::new(limits(8, 8));
+    let key = key(Scope::Address, [192, 0, 2, 1], None);
+    let start = Instant::EPOCH;
+    put(&store, start, &key, 40_000);
+    let young = start + (MINUTE - Duration::from_nanos(1));
+    assert_eq!(average(&store, young, &key), Some(40_000.0));
+    let old = start + MINUTE;
+    assert_eq!(store.recall(old, &key), None);
+    put(&store, old, &key, 60_000);
+    assert_eq!(average(&store, old, &key), Some(60_000.0));
+    assert_eq!(store.recall(old, &key).unwrap().samples, 1);
+}
+
+#[test]
+fn old_records_go_before_anybody_gives_way() {
+    let store = MemoryStore::new(limits(100, 100));
+    let of = |network: u8| key(Scope::default(), [10, 0, network, 1], None);
+    for network in 0..100 {
+        put(&store, Instant::EPOCH, &of(network), 40_000);
+    }
+    let later = Instant::EPOCH + MINUTE;
+    for network in 100..150 {
+        put(&store, later, &of(network), 40_000);
+    }
+    assert!(store.len() <= 50 + 1, "{}", store.len());
+    for network in 100..150 {
+        assert!(store.recall(later, &of(network)).is_some());
+    }
+}
+
+#[test]
+fn the_limits_hold_and_none_is_none() {
+    for (records, of_one_network, kept) in [(8, 3, 3), (2, 3, 2), (0, 0, 1)] {
+        let store = MemoryStore::new(limits(records, of_one_network));
+        for host in 0..10 {
+            let key = key(Scope::Address, [192, 0, 2, host], None);
+            put(&store, Instant::EPOCH, &key, 40_000);
+            assert!(
+                store.recall(Instant::EPOCH, &key).is_some(),
+                "the newest stays"
+            );
+        }
+        assert_eq!(store.len(), kept);
+    }
+}
