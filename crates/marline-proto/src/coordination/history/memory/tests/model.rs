@@ -131,7 +131,7 @@ fn compare(ops: Vec<Op>, limits: StoreLimits) {
 proptest! {
     #[test]
     fn who_gives_way_is_who_a_scan_would_name(
-        ops in prop::collection::vec(any_op(false), 1..150),
+        ops in prop::collection::vec(any_op(false), 1..80),
         records in 1..30_usize,
         of_one_network in 1..12_usize,
     ) {
@@ -139,13 +139,13 @@ proptest! {
     }
 
     #[test]
-    fn without_limits_it_is_a_map(ops in prop::collection::vec(any_op(true), 1..150)) {
+    fn without_limits_it_is_a_map(ops in prop::collection::vec(any_op(true), 1..80)) {
         compare(ops, limits(1000, 1000));
     }
 
     #[test]
     fn nobody_loses_a_record_to_who_has_as_many(
-        ops in prop::collection::vec((any_key(), 0..100_000_u64), 1..150),
+        ops in prop::collection::vec((any_key(), 0..100_000_u64), 1..80),
         records in 1..30_usize,
     ) {
         let store = MemoryStore::new(limits(records, 1000));

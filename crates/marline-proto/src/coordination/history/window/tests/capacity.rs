@@ -1,0 +1,101 @@
+//! What careful resume may start from.
+
+use super::*;
+
+/// The capacity after samples a second apart, and when it was seen.
+fn after_all(samples: &[PathSample]) -> Option<(u64, u64)> {
+    let history = history(HistoryConfig::default());
+    for (n, seen) in samples.iter().enumerate() {
+        history.observe(&after(Duration::from_secs(n as u64), kind(1)), seen);
+    }
+    let now = after(Duration::from_secs(samples.len() as u64), kind(1));
+    history
+        .resumption(&now)
+        .map(|known| (known.window, (known.at - Instant::EPOCH).as_secs()))
+}
+
+fn delivered(delivered: u64, seen: PathSample) -> PathSample {
+    PathSample { delivered, ..seen }
+}
+
+fn lost(seen: PathSample) -> PathSample {
+    PathSample {
+        lost_at_first: true,
+        ..seen
+    }
+}
+
+#[test]
+fn it_is_what_was_acknowledged_of_a_window() {
+    let seen = closed(200_000);
+    assert_eq!(after_all(&[seen]), Some((200_000, 0)));
+    assert_eq!(after_all(&[delivered(90_000, seen)]), Some((90_000, 0)));
+    assert_eq!(after_all(&[delivered(DEFAULT - 1, seen)]), None);
+    let without_rtt = PathSample {
+        rtt: Duration::ZERO,
+        ..seen
+    };
+    assert_eq!(after_all(&[without_rtt]), None);
+}
+
+#[test]
+fn the_newer_replaces_the_older() {
+    assert_eq!(
+        after_all(&[closed(200_000), closed(90_000)]),
+        Some((90_000, 1))
+    );
+    assert_eq!(
+        after_all(&[closed(90_000), limited(200_000)]),
+        Some((200_000, 1))
+    );
+}
+
+#[test]
+fn who_was_short_of_data_does_not_lower_it() {
+    assert_eq!(
+        after_all(&[closed(200_000), limited(90_000)]),
+        Some((200_000, 0))
+    );
+}
+
+#[test]
+fn a_loss_of_the_first_flight_lowers_it_at_once() {
+    let little = delivered(3000, lost(limited(8400)));
+    assert_eq!(after_all(&[closed(200_000), little]), Some((8400, 1)));
+    assert_eq!(after_all(&[little]), None);
+    let but_more = lost(closed(300_000));
+    assert_eq!(after_all(&[closed(200_000), but_more]), Some((300_000, 1)));
+    assert_eq!(
+        after_all(&[closed(200_000), delivered(3000, but_more)]),
+        Some((200_000, 0))
+    );
+}
+
+#[test]
+fn its_round_trip_time_is_that_of_the_same_connection() {
+    let history = history(HistoryConfig::default());
+    history.observe(&kind(1), &closed(90_000));
+    let slower = PathSample {
+        rtt: 3 * RTT,
+        ..closed(200_000)
+    };
+    history.observe(&kind(1), &slower);
+    let known = history.resumption(&kind(1)).unwrap();
+    assert_eq!((known.window, known.rtt), (200_000, 3 * RTT));
+}
+
+#[test]
+fn it_grows_old_though_the_record_does_not() {
+    let history = history(HistoryConfig::default());
+    history.observe(&kind(1), &closed(200_000));
+    for _ in 0..9 {
+        history.observe(&after(HOUR / 4, kind(1)), &closed(20_000));
+    }
+    history.observe(&after(HOUR / 2, kind(1)), &limited(100_000));
+    let before = history.resumption(&after(HOUR, kind(1))).unwrap();
+    assert_eq!(before.window, 100_000);
+    history.observe(&after(HOUR, kind(1)), &limited(90_000));
+    let last = after(HOUR * 3 / 2, kind(1));
+    assert_eq!(history.resumption(&last), None);
+    assert!(history.average(&last).is_some());
+}
