@@ -1,5 +1,6 @@
-//! history: a connection begins with the window that earlier ones to the same place reached (Kim et al.,
-//! Applied Sciences 2019, section 4), and what careful resume needs to know of them (RFC 9959).
+//! history: a connection begins with the window that earlier ones to the same place reached ("Access
+//! Latency Reduction in the QUIC Protocol Based on Communication History", Electronics 2019, 8(10), 1204,
+//! Algorithm 1), and what careful resume needs to know of them (RFC 9959).
 //!
 //! | question | file |
 //! | --- | --- |
