@@ -40,6 +40,7 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     recovers_from_loss(&make);
     collapses_on_persistent_congestion(&make);
     obeys_a_coordinator(&make);
+    ends_slow_start_where_told(&make);
     takes_a_reaction_back(&make);
     grows_by_its_share(&make);
     survives_anything(&make);
@@ -283,6 +284,50 @@ fn obeys_a_coordinator(make: Make<'_>) {
         "losses of an old flight do not undo what a coordinator set"
     );
     assert!(path.controller.in_slow_start());
+}
+
+/// A controller without a threshold has no use for one.
+fn ends_slow_start_where_told(make: Make<'_>) {
+    let mut path = Path::new(make);
+    path.fill(4);
+    let sent_at = path.now;
+    path.now += RTT;
+    path.lose(sent_at, false);
+    path.controller.set_window(20 * MTU);
+    let searched = path.controller.in_slow_start();
+    path.controller.set_ssthresh(40 * MTU);
+    assert_eq!(path.window(), 20 * MTU, "the window stays");
+    if path.controller.ssthresh().is_none() {
+        let searches = path.controller.in_slow_start();
+        assert_eq!(searches, searched, "no threshold, no change");
+        return;
+    }
+    assert_eq!(path.controller.ssthresh(), Some(40 * MTU));
+    path.controller.undo_reaction();
+    path.controller.on_spurious_loss(path.now, sent_at);
+    assert_eq!(
+        (path.window(), path.controller.ssthresh()),
+        (20 * MTU, Some(40 * MTU)),
+        "no reaction before can be taken back"
+    );
+    path.now += Duration::from_millis(1);
+    path.fill(1);
+    assert!(
+        path.window() >= 39 * MTU,
+        "below its threshold the window doubles: {} bytes",
+        path.window()
+    );
+    path.fill(2);
+    assert!(!path.controller.in_slow_start(), "there slow start ends");
+    assert!(
+        path.window() <= 48 * MTU,
+        "and the window grows slowly: {} bytes",
+        path.window()
+    );
+    let window = path.window();
+    path.controller.set_ssthresh(10 * MTU);
+    assert_eq!(path.window(), window, "a larger window stays");
+    assert!(!path.controller.in_slow_start(), "and avoids congestion");
 }
 
 /// A controller may keep its reaction, but not make things worse, and not react twice.

@@ -344,6 +344,13 @@ impl<G: Growth> Controller for LossBased<G> {
         }
     }
 
+    fn set_ssthresh(&mut self, bytes: u64) {
+        self.ssthresh = bytes;
+        self.before = None;
+        self.slow_start.reset();
+        self.growth = G::default();
+    }
+
     fn undo_reaction(&mut self) {
         if let Some(before) = self.before.filter(|before| before.may_be_undone) {
             self.restore(&before);

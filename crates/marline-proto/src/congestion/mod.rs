@@ -123,6 +123,12 @@ pub trait Controller: Send + Debug {
     /// A coordinator ends slow start at the present window.
     fn exit_slow_start(&mut self);
 
+    /// A coordinator says where slow start ends: a window of fewer than `bytes` grows in slow start until
+    /// it is that large, as soon as recovery lets it; a larger one stays in congestion avoidance. Either
+    /// way congestion avoidance begins anew, and no reaction before can be taken back. Rate-based
+    /// controllers have no use for it.
+    fn set_ssthresh(&mut self, _bytes: u64) {}
+
     /// A coordinator takes back the latest reaction to congestion, be it a smaller window or only
     /// the end of slow start: both are as before, and the losses of the flight that was reacted to
     /// still count for nothing. Persistent congestion stands, and so does what a coordinator has set

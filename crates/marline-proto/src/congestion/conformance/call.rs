@@ -24,6 +24,7 @@ pub(super) enum Call {
     Bandwidth(u64),
     EnterSlowStart,
     ExitSlowStart,
+    Ssthresh(u64),
     UndoReaction,
 }
 
@@ -47,7 +48,7 @@ impl Call {
         let number = magnitude(rng);
         let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
         let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..22_u32) {
+        match rng.random_range(0..23_u32) {
             0..4 => Self::Sent(SentSample {
                 packet_number: number,
                 bytes,
@@ -96,6 +97,7 @@ impl Call {
             18 => Self::Bandwidth(bytes),
             19 => Self::Share(share(rng)),
             20 => Self::UndoReaction,
+            21 => Self::Ssthresh(bytes),
             _ if rng.random() => Self::EnterSlowStart,
             _ => Self::ExitSlowStart,
         }
@@ -115,6 +117,7 @@ impl Call {
             Self::Bandwidth(rate) => controller.set_bandwidth(*rate),
             Self::EnterSlowStart => controller.enter_slow_start(),
             Self::ExitSlowStart => controller.exit_slow_start(),
+            Self::Ssthresh(bytes) => controller.set_ssthresh(*bytes),
             Self::UndoReaction => controller.undo_reaction(),
         }
     }
@@ -129,6 +132,7 @@ impl Call {
                 | Self::Bandwidth(_)
                 | Self::EnterSlowStart
                 | Self::ExitSlowStart
+                | Self::Ssthresh(_)
                 | Self::UndoReaction
         )
     }
