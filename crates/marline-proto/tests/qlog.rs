@@ -257,6 +257,84 @@ fn text_of_peers_stays_inside_its_string() {
     );
 }
 
+fn careful_resume(trigger: Option<CarefulResumeTrigger>) -> CarefulResumePhaseUpdated {
+    CarefulResumePhaseUpdated {
+        path: 2,
+        old: None,
+        new: CarefulResumePhase::Reconnaissance,
+        pipe_size: 0,
+        first_unvalidated_packet: 0,
+        last_unvalidated_packet: 0,
+        congestion_window: None,
+        ssthresh: None,
+        restored: None,
+        trigger,
+    }
+}
+
+#[test]
+fn careful_resume_speaks_the_words_of_its_definition() {
+    use CarefulResumeTrigger::*;
+    let retreat = Event::CarefulResumePhaseUpdated(CarefulResumePhaseUpdated {
+        old: Some(CarefulResumePhase::Validating),
+        new: CarefulResumePhase::SafeRetreat,
+        pipe_size: 63_000,
+        first_unvalidated_packet: 30,
+        last_unvalidated_packet: 150,
+        congestion_window: Some(31_500),
+        ssthresh: Some(75_000),
+        restored: Some(CarefulResumeRestored {
+            congestion_window: 300_000,
+            rtt: Duration::from_micros(40_250),
+        }),
+        ..careful_resume(Some(EcnCe))
+    });
+    let records = log(&[retreat]);
+    assert_eq!(records[1]["name"], "recovery:careful_resume_phase_updated");
+    assert_eq!(
+        records[1]["data"],
+        json!({
+            "old": "validating",
+            "new": "safe_retreat",
+            "state_data": {
+                "pipesize": 63_000,
+                "first_unvalidated_packet": 30,
+                "last_unvalidated_packet": 150,
+                "congestion_window": 31_500,
+                "ssthresh": 75_000,
+            },
+            "restored_data": { "saved_congestion_window": 300_000, "saved_rtt": 40.25 },
+            "trigger": "ECN_CE",
+        })
+    );
+    let words = [
+        (CongestionWindowLimited, "congestion_window_limited"),
+        (RttNotValidated, "rtt_not_validated"),
+        (LastUnvalidatedPacketSent, "last_unvalidated_packet_sent"),
+        (
+            FirstUnvalidatedPacketAcknowledged,
+            "first_unvalidated_packet_acknowledged",
+        ),
+        (RttExceeded, "rtt_exceeded"),
+        (RateLimited, "rate_limited"),
+        (
+            LastUnvalidatedPacketAcknowledged,
+            "last_unvalidated_packet_acknowledged",
+        ),
+        (PathChanged, "path_changed"),
+        (PacketLoss, "packet_loss"),
+        (EcnCe, "ECN_CE"),
+        (ExitRecovery, "exit_recovery"),
+    ];
+    for (trigger, word) in words {
+        let records = log(&[Event::CarefulResumePhaseUpdated(careful_resume(Some(
+            trigger,
+        )))]);
+        assert_eq!(records[1]["data"]["trigger"], word);
+        assert!(records[1]["data"].get("restored_data").is_none());
+    }
+}
+
 #[test]
 fn every_event_is_a_record_of_its_own() {
     let parameters = TransportParameters {
@@ -402,6 +480,7 @@ fn every_event_is_a_record_of_its_own() {
             requested_max_ack_delay: Duration::from_millis(25),
             reordering_threshold: 1,
         }),
+        Event::CarefulResumePhaseUpdated(careful_resume(None)),
         Event::Marline(MarlineEvent {
             path: Some(1),
             name: "bundle_joined",
@@ -420,7 +499,8 @@ fn every_event_is_a_record_of_its_own() {
     for (record, event) in records[1..].iter().zip(&events) {
         assert!(record["time"].is_number() && record["data"].is_object());
         let name = record["name"].as_str().unwrap();
-        assert!(name.starts_with("quic:") || name.starts_with("marline:"));
+        let known = ["quic:", "marline:", "recovery:careful_resume_"];
+        assert!(known.iter().any(|known| name.starts_with(known)), "{name}");
         let tuple = event.path().map(|path| json!(path.to_string()));
         assert_eq!(record.get("tuple"), tuple.as_ref());
     }

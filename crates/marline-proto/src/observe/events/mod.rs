@@ -2,6 +2,7 @@
 //! (draft-ietf-quic-qlog-quic-events).
 
 mod bundle;
+mod careful_resume;
 mod connection;
 mod packet;
 mod path;
@@ -10,6 +11,9 @@ mod security;
 mod stream;
 
 pub use bundle::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
+pub use careful_resume::{
+    CarefulResumePhase, CarefulResumePhaseUpdated, CarefulResumeRestored, CarefulResumeTrigger,
+};
 pub use connection::{
     AckFrequencyUpdated, AlpnInformation, CloseTrigger, ClosedWith, ConnectionClosed,
     ConnectionIdUpdated, ConnectionStarted, ConnectionState, ConnectionStateUpdated, ParametersSet,
@@ -97,6 +101,8 @@ pub enum Event<'a> {
     StreamStateUpdated(StreamStateUpdated),
     /// Other acknowledgement behavior was asked for.
     AckFrequencyUpdated(AckFrequencyUpdated),
+    /// A path entered another phase of Careful Resume.
+    CarefulResumePhaseUpdated(CarefulResumePhaseUpdated),
     /// The engine of the connection's bundle decided something.
     BundleUpdated(BundleUpdated<'a>),
     /// An event of marline's own, outside the standard definitions.
@@ -122,6 +128,7 @@ impl Event<'_> {
             Self::MtuUpdated(event) => Some(event.path),
             Self::EcnStateUpdated(event) => Some(event.path),
             Self::MigrationStateUpdated(event) => Some(event.path),
+            Self::CarefulResumePhaseUpdated(event) => Some(event.path),
             Self::Marline(event) => event.path,
             Self::ConnectionStarted(_)
             | Self::ConnectionStateUpdated(_)

@@ -192,6 +192,24 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.ms("requested_max_ack_delay", event.requested_max_ack_delay);
             data.u64("reordering_threshold", event.reordering_threshold);
         }
+        Event::CarefulResumePhaseUpdated(event) => {
+            data.opt_str("old", event.old.map(names::careful_resume_phase));
+            data.str("new", names::careful_resume_phase(event.new));
+            data.object("state_data", |state| {
+                state.u64("pipesize", event.pipe_size);
+                state.u64("first_unvalidated_packet", event.first_unvalidated_packet);
+                state.u64("last_unvalidated_packet", event.last_unvalidated_packet);
+                state.opt_u64("congestion_window", event.congestion_window);
+                state.opt_u64("ssthresh", event.ssthresh);
+            });
+            if let Some(restored) = event.restored {
+                data.object("restored_data", |data| {
+                    data.u64("saved_congestion_window", restored.congestion_window);
+                    data.ms("saved_rtt", restored.rtt);
+                });
+            }
+            data.opt_str("trigger", event.trigger.map(names::careful_resume_trigger));
+        }
         Event::BundleUpdated(event) => {
             data.u64("bundle", event.bundle);
             data.str("trigger", names::bundle_trigger(event.trigger));

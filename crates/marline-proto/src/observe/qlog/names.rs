@@ -34,6 +34,7 @@ pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
         Event::MigrationStateUpdated(_) => "quic:migration_state_updated",
         Event::StreamStateUpdated(_) => "quic:stream_state_updated",
         Event::AckFrequencyUpdated(_) => "marline:ack_frequency_updated",
+        Event::CarefulResumePhaseUpdated(_) => "recovery:careful_resume_phase_updated",
         Event::BundleUpdated(_) => "marline:bundle_updated",
         Event::Marline(event) => {
             record.str_parts("name", &["marline:", event.name]);
@@ -251,5 +252,32 @@ pub(super) const fn bundle_phase(phase: BundlePhase) -> &'static str {
     match phase {
         BundlePhase::SlowStart => "slow_start",
         BundlePhase::CongestionAvoidance => "congestion_avoidance",
+    }
+}
+
+pub(super) const fn careful_resume_phase(phase: CarefulResumePhase) -> &'static str {
+    match phase {
+        CarefulResumePhase::Reconnaissance => "reconnaissance",
+        CarefulResumePhase::Unvalidated => "unvalidated",
+        CarefulResumePhase::Validating => "validating",
+        CarefulResumePhase::SafeRetreat => "safe_retreat",
+        CarefulResumePhase::Normal => "normal",
+    }
+}
+
+pub(super) const fn careful_resume_trigger(trigger: CarefulResumeTrigger) -> &'static str {
+    use CarefulResumeTrigger as Trigger;
+    match trigger {
+        Trigger::CongestionWindowLimited => "congestion_window_limited",
+        Trigger::RttNotValidated => "rtt_not_validated",
+        Trigger::LastUnvalidatedPacketSent => "last_unvalidated_packet_sent",
+        Trigger::FirstUnvalidatedPacketAcknowledged => "first_unvalidated_packet_acknowledged",
+        Trigger::RttExceeded => "rtt_exceeded",
+        Trigger::RateLimited => "rate_limited",
+        Trigger::LastUnvalidatedPacketAcknowledged => "last_unvalidated_packet_acknowledged",
+        Trigger::PathChanged => "path_changed",
+        Trigger::PacketLoss => "packet_loss",
+        Trigger::EcnCe => "ECN_CE",
+        Trigger::ExitRecovery => "exit_recovery",
     }
 }
