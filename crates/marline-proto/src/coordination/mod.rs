@@ -5,3 +5,4 @@
 
 pub mod bundle;
 pub mod history;
+pub mod careful_resume;

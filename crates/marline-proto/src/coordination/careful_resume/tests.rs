@@ -1,0 +1,1 @@
+//! The phases alone, and with a path whose controller obeys them.
