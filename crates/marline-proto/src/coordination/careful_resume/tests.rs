@@ -1,1 +1,10 @@
 //! The phases alone, and with a path whose controller obeys them.
+
+use super::*;
+
+mod arrows;
+mod examples;
+mod pipe;
+mod random;
+mod sender;
+mod transfers;

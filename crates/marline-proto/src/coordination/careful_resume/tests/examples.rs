@@ -1,0 +1,74 @@
+//! The examples of RFC 9959, appendix B: an initial window of 10 packets, 29 in flight at the jump, 300
+//! remembered.
+
+use super::sender::*;
+use super::*;
+use Phase::*;
+
+fn course(sender: &Sender) -> Vec<Phase> {
+    sender.transitions.iter().map(|t| t.new).collect()
+}
+
+/// Appendix B.1.
+#[test]
+fn no_loss() {
+    let mut sender = Sender::jumped();
+    assert_eq!(sender.resume.pipe_size(), 29_000);
+    assert_eq!(sender.window, 150_000);
+    sender.send(100);
+    sender.ack(29);
+    sender.send(21);
+    sender.ack(1);
+    let trigger = Some(Trigger::FirstUnvalidatedPacketAcknowledged);
+    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+    let window = sender.window;
+    sender.ack(119);
+    assert_eq!(sender.window, window + 119_000);
+    sender.ack(1);
+    assert_eq!(course(&sender), [Unvalidated, Validating, Normal]);
+}
+
+/// Appendix B.2: 50 packets are all there is to send.
+#[test]
+fn no_loss_rate_limited() {
+    let mut sender = Sender::jumped();
+    sender.send(50);
+    sender.wait(101);
+    sender.ack(29);
+    let trigger = Some(Trigger::RttExceeded);
+    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+    assert_eq!(sender.window, 50_000);
+    sender.ack(50);
+    assert_eq!(course(&sender), [Unvalidated, Validating, Normal]);
+    assert_eq!(sender.resume.pipe_size(), 79_000);
+}
+
+/// Appendix B.3.
+#[test]
+fn loss_in_reconnaissance() {
+    let mut sender = Sender::confirmed(SAVED, CarefulResumeConfig::default());
+    sender.lose(false);
+    assert_eq!(course(&sender), [Normal]);
+    assert_eq!((sender.window, sender.ssthresh), (14_500, None));
+}
+
+/// Appendix B.4: the 35th unvalidated packet is lost.
+#[test]
+fn loss_while_validating() {
+    let mut sender = Sender::validating();
+    sender.ack(63);
+    assert_eq!(sender.resume.pipe_size(), 63_000);
+    sender.lose(false);
+    assert_eq!(sender.window / DATAGRAM, 31);
+    sender.ack(85);
+    assert_eq!(sender.window / DATAGRAM, 31);
+    sender.ack(1);
+    assert_eq!(
+        course(&sender),
+        [Unvalidated, Validating, SafeRetreat, Normal]
+    );
+    // Section 3.5 counts what arrived in this phase too; the example ends at 120 packets, the
+    // unvalidated ones alone.
+    assert_eq!(sender.resume.pipe_size(), 149_000);
+    assert_eq!(sender.ssthresh, Some(74_500));
+}
