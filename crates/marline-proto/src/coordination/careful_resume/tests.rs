@@ -7,4 +7,5 @@ mod examples;
 mod pipe;
 mod random;
 mod sender;
+mod step;
 mod transfers;

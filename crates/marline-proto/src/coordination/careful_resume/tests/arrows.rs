@@ -179,23 +179,47 @@ fn the_jump_is_over_when_some_of_it_arrives() {
 }
 
 #[test]
-fn the_jump_is_over_after_a_round_trip() {
-    let mut sender = Sender::jumped();
-    sender.send(60);
-    sender.wait(100);
-    sender.send(1);
+fn a_packet_of_acknowledgments_alone_validates_nothing() {
+    let mut sender = Sender::confirmed(SAVED, CarefulResumeConfig::default());
+    sender.send_alone();
+    sender.limit();
     sender.ack(1);
-    assert_eq!(sender.resume.phase(), Unvalidated);
-    sender.now += NANO;
-    let trigger = Some(Trigger::RttExceeded);
-    let mut acked = Sender::jumped();
-    acked.send(60);
-    acked.wait(101);
-    acked.ack(1);
-    assert_eq!(acked.latest(), (Unvalidated, Validating, trigger));
-    sender.send(1);
-    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
-    assert_eq!(sender.window, 90_000, "what is in flight");
+    assert_eq!(sender.resume.phase(), Unvalidated, "nothing is sent yet");
+    sender.send_alone();
+    sender.send(60);
+    sender.ack(28);
+    assert_eq!(
+        sender.resume.phase(),
+        Unvalidated,
+        "nothing has arrived yet"
+    );
+    sender.ack(1);
+    assert_eq!(sender.resume.phase(), Validating);
+}
+
+#[test]
+fn the_jump_is_over_after_a_round_trip() {
+    type Move = fn(&mut Sender);
+    let moves: [(Move, u64); 2] = [
+        (|sender| sender.send(1), 90_000),
+        (|sender| sender.ack(1), 88_000),
+    ];
+    for (next, window) in moves {
+        let mut sender = Sender::jumped();
+        sender.send(60);
+        sender.wait(100);
+        next(&mut sender);
+        assert_eq!(sender.resume.phase(), Unvalidated);
+
+        let mut sender = Sender::jumped();
+        sender.send(60);
+        sender.wait(100);
+        sender.now += NANO;
+        next(&mut sender);
+        let trigger = Some(Trigger::RttExceeded);
+        assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+        assert_eq!(sender.window, window, "what is in flight");
+    }
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(super) struct Sender {
     min_rtt: Duration,
     next: u64,
     in_flight: VecDeque<u64>,
+    /// A packet that does not count as in flight, and is acknowledged with the next that do.
+    alone: Option<u64>,
     saved: Saved,
     jumps: usize,
 }
@@ -49,6 +51,7 @@ impl Sender {
             min_rtt: Duration::MAX,
             next: 0,
             in_flight: VecDeque::new(),
+            alone: None,
             saved,
             jumps: 0,
         }
@@ -105,6 +108,12 @@ impl Sender {
         }
     }
 
+    /// A packet leaves that holds nothing but acknowledgments.
+    pub(super) fn send_alone(&mut self) {
+        self.alone = Some(self.next);
+        self.next += 1;
+    }
+
     /// As many packets as the window allows.
     pub(super) fn fill(&mut self) {
         while self.in_flight() + DATAGRAM <= self.window {
@@ -119,6 +128,7 @@ impl Sender {
         let Some(largest_acked) = self.in_flight.drain(..packets).last() else {
             return;
         };
+        let largest_acked = largest_acked.max(self.alone.take().unwrap_or(0));
         self.min_rtt = self.min_rtt.min(self.rtt);
         let bytes = packets as u64 * DATAGRAM;
         if self.in_slow_start {

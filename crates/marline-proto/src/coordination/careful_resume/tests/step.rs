@@ -1,0 +1,107 @@
+//! Real controllers obey.
+
+use std::time::Duration;
+
+use super::*;
+use crate::Instant;
+use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory};
+use crate::samples::{AckSample, RateSample, RttView};
+
+const DATAGRAM: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+/// A window of ten datagrams was acknowledged in a round trip.
+fn controller(algorithm: Algorithm) -> Box<dyn Controller> {
+    let mut controller = algorithm.build(ControllerConfig::new(DATAGRAM));
+    let now = Instant::EPOCH + RTT;
+    let ack = AckSample {
+        bytes: 10 * DATAGRAM,
+        bytes_in_flight: 0,
+        prior_in_flight: 10 * DATAGRAM,
+        largest_acked: 9,
+        largest_sent: 9,
+        largest_acked_sent_at: Instant::EPOCH,
+        rtt: RttView {
+            latest: RTT,
+            smoothed: RTT,
+            min: RTT,
+            variance: Duration::ZERO,
+        },
+        rtt_updated: true,
+        rate: Some(RateSample {
+            delivered: 10 * DATAGRAM,
+            interval: RTT,
+            prior_delivered: 0,
+            delivered_total: 10 * DATAGRAM,
+            app_limited: false,
+        }),
+        app_limited: false,
+    };
+    controller.on_ack(now, &ack);
+    controller
+}
+
+#[test]
+fn only_a_jump_makes_a_window_larger() {
+    for algorithm in Algorithm::ALL {
+        let mut controller = controller(algorithm);
+        let mut told = |window| {
+            let step = Step {
+                window: Some(window),
+                ..Step::default()
+            };
+            step.apply(controller.as_mut());
+            controller.window()
+        };
+        assert_eq!(told(Window::To(150_000)), 150_000);
+        assert_eq!(told(Window::AtMost(150_001)), 150_000);
+        assert_eq!(told(Window::AtMost(50_000)), 50_000);
+        assert_eq!(told(Window::AtMost(u64::MAX)), 50_000);
+        assert!(told(Window::AtMost(0)) > 0, "the least a controller has");
+    }
+}
+
+#[test]
+fn a_retreat_and_its_end_do_as_the_controller_can() {
+    for algorithm in Algorithm::ALL {
+        let mut controller = controller(algorithm);
+        let rate = controller.bandwidth();
+        let faster = Step {
+            bandwidth: Some(200_000),
+            ..Step::default()
+        };
+        faster.apply(controller.as_mut());
+        assert_eq!(controller.bandwidth(), rate, "no estimate becomes larger");
+        let retreat = Step {
+            exit_slow_start: true,
+            bandwidth: Some(50_000),
+            window: Some(Window::AtMost(5000)),
+            ..Step::default()
+        };
+        retreat.apply(controller.as_mut());
+        assert_eq!(controller.bandwidth(), rate.map(|_| 50_000));
+        assert_eq!(controller.window(), 5000);
+        assert!(!controller.in_slow_start());
+
+        let exit = Step {
+            ssthresh: Some(40_000),
+            ..Step::default()
+        };
+        exit.apply(controller.as_mut());
+        assert_eq!(controller.window(), 5000);
+        let searches = controller.ssthresh() == Some(40_000);
+        assert_eq!(controller.in_slow_start(), searches);
+        assert_eq!(searches, algorithm != Algorithm::Bbr);
+    }
+}
+
+#[test]
+fn no_step_no_change() {
+    for algorithm in Algorithm::ALL {
+        let mut controller = controller(algorithm);
+        let seen = |c: &dyn Controller| (c.window(), c.ssthresh(), c.phase(), c.bandwidth());
+        let before = seen(controller.as_ref());
+        Step::default().apply(controller.as_mut());
+        assert_eq!(seen(controller.as_ref()), before);
+    }
+}
