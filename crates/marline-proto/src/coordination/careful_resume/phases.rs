@@ -123,7 +123,8 @@ impl CarefulResume {
     }
 
     /// What the path has proven to carry since the jump, in bytes (PipeSize): what was in flight then,
-    /// and more once more than that was acknowledged.
+    /// and more once more than that was acknowledged. What was in flight counts once, as appendix B.4
+    /// has it, not again when it is acknowledged.
     pub fn pipe_size(&self) -> u64 {
         self.jump.in_flight.max(self.jump.acked)
     }

@@ -300,7 +300,11 @@ impl Pipe {
 
     /// The oldest packets are lost.
     fn lose(&mut self, packets: usize) {
-        let lost = self.sent.drain(..packets).last().expect("some are lost");
+        let lost = self
+            .sent
+            .drain(..packets)
+            .next_back()
+            .expect("some are lost");
         let bytes = packets as u64 * DATAGRAM;
         self.waiting += bytes;
         let loss = LossSample {

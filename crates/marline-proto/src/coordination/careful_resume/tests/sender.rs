@@ -125,7 +125,7 @@ impl Sender {
     pub(super) fn ack(&mut self, packets: usize) {
         let packets = packets.min(self.in_flight.len());
         let prior_in_flight = self.in_flight();
-        let Some(largest_acked) = self.in_flight.drain(..packets).last() else {
+        let Some(largest_acked) = self.in_flight.drain(..packets).next_back() else {
             return;
         };
         let largest_acked = largest_acked.max(self.alone.take().unwrap_or(0));
