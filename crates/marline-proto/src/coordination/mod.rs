@@ -4,5 +4,5 @@
 //! its connections obey.
 
 pub mod bundle;
-pub mod history;
 pub mod careful_resume;
+pub mod history;

@@ -1,19 +1,6 @@
-//! What is remembered of a path, and what can be chosen about returning to it.
+//! What can be chosen about returning to what is remembered.
 
 use std::time::Duration;
-
-use crate::Instant;
-
-/// What an earlier connection found out about the path (RFC 9959, section 3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
-    /// What the path carried in a round trip, in bytes (saved_cwnd).
-    pub window: u64,
-    /// Its smallest round-trip time (saved_rtt).
-    pub rtt: Duration,
-    /// When this was found out.
-    pub at: Instant,
-}
 
 /// How a path returns to what is remembered.
 #[derive(Clone, Copy, Debug, PartialEq)]

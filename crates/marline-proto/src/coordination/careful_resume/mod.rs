@@ -2,7 +2,7 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | what is remembered, which switches are there? | `config` |
+//! | which switches are there? | `config` |
 //! | which phase follows which, and when? | `phases` |
 //! | what shall the path's controller do? | `step` |
 //!
@@ -15,10 +15,11 @@ mod config;
 mod phases;
 mod step;
 
-pub use config::{CarefulResumeConfig, Saved};
+pub use config::CarefulResumeConfig;
 pub use phases::{CarefulResume, Limited};
 pub use step::{Step, Transition, Window};
 
+pub use crate::congestion::Capacity;
 pub use crate::observe::events::{CarefulResumePhase as Phase, CarefulResumeTrigger as Trigger};
 
 #[cfg(test)]

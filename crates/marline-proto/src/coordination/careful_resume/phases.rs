@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CarefulResumeConfig, Phase, Saved, Step, Transition, Trigger, Window};
+use super::{Capacity, CarefulResumeConfig, Phase, Step, Transition, Trigger, Window};
 use crate::Instant;
 use crate::observe::events::{CarefulResumePhaseUpdated, CarefulResumeRestored, PathId};
 use crate::samples::{AckSample, LossSample, RttView, SentSample};
@@ -28,7 +28,7 @@ pub struct Limited {
 /// 0 as well. Congestion counts whichever space met it.
 #[derive(Clone, Debug)]
 pub struct CarefulResume {
-    saved: Saved,
+    saved: Capacity,
     config: CarefulResumeConfig,
     initial_window: u64,
     state: State,
@@ -73,7 +73,7 @@ struct Jump {
 
 impl CarefulResume {
     /// Begins with the path, which starts with `initial_window` bytes as if nothing were remembered.
-    pub fn new(saved: Saved, config: CarefulResumeConfig, initial_window: u64) -> Self {
+    pub fn new(saved: Capacity, config: CarefulResumeConfig, initial_window: u64) -> Self {
         Self {
             saved,
             config,

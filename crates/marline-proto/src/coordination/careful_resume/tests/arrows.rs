@@ -13,7 +13,7 @@ fn confirmed() -> Sender {
 
 /// With another round-trip time than now remembered.
 fn remembering(rtt: Duration) -> Sender {
-    Sender::confirmed(Saved { rtt, ..SAVED }, CarefulResumeConfig::default())
+    Sender::confirmed(Capacity { rtt, ..SAVED }, CarefulResumeConfig::default())
 }
 
 const NANO: Duration = Duration::from_nanos(1);
@@ -126,7 +126,7 @@ fn what_is_too_old_or_in_use_or_no_gain_is_not_returned_to() {
     assert_eq!(sender.latest(), ended);
     assert!(!sender.forgotten);
 
-    let little = Saved {
+    let little = Capacity {
         window: 58_001,
         ..SAVED
     };

@@ -101,7 +101,11 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(algorithm: Algorithm, bottleneck: Bottleneck, saved: Option<Saved>) -> Self {
+    pub(super) fn new(
+        algorithm: Algorithm,
+        bottleneck: Bottleneck,
+        saved: Option<Capacity>,
+    ) -> Self {
         let config = ControllerConfig::new(DATAGRAM);
         let initial = config.initial_window;
         let now = Instant::EPOCH + Duration::from_secs(60);

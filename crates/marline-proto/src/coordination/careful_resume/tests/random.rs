@@ -66,7 +66,7 @@ proptest! {
         warm in any::<bool>(),
         ops in prop::collection::vec(op(), 0..120),
     ) {
-        let saved = Saved {
+        let saved = Capacity {
             window: packets * DATAGRAM,
             rtt: Duration::from_millis(rtt),
             ..SAVED

@@ -12,7 +12,7 @@ pub(super) const RTT: Duration = Duration::from_millis(100);
 pub(super) const INITIAL: u64 = 10 * DATAGRAM;
 
 /// What appendix B remembers: 300 packets, on a path as long as now.
-pub(super) const SAVED: Saved = Saved {
+pub(super) const SAVED: Capacity = Capacity {
     window: 300 * DATAGRAM,
     rtt: RTT,
     at: Instant::EPOCH,
@@ -33,12 +33,12 @@ pub(super) struct Sender {
     in_flight: VecDeque<u64>,
     /// A packet that does not count as in flight, and is acknowledged with the next that do.
     alone: Option<u64>,
-    saved: Saved,
+    saved: Capacity,
     jumps: usize,
 }
 
 impl Sender {
-    pub(super) fn new(saved: Saved, config: CarefulResumeConfig) -> Self {
+    pub(super) fn new(saved: Capacity, config: CarefulResumeConfig) -> Self {
         Self {
             resume: CarefulResume::new(saved, config, INITIAL),
             now: Instant::EPOCH + Duration::from_secs(1),
@@ -58,7 +58,7 @@ impl Sender {
     }
 
     /// Has had its initial window acknowledged; 29 packets are in flight and fill the window.
-    pub(super) fn confirmed(saved: Saved, config: CarefulResumeConfig) -> Self {
+    pub(super) fn confirmed(saved: Capacity, config: CarefulResumeConfig) -> Self {
         let mut sender = Self::new(saved, config);
         sender.send(10);
         sender.ack(10);

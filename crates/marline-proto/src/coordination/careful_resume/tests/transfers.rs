@@ -27,15 +27,15 @@ const NARROW: Bottleneck = Bottleneck {
 const TRANSFER: u64 = 3_000_000;
 
 /// What a connection on `path` remembers.
-fn of(path: Bottleneck) -> Saved {
-    Saved {
+fn of(path: Bottleneck) -> Capacity {
+    Capacity {
         window: path.product(),
         rtt: path.rtt,
         at: Instant::EPOCH,
     }
 }
 
-fn transfer(algorithm: Algorithm, path: Bottleneck, saved: Option<Saved>) -> Course {
+fn transfer(algorithm: Algorithm, path: Bottleneck, saved: Option<Capacity>) -> Course {
     let mut pipe = Pipe::new(algorithm, path, saved);
     pipe.data(Duration::ZERO, TRANSFER);
     pipe.run()
