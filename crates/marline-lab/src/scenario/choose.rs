@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Value;
 use super::error::{Place, Problem, unknown};
-use super::published::equal;
+use super::words::equal;
 
 /// A point of a sweep.
 pub(super) type Point = Arc<BTreeMap<String, Value>>;

@@ -81,6 +81,7 @@ mod read;
 mod reader;
 mod sweep;
 mod units;
+mod words;
 mod wsp;
 
 pub use comparison::Comparison;

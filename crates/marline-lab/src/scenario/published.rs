@@ -7,6 +7,7 @@ use super::Value;
 use super::choose::Point;
 use super::error::Problem;
 use super::read::Lookup;
+use super::words::{same, words};
 
 /// The directory of published values.
 pub(super) const TABLES: &str = "published";
@@ -96,14 +97,6 @@ impl PublishedTable {
     }
 }
 
-/// A value as a table has it.
-fn words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>) -> String {
     let mut text = text.to_owned();
     for (name, word) in names {
@@ -113,16 +106,6 @@ fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>
         text = text.replace(&format!("{{{name}}}"), &words(parameter));
     }
     text
-}
-
-/// Whether a table would take both for the same.
-pub(super) fn equal(a: &Value, b: &Value) -> bool {
-    same(&words(a), &words(b))
-}
-
-/// Equal as text, or as numbers.
-fn same(cell: &str, want: &str) -> bool {
-    cell == want || matches!((cell.parse::<f64>(), want.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Published values at each point; at one of them at least.

@@ -4,8 +4,9 @@ use super::Connection;
 use super::events::EndpointEvent;
 use super::path::Recovery;
 use crate::congestion::ConnectionKind;
-use crate::coordination::bundle::{Directive, MemberView, Membership, Newcomer, Signal};
-use crate::endpoint::JoinBundle;
+use crate::coordination::bundle::{
+    Directive, JoinBundle, MemberView, Membership, Newcomer, Signal,
+};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe;
 use crate::observe::events::BundleUpdated;

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
-use crate::coordination::bundle::Signal;
-use crate::endpoint::JoinBundle;
+use crate::coordination::bundle::{JoinBundle, Signal};
 use crate::streams::StreamEvent;
 
 /// Something an application may want to act on.

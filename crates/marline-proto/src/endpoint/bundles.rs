@@ -5,28 +5,15 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use super::{ConnectionHandle, Endpoint};
 use crate::coordination::bundle::{
-    Bundle, BundleConfig, Directive, MemberView, MembershipId, Newcomer, Signal,
+    Bundle, Directive, JoinBundle, MemberView, MembershipId, Signal,
 };
 use crate::time::Instant;
-
-/// A connection wants to be coordinated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JoinBundle {
-    pub(crate) config: Arc<BundleConfig>,
-    /// The bundle that its client named.
-    pub(crate) id: Option<MembershipId>,
-    /// Where it comes from.
-    pub(crate) address: IpAddr,
-    pub(crate) server_name: Option<Box<str>>,
-    pub(crate) newcomer: Newcomer,
-}
 
 /// What connections have in common that belong together: their way, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

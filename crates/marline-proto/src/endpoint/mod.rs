@@ -28,7 +28,6 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundles::Bundles;
-pub use bundles::JoinBundle;
 use route::Routes;
 use stateless::Budget;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::must::{MustEntry, read_musts};
+use super::variants::{some_variants, these_variants};
 use super::{Node, Place, Problem, Reader, Table};
 use crate::scenario::overrides::{Override, flatten};
 use crate::scenario::sweep::{Factor, read_sweep};
@@ -214,27 +215,6 @@ impl ComparisonEntry {
         let all = self.a.iter().flat_map(move |a| each(a.as_str()));
         all.filter(|(a, b)| a != b)
     }
-}
-
-pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
-    let names: Vec<_> = variants.iter().map(|name| (*name, *name)).collect();
-    Ok(node.named("variant", &names)?.to_owned())
-}
-
-/// One variant or several.
-fn these_variants(node: &Node, variants: &[&str]) -> Result<Vec<String>, Problem> {
-    let members = node.members();
-    if members.is_empty() {
-        return Err(node.problem("the list is empty; name a variant"));
-    }
-    let members = members.iter();
-    members.map(|node| one_variant(node, variants)).collect()
-}
-
-/// One variant or several; all of them if none is named.
-fn some_variants(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<String>, Problem> {
-    let names = reader.optional("variant", |node| these_variants(node, variants))?;
-    Ok(names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()))
 }
 
 fn read_published(node: &Node, variants: &[&str], metric: &str) -> Result<PublishedEntry, Problem> {

@@ -6,6 +6,7 @@ mod endpoint;
 mod experiment;
 mod must;
 mod topology;
+mod variants;
 mod workload;
 
 use std::time::Duration;

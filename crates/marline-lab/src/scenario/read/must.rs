@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::experiment::one_variant;
+use super::variants::one_variant;
 use super::{Node, Place, Problem, Reader};
 use crate::scenario::{Claim, Value};
 use crate::stats::Statistic;

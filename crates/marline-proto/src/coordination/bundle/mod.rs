@@ -7,6 +7,7 @@
 //! | how is the initial window shared? | `split` |
 //! | what does an event do to windows and slow start? | `loss_based` |
 //! | what do rates that drift apart become? | `rate_based` |
+//! | what does a connection say that wants to be a member? | `join` |
 //! | who belongs together, who takes part, what is each told? | `ensemble` |
 //!
 //! A [`Bundle`] is driven by whoever owns its members: signals and views in, directives out. It works for
@@ -14,12 +15,14 @@
 
 mod config;
 mod ensemble;
+mod join;
 mod loss_based;
 mod rate_based;
 mod split;
 
 pub use config::{BundleConfig, Coalesce, Membership, MembershipId, Scope};
 pub use ensemble::{Bundle, Decision, Directive, MemberView, Newcomer, Signal};
+pub use join::JoinBundle;
 pub use loss_based::{Fluctuation, LossBased, LossBasedConfig, next_growth};
 pub use rate_based::equalize_rates;
 pub use split::split_initial_window;

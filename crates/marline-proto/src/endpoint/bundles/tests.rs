@@ -1,12 +1,13 @@
 //! Who belongs together, and what is left of those who are gone.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
 use super::*;
-use crate::coordination::bundle::MAX_MEMBERS;
+use crate::coordination::bundle::{BundleConfig, MAX_MEMBERS, Newcomer};
 use crate::observe::events::BundleTrigger;
 
 /// The `n`th address.

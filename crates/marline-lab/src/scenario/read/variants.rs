@@ -1,0 +1,28 @@
+//! Names of variants.
+
+use super::{Node, Problem, Reader};
+
+/// One of `variants`.
+pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
+    let names: Vec<_> = variants.iter().map(|name| (*name, *name)).collect();
+    Ok(node.named("variant", &names)?.to_owned())
+}
+
+/// One variant or several.
+pub(super) fn these_variants(node: &Node, variants: &[&str]) -> Result<Vec<String>, Problem> {
+    let members = node.members();
+    if members.is_empty() {
+        return Err(node.problem("the list is empty; name a variant"));
+    }
+    let members = members.iter();
+    members.map(|node| one_variant(node, variants)).collect()
+}
+
+/// One variant or several; all of them if none is named.
+pub(super) fn some_variants(
+    reader: &mut Reader<'_>,
+    variants: &[&str],
+) -> Result<Vec<String>, Problem> {
+    let names = reader.optional("variant", |node| these_variants(node, variants))?;
+    Ok(names.unwrap_or_else(|| variants.iter().map(|&name| name.to_owned()).collect()))
+}
