@@ -36,9 +36,8 @@ fn abandoned() -> Weak<TransportConfig> {
     });
     let config = identity().client_config(ALPN, &transport).unwrap();
     drop(transport);
-    let host = client.clone();
     let first = async move {
-        let endpoint = host.endpoint(from, None).unwrap();
+        let endpoint = client.endpoint(from, None).unwrap();
         let connecting = endpoint.connect_with(config, to, Identity::NAME).unwrap();
         let mut recv = connecting.await.unwrap().accept_uni().await.unwrap();
         recv.read_chunk(1000).await.unwrap();
