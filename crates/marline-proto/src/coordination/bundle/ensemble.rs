@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::loss_based::{Fluctuation, LossBased, LossBasedConfig};
-use super::{BundleConfig, Coalesce, MAX_MEMBERS, Scope, equalize_rates, split_initial_window};
+use super::member::{Decision, Directive, MemberView, Signal};
+use super::{BundleConfig, Coalesce, MAX_MEMBERS, Newcomer, Scope};
+use super::{equalize_rates, split_initial_window};
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 use crate::time::Instant;
 
@@ -22,96 +24,6 @@ const DATAGRAM: u64 = crate::limits::MIN_DATAGRAM_SIZE as u64;
 /// Bounds of what is believed of a measurement.
 const BACKOFFS: (f64, f64) = (0.3, 0.95);
 const GROWTHS: (f64, f64) = (1.1, 2.0);
-
-/// What a member reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// A loss event, or the rise of the round-trip time that ends slow start.
-    Fluctuation {
-        /// Whether it was a loss.
-        loss: bool,
-        /// Whether the loss established persistent congestion (RFC 9002, section 7.6): it stays the
-        /// member's own.
-        persistent: bool,
-        /// The window before the member reacted, in bytes.
-        before: u64,
-        /// And after.
-        after: u64,
-    },
-    /// A packet sent after the last report is acknowledged.
-    Round,
-}
-
-/// Someone who wants to be a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Newcomer {
-    /// Connections that its client announced.
-    pub announced: Option<u64>,
-    /// The window that it would begin with on its own, in bytes.
-    pub initial_window: u64,
-    /// Its window now.
-    pub window: u64,
-    /// Whether it was somebody's member before, and comes from another address now.
-    pub moved: bool,
-}
-
-/// A member, as the engine sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemberView {
-    /// The congestion window, in bytes.
-    pub window: u64,
-    /// Size of a full datagram, in bytes.
-    pub datagram: u64,
-    /// Whether the window still searches for the path's capacity.
-    pub in_slow_start: bool,
-    /// Whether the controller has a rate rather than a window.
-    pub rate_based: bool,
-    /// The rate estimate, in bytes per second; `None` before there is one.
-    pub rate: Option<u64>,
-    /// The smoothed round-trip time.
-    pub smoothed_rtt: Duration,
-    /// Whether data is in flight, is not what limits sending, and gets acknowledged.
-    pub active: bool,
-}
-
-/// What a member shall do. Empty fields leave things as they are.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Directive {
-    /// Enter slow start, or leave it.
-    pub slow_start: Option<bool>,
-    /// The congestion window, in bytes.
-    pub window: Option<u64>,
-    /// The rate estimate, in bytes per second.
-    pub rate: Option<u64>,
-    /// The part of one connection's growth that it may take.
-    pub share: Option<f64>,
-    /// Why, and the member's place in the lists.
-    pub decision: Option<(Arc<Decision>, usize)>,
-}
-
-/// What the engine decided; windows in bytes, rates in bytes per second, one of each member that took
-/// part.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// Number of the bundle within its owner.
-    pub bundle: u64,
-    /// What it was about.
-    pub trigger: BundleTrigger,
-    /// What was done.
-    pub action: BundleAction,
-    /// Where the bundle stands afterwards.
-    pub phase: BundlePhase,
-    /// Place of the member to which the event happened.
-    pub affected: Option<usize>,
-    /// Growth that decides on slow start (gamma i).
-    pub gamma: f64,
-    /// Events that counted (i).
-    pub fluctuations: u64,
-    /// Before, and after the affected member's own reaction.
-    pub before: Vec<u64>,
-    /// After.
-    pub after: Vec<u64>,
-}
 
 /// Members that belong together; `M` is what their owner calls one.
 #[derive(Debug)]

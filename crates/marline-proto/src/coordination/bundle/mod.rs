@@ -8,7 +8,8 @@
 //! | what does an event do to windows and slow start? | `loss_based` |
 //! | what do rates that drift apart become? | `rate_based` |
 //! | what does a connection say that wants to be a member? | `join` |
-//! | who belongs together, who takes part, what is each told? | `ensemble` |
+//! | what does a member report, and what is it told? | `member` |
+//! | who takes part, and what becomes of them together? | `ensemble` |
 //!
 //! A [`Bundle`] is driven by whoever owns its members: signals and views in, directives out. It works for
 //! connections of an endpoint as for paths of a connection.
@@ -17,13 +18,15 @@ mod config;
 mod ensemble;
 mod join;
 mod loss_based;
+mod member;
 mod rate_based;
 mod split;
 
 pub use config::{BundleConfig, Coalesce, Membership, MembershipId, Scope};
-pub use ensemble::{Bundle, Decision, Directive, MemberView, Newcomer, Signal};
-pub use join::JoinBundle;
+pub use ensemble::Bundle;
+pub use join::{JoinBundle, Newcomer};
 pub use loss_based::{Fluctuation, LossBased, LossBasedConfig, next_growth};
+pub use member::{Decision, Directive, MemberView, Signal};
 pub use rate_based::equalize_rates;
 pub use split::split_initial_window;
 
