@@ -149,7 +149,11 @@ impl SendStream {
             }
             // The peer asked for no more, so there is nothing to finish.
             Err(marline_proto::FinishError::Stopped(_)) => Ok(()),
-            Err(marline_proto::FinishError::Closed) => Err(ClosedStream),
+            // It may also know by now that it gets no more.
+            Err(marline_proto::FinishError::Closed) => match self.end(&state) {
+                Some(SendEnd::Stopped(_)) => Ok(()),
+                _ => Err(ClosedStream),
+            },
         }
     }
 

@@ -1,5 +1,7 @@
 //! Many streams, and how each can end.
 
+use std::time::Duration;
+
 use marline::{ReadError, TransportConfig, WriteError};
 use tokio::task::JoinSet;
 
@@ -61,6 +63,22 @@ async fn dropping_a_reader_stops_the_writer() {
         soon(send.write_all(b"more")).await,
         Err(WriteError::Stopped(0))
     ));
+}
+
+/// A peer that needs no more than it has got may say so before its request has ended.
+#[tokio::test]
+async fn a_stream_that_was_stopped_can_be_finished() {
+    let (client, server) = endpoints();
+    let (ours, theirs) = soon(connect(&client, &server)).await;
+    for wait in [0, 50] {
+        let mut send = ours.open_uni().await.unwrap();
+        send.write_all(b"enough").await.unwrap();
+        drop(soon(theirs.accept_uni()).await.unwrap());
+        assert_eq!(soon(send.stopped()).await.unwrap(), Some(0));
+        // Until the peer has acknowledged that nothing follows.
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        send.finish().unwrap();
+    }
 }
 
 #[tokio::test]
