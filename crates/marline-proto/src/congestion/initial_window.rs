@@ -65,14 +65,31 @@ pub trait InitialWindow: Send + Sync + Debug {
     /// The first window of the connection or path that `kind` describes, in bytes.
     fn window(&self, kind: &ConnectionKind<'_>) -> u64;
 
+    /// The window until the handshake has told who the peer is, in bytes: what was learnt of an address
+    /// is for those who have proven that it is theirs.
+    fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {
+        self.window(kind)
+    }
+
     /// A connection that `kind` describes tells what it has seen of its path. What is learnt here is
     /// shared: call it only for peers whose address is validated.
     fn observe(&self, _kind: &ConnectionKind<'_>, _seen: &PathSample) {}
 
-    /// What the path of the connection that `kind` describes was seen to carry, for careful resume.
+    /// What the path of the connection that `kind` describes was seen to carry, for careful resume. It
+    /// stays there for others; before a connection uses it, it must [`claim`](Self::claim) it.
     fn resumption(&self, _kind: &ConnectionKind<'_>) -> Option<Capacity> {
         None
     }
+
+    /// Takes what [`resumption`](Self::resumption) tells away for the connection that `kind` describes: one
+    /// at a time resumes from it (RFC 9959, section 3.2). It comes back when a connection tells that it
+    /// found a capacity itself.
+    fn claim(&self, _kind: &ConnectionKind<'_>) -> Option<Capacity> {
+        None
+    }
+
+    /// What is remembered for careful resume of the path of the connection that `kind` describes is wrong.
+    fn forget(&self, _kind: &ConnectionKind<'_>) {}
 }
 
 /// The window RFC 9002, section 7.2 recommends: 10 datagrams, at most the larger of 14720 bytes and

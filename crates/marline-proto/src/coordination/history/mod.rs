@@ -9,14 +9,17 @@
 //! | what is the average of windows? | `average` |
 //! | what is kept of a path, and how is it written down? | `record` |
 //! | where is it kept? | `store`: the seam; `memory`: a bounded table; `shares`: who gives way in it |
-//! | what is the first window, and what is a sample? | `window` |
+//! | what is a sample, and what is made of it? | `learner` |
+//! | what is the first window? | `window`: the average; `careful`: the default, and a capacity to return to |
 //!
-//! RFC 9040 calls what happens here temporal sharing. A [`HistoryWindow`] is an
-//! [`InitialWindow`](crate::congestion::InitialWindow): whoever owns the connections tells it what it saw
-//! of them and asks it when the next one begins.
+//! RFC 9040 calls what happens here temporal sharing. [`HistoryWindow`] and [`CarefulWindow`] are
+//! [`InitialWindow`](crate::congestion::InitialWindow)s: a connection asks when it begins, and tells what it
+//! saw when it ends.
 
 mod average;
+mod careful;
 mod config;
+mod learner;
 mod memory;
 mod record;
 mod scope;
@@ -25,6 +28,7 @@ mod store;
 mod window;
 
 pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
+pub use careful::CarefulWindow;
 pub use config::{HistoryConfig, ZeroRtt};
 pub use memory::MemoryStore;
 pub use record::{InvalidRecord, PathRecord};

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Instant;
 use crate::congestion::Rfc9002Window;
-use crate::coordination::history::{Average, MemoryStore, StoreLimits};
+use crate::coordination::history::{Average, MemoryStore, SampleEvent, Scope, StoreLimits};
 
 const DEFAULT: u64 = 12_000;
 const RTT: Duration = Duration::from_millis(50);
@@ -132,7 +132,7 @@ mod samples {
         history.observe(&kind(1), &seen);
         assert_eq!(history.window(&kind(1)), MAXIMUM_WINDOW);
         assert_eq!(history.window(&resumed(1)), MAXIMUM_WINDOW);
-        let capacity = history.resumption(&kind(1)).unwrap();
+        let capacity = history.learner.capacity(&kind(1)).unwrap();
         assert_eq!(capacity.window, MAXIMUM_WINDOW);
     }
 }
@@ -190,7 +190,7 @@ proptest! {
         for (host, seconds, seen) in seen {
             now += Duration::from_secs(seconds);
             let (kind, resumed) = (after(now, kind(host)), after(now, resumed(host)));
-            let before = history.resumption(&kind);
+            let before = history.learner.capacity(&kind);
             history.observe(&kind, &seen);
             let window = history.window(&kind);
             prop_assert!((DEFAULT..=most).contains(&window));
@@ -202,7 +202,7 @@ proptest! {
                 ZeroRtt::Default => prop_assert_eq!(history.window(&resumed), DEFAULT),
                 _ => prop_assert_eq!(history.window(&resumed), window),
             }
-            if let Some(known) = history.resumption(&kind) {
+            if let Some(known) = history.learner.capacity(&kind) {
                 let changed = before != Some(known);
                 let before = before.map_or(0, |before| before.window);
                 prop_assert!(known.window <= seen.delivered.max(before));
@@ -220,7 +220,7 @@ proptest! {
         prop_assume!(config.scope != Scope::Global);
         let history = history(config);
         history.observe(&kind(1), &alive(70_000));
-        let all = |kind| (history.average(&kind), history.resumption(&kind));
+        let all = |kind| (history.average(&kind), history.learner.capacity(&kind));
         let before = (all(kind(1)), history.window(&resumed(1)));
         for (address, seen) in seen {
             let peer = SocketAddr::from((std::net::Ipv4Addr::from_bits(address), 443));

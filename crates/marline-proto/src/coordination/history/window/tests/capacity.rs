@@ -10,7 +10,8 @@ fn after_all(samples: &[PathSample]) -> Option<(u64, u64)> {
     }
     let now = after(Duration::from_secs(samples.len() as u64), kind(1));
     history
-        .resumption(&now)
+        .learner
+        .capacity(&now)
         .map(|known| (known.window, (known.at - Instant::EPOCH).as_secs()))
 }
 
@@ -80,7 +81,7 @@ fn its_round_trip_time_is_that_of_the_same_connection() {
         ..closed(200_000)
     };
     history.observe(&kind(1), &slower);
-    let known = history.resumption(&kind(1)).unwrap();
+    let known = history.learner.capacity(&kind(1)).unwrap();
     assert_eq!((known.window, known.rtt), (200_000, 3 * RTT));
 }
 
@@ -92,10 +93,10 @@ fn it_grows_old_though_the_record_does_not() {
         history.observe(&after(HOUR / 4, kind(1)), &closed(20_000));
     }
     history.observe(&after(HOUR / 2, kind(1)), &limited(100_000));
-    let before = history.resumption(&after(HOUR, kind(1))).unwrap();
+    let before = history.learner.capacity(&after(HOUR, kind(1))).unwrap();
     assert_eq!(before.window, 100_000);
     history.observe(&after(HOUR, kind(1)), &limited(90_000));
     let last = after(HOUR * 3 / 2, kind(1));
-    assert_eq!(history.resumption(&last), None);
+    assert_eq!(history.learner.capacity(&last), None);
     assert!(history.average(&last).is_some());
 }

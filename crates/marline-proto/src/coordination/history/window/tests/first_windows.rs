@@ -7,7 +7,7 @@ fn without_history_the_default_holds() {
     let history = history(mean());
     assert_eq!(history.window(&kind(1)), DEFAULT);
     assert_eq!(history.average(&kind(1)), None);
-    assert_eq!(history.resumption(&kind(1)), None);
+    assert_eq!(history.learner.capacity(&kind(1)), None);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_is_too_old_is_forgotten_and_counted_no_more() {
     let almost = HOUR - Duration::from_nanos(1);
     assert_eq!(history.window(&after(almost, kind(1))), 50_000);
     assert_eq!(history.window(&after(HOUR, kind(1))), DEFAULT);
-    assert_eq!(history.resumption(&after(HOUR, kind(1))), None);
+    assert_eq!(history.learner.capacity(&after(HOUR, kind(1))), None);
     history.observe(&after(HOUR, kind(1)), &closed(30_000));
     assert_eq!(history.average(&after(HOUR, kind(1))), Some(30_000.0));
 }

@@ -1,0 +1,138 @@
+//! What is learnt of connections, whatever is made of it.
+
+use std::sync::Arc;
+
+use super::{
+    Capacity, HistoryConfig, PathKey, PathRecord, PathSample, PathStore, SampleEvent, Scope,
+    ZeroRtt,
+};
+use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
+
+/// Puts samples into a store, and gets answers out of it.
+#[derive(Clone, Debug)]
+pub(super) struct Learner {
+    pub(super) config: HistoryConfig,
+    store: Arc<dyn PathStore>,
+}
+
+impl Learner {
+    pub(super) fn new(config: HistoryConfig, store: Arc<dyn PathStore>) -> Self {
+        Self { config, store }
+    }
+
+    /// The average window of earlier connections like this one, in bytes.
+    pub(super) fn average(&self, kind: &ConnectionKind<'_>) -> Option<f64> {
+        let record = self.recall(kind, self.config.scope)?;
+        record.windows.average(self.config.average)
+    }
+
+    /// The window of the peer's connection that was alive when it resumed last.
+    pub(super) fn live(&self, kind: &ConnectionKind<'_>) -> Option<u64> {
+        self.recall(kind, Scope::Address)?.live
+    }
+
+    pub(super) fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
+        if self.config.zero_rtt == ZeroRtt::Carry {
+            self.carry(kind, seen);
+        }
+        // Who says nothing must not keep an old record alive.
+        let known = self.recall(kind, self.config.scope);
+        let mut record = known.unwrap_or_else(|| PathRecord::new(kind.now));
+        if self.learn(kind, &mut record, seen) {
+            let key = self.key(kind, self.config.scope);
+            self.store.update(kind.now, &key, &mut |record| {
+                self.learn(kind, record, seen);
+            });
+        }
+    }
+
+    /// The capacity that is remembered and still holds.
+    pub(super) fn capacity(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
+        let record = self.recall(kind, self.config.scope)?;
+        record.capacity.filter(|known| self.holds(kind, known))
+    }
+
+    /// Takes the capacity away, whoever asks first.
+    pub(super) fn take_capacity(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
+        self.capacity(kind)?;
+        let key = self.key(kind, self.config.scope);
+        let mut taken = None;
+        self.store.update(kind.now, &key, &mut |record| {
+            taken = record.capacity.take();
+        });
+        taken.filter(|known| self.holds(kind, known))
+    }
+
+    fn key(&self, kind: &ConnectionKind<'_>, scope: Scope) -> PathKey {
+        let server_name = kind.server_name.filter(|_| self.config.per_server_name);
+        scope.key(kind.peer, server_name)
+    }
+
+    fn recall(&self, kind: &ConnectionKind<'_>, scope: Scope) -> Option<PathRecord> {
+        let record = self.store.recall(kind.now, &self.key(kind, scope))?;
+        (!record.is_expired(kind.now, self.config.lifetime)).then_some(record)
+    }
+
+    /// Remembers the window of the peer's connection while that is alive, whatever else is learnt.
+    fn carry(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
+        let live = match seen.event {
+            SampleEvent::Resumed => Some(seen.window.min(MAXIMUM_WINDOW)),
+            SampleEvent::Closed => None,
+        };
+        let known = self.recall(kind, Scope::Address);
+        if live.is_some() || known.is_some_and(|record| record.live.is_some()) {
+            let key = self.key(kind, Scope::Address);
+            self.store
+                .update(kind.now, &key, &mut |record| record.live = live);
+        }
+    }
+
+    /// Puts what `seen` says into `record`; whether it said anything.
+    fn learn(&self, kind: &ConnectionKind<'_>, record: &mut PathRecord, seen: &PathSample) -> bool {
+        if record.is_expired(kind.now, self.config.lifetime) {
+            *record = PathRecord::new(kind.now);
+        }
+        let known = record.capacity.filter(|known| self.holds(kind, known));
+        let capacity = capacity(kind, known, seen);
+        record.capacity = capacity.or(known);
+
+        let average = record.windows.average(self.config.average);
+        let raises = average.is_none_or(|average| seen.window as f64 > average);
+        let is_low_for_want_of_data = seen.app_limited && self.config.raise_only_when_limited;
+        let counts = seen.delivered >= seen.initial_window && (raises || !is_low_for_want_of_data);
+        if counts {
+            record.windows.add(self.config.average, seen.window);
+            record.samples = record.samples.saturating_add(1);
+        }
+        counts || capacity.is_some()
+    }
+
+    fn holds(&self, kind: &ConnectionKind<'_>, known: &Capacity) -> bool {
+        kind.now - known.at < self.config.lifetime
+    }
+}
+
+/// The capacity that `seen` proves; `None` if what is `known` stands.
+///
+/// Only what was acknowledged is known to fit. A connection that was short of data may have left room
+/// unused, so that it can only raise what is known; one that lost of its first flight lowers it, however
+/// little it delivered.
+fn capacity(
+    kind: &ConnectionKind<'_>,
+    known: Option<Capacity>,
+    seen: &PathSample,
+) -> Option<Capacity> {
+    let window = seen.window.min(MAXIMUM_WINDOW);
+    let proven = window.min(seen.delivered);
+    let window = match known {
+        Some(known) if seen.lost_at_first && window < known.window => window,
+        _ if seen.delivered < seen.initial_window => return None,
+        Some(known) if seen.app_limited && proven < known.window => return None,
+        _ => proven,
+    };
+    (!seen.rtt.is_zero()).then_some(Capacity {
+        window,
+        rtt: seen.rtt,
+        at: kind.now,
+    })
+}
