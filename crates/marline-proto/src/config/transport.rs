@@ -8,6 +8,7 @@ use crate::ack::{self, AckPolicy};
 use crate::congestion::slow_start::{HyStartPp, SlowStartExit};
 use crate::congestion::{Algorithm, ControllerFactory, InitialWindow, Rfc9002Window};
 use crate::coordination::bundle::BundleConfig;
+use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::recovery::loss::{Adaptive, LossDetector};
 use crate::scheduling::stream::{Rfc9218, StreamScheduler};
 
@@ -57,8 +58,11 @@ pub struct TransportConfig {
     pub controller: Arc<dyn ControllerFactory>,
     /// Makes what ends slow start.
     pub slow_start_exit: Make<dyn SlowStartExit>,
-    /// Chooses the first congestion window.
+    /// Chooses the first congestion window, and remembers what connections have seen of their paths.
     pub initial_window: Arc<dyn InitialWindow>,
+    /// How a path returns to the capacity that `initial_window` remembers, if it does. In a bundle it does
+    /// not: there the engine owns the windows.
+    pub careful_resume: CarefulResumeConfig,
     /// What is left of the window after a loss; `None` is the controller's own.
     pub backoff: Option<f64>,
     /// Makes what decides that packets are lost.
@@ -109,6 +113,7 @@ impl Default for TransportConfig {
             controller: Arc::new(Algorithm::Cubic),
             slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
             initial_window: Arc::new(Rfc9002Window),
+            careful_resume: CarefulResumeConfig::default(),
             backoff: None,
             loss_detector: Arc::new(|| Box::new(Adaptive::default())),
             ack_policy: Arc::new(|| Box::new(ack::AsAsked::default())),

@@ -41,10 +41,28 @@ impl Pacer {
     /// Ask for a whole burst to wake up once for all of it. Asking for more than the bucket holds
     /// waits until it is full.
     pub fn next_send(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
+        let capacity = cost(rate, self.burst_bytes).max(BURST_NANOS);
+        self.next_send_from(capacity, now, rate, bytes)
+    }
+
+    /// As [`next_send`](Self::next_send), but however high the rate, no more than ten full datagrams leave
+    /// in one burst: for a window that nothing has yet shown to fit (RFC 9002, section 7.7).
+    pub fn next_send_spread(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
+        let capacity = cost(rate, self.burst_bytes);
+        self.next_send_from(capacity, now, rate, bytes)
+    }
+
+    /// The bucket holds `capacity` nanoseconds' worth of the rate.
+    fn next_send_from(
+        &mut self,
+        capacity: u64,
+        now: Instant,
+        rate: u64,
+        bytes: u64,
+    ) -> Option<Instant> {
         if self.full_at <= now {
             return None;
         }
-        let capacity = cost(rate, self.burst_bytes).max(BURST_NANOS);
         // Empty is the least it can be, at the rate that holds now.
         self.full_at = self.full_at.min(now + Duration::from_nanos(capacity));
         let missing = capacity - cost(rate, bytes).min(capacity);

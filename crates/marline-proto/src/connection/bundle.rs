@@ -3,11 +3,9 @@
 use super::Connection;
 use super::events::EndpointEvent;
 use super::path::Recovery;
-use crate::congestion::ConnectionKind;
 use crate::coordination::bundle::{
     Directive, JoinBundle, MemberView, Membership, Newcomer, Signal,
 };
-use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe;
 use crate::observe::events::BundleUpdated;
 use crate::time::Instant;
@@ -38,38 +36,39 @@ impl Connection {
         self.coordination.membership = membership;
     }
 
+    /// Whether other connections have a say in its window.
+    pub(super) fn belongs_to_bundle(&self) -> bool {
+        self.config.bundle.as_ref().is_some_and(|config| {
+            self.coordination.membership.is_some()
+                || config.match_addresses && self.side.is_server()
+        })
+    }
+
     /// Asks the endpoint to take the connection into the bundle that it belongs to, if it does, and out
     /// of the one that it was in before it `moved` to another address.
     pub(super) fn join_bundle(&mut self, now: Instant, moved: bool) {
-        let Some(config) = &self.config.bundle else {
+        let Some(config) = self
+            .config
+            .bundle
+            .as_ref()
+            .filter(|_| self.belongs_to_bundle())
+        else {
             return;
         };
         let membership = self.coordination.membership;
-        if membership.is_none() && !(config.match_addresses && self.side.is_server()) {
-            return;
-        }
         // On its own, until the endpoint says otherwise.
         self.coordination.number = None;
         let recovery = &mut self.paths[0].recovery;
         recovery.noticed = Noticed::default();
         recovery.controller.set_share(1.0);
-        let remote = self.remote_address();
-        let kind = ConnectionKind {
-            now,
-            peer: remote,
-            server_name: self.server_name(),
-            // What a session knew of the way holds for its first one.
-            resumed: !moved && self.is_resumed(),
-            max_datagram_size: MIN_DATAGRAM_SIZE.into(),
-        };
         let join = JoinBundle {
             config: config.clone(),
             id: membership.map(|membership| membership.id),
-            address: remote.ip(),
+            address: self.remote_address().ip(),
             server_name: self.server_name().map(Box::from),
             newcomer: Newcomer {
                 announced: membership.map(|membership| membership.connections),
-                initial_window: self.config.initial_window.window(&kind),
+                initial_window: self.config.initial_window.window(&self.kind(now, moved)),
                 window: self.paths[0].recovery.controller.window(),
                 moved,
             },

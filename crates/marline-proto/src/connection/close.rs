@@ -37,6 +37,7 @@ impl Connection {
     fn start_closing(&mut self, now: Instant, close: Close, error: ConnectionError) {
         if self.lifecycle.is_open() {
             let until = now + self.pto() * 3;
+            self.tell_history(now);
             self.tell_closed(now, &error);
             self.lifecycle.move_to_closing(close, error.clone(), until);
             self.on_end(error);
@@ -48,6 +49,7 @@ impl Connection {
         if self.lifecycle.is_drained() {
             return;
         }
+        self.tell_history(now);
         self.tell_closed(now, &error);
         self.lifecycle.move_to_drained(error.clone());
         self.on_end(error);
@@ -89,6 +91,7 @@ impl Connection {
 
     fn start_draining(&mut self, now: Instant, error: ConnectionError) {
         let until = now + self.pto() * 3;
+        self.tell_history(now);
         self.tell_closed(now, &error);
         self.lifecycle.move_to_draining(error.clone(), until);
         self.on_end(error);

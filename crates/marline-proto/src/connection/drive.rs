@@ -135,6 +135,8 @@ impl Connection {
             .endpoint
             .push_back(EndpointEvent::HandshakeDone);
         self.tell_state(now, ConnectionState::HandshakeComplete);
+        self.learn_first_window(now);
+        self.begin_resume(now, false);
         self.join_bundle(now, false);
         self.request_ack_frequency();
         if self.side.is_server() {

@@ -11,7 +11,6 @@ use super::packet::{Envelope, MIN_ROOM};
 use super::path::Path;
 use super::receive::Opened;
 use crate::config::TransportConfig;
-use crate::congestion::ConnectionKind;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::MigrationState;
 use crate::paths::{
@@ -217,6 +216,10 @@ impl Connection {
 
     /// Data takes `tuple` from now on; the one in use becomes the way back.
     fn move_to(&mut self, now: Instant, tuple: Tuple, reset: bool) {
+        if reset {
+            self.abandon_resume(now);
+            self.tell_history(now);
+        }
         let cid = tuple.cid;
         let path = &mut self.paths[0];
         for segment in path.queue.drain(..) {
@@ -240,14 +243,10 @@ impl Connection {
             path.remote_cids.retire(sequence);
         }
         if reset {
-            let kind = ConnectionKind {
-                now,
-                peer: path.tuples.active.addresses.remote,
-                server_name: None,
-                resumed: false,
-                max_datagram_size: path.tuples.active.mtu.current().into(),
-            };
-            path.reset_recovery(&self.config, &kind, self.dice.seed());
+            self.moved = true;
+            let first = self.first_window_elsewhere(now);
+            self.paths[0].reset_recovery(&self.config, first, self.dice.seed());
+            self.begin_resume(now, true);
             self.join_bundle(now, true);
         } else {
             let size = path.tuples.active.mtu.current();
@@ -398,6 +397,8 @@ impl Connection {
         if !expired(&path.tuples.active) {
             return;
         }
+        self.abandon_resume(now);
+        let path = &mut self.paths[0];
         path.tuples.active.validation = None;
         match path.tuples.previous.take() {
             Some(mut previous) => {
@@ -411,6 +412,7 @@ impl Connection {
                     path.remote_cids.retire(sequence);
                 }
                 if failed.addresses.remote.ip() != self.remote_address().ip() {
+                    self.begin_here_again(now);
                     self.join_bundle(now, true);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);

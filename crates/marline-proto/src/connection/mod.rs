@@ -9,6 +9,7 @@
 //! | handshake and keys | `drive`, `keys`, `early`, `peer` |
 //! | addresses | `path`, `migrate` |
 //! | connections beside it | `bundle` |
+//! | connections before and after it | `history`, `resume` |
 //! | the end | `close`, `lifecycle` |
 //! | the application | `api`, `events`, `tell` |
 
@@ -21,6 +22,7 @@ mod drive;
 mod early;
 mod events;
 mod fill;
+mod history;
 mod idle;
 mod keys;
 mod lifecycle;
@@ -31,6 +33,7 @@ mod peer;
 mod plan;
 mod receive;
 mod recover;
+mod resume;
 mod tell;
 mod timers;
 mod token;
@@ -69,6 +72,7 @@ use bundle::Coordination;
 use dice::Dice;
 use early::EarlySpaces;
 use events::Mailbox;
+use history::FirstWindow;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
@@ -157,6 +161,8 @@ pub struct Connection {
     skip_at: u64,
     ack_frequency_seen: Option<u64>,
     tuple_generation: u32,
+    /// Whether the path is another one than that of the handshake.
+    moved: bool,
     told_state: Option<ConnectionState>,
 }
 
@@ -346,12 +352,17 @@ impl Connection {
             mut dice,
             ..
         } = start;
+        let max_datagram_size = MIN_DATAGRAM_SIZE.into();
         let kind = ConnectionKind {
             now,
             peer: start.tuple.remote,
             server_name: None,
             resumed: false,
-            max_datagram_size: MIN_DATAGRAM_SIZE.into(),
+            max_datagram_size,
+        };
+        let first = FirstWindow {
+            bytes: config.initial_window.window_before_handshake(&kind),
+            learnt: false,
         };
         let mut tuple = Tuple::new(&config, 0, start.tuple);
         if start.validated {
@@ -360,7 +371,7 @@ impl Connection {
         let path = Path {
             id: 0,
             space: Space::new(),
-            recovery: Recovery::new(&config, &kind, dice.seed()),
+            recovery: Recovery::new(&config, first, max_datagram_size, dice.seed()),
             ack_policy: (config.ack_policy)(),
             local_cids: LocalCids::new(start.local_cid),
             remote_cids: RemoteCids::new(start.remote_cid),
@@ -434,6 +445,7 @@ impl Connection {
             skip_at,
             ack_frequency_seen: None,
             tuple_generation: 0,
+            moved: false,
             told_state: None,
             config,
         };

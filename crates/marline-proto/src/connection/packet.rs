@@ -269,21 +269,20 @@ impl Connection {
                 recovery.controller.on_idle(now, now - idle_since);
             }
             recovery.in_flight += bytes;
-            recovery.controller.on_sent(
-                now,
-                &SentSample {
-                    packet_number: number,
-                    bytes,
-                    bytes_in_flight: recovery.in_flight,
-                    app_limited: recovery.app_limited,
-                },
-            );
+            let sample = SentSample {
+                packet_number: number,
+                bytes,
+                bytes_in_flight: recovery.in_flight,
+                app_limited: recovery.app_limited,
+            };
+            recovery.controller.on_sent(now, &sample);
+            let rate = recovery.pacing_rate();
             if let Some(pacer) = &mut recovery.pacer {
-                pacer.on_sent(
-                    now,
-                    recovery.controller.pacing_rate(&recovery.rtt.view()),
-                    bytes,
-                );
+                pacer.on_sent(now, rate, bytes);
+            }
+            recovery.first_flight.on_sent(now, bytes);
+            if packet.space == SpaceId::Data {
+                recovery.drive_resume(|resume| resume.on_sent(now, &sample));
             }
         }
         if envelope.ecn {

@@ -7,14 +7,17 @@ use marline_wire::ConnectionId;
 
 use crate::ack::AckPolicy;
 use crate::config::TransportConfig;
-use crate::congestion::{ConnectionKind, Controller, ControllerConfig, Pacer, Phase};
+use crate::congestion::{Controller, ControllerConfig, Pacer, Phase};
 use crate::paths::{EcnLedger, LocalCids, RemoteCids, Tuples};
 use crate::recovery::{DeliveryRate, LossDetector, RttEstimator};
+use crate::samples::RttView;
 use crate::spaces::Space;
 use crate::streams::Segment;
 use crate::time::Instant;
 
 use super::bundle::Noticed;
+use super::history::{FirstFlight, FirstWindow};
+use super::resume::Resume;
 use super::token::Token;
 
 /// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
@@ -67,6 +70,16 @@ pub(super) struct Recovery {
     pub(super) ecn_ce: u64,
     pub(super) spurious_losses: u64,
     pub(super) congestion_events: u64,
+    /// For those that come after.
+    pub(super) first_flight: FirstFlight,
+    /// Whether the network has told of congestion.
+    pub(super) suffered: bool,
+    /// Whether the window ever held data back.
+    pub(super) window_limited: bool,
+    /// Bytes that `rate` counted on other ways before this one.
+    pub(super) delivered_elsewhere: u64,
+    /// The return to a remembered capacity, until it is over.
+    pub(super) resume: Option<Box<Resume>>,
     /// For the engine of the connection's bundle.
     pub(super) noticed: Noticed,
     /// The phase last told to observers.
@@ -82,10 +95,15 @@ pub(super) struct LossEpoch {
 }
 
 impl Recovery {
-    pub(super) fn new(config: &TransportConfig, kind: &ConnectionKind<'_>, seed: u64) -> Self {
+    pub(super) fn new(
+        config: &TransportConfig,
+        first: FirstWindow,
+        max_datagram_size: u64,
+        seed: u64,
+    ) -> Self {
         let controller = config.controller.build(ControllerConfig {
-            initial_window: config.initial_window.window(kind),
-            max_datagram_size: kind.max_datagram_size,
+            initial_window: first.bytes,
+            max_datagram_size,
             slow_start_exit: (config.slow_start_exit)(),
             backoff: config.backoff,
             seed,
@@ -94,7 +112,7 @@ impl Recovery {
             rtt: RttEstimator::new(config.initial_rtt),
             controller,
             detector: (config.loss_detector)(),
-            pacer: config.pacing.then(|| Pacer::new(kind.max_datagram_size)),
+            pacer: config.pacing.then(|| Pacer::new(max_datagram_size)),
             rate: DeliveryRate::default(),
             in_flight: 0,
             pto_count: 0,
@@ -110,6 +128,11 @@ impl Recovery {
             ecn_ce: 0,
             spurious_losses: 0,
             congestion_events: 0,
+            first_flight: FirstFlight::new(first),
+            suffered: false,
+            window_limited: false,
+            delivered_elsewhere: 0,
+            resume: None,
             noticed: Noticed::default(),
             told_phase: None,
         }
@@ -118,6 +141,39 @@ impl Recovery {
     /// Whether the window has room for `bytes` more (RFC 9002, section 7).
     pub(super) fn has_window(&self, bytes: u64) -> bool {
         self.in_flight + bytes <= self.controller.window()
+    }
+
+    /// How fast packets leave, in bytes per second. A window of which nothing has shown yet that it fits
+    /// takes a round trip, be it the first one or that of careful resume.
+    pub(super) fn pacing_rate(&self) -> u64 {
+        let rtt = self.rtt.view();
+        self.unproven_rate(&rtt)
+            .unwrap_or_else(|| self.controller.pacing_rate(&rtt))
+    }
+
+    fn unproven_rate(&self, rtt: &RttView) -> Option<u64> {
+        let resumes = self.resume.as_ref().and_then(|resume| resume.pacing_rate());
+        resumes.or_else(|| self.first_flight.pacing_rate(rtt))
+    }
+
+    /// Whether window and pacer let `bytes` leave now; notes until when the pacer does not.
+    pub(super) fn may_send(&mut self, now: Instant, bytes: u64) -> bool {
+        self.paced_until = None;
+        if !self.has_window(bytes) {
+            return false;
+        }
+        self.paced_until = self.next_send(now, bytes);
+        self.paced_until.is_none()
+    }
+
+    fn next_send(&mut self, now: Instant, bytes: u64) -> Option<Instant> {
+        let rtt = self.rtt.view();
+        let unproven = self.unproven_rate(&rtt);
+        let pacer = self.pacer.as_mut()?;
+        match unproven {
+            Some(rate) => pacer.next_send_spread(now, rate, bytes),
+            None => pacer.next_send(now, self.controller.pacing_rate(&rtt), bytes),
+        }
     }
 
     /// The probe timeout without backoff, for a peer that holds back ACKs for `max_ack_delay`.
@@ -131,12 +187,14 @@ impl Path {
     pub(super) fn reset_recovery(
         &mut self,
         config: &TransportConfig,
-        kind: &ConnectionKind<'_>,
+        first: FirstWindow,
         seed: u64,
     ) {
+        let max_datagram_size = self.tuples.active.mtu.current().into();
         let old = &mut self.recovery;
         self.recovery = Recovery {
             in_flight: old.in_flight,
+            delivered_elsewhere: old.rate.delivered(),
             // Packets on the way remember how far it had counted.
             rate: std::mem::take(&mut old.rate),
             lost_packets: old.lost_packets,
@@ -144,7 +202,7 @@ impl Path {
             ecn_ce: old.ecn_ce,
             spurious_losses: old.spurious_losses,
             congestion_events: old.congestion_events,
-            ..Recovery::new(config, kind, seed)
+            ..Recovery::new(config, first, max_datagram_size, seed)
         };
     }
 }

@@ -10,6 +10,7 @@ use marline_wire::{ErrorCode, TransportError};
 use super::Connection;
 use super::path::Recovery;
 use super::token::{Rooms, Token};
+use crate::coordination::careful_resume::CarefulResume;
 use crate::level::SpaceId;
 use crate::observe::events::{LossTrigger, PacketLost, SpuriousLoss};
 use crate::observe::{Event, Observer};
@@ -137,6 +138,9 @@ impl Connection {
         };
         if newly.bytes > 0 {
             recovery.on_acked(now, &sample);
+            if id == SpaceId::Data {
+                recovery.drive_resume(|resume| resume.on_ack(now, &sample));
+            }
         }
         if recovery.in_flight == 0 {
             recovery.idle_since.get_or_insert(now);
@@ -158,6 +162,7 @@ impl Connection {
             self.count_bundle_round(largest);
         }
         self.report_to_bundle();
+        self.settle_resume(now);
         self.tell_metrics(now);
         Ok(())
     }
@@ -171,6 +176,7 @@ impl Connection {
         }
         self.observer = observer;
         self.report_to_bundle();
+        self.settle_resume(now);
         self.tell_metrics(now);
     }
 
@@ -396,6 +402,8 @@ impl Road<'_> {
                 if self.recovery.controller.window() < before {
                     self.recovery.notice_fluctuation(true, false, before);
                 }
+                self.recovery.note_congestion(packet.sent_at);
+                self.recovery.drive_resume(CarefulResume::on_ce);
             }
             Ok(_) | Err(_) => {}
         }
@@ -446,6 +454,7 @@ impl Road<'_> {
         };
 
         let mut lost: Option<LossSample> = None;
+        let mut oldest = None;
         let mut run: Option<(u64, Instant)> = None;
         let mut persistent = false;
         let mut released = 0;
@@ -488,6 +497,7 @@ impl Road<'_> {
                 _ => packet.sent_at,
             };
             run = Some((number, began));
+            oldest.get_or_insert(packet.sent_at);
             persistent |= packet.ack_eliciting
                 && packet.sent_at - began > persistent_after
                 && first_sample_at.is_some_and(|first| began > first);
@@ -515,6 +525,8 @@ impl Road<'_> {
             sample.bytes_in_flight = recovery.in_flight;
             sample.persistent = persistent;
             recovery.on_loss(now, &sample);
+            recovery.note_congestion(oldest.unwrap_or(sample.latest_sent_at));
+            recovery.drive_resume(|resume| resume.on_loss(&sample));
         }
     }
 }

@@ -96,10 +96,7 @@ impl Connection {
             bytes_in_flight: recovery.in_flight,
             packets_in_flight,
             ssthresh: recovery.controller.ssthresh(),
-            pacing_rate: recovery
-                .pacer
-                .is_some()
-                .then(|| recovery.controller.pacing_rate(&rtt)),
+            pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
         };
         observer.on_event(now, &observe::Event::MetricsUpdated(metrics));
         let phase = recovery.controller.phase();
@@ -271,10 +268,7 @@ impl Connection {
             rtt_variance: rtt.variance,
             congestion_window: recovery.controller.window(),
             bytes_in_flight: recovery.in_flight,
-            pacing_rate: recovery
-                .pacer
-                .is_some()
-                .then(|| recovery.controller.pacing_rate(&rtt)),
+            pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
             controller: recovery.controller.name(),
             phase: phase_name(recovery.controller.phase()),
             ecn: match active.ecn.state() {

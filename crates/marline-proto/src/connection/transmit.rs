@@ -45,6 +45,7 @@ impl Connection {
                 None => self.transmit_mtu_probe(now, buf),
                 some => Ok(some),
             });
+        self.settle_resume(now);
         self.set_loss_timer(now);
         match outcome {
             Ok(transmit) => transmit,
@@ -109,18 +110,11 @@ impl Connection {
         if self.spaces().any(|(_, space)| space.probes > 0) {
             return Permit::All;
         }
-        let recovery = &mut self.paths[0].recovery;
-        recovery.paced_until = None;
-        if !recovery.has_window(bytes) {
-            return Permit::AcksOnly;
-        }
-        if let Some(pacer) = &mut recovery.pacer {
-            let rate = recovery.controller.pacing_rate(&recovery.rtt.view());
-            recovery.paced_until = pacer.next_send(now, rate, bytes);
-        }
-        match recovery.paced_until {
-            Some(_) => Permit::AcksOnly,
-            None => Permit::All,
+        let may_send = self.paths[0].recovery.may_send(now, bytes)
+            || self.on_window_limited(now, bytes) && self.paths[0].recovery.may_send(now, bytes);
+        match may_send {
+            true => Permit::All,
+            false => Permit::AcksOnly,
         }
     }
 

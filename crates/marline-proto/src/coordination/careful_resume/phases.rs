@@ -255,6 +255,11 @@ impl CarefulResume {
         }
     }
 
+    /// What is remembered has changed since the path began. What was decided stands.
+    pub fn replace_saved(&mut self, saved: Capacity) {
+        self.saved = saved;
+    }
+
     /// What is remembered may not be used, be it that another connection already does: no jump from
     /// now on. One that was made goes its way.
     pub fn abandon(&mut self) -> Step {

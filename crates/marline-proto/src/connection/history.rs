@@ -1,0 +1,167 @@
+//! What a connection learns from earlier ones, and what it leaves for later ones.
+
+use super::Connection;
+use super::path::Recovery;
+use crate::congestion::{ConnectionKind, PathSample, SampleEvent};
+use crate::coordination::careful_resume::Phase;
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::samples::RttView;
+use crate::time::Instant;
+
+/// The window that a path begins with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstWindow {
+    pub(super) bytes: u64,
+    /// Whether it is larger than that of somebody who knows nothing of the path.
+    pub(super) learnt: bool,
+}
+
+/// The packets that leave within the first window's worth of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstFlight {
+    window: FirstWindow,
+    /// Bytes sent so far.
+    sent: u64,
+    /// When the last of it left.
+    until: Instant,
+    /// Whether any of it was lost, or marked.
+    suffered: bool,
+}
+
+impl FirstFlight {
+    pub(super) fn new(window: FirstWindow) -> Self {
+        Self {
+            window,
+            sent: 0,
+            until: Instant::EPOCH,
+            suffered: false,
+        }
+    }
+
+    /// The window that the path began with, in bytes.
+    pub(super) fn window(&self) -> u64 {
+        self.window.bytes
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.sent < self.window.bytes
+    }
+
+    /// A packet that counts as in flight left.
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
+        if self.is_leaving() {
+            self.sent = self.sent.saturating_add(bytes);
+            self.until = now;
+        }
+    }
+
+    /// A packet sent at `sent_at` was lost or marked.
+    pub(super) fn on_congestion(&mut self, sent_at: Instant) {
+        self.suffered |= sent_at <= self.until;
+    }
+
+    /// While a learnt window leaves: so many bytes per second that it takes a round trip.
+    pub(super) fn pacing_rate(&self, rtt: &RttView) -> Option<u64> {
+        let spreads = self.window.learnt && self.is_leaving();
+        let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
+        spreads.then(|| (self.window.bytes.saturating_mul(1_000_000_000) / nanos.max(1)).max(1))
+    }
+}
+
+impl Recovery {
+    /// A packet sent at `sent_at` was lost or marked.
+    pub(super) fn note_congestion(&mut self, sent_at: Instant) {
+        self.suffered = true;
+        self.first_flight.on_congestion(sent_at);
+    }
+
+    /// What it has seen of the path.
+    fn sample(&self) -> PathSample {
+        let window = self.controller.window();
+        let window = match &self.resume {
+            // A jump that nothing has confirmed is no capacity.
+            Some(resume) if resume.phase() != Phase::Reconnaissance => {
+                window.min(resume.pipe_size())
+            }
+            _ => window,
+        };
+        PathSample {
+            event: SampleEvent::Closed,
+            window,
+            initial_window: self.first_flight.window(),
+            rtt: self.rtt.min(),
+            delivered: self.rate.delivered() - self.delivered_elsewhere,
+            app_limited: !self.window_limited,
+            lost_at_first: self.first_flight.suffered,
+        }
+    }
+}
+
+impl Connection {
+    /// Who the connection is, as the handshake has told. What a session knew of the way holds for its
+    /// first one, not after it `moved`.
+    pub(super) fn kind(&self, now: Instant, moved: bool) -> ConnectionKind<'_> {
+        ConnectionKind {
+            now,
+            peer: self.remote_address(),
+            server_name: self.server_name(),
+            resumed: !moved && self.is_resumed(),
+            max_datagram_size: MIN_DATAGRAM_SIZE.into(),
+        }
+    }
+
+    /// The handshake has told who the peer is: begins with what was learnt, unless the handshake itself
+    /// met congestion or has opened the window further.
+    pub(super) fn learn_first_window(&mut self, now: Instant) {
+        let bytes = self.config.initial_window.window(&self.kind(now, false));
+        let recovery = &mut self.paths[0].recovery;
+        if bytes > recovery.controller.window() && !recovery.suffered {
+            recovery.controller.set_window(bytes);
+            recovery.first_flight.window = FirstWindow {
+                bytes,
+                learnt: true,
+            };
+        }
+    }
+
+    /// The first window after the peer has moved.
+    pub(super) fn first_window_elsewhere(&self, now: Instant) -> FirstWindow {
+        let kind = ConnectionKind {
+            max_datagram_size: self.paths[0].tuples.active.mtu.current().into(),
+            ..self.kind(now, true)
+        };
+        let policy = &self.config.initial_window;
+        let bytes = policy.window(&kind);
+        FirstWindow {
+            bytes,
+            learnt: bytes > policy.window_before_handshake(&kind),
+        }
+    }
+
+    /// The path is the one before again: what was learnt of the other does not hold here.
+    pub(super) fn begin_here_again(&mut self, now: Instant) {
+        let first = self.first_window_elsewhere(now);
+        let recovery = &mut self.paths[0].recovery;
+        if recovery.first_flight.window.learnt || first.learnt {
+            let window = recovery.controller.window().min(first.bytes);
+            recovery.controller.set_window(window);
+            recovery.first_flight = FirstFlight::new(first);
+        }
+    }
+
+    /// Leaves what it has seen of the present path to those that come after. An address that is not proven
+    /// may be anybody's.
+    pub(super) fn tell_history(&mut self, now: Instant) {
+        let path = &self.paths[0];
+        let is_proven = path.tuples.active.amplification.is_validated();
+        if self.lifecycle.is_open()
+            && self.handshake_took.is_some()
+            && is_proven
+            && path.recovery.rtt.has_sample()
+        {
+            let kind = self.kind(now, self.moved);
+            let policy = &self.config.initial_window;
+            policy.observe(&kind, &path.recovery.sample());
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Careful resume (RFC 9959): drives the engine of a path, and does what it says.
+
+use super::Connection;
+use super::path::Recovery;
+use crate::congestion::Capacity;
+use crate::coordination::careful_resume::{
+    CarefulResume, CarefulResumeConfig, Limited, Phase, Step, Transition, Trigger, Window,
+};
+use crate::observe::Event;
+use crate::observe::events::CarefulResumePhaseUpdated;
+use crate::time::Instant;
+
+/// The engine of a path, and what it has said that nobody has heard yet.
+#[derive(Debug)]
+pub(super) struct Resume {
+    engine: CarefulResume,
+    events: Vec<CarefulResumePhaseUpdated>,
+    forget: bool,
+}
+
+impl Resume {
+    fn new(saved: Capacity, config: CarefulResumeConfig, recovery: &Recovery) -> Self {
+        let engine = CarefulResume::new(saved, config, recovery.first_flight.window());
+        let began = Transition {
+            old: engine.phase(),
+            new: engine.phase(),
+            trigger: None,
+        };
+        let controller = &recovery.controller;
+        let event = CarefulResumePhaseUpdated {
+            old: None,
+            ..engine.event(0, &began, controller.window(), controller.ssthresh())
+        };
+        Self {
+            engine,
+            events: vec![event],
+            forget: false,
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.engine.phase()
+    }
+
+    pub(super) fn pipe_size(&self) -> u64 {
+        self.engine.pipe_size()
+    }
+
+    pub(super) fn pacing_rate(&self) -> Option<u64> {
+        self.engine.pacing_rate()
+    }
+}
+
+impl Recovery {
+    /// Tells the engine, if there is one, and has the controller do what it says.
+    pub(super) fn drive_resume(&mut self, tell: impl FnOnce(&mut CarefulResume) -> Step) {
+        let Some(resume) = &mut self.resume else {
+            return;
+        };
+        let step = tell(&mut resume.engine);
+        step.apply(&mut *self.controller);
+        resume.forget |= step.forget;
+        if let Some(transition) = &step.phase {
+            // A path that cannot take its first window is not the one that is remembered.
+            resume.forget |= transition.old == Phase::Reconnaissance
+                && matches!(
+                    transition.trigger,
+                    Some(Trigger::PacketLoss | Trigger::EcnCe)
+                );
+            let (window, ssthresh) = (self.controller.window(), self.controller.ssthresh());
+            let event = resume.engine.event(0, transition, window, ssthresh);
+            resume.events.push(event);
+        }
+    }
+
+    fn limited(&self) -> Limited {
+        Limited {
+            bytes_in_flight: self.in_flight,
+            window: self.controller.window(),
+            in_slow_start: self.controller.in_slow_start(),
+        }
+    }
+}
+
+impl Connection {
+    /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
+    pub(super) fn begin_resume(&mut self, now: Instant, moved: bool) {
+        if self.belongs_to_bundle() || self.paths[0].recovery.suffered {
+            return;
+        }
+        let saved = self
+            .config
+            .initial_window
+            .resumption(&self.kind(now, moved));
+        let recovery = &mut self.paths[0].recovery;
+        recovery.resume =
+            saved.map(|saved| Box::new(Resume::new(saved, self.config.careful_resume, recovery)));
+        self.settle_resume(now);
+    }
+
+    /// The path is another one from now on.
+    pub(super) fn abandon_resume(&mut self, now: Instant) {
+        let recovery = &mut self.paths[0].recovery;
+        if let Some(resume) = &mut recovery.resume {
+            // Nothing of the old path's controller is used any more.
+            let step = resume.engine.on_path_changed();
+            let (window, ssthresh) = (recovery.controller.window(), recovery.controller.ssthresh());
+            if let Some(transition) = &step.phase {
+                let event = resume.engine.event(0, transition, window, ssthresh);
+                resume.events.push(event);
+            }
+            self.settle_resume(now);
+            self.paths[0].recovery.resume = None;
+        }
+    }
+
+    /// Data waits that the window, or a controller that works with rates, does not let leave: notes so.
+    /// Returns whether careful resume has made room.
+    pub(super) fn on_window_limited(&mut self, now: Instant, bytes: u64) -> bool {
+        let recovery = &self.paths[0].recovery;
+        let may_jump = recovery
+            .resume
+            .as_ref()
+            .is_some_and(|resume| resume.engine.is_confirmed());
+        if recovery.window_limited && !may_jump {
+            return false;
+        }
+        let is_limit = !recovery.has_window(bytes) || recovery.controller.is_rate_based();
+        if !is_limit || !self.has_data_output() {
+            return false;
+        }
+        self.paths[0].recovery.window_limited = true;
+        may_jump && self.jump(now)
+    }
+
+    /// Takes the confirmed path to what is remembered of it, unless another connection was faster.
+    fn jump(&mut self, now: Instant) -> bool {
+        let path = &self.paths[0];
+        if !path.tuples.active.amplification.is_validated() {
+            return false;
+        }
+        let limited = path.recovery.limited();
+        let Some(resume) = &path.recovery.resume else {
+            return false;
+        };
+        let would = resume.engine.clone().on_window_limited(now, &limited);
+        let claimed = match would.window {
+            Some(Window::To(_)) => {
+                let kind = self.kind(now, self.moved);
+                Some(self.config.initial_window.claim(&kind))
+            }
+            _ => None,
+        };
+        self.paths[0].recovery.drive_resume(|engine| match claimed {
+            Some(None) => engine.abandon(),
+            Some(Some(capacity)) => {
+                engine.replace_saved(capacity);
+                engine.on_window_limited(now, &limited)
+            }
+            None => engine.on_window_limited(now, &limited),
+        });
+        let resume = &self.paths[0].recovery.resume;
+        resume
+            .as_ref()
+            .is_some_and(|resume| resume.phase() == Phase::Unvalidated)
+    }
+
+    /// Passes on what the engine has said, and lets it go when nothing more will come of it.
+    pub(super) fn settle_resume(&mut self, now: Instant) {
+        let Some(resume) = &mut self.paths[0].recovery.resume else {
+            return;
+        };
+        let events = std::mem::take(&mut resume.events);
+        let forget = std::mem::take(&mut resume.forget);
+        if resume.engine.is_over() {
+            self.paths[0].recovery.resume = None;
+        }
+        if forget {
+            let kind = self.kind(now, self.moved);
+            self.config.initial_window.forget(&kind);
+        }
+        for event in events {
+            self.tell(now, &Event::CarefulResumePhaseUpdated(event));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Connections that begin with what earlier ones learnt.
+
+use super::*;
+use crate::congestion::{Algorithm, InitialWindow, Rfc9002Window};
+use crate::coordination::history::{HistoryConfig, HistoryWindow, MemoryStore};
+
+const DEFAULT: u64 = 12_000;
+
+/// 20 Mbit/s and 40 ms, with room for two windows of it.
+fn link() -> Conditions {
+    Conditions {
+        rate: Some(2_500_000),
+        queue: 200_000,
+        delay: Duration::from_millis(20),
+        ..Conditions::default()
+    }
+}
+
+struct Visits {
+    pair: Pair,
+    history: Arc<HistoryWindow>,
+    store: Arc<MemoryStore>,
+}
+
+/// What one connection began with, and how long it took.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    window: u64,
+    took: Duration,
+}
+
+fn visits(controller: Algorithm, config: HistoryConfig) -> Visits {
+    let store = Arc::new(MemoryStore::default());
+    let history = Arc::new(HistoryWindow::new(
+        config,
+        store.clone(),
+        Arc::new(Rfc9002Window),
+    ));
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            controller: Arc::new(controller),
+            initial_window: history.clone(),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    pair.network.set(link());
+    Visits {
+        pair,
+        history,
+        store,
+    }
+}
+
+impl Visits {
+    /// Connects; returns both handles and the window that the server begins with.
+    fn begin(&mut self) -> ((ConnectionHandle, ConnectionHandle), u64) {
+        let ends = self.pair.establish();
+        let recovery = &self.pair.server(ends.1).paths[0].recovery;
+        (ends, recovery.first_flight.window())
+    }
+
+    /// Downloads `len` bytes over a connection of its own.
+    fn visit(&mut self, len: usize) -> Visit {
+        let (ends, window) = self.begin();
+        let took = download(&mut self.pair, ends.0, ends.1, &pattern(len));
+        close(&mut self.pair, ends.0);
+        Visit { window, took }
+    }
+
+    /// What is known of the client's network.
+    fn average(&self) -> Option<f64> {
+        self.history.average(&crate::congestion::ConnectionKind {
+            now: self.pair.now,
+            peer: self.pair.client.address,
+            server_name: Some(crate::testing::SERVER_NAME),
+            resumed: false,
+            max_datagram_size: 1200,
+        })
+    }
+
+    /// The client is somewhere else from now on.
+    fn move_to(&mut self, address: &str) {
+        let nobody = self.pair.connect();
+        let now = self.pair.now;
+        self.pair.client(nobody).close(now, 0, b"");
+        self.pair.drive(Duration::from_secs(1));
+        self.pair.migrate(nobody, address.parse().unwrap());
+        self.pair.server.accepted.clear();
+    }
+}
+
+#[test]
+fn the_next_connection_begins_with_the_average() {
+    for controller in [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr] {
+        let plain = visits(controller, HistoryConfig::default()).visit(150_000);
+        assert_eq!(plain.window, DEFAULT);
+
+        let mut visits = visits(controller, HistoryConfig::default());
+        visits.visit(3_000_000);
+        let average = visits.average().unwrap();
+        assert!(average > 80_000.0, "{controller:?}: {average}");
+        let again = visits.visit(150_000);
+        assert_eq!(again.window, (average as u64).min(240_000));
+        assert!(
+            again.took * 4 < plain.took * 3,
+            "{controller:?}: {again:?}, {plain:?}"
+        );
+    }
+}
+
+#[test]
+fn strangers_begin_with_the_default() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    visits.move_to("192.0.2.77:50000");
+    assert!(visits.visit(100_000).window > DEFAULT, "a neighbor");
+    visits.move_to("198.51.100.1:50000");
+    assert_eq!(visits.visit(100_000).window, DEFAULT);
+}
+
+#[test]
+fn who_is_short_of_data_lowers_nothing() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    let before = visits.average().unwrap();
+    let (ends, _) = visits.begin();
+    for _ in 0..100 {
+        download(&mut visits.pair, ends.0, ends.1, &pattern(5000));
+    }
+    assert!(!visits.pair.server(ends.1).paths[0].recovery.window_limited);
+    close(&mut visits.pair, ends.0);
+    assert!(visits.average().unwrap() >= before);
+}
+
+#[test]
+fn who_leaves_early_says_nothing() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(2000);
+    assert!(visits.store.is_empty());
+    let client = visits.pair.connect();
+    let now = visits.pair.now;
+    visits.pair.client(client).close(now, 0, b"");
+    visits.pair.drive(Duration::from_secs(30));
+    assert!(visits.store.is_empty());
+}
+
+#[test]
+fn every_end_is_told_of_once() {
+    for how in 0..3 {
+        let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+        let (ends, _) = visits.begin();
+        download(&mut visits.pair, ends.0, ends.1, &pattern(500_000));
+        let now = visits.pair.now;
+        match how {
+            0 => visits.pair.server(ends.1).close(now, 0, b""),
+            1 => visits.pair.client(ends.0).close(now, 0, b""),
+            _ => drop(visits.pair.client.connections.remove(&ends.0)),
+        }
+        visits.pair.drive(Duration::from_secs(60));
+        assert_eq!(visits.pair.server.connections.len(), 0);
+        let samples = visits.store.len();
+        assert_eq!(samples, 1, "{how}");
+    }
+}
+
+#[test]
+fn what_is_learnt_expires() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    visits.pair.drive(Duration::from_secs(3601));
+    assert_eq!(visits.visit(100_000).window, DEFAULT);
+}
+
+#[test]
+fn a_learnt_window_takes_a_round_trip() {
+    const BURST: u64 = 10;
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    // So short a way that ten packets take less than the time that a timer may be late.
+    visits.pair.network.set(Conditions {
+        delay: Duration::from_millis(5),
+        ..Conditions::default()
+    });
+    let (ends, window) = visits.begin();
+    visits.pair.drive(Duration::from_millis(100));
+    let pair = &mut visits.pair;
+    let count = |pair: &mut Pair| pair.network.counts(Direction::ToClient);
+    let (began, before) = (pair.now, count(pair));
+    let mut transfer = Transfer::down(pair, ends, &pattern(1_000_000));
+    let (mut at, mut then, mut most) = (began, before.0, 0);
+    let sent = pair.drive_until(PATIENCE, |pair| {
+        if pair.now > at {
+            (at, then) = (pair.now, count(pair).0);
+        }
+        transfer.advance(pair);
+        pair.flush();
+        most = most.max(count(pair).0 - then);
+        count(pair).2 - before.2 > window * 9 / 10
+    });
+    assert!(sent);
+    assert!(most <= BURST, "{most} packets at once");
+    let took = pair.now - began;
+    assert!(took > Duration::from_millis(7), "{took:?}");
+    assert!(took < Duration::from_millis(11), "{took:?}");
+}
+
+#[test]
+fn a_handshake_that_met_congestion_keeps_its_window() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    let mut left = 1;
+    visits.pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let lost = direction == Direction::ToClient && datagram.bytes[0] & 0x80 != 0 && left > 0;
+        left -= i32::from(lost);
+        lost
+    }));
+    let ends = visits.pair.establish();
+    let recovery = &visits.pair.server(ends.1).paths[0].recovery;
+    assert_eq!(recovery.first_flight.window() > DEFAULT, !recovery.suffered);
+}
+
+#[test]
+fn a_bundle_splits_what_was_learnt() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    let learnt = visits.average().unwrap() as u64;
+    visits.pair.reconfigure_server(|server, _| {
+        server.transport = Arc::new(TransportConfig {
+            bundle: Some(Arc::default()),
+            ..(*server.transport).clone()
+        });
+    });
+    visits.pair.client_config.bundle = Some(crate::coordination::bundle::Membership {
+        id: crate::coordination::bundle::MembershipId([7; 16]),
+        connections: 3,
+    });
+    let ends = visits.pair.establish();
+    let window = visits.pair.server(ends.1).member_view().window;
+    assert!(window.abs_diff(learnt / 3) < 2400, "{window} of {learnt}");
+}
+
+#[test]
+fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    visits.visit(3_000_000);
+    let home = visits.pair.client.address;
+    visits.move_to("198.51.100.1:50000");
+    let (ends, window) = visits.begin();
+    assert_eq!(window, DEFAULT);
+    download(&mut visits.pair, ends.0, ends.1, &pattern(3_000_000));
+    assert_eq!(visits.store.len(), 1);
+    visits.pair.migrate(ends.0, home);
+    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
+    assert_eq!(visits.store.len(), 2, "of the path that was left");
+    let learnt = visits.average().unwrap() as u64;
+    let recovery = &visits.pair.server(ends.1).paths[0].recovery;
+    assert_eq!(recovery.first_flight.window(), learnt.min(240_000));
+}
+
+#[test]
+fn before_the_handshake_nothing_learnt_is_used() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::published());
+    visits.visit(3_000_000);
+    let kind = crate::congestion::ConnectionKind {
+        now: visits.pair.now,
+        peer: visits.pair.client.address,
+        server_name: None,
+        resumed: false,
+        max_datagram_size: 1200,
+    };
+    assert!(visits.history.window(&kind) > DEFAULT);
+    visits.pair.connect();
+    visits.pair.drive(Duration::from_millis(30));
+    let server = *visits.pair.server.connections.keys().next().unwrap();
+    assert_eq!(
+        visits.pair.server(server).member_view().window,
+        DEFAULT,
+        "the address is not proven"
+    );
+}
