@@ -142,9 +142,8 @@ impl Connection {
     pub(super) fn begin_here_again(&mut self, now: Instant) {
         let first = self.first_window_elsewhere(now);
         let recovery = &mut self.paths[0].recovery;
-        if recovery.first_flight.window.learnt || first.learnt {
-            let window = recovery.controller.window().min(first.bytes);
-            recovery.controller.set_window(window);
+        if recovery.first_flight.window.learnt && first.bytes < recovery.controller.window() {
+            recovery.controller.set_window(first.bytes);
             recovery.first_flight = FirstFlight::new(first);
         }
     }

@@ -91,3 +91,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_unproven_leaves_in_bursts_of_ten_at_any_rate() {
+    const RATE: u64 = 1_000_000_000;
+    let now = Instant::from_nanos(1_000_000_000);
+    let burst = |next: fn(&mut Pacer, Instant, u64, u64) -> Option<Instant>| {
+        let mut pacer = Pacer::new(1200);
+        let mut packets = 0;
+        while next(&mut pacer, now, RATE, 1200).is_none() {
+            pacer.on_sent(now, RATE, 1200);
+            packets += 1;
+        }
+        packets
+    };
+    assert_eq!(burst(Pacer::next_send_spread), 10);
+    assert!(burst(Pacer::next_send) > 1000);
+}

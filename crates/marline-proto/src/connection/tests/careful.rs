@@ -4,10 +4,12 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::congestion::{Algorithm, Capacity, ConnectionKind, InitialWindow, Rfc9002Window};
+use crate::coordination::bundle::{Membership, MembershipId};
 use crate::coordination::careful_resume::{Phase, Trigger};
 use crate::coordination::history::{CarefulWindow, HistoryConfig, MemoryStore};
 use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::observe::{Event as Observed, Observer};
+use crate::testing::SERVER_NAME;
 
 const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
 const LARGE: usize = 3_000_000;
@@ -113,7 +115,7 @@ impl Visits {
         self.careful.resumption(&ConnectionKind {
             now: self.pair.now,
             peer: self.pair.client.address,
-            server_name: Some(crate::testing::SERVER_NAME),
+            server_name: Some(SERVER_NAME),
             resumed: false,
             max_datagram_size: 1200,
         })
@@ -185,10 +187,7 @@ fn a_narrower_path_is_retreated_from() {
 
 #[test]
 fn another_round_trip_time_is_another_path() {
-    for (delay, trigger) in [
-        (5, Some(Trigger::RttNotValidated)),
-        (250, Some(Trigger::RttNotValidated)),
-    ] {
+    for delay in [5, 250] {
         let mut visits = returning(Algorithm::Cubic);
         let before = visits.known();
         visits.pair.network.set(Conditions {
@@ -197,7 +196,10 @@ fn another_round_trip_time_is_another_path() {
         });
         let ends = visits.pair.establish();
         download(&mut visits.pair, ends.0, ends.1, &pattern(300_000));
-        let phases = [(Phase::Reconnaissance, None), (Phase::Normal, trigger)];
+        let phases = [
+            (Phase::Reconnaissance, None),
+            (Phase::Normal, Some(Trigger::RttNotValidated)),
+        ];
         assert_eq!(visits.phases(), phases, "{delay} ms");
         assert_eq!(visits.known(), before, "it may be right for the other path");
     }
@@ -289,8 +291,8 @@ fn a_bundle_does_not_return() {
             ..(*server.transport).clone()
         });
     });
-    visits.pair.client_config.bundle = Some(crate::coordination::bundle::Membership {
-        id: crate::coordination::bundle::MembershipId([7; 16]),
+    visits.pair.client_config.bundle = Some(Membership {
+        id: MembershipId([7; 16]),
         connections: 3,
     });
     visits.visit(300_000);

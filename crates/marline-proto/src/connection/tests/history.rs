@@ -1,8 +1,12 @@
 //! Connections that begin with what earlier ones learnt.
 
+use std::sync::Mutex;
+
 use super::*;
-use crate::congestion::{Algorithm, InitialWindow, Rfc9002Window};
-use crate::coordination::history::{HistoryConfig, HistoryWindow, MemoryStore};
+use crate::congestion::{Algorithm, ConnectionKind, InitialWindow, Rfc9002Window};
+use crate::coordination::bundle::{Membership, MembershipId};
+use crate::coordination::history::{HistoryConfig, HistoryWindow, MemoryStore, PathStore, Scope};
+use crate::testing::SERVER_NAME;
 
 const DEFAULT: u64 = 12_000;
 
@@ -30,6 +34,11 @@ struct Visit {
 }
 
 fn visits(controller: Algorithm, config: HistoryConfig) -> Visits {
+    visits_as(controller, config, PairConfig::default())
+}
+
+/// Visits of a pair that is otherwise as `pair` says.
+fn visits_as(controller: Algorithm, config: HistoryConfig, pair: PairConfig) -> Visits {
     let store = Arc::new(MemoryStore::default());
     let history = Arc::new(HistoryWindow::new(
         config,
@@ -42,7 +51,7 @@ fn visits(controller: Algorithm, config: HistoryConfig) -> Visits {
             initial_window: history.clone(),
             ..TransportConfig::default()
         },
-        ..PairConfig::default()
+        ..pair
     });
     pair.network.set(link());
     Visits {
@@ -70,10 +79,10 @@ impl Visits {
 
     /// What is known of the client's network.
     fn average(&self) -> Option<f64> {
-        self.history.average(&crate::congestion::ConnectionKind {
+        self.history.average(&ConnectionKind {
             now: self.pair.now,
             peer: self.pair.client.address,
-            server_name: Some(crate::testing::SERVER_NAME),
+            server_name: Some(SERVER_NAME),
             resumed: false,
             max_datagram_size: 1200,
         })
@@ -159,8 +168,9 @@ fn every_end_is_told_of_once() {
         }
         visits.pair.drive(Duration::from_secs(60));
         assert_eq!(visits.pair.server.connections.len(), 0);
-        let samples = visits.store.len();
-        assert_eq!(samples, 1, "{how}");
+        let key = Scope::default().key(visits.pair.client.address, Some(SERVER_NAME));
+        let record = visits.store.recall(visits.pair.now, &key).unwrap();
+        assert_eq!(record.samples, 1, "{how}");
     }
 }
 
@@ -207,17 +217,62 @@ fn a_learnt_window_takes_a_round_trip() {
 
 #[test]
 fn a_handshake_that_met_congestion_keeps_its_window() {
-    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    let long = PairConfig {
+        further_names: 100,
+        ..PairConfig::default()
+    };
+    let mut visits = visits_as(Algorithm::Cubic, HistoryConfig::default(), long);
     visits.visit(3_000_000);
-    let mut left = 1;
-    visits.pair.network.filter = Some(Box::new(move |direction, datagram| {
-        let lost = direction == Direction::ToClient && datagram.bytes[0] & 0x80 != 0 && left > 0;
-        left -= i32::from(lost);
-        lost
+    // With its certificate, the server's flight has more than one datagram.
+    visits.pair.reconfigure_server(|_, tls| {
+        tls.session_storage = rustls::server::ServerSessionMemoryCache::new(16);
+    });
+    let mut number = 0;
+    visits.pair.network.filter = Some(Box::new(move |direction, _| {
+        number += i32::from(direction == Direction::ToClient);
+        direction == Direction::ToClient && number == 2
     }));
-    let ends = visits.pair.establish();
-    let recovery = &visits.pair.server(ends.1).paths[0].recovery;
-    assert_eq!(recovery.first_flight.window() > DEFAULT, !recovery.suffered);
+    let (ends, window) = visits.begin();
+    assert!(visits.pair.server(ends.1).paths[0].recovery.suffered);
+    assert_eq!(window, DEFAULT);
+}
+
+#[test]
+fn a_path_that_was_no_path_teaches_nothing() {
+    let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
+    let home = visits.pair.client.address;
+    visits.move_to("203.0.113.66:50000");
+    visits.visit(3_000_000);
+    visits.move_to(&home.to_string());
+    let (ends, window) = visits.begin();
+    assert_eq!(window, DEFAULT);
+    visits.pair.drive(Duration::from_secs(1));
+    // A packet comes from where the window is known to be large, and nobody answers there.
+    let stolen: Arc<Mutex<Option<Datagram>>> = Arc::default();
+    let keep = Arc::clone(&stolen);
+    visits.pair.network.filter = Some(Box::new(move |direction, datagram| {
+        if direction == Direction::ToServer {
+            keep.lock().unwrap().get_or_insert(datagram.clone());
+        }
+        true
+    }));
+    visits.pair.client(ends.0).ping();
+    visits.pair.flush();
+    let copy = stolen.lock().unwrap().take().unwrap();
+    visits.pair.client.connections.remove(&ends.0);
+    let thief = "203.0.113.66:6666".parse().unwrap();
+    visits.pair.deliver_from(thief, copy.bytes);
+    let path = &mut visits.pair.server(ends.1).paths[0];
+    assert!(path.recovery.first_flight.window() > DEFAULT);
+    path.tuples.previous.as_mut().unwrap().validation = None;
+    visits.pair.drive(Duration::from_secs(5));
+    let server = visits.pair.server(ends.1);
+    assert_eq!(server.remote_address(), home);
+    // Ten of the larger datagrams that the path carries.
+    assert_eq!(server.paths[0].recovery.first_flight.window(), 14_720);
+    assert_eq!(server.member_view().window, 14_720);
+    visits.pair.drive(Duration::from_secs(60));
+    assert_eq!(visits.store.len(), 1);
 }
 
 #[test]
@@ -231,8 +286,8 @@ fn a_bundle_splits_what_was_learnt() {
             ..(*server.transport).clone()
         });
     });
-    visits.pair.client_config.bundle = Some(crate::coordination::bundle::Membership {
-        id: crate::coordination::bundle::MembershipId([7; 16]),
+    visits.pair.client_config.bundle = Some(Membership {
+        id: MembershipId([7; 16]),
         connections: 3,
     });
     let ends = visits.pair.establish();
@@ -262,7 +317,7 @@ fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
 fn before_the_handshake_nothing_learnt_is_used() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::published());
     visits.visit(3_000_000);
-    let kind = crate::congestion::ConnectionKind {
+    let kind = ConnectionKind {
         now: visits.pair.now,
         peer: visits.pair.client.address,
         server_name: None,
