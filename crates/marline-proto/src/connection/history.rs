@@ -60,11 +60,13 @@ impl FirstFlight {
         self.suffered |= sent_at <= self.until;
     }
 
-    /// While a learnt window leaves: so many bytes per second that it takes a round trip.
-    pub(super) fn pacing_rate(&self, rtt: &RttView) -> Option<u64> {
+    /// While a learnt window leaves: so many bytes per second that it takes a round trip, or that the
+    /// `window` does which a loss or a bundle has left of it.
+    pub(super) fn pacing_rate(&self, rtt: &RttView, window: u64) -> Option<u64> {
         let spreads = self.window.learnt && self.is_leaving();
+        let bytes = self.window.bytes.min(window);
         let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
-        spreads.then(|| (self.window.bytes.saturating_mul(1_000_000_000) / nanos.max(1)).max(1))
+        spreads.then(|| (bytes.saturating_mul(1_000_000_000) / nanos.max(1)).max(1))
     }
 }
 
@@ -115,7 +117,9 @@ impl Connection {
     pub(super) fn learn_first_window(&mut self, now: Instant) {
         let bytes = self.config.initial_window.window(&self.kind(now, false));
         let recovery = &mut self.paths[0].recovery;
-        if bytes > recovery.controller.window() && !recovery.suffered {
+        let opened = recovery.controller.window();
+        let begun = recovery.first_flight.window();
+        if bytes > opened.max(begun) && !recovery.suffered {
             recovery.controller.set_window(bytes);
             recovery.first_flight.window = FirstWindow {
                 bytes,

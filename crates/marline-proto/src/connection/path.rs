@@ -153,7 +153,7 @@ impl Recovery {
 
     fn unproven_rate(&self, rtt: &RttView) -> Option<u64> {
         let resumes = self.resume.as_ref().and_then(|resume| resume.pacing_rate());
-        resumes.or_else(|| self.first_flight.pacing_rate(rtt))
+        resumes.or_else(|| self.first_flight.pacing_rate(rtt, self.controller.window()))
     }
 
     /// Whether window and pacer let `bytes` leave now; notes until when the pacer does not.
