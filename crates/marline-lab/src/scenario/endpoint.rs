@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use marline::ack::{AsAsked, Decimation, EveryN};
 use marline::congestion::slow_start::{HyStartPp, HybridSlowStart, NoExit};
-use marline::congestion::{Algorithm, ConnectionKind, ControllerFactory, FixedWindow};
+use marline::congestion::{Algorithm, ConnectionKind, ControllerFactory};
 use marline::coordination::bundle::BundleConfig;
 use marline::recovery::loss::{Adaptive, Fixed};
 use marline::{MtuConfig, Profile, TransportConfig};
 use serde::{Serialize, Serializer};
 
+use super::FirstWindow;
 use super::bundle::DescribedBundle;
+use super::first_window::DescribedLearnt;
 
 /// A profile, and what is different from it. `None` is the profile's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,8 +22,8 @@ pub struct EndpointSettings {
     pub profile: Profile,
     /// The congestion controller.
     pub cc: Option<Algorithm>,
-    /// The first congestion window, in packets.
-    pub initial_window: Option<u64>,
+    /// The first congestion window.
+    pub initial_window: Option<FirstWindow>,
     /// What ends slow start.
     pub slow_start_exit: Option<SlowStartExitKind>,
     /// When to acknowledge.
@@ -93,14 +95,14 @@ impl LossDetection {
 }
 
 impl EndpointSettings {
-    /// The same for the transport.
+    /// The same for the transport of one endpoint: what it learns of paths is shared with no other.
     pub fn transport(&self) -> TransportConfig {
         let mut config = self.profile.config();
         if let Some(algorithm) = self.cc {
             config.controller = Arc::new(algorithm);
         }
-        if let Some(packets) = self.initial_window {
-            config.initial_window = Arc::new(FixedWindow { packets });
+        if let Some(window) = &self.initial_window {
+            config.initial_window = window.policy(config.initial_window);
         }
         match self.slow_start_exit {
             None => {}
@@ -165,6 +167,8 @@ struct Described {
     profile: &'static str,
     cc: &'static str,
     initial_window_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    initial_window_learnt: Option<DescribedLearnt>,
     slow_start_exit: &'static str,
     ack: &'static str,
     ack_packets: Option<u64>,
@@ -194,6 +198,11 @@ impl Serialize for EndpointSettings {
             profile: self.profile.name(),
             cc: ControllerFactory::build(&*config.controller, controller).name(),
             initial_window_packets: config.initial_window.window(&kind) / packet,
+            initial_window_learnt: self
+                .initial_window
+                .as_ref()
+                .and_then(|window| window.learnt.as_ref())
+                .map(DescribedLearnt::from),
             slow_start_exit: (config.slow_start_exit)().name(),
             ack: ack.name(),
             ack_packets: match self.ack {

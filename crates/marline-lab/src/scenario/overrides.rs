@@ -3,7 +3,7 @@
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
 use super::keys::{ENDPOINT_KEYS, WORKLOADS};
-use super::{bundle, links};
+use super::{bundle, first_window, links};
 
 /// One value to replace.
 #[derive(Clone, Debug)]
@@ -70,6 +70,12 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
     let path: Vec<_> = change.path.iter().map(String::as_str).collect();
     if let ["bundle"] | ["client" | "server", "bundle"] = path.as_slice() {
         node = bundle::take_apart(node);
+    }
+    if let ["initial_window"]
+    | ["client" | "server", "initial_window"]
+    | ["background", _, "initial_window"] = path.as_slice()
+    {
+        node = first_window::take_apart(node);
     }
     match path.as_slice() {
         ["link" | "links"] => {
@@ -191,18 +197,28 @@ const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAM
 
 /// Takes what is written in one word apart, so that single settings can be replaced.
 pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
-    take_bundle_apart(root);
+    take_words_apart(root);
     for side in ["client", "server"] {
         if let Some(Item::Table(table)) = root.get_mut(side).map(|node| &mut node.item) {
-            take_bundle_apart(table);
+            take_words_apart(table);
+        }
+    }
+    if let Some(Item::List(members)) = root.get_mut("background").map(|node| &mut node.item) {
+        for member in members {
+            if let Item::Table(table) = &mut member.item {
+                take_words_apart(table);
+            }
         }
     }
     take_links_apart(root)
 }
 
-fn take_bundle_apart(table: &mut Table) {
+fn take_words_apart(table: &mut Table) {
     if let Some(node) = table.get_mut("bundle") {
         *node = bundle::take_apart(node.clone());
+    }
+    if let Some(node) = table.get_mut("initial_window") {
+        *node = first_window::take_apart(node.clone());
     }
 }
 

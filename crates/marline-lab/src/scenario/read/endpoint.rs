@@ -3,6 +3,7 @@
 use marline::Profile;
 
 use super::bundle::read_bundle;
+use super::first_window::read_first_window;
 use super::{Node, Problem, Reader};
 use crate::scenario::endpoint::SMALLEST_DATAGRAM;
 use crate::scenario::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
@@ -49,8 +50,10 @@ pub(super) fn read_endpoint(
         bundle,
     } = into;
     replace(cc, reader.optional("cc", Node::controller)?);
-    let window = |node: &Node| node.within(2..=100_000);
-    replace(initial_window, reader.optional("initial_window", window)?);
+    if let Some(node) = reader.get("initial_window") {
+        let start = initial_window.take().unwrap_or_default();
+        *initial_window = Some(read_first_window(node, start)?);
+    }
     let exit = |node: &Node| node.named("exit from slow start", &SlowStartExitKind::NAMES);
     replace(slow_start_exit, reader.optional("slow_start_exit", exit)?);
     replace(ack, reader.optional("ack", read_ack)?);

@@ -4,6 +4,7 @@ mod background;
 mod bundle;
 mod endpoint;
 mod experiment;
+mod first_window;
 mod must;
 mod topology;
 mod variants;
