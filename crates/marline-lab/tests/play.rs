@@ -30,6 +30,7 @@ fn job(link: &str, workload: Workload) -> Job {
         http: HttpSettings::default(),
         workload,
         background: Vec::new(),
+        changes: Vec::new(),
         time_limit: Duration::from_secs(60),
     };
     Job {

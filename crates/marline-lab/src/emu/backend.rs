@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::line::capture;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, Switch};
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
@@ -37,7 +37,9 @@ impl Backend for Emulator {
     fn run(&self, job: &Job) -> Result<Outcome, RunError> {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let topology = &job.settings.topology;
-        let mut fabric = play::network(topology, Seed::new(job.seed))?;
+        let switch = Switch::default();
+        let (changes, seed) = (&job.settings.changes, Seed::new(job.seed));
+        let mut fabric = play::changing_network(topology, changes, &switch, seed)?;
         let file = job.pcap.as_deref();
         let file = file.map(|path| begin_capture(&mut fabric, path));
         let file = file.transpose()?;
@@ -57,7 +59,8 @@ impl Backend for Emulator {
         let outcome = runtime.block_on(async {
             let mut stage = Stage {
                 hosts: Default::default(),
-                ideal: play::ideal(topology),
+                ideal: play::ideal_of(&job.settings),
+                switch,
             };
             for (name, &host) in names.into_iter().zip(&hosts) {
                 let addresses = emulation.addresses(host).iter();

@@ -55,6 +55,7 @@
 //! # Ok::<(), marline_lab::fabric::PlanError>(())
 //! ```
 
+mod changing;
 mod network;
 pub mod pcap;
 mod plan;
@@ -64,6 +65,7 @@ mod traffic;
 
 use std::net::IpAddr;
 
+pub use self::changing::{Changing, Switch};
 pub use self::network::{Event, Fabric};
 pub use self::plan::{Plan, PlanError};
 pub use self::tap::{Passage, Tap, Verdict};

@@ -6,17 +6,25 @@ use std::time::Duration;
 
 use marline_link::Seed;
 
-use super::{Stage, failed, transport};
+use super::{Probe, Stage, failed, transport};
 use crate::scenario::{Direction, Job, RunError, Traffic};
 use crate::workload::background::{LongFlow, Pattern, Place, Received, Sink, UdpSource};
 
 /// Bytes of the IPv4 and UDP headers.
 const HEADERS: u32 = 28;
 
-/// Starts all of it; it goes on for as long as its hosts run. What comes back is what each flow has
-/// brought so far.
-pub(super) fn start(job: &Job, stage: &Stage) -> Result<Vec<Received>, RunError> {
-    let mut flows = Vec::new();
+/// Flows that always have something to send.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    /// What each has brought so far.
+    pub(super) received: Vec<Received>,
+    /// What is seen of their senders.
+    pub(super) probe: Probe,
+}
+
+/// Starts all of it; it goes on for as long as its hosts run.
+pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
+    let mut flows = Flows::default();
     for (background, number) in job.settings.background.iter().zip(0..) {
         let from = place(stage, &background.from)?;
         let to = place(stage, &background.to)?;
@@ -50,7 +58,9 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Vec<Received>, RunError>
                         transport: Arc::clone(&transport),
                         start: background.start + part(*spread, seed.nth(flow as u64)),
                     };
-                    flows.push(flow.start(sender, receiver).map_err(failed)?);
+                    let observer = flows.probe.observers(false);
+                    let received = flow.start_observed(sender, receiver, Some(observer));
+                    flows.received.push(received.map_err(failed)?);
                 }
             }
             Traffic::OnOff {

@@ -4,7 +4,7 @@ use marline::Instant;
 use marline_link::LinkSpec;
 
 use super::{Probe, Seen, SeenBundle};
-use crate::scenario::{Outcome, Topology, Watched};
+use crate::scenario::{Outcome, Settings, Topology, Watched};
 
 /// What the links of a scenario would allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +37,14 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
         ideal.rate_bps = ideal.rate_bps.min(unloaded.down.unwrap_or(f64::INFINITY));
     }
     Some(ideal)
+}
+
+/// The same of `settings`; of links that change, nothing is said.
+pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
+    match settings.changes.is_empty() {
+        true => ideal(&settings.topology),
+        false => None,
+    }
 }
 
 impl Ideal {

@@ -13,6 +13,7 @@ mod objects;
 mod page;
 mod probe;
 mod streams;
+mod visits;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,11 +22,12 @@ use std::time::Duration;
 
 use marline::{Runtime, TransportConfig};
 
-pub use measures::{Ideal, ideal};
-pub use network::network;
-pub use probe::{Fluctuation, Probe, Seen, SeenBundle, Strand, Turn};
+pub use measures::{Ideal, ideal, ideal_of};
+pub use network::{changing_network, network};
+pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
 
-use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, Workload};
+use crate::fabric::Switch;
+use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, When, Workload};
 
 /// The port that servers listen on.
 const PORT: u16 = 4433;
@@ -49,6 +51,8 @@ pub struct Stage {
     pub hosts: BTreeMap<String, Host>,
     /// What the links would allow, if they tell.
     pub ideal: Option<Ideal>,
+    /// What has the links change.
+    pub switch: Switch,
 }
 
 impl Stage {
@@ -79,6 +83,7 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
         })?;
     }
     let flows = background::start(job, stage)?;
+    change_in_time(job, stage)?;
     let probe = Probe::default();
     match &job.settings.workload {
         Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
@@ -86,9 +91,25 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
         Workload::Transfer { .. } | Workload::Streams { .. } => {
             streams::transfer(job, stage, &probe).await
         }
-        Workload::Measure { .. } => measure::throughput(job, stage, &probe, &flows).await,
+        Workload::Measure { .. } => measure::throughput(job, stage, &probe, &flows.received).await,
+        Workload::Visits { .. } => visits::visit(job, stage, &probe, &flows).await,
         Workload::Page { .. } => page::load(job, stage, &probe).await,
     }
+}
+
+/// Has links change that do so at a time.
+fn change_in_time(job: &Job, stage: &Stage) -> Result<(), RunError> {
+    let runtime = &stage.host(Topology::CLIENT)?.runtime;
+    for (number, change) in (1..).zip(&job.settings.changes) {
+        if let When::At(at) = change.when {
+            let (clock, switch) = (Arc::clone(runtime), stage.switch.clone());
+            runtime.spawn(Box::pin(async move {
+                sleep(&*clock, at).await;
+                switch.advance(number);
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// How a connection behaves: as set, but without grease, whose sizes are random.

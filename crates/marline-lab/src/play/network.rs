@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use marline_link::spec::Radio;
-use marline_link::{LinkSpec, Seed};
+use marline_link::{LinkSpec, Medium, Seed};
 
 use super::failed;
-use crate::fabric::{Fabric, Plan, PlanError, Routed};
-use crate::scenario::{RunError, Topology};
+use crate::fabric::{Changing, Fabric, Plan, PlanError, Routed, Switch};
+use crate::scenario::{Change, LinkDef, RunError, Topology};
 
-/// Builds the network of `topology`. Equal seeds give links with equal draws.
+/// Builds the network of `topology`, which stays as it is. Equal seeds give links with equal draws.
 ///
 /// A radio and the wire behind it become two media, `link radio` and `link wire`, and a router between
 /// them: the base station or the access point.
@@ -17,6 +17,22 @@ use crate::scenario::{RunError, Topology};
 /// # Errors
 /// A link's description does not hold, or the network does not hang together.
 pub fn network<B>(topology: &Topology, seed: Seed) -> Result<Fabric<B>, RunError>
+where
+    B: Routed + Clone + Send + 'static,
+{
+    changing_network(topology, &[], &Switch::default(), seed)
+}
+
+/// As [`network`], but each of `changes` is made when `switch` is at its number, from 1.
+///
+/// # Errors
+/// As above; also if a link changes between one medium and two.
+pub fn changing_network<B>(
+    topology: &Topology,
+    changes: &[Change],
+    switch: &Switch,
+    seed: Seed,
+) -> Result<Fabric<B>, RunError>
 where
     B: Routed + Clone + Send + 'static,
 {
@@ -31,7 +47,7 @@ where
     let seed = seed.of("links");
     for link in &topology.links {
         let spec: LinkSpec = link.spec.parse().map_err(failed)?;
-        let media = spec.build(seed.of(&link.name)).map_err(failed)?;
+        let media = media(link, changes, switch, seed.of(&link.name))?;
         let ends = link.between.iter().map(|name| {
             let node = nodes.get(name.as_str()).copied();
             node.ok_or_else(|| failed(format_args!("link {}: no node {name:?}", link.name)))
@@ -66,6 +82,47 @@ where
         }
     }
     plan.build().map_err(failed_plan)
+}
+
+/// The media of `link`, which change with `switch`.
+fn media<B>(
+    link: &LinkDef,
+    changes: &[Change],
+    switch: &Switch,
+    seed: Seed,
+) -> Result<Vec<Box<dyn Medium<B>>>, RunError>
+where
+    B: Clone + Send + 'static,
+{
+    let build = |spec: &str, seed| {
+        let spec: LinkSpec = spec.parse().map_err(failed)?;
+        spec.build(seed).map_err(failed)
+    };
+    let media = build(&link.spec, seed)?;
+    let numbered = (1..).zip(changes);
+    let mine = numbered.filter_map(|(number, change)| {
+        let named = |def: &&LinkDef| def.name == link.name;
+        Some((number, change.links.iter().find(named)?))
+    });
+    let mine: Vec<(usize, &LinkDef)> = mine.collect();
+    if mine.is_empty() {
+        return Ok(media);
+    }
+    let begin = |medium| Changing::new(medium, switch.clone());
+    let mut changing: Vec<_> = media.into_iter().map(begin).collect();
+    for (number, def) in mine {
+        let next = build(&def.spec, seed.nth(number as u64))?;
+        if next.len() != changing.len() {
+            return Err(RunError::Unsupported(format!(
+                "link {} cannot gain or lose its radio in a change",
+                link.name
+            )));
+        }
+        let each = changing.into_iter().zip(next);
+        changing = each.map(|(one, medium)| one.then(number, medium)).collect();
+    }
+    let boxed = |one| Box::new(one) as Box<dyn Medium<B>>;
+    Ok(changing.into_iter().map(boxed).collect())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use marline::observe::events::{BundleAction, BundlePhase, BundleUpdated};
+use marline::observe::events::{
+    BundleAction, BundlePhase, BundleUpdated, CarefulResumePhase, PacketKind,
+};
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver};
 
@@ -33,6 +35,10 @@ pub struct Seen {
     pub largest_window: u64,
     /// The smallest round-trip time of any sample, in seconds.
     pub min_rtt_s: Option<f64>,
+    /// What left before anything sent with it could be acknowledged, if that was asked for.
+    pub first_flight: Option<FirstFlight>,
+    /// What careful resume did.
+    pub careful: SeenCareful,
     /// What the engine did, by the endpoint and the number of the bundle; empty without any.
     pub bundles: BTreeMap<(usize, u64), SeenBundle>,
     /// What changed when, a connection each; only when asked for.
@@ -41,6 +47,47 @@ pub struct Seen {
     pub turns: Vec<(Turn, Instant)>,
     /// Endpoints that are watched.
     endpoints: usize,
+}
+
+/// 1-RTT packets that are sent up to a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FirstFlight {
+    /// The moment.
+    pub until: Instant,
+    /// Their numbers: the first and the last.
+    pub numbers: Option<(u64, u64)>,
+    /// How many were sent.
+    pub sent: u64,
+    /// How many of them were declared lost.
+    pub lost: u64,
+}
+
+impl FirstFlight {
+    fn on_sent(&mut self, now: Instant, number: u64) {
+        if now < self.until {
+            let first = self.numbers.map_or(number, |(first, _)| first);
+            self.numbers = Some((first, number));
+            self.sent += 1;
+        }
+    }
+
+    fn on_lost(&mut self, number: u64) {
+        let is_mine = |(first, last)| (first..=last).contains(&number);
+        self.lost += u64::from(self.numbers.is_some_and(is_mine));
+    }
+}
+
+/// What careful resume did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SeenCareful {
+    /// Jumps to a window that the path had not proven to carry.
+    pub jumps: u64,
+    /// Retreats.
+    pub retreats: u64,
+    /// When the first jump was.
+    pub jumped: Option<Instant>,
+    /// When the latest attempt was over, well or not.
+    pub ended: Option<Instant>,
 }
 
 /// What was seen of a bundle. Each decision counts once, whatever number of members is told.
@@ -158,6 +205,16 @@ impl Probe {
         };
     }
 
+    /// Has what is sent from here on `until` that moment count as the first flight.
+    pub fn begin_flight(&self, until: Instant) {
+        self.seen().first_flight = Some(FirstFlight {
+            until,
+            numbers: None,
+            sent: 0,
+            lost: 0,
+        });
+    }
+
     /// What was seen.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -226,9 +283,17 @@ impl Observer for Watcher {
             Event::PacketSent(packet) => {
                 seen.packets_sent += 1;
                 seen.bytes_sent += packet.size as u64;
+                if let (PacketKind::OneRtt, Some(number), Some(flight)) =
+                    (packet.kind, packet.number, &mut seen.first_flight)
+                {
+                    flight.on_sent(now, number);
+                }
             }
             Event::PacketLost(packet) if !packet.is_mtu_probe => {
                 seen.packets_lost += 1;
+                if let (PacketKind::OneRtt, Some(flight)) = (packet.kind, &mut seen.first_flight) {
+                    flight.on_lost(packet.number);
+                }
                 if let Some(strand) = self.strand {
                     seen.strands[strand].losses.push(now);
                 }
@@ -259,6 +324,15 @@ impl Observer for Watcher {
                     }
                 }
             }
+            Event::CarefulResumePhaseUpdated(update) => match update.new {
+                CarefulResumePhase::Unvalidated => {
+                    seen.careful.jumps += 1;
+                    seen.careful.jumped.get_or_insert(now);
+                }
+                CarefulResumePhase::SafeRetreat => seen.careful.retreats += 1,
+                CarefulResumePhase::Normal => seen.careful.ended = Some(now),
+                CarefulResumePhase::Reconnaissance | CarefulResumePhase::Validating => {}
+            },
             Event::BundleUpdated(decision) => self.decided(&mut seen, now, decision),
             _ => {}
         }

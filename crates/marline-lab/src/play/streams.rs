@@ -167,7 +167,7 @@ async fn receive_all(
     Ok(())
 }
 
-async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
+pub(super) async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
     static ZEROS: [u8; CHUNK] = [0; CHUNK];
     let mut left = size;
     while left > 0 {
@@ -180,7 +180,7 @@ async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
     stream.stopped().await.map(drop).map_err(failed)
 }
 
-async fn drain(mut stream: RecvStream) -> Result<(), RunError> {
+pub(super) async fn drain(mut stream: RecvStream) -> Result<(), RunError> {
     while stream.read_chunk(CHUNK).await.map_err(failed)?.is_some() {}
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::Direction;
 
 /// Keys that settings begin with.
-pub(super) const SETTINGS_KEYS: [&str; 11] = [
+pub(super) const SETTINGS_KEYS: [&str; 12] = [
     "link",
     "links",
     "hosts",
@@ -14,6 +14,7 @@ pub(super) const SETTINGS_KEYS: [&str; 11] = [
     "http",
     "workload",
     "background",
+    "change",
     "time_limit",
 ];
 
@@ -33,8 +34,9 @@ pub(super) const ENDPOINT_KEYS: [&str; 11] = [
 ];
 
 /// Kinds of workload: naming one replaces the others.
-pub(super) const WORKLOADS: [&str; 6] =
-    ["objects", "files", "streams", "page", "measure", "transfer"];
+pub(super) const WORKLOADS: [&str; 7] = [
+    "objects", "files", "streams", "page", "measure", "visits", "transfer",
+];
 
 /// Ways that bytes go.
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =

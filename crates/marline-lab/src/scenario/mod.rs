@@ -38,8 +38,9 @@
 //! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
 //! | `initial_window` | packets, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the switches of [`HistoryConfig`](marline::coordination::history::HistoryConfig) by their names, of which `average` is `mean`, `window` (with `window = 8`) or `ewma` (with `weight = 0.125`), `scope` is `prefix`, `address` or `global`, `cap` is bytes or `none`, `lifetime` a time or `none`; `careful` is `default`, with `max_jump` (bytes or `none`) and `beta` of [`CarefulResumeConfig`](marline::coordination::careful_resume::CarefulResumeConfig) |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`equal` or `handed`), `bundle`: [`HttpSettings`] |
-//! | `[workload]` | one of `objects`, `streams`, `page`, `transfer`, `measure`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
+//! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...) |
+//! | `[[change]]` | `link`, or `links.NAME`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
 //! | `time_limit` | a run that takes longer has failed |
 //!
 //! Dotted keys lead into tables (`http.connections`), links (`link.loss`, `links.access.down.rate`) and
@@ -94,8 +95,8 @@ pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use first_window::{FirstWindow, Learnt};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use model::{
-    Background, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind, Settings,
-    StreamDef, Topology, Traffic, Workload,
+    Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,
+    Settings, StreamDef, Topology, Traffic, Visit, When, Workload,
 };
 pub use must::{Check, Claim, Must};
 

@@ -25,6 +25,9 @@ pub struct Settings {
     pub workload: Workload,
     /// What else is on the links.
     pub background: Vec<Background>,
+    /// How the links change meanwhile, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// A run that takes longer has failed.
     #[serde(serialize_with = "seconds")]
     pub time_limit: Duration,
@@ -63,6 +66,26 @@ pub struct LinkDef {
     pub between: Vec<String>,
     /// What it is: a preset and settings, as in `lte-a, loss=1%`.
     pub spec: String,
+}
+
+/// Links become others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// When.
+    pub when: When,
+    /// The links as they are from then on.
+    pub links: Vec<LinkDef>,
+}
+
+/// When links change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// So long after the start of the run.
+    #[serde(serialize_with = "seconds")]
+    At(Duration),
+    /// When the client is about to pause before the visits of this number, from 1.
+    BeforeVisit(usize),
 }
 
 /// How a router chooses among ways of equal length, from addresses, ports and protocol.
@@ -205,6 +228,15 @@ pub enum Workload {
         #[serde(serialize_with = "seconds")]
         until: Duration,
     },
+    /// The client comes back again and again, each time over a new connection, for bytes that the server
+    /// sends over one stream, without HTTP. The last time counts; those before are there to be learnt from.
+    Visits {
+        /// What is fetched, one after another.
+        visits: Vec<Visit>,
+        /// How long flows in the background are watched when the last is over.
+        #[serde(serialize_with = "seconds")]
+        afterwards: Duration,
+    },
     /// One end sends so many bytes over one stream, without HTTP.
     Transfer {
         /// How many.
@@ -214,6 +246,18 @@ pub enum Workload {
         /// Whether the connection is open before the clock starts.
         warm: bool,
     },
+}
+
+/// Equal visits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Visit {
+    /// Bytes to be fetched.
+    pub size: u64,
+    /// How often, each over a connection of its own.
+    pub times: u32,
+    /// How long the client pauses before each.
+    #[serde(serialize_with = "seconds")]
+    pub pause: Duration,
 }
 
 /// When objects are asked for.

@@ -7,6 +7,7 @@ use super::*;
 mod bundle;
 mod comparison;
 mod first_window;
+mod visits;
 
 const TRAIN: &str = r#"title = "A download on the train"
 link = "rate=12mbps, rtt=80ms, loss=1%, buffer=200kB"

@@ -9,6 +9,7 @@ use marline::Runtime;
 use marline_link::Seed;
 
 use super::{CaptureHandle, Host, Stall, World, WorldConfig};
+use crate::fabric::Switch;
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError, Watched};
 
@@ -22,7 +23,9 @@ pub struct Simulator;
 impl Backend for Simulator {
     fn run(&self, job: &Job) -> Result<Outcome, RunError> {
         let seed = Seed::new(job.seed);
-        let fabric = play::network(&job.settings.topology, seed)?;
+        let settings = &job.settings;
+        let switch = Switch::default();
+        let fabric = play::changing_network(&settings.topology, &settings.changes, &switch, seed)?;
         let config = WorldConfig {
             flow_hash: job.settings.topology.ecmp.into(),
             ..WorldConfig::new(seed.of("hosts"))
@@ -35,7 +38,8 @@ impl Backend for Simulator {
                 .iter()
                 .map(|host| (host.name().to_owned(), on_stage(host)))
                 .collect(),
-            ideal: play::ideal(&job.settings.topology),
+            ideal: play::ideal_of(settings),
+            switch,
         };
         let queues = Queues::default();
         if let (true, Some(host)) = (job.watch, hosts.first()) {

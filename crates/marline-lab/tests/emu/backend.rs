@@ -34,6 +34,7 @@ fn job() -> Job {
             warm: false,
         },
         background: Vec::new(),
+        changes: Vec::new(),
         time_limit: Duration::from_secs(30),
     };
     Job {

@@ -2,6 +2,7 @@
 
 mod background;
 mod bundle;
+mod change;
 mod endpoint;
 mod experiment;
 mod first_window;
@@ -35,13 +36,15 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     experiment::skip_head(&mut reader);
     let topology = topology::read_topology(&mut reader)?;
     let (client, server) = endpoint::read_endpoints(&mut reader)?;
+    let workload = workload::read_workload(&mut reader)?;
     let settings = Settings {
         backend: experiment::read_backend(&mut reader)?,
         client,
         server,
         http: reader.optional("http", read_http)?.unwrap_or_default(),
-        workload: workload::read_workload(&mut reader)?,
         background: background::read_background(&mut reader, &topology)?,
+        changes: change::read_changes(&mut reader, &topology, &workload)?,
+        workload,
         time_limit: reader
             .optional("time_limit", Node::time)?
             .unwrap_or(TIME_LIMIT),

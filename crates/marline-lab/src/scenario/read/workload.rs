@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Node, Problem, Reader};
 use crate::scenario::keys::{DIRECTIONS, WORKLOADS};
-use crate::scenario::{Order, StreamDef, Workload};
+use crate::scenario::{Order, StreamDef, Visit, Workload};
 
 const ORDERS: [(&str, Order); 2] = [
     ("at-once", Order::AtOnce),
@@ -13,6 +13,9 @@ const ORDERS: [(&str, Order); 2] = [
 
 /// More objects or streams are a mistake.
 const MAX_MEMBERS: usize = 10_000;
+
+/// Between visits, unless a scenario says otherwise.
+const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) fn read_workload(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     let example = "[workload] objects = [\"500kB\"]";
@@ -32,7 +35,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     drop(kinds);
     let Some((kind, node)) = first else {
         return Err(reader.problem(
-            "what to do is missing; add one of objects, files, streams, page, measure and transfer, as \
+            "what to do is missing; add one of objects, files, streams, page, measure, visits and transfer, as \
              objects = [\"500kB\"]",
         ));
     };
@@ -64,6 +67,12 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
                 .unwrap_or(1),
         }),
         "measure" => read_measure(node),
+        "visits" => Ok(Workload::Visits {
+            visits: read_list(node, read_visit)?,
+            afterwards: reader
+                .optional("afterwards", Node::time)?
+                .unwrap_or_default(),
+        }),
         _ => Ok(Workload::Transfer {
             bytes: node.size()?,
             direction: reader
@@ -83,6 +92,18 @@ fn read_measure(node: &Node) -> Result<Workload, Problem> {
         true => Ok(Workload::Measure { after, until }),
         false => Err(node.problem("nothing is left to measure; let `until` be later than `after`")),
     }
+}
+
+fn read_visit(node: &Node) -> Result<Visit, Problem> {
+    let mut reader = Reader::of(node)?;
+    let times = |node: &Node| Ok(node.within(1..=MAX_MEMBERS as u64)? as u32);
+    let visit = Visit {
+        size: reader.required("size", "size = \"1MB\"", Node::size)?,
+        times: reader.optional("times", times)?.unwrap_or(1),
+        pause: reader.optional("pause", Node::time)?.unwrap_or(PAUSE),
+    };
+    reader.finish()?;
+    Ok(visit)
 }
 
 fn warm(reader: &mut Reader<'_>) -> Result<bool, Problem> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::{
-    Bytes, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, Runtime,
-    TransportConfig,
+    Bytes, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, MakeObserver,
+    Runtime, ServerConfig, TransportConfig,
 };
 
 use super::{Place, Received, sleep_until};
@@ -40,10 +40,24 @@ impl LongFlow {
     /// # Errors
     /// An address is taken, or not its runtime's.
     pub fn start(&self, from: &Place, to: &Place) -> io::Result<Received> {
+        self.start_observed(from, to, None)
+    }
+
+    /// The same, with each of the sender's connections watched by `observer`.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn start_observed(
+        &self,
+        from: &Place,
+        to: &Place,
+        observer: Option<MakeObserver>,
+    ) -> io::Result<Received> {
         let tls = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         let server = identity()
             .server_config(ALPN, &self.transport)
             .map_err(tls)?;
+        let server = ServerConfig { observer, ..server };
         let client = identity()
             .client_config(ALPN, &self.transport)
             .map_err(tls)?;
@@ -69,7 +83,7 @@ impl LongFlow {
     }
 }
 
-fn endpoint(place: &Place, server: Option<marline::ServerConfig>) -> io::Result<Endpoint> {
+fn endpoint(place: &Place, server: Option<ServerConfig>) -> io::Result<Endpoint> {
     let (runtime, addr) = place;
     let config = EndpointConfig::from_seed(runtime.seed()?);
     Endpoint::new(config, server, runtime.bind(*addr)?, Arc::clone(runtime))

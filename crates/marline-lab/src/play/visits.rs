@@ -1,0 +1,199 @@
+//! Visits again and again, each over a connection of its own.
+
+mod beside;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
+
+use self::beside::Beside;
+use super::background::Flows;
+use super::measures::Measured;
+use super::streams::{Ends, drain, write};
+use super::{Probe, Stage, failed, sleep};
+use crate::identity::Identity;
+use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};
+
+/// Makes the visits of `job`, and measures the last.
+pub(super) async fn visit(
+    job: &Job,
+    stage: &Stage,
+    probe: &Probe,
+    flows: &Flows,
+) -> Result<Outcome, RunError> {
+    let Workload::Visits { visits, afterwards } = &job.settings.workload else {
+        return Err(failed("these are no visits"));
+    };
+    let Some((last, before)) = visits.split_last() else {
+        return Err(failed("there are no visits"));
+    };
+    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
+    let counts = Counts::default();
+    let server = Ends::server(job, stage, Some(counts.observers(probe, job.watch)))?;
+    let client = Ends::client(job, stage, None, None)?;
+    let answering = Answering {
+        runtime: Arc::clone(&server.runtime),
+        probe: probe.clone(),
+        start: Start::default(),
+    };
+    let start = answering.start.clone();
+    let accepting = server.endpoint.clone();
+    server
+        .runtime
+        .spawn(Box::pin(async move { answering.all(&accepting).await }));
+    let beside = Beside::watch(&here, flows);
+
+    let mut number = 0;
+    let mut next = |visit: &Visit| {
+        number += 1;
+        for (change, to) in job.settings.changes.iter().zip(1..) {
+            if change.when == When::BeforeVisit(number) {
+                stage.switch.advance(to);
+            }
+        }
+        visit.clone()
+    };
+    for visit in before {
+        let visit = next(visit);
+        for _ in 0..visit.times {
+            sleep(&*here, visit.pause).await;
+            fetch(&client, stage, visit.size).await?;
+        }
+    }
+    let last = next(last);
+    for _ in 1..last.times {
+        sleep(&*here, last.pause).await;
+        fetch(&client, stage, last.size).await?;
+    }
+    sleep(&*here, last.pause).await;
+
+    counts.now();
+    probe.reset();
+    let began = here.now();
+    let fetched = fetch(&client, stage, last.size).await?;
+    let measured = Measured {
+        start: began,
+        completion_s: fetched.ended.saturating_since(began).as_secs_f64(),
+        bytes: last.size,
+        handshakes: 1,
+    };
+    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let latency = fetched.ended.saturating_since(fetched.requested);
+    let latency = latency.as_secs_f64();
+    let mut metric = |name: &str, value: f64| {
+        outcome.metrics.insert(name.to_owned(), value);
+    };
+    metric("latency_s", latency);
+    metric("goodput_mbps", last.size as f64 * 8e-6 / latency.max(1e-9));
+    metric("initial_window_bytes", start.window() as f64);
+    let seen = probe.seen();
+    let flight = seen
+        .first_flight
+        .map_or(0.0, |flight| flight.lost as f64 / flight.sent.max(1) as f64);
+    metric("first_flight_loss_ratio", flight);
+    metric("careful_jumps", seen.careful.jumps as f64);
+    metric("careful_retreats", seen.careful.retreats as f64);
+    if let (Some(jumped), Some(ended)) = (seen.careful.jumped, seen.careful.ended) {
+        metric("careful_s", ended.saturating_since(jumped).as_secs_f64());
+    }
+    drop(seen);
+    if !flows.received.is_empty() {
+        sleep(&*here, *afterwards).await;
+        let beside = beside.stop(began - last.pause, began, fetched.ended);
+        beside.add_to(&mut outcome, job.watch);
+    }
+    Ok(outcome)
+}
+
+/// When what happened.
+struct Fetched {
+    requested: Instant,
+    ended: Instant,
+}
+
+/// Connects, asks for `size` bytes, takes them, and closes.
+async fn fetch(client: &Ends, stage: &Stage, size: u64) -> Result<Fetched, RunError> {
+    let clock = &client.runtime;
+    let address = stage.server_address()?;
+    let connecting = client.endpoint.connect(address, Identity::NAME);
+    let connection = connecting.map_err(failed)?.await.map_err(failed)?;
+    let requested = clock.now();
+    let mut request = connection.open_uni().await.map_err(failed)?;
+    let wanted = Bytes::copy_from_slice(&size.to_be_bytes());
+    request.write_chunk(wanted).await.map_err(failed)?;
+    request.finish().map_err(failed)?;
+    let stream = connection.accept_uni().await.map_err(failed)?;
+    drain(stream).await?;
+    let ended = clock.now();
+    connection.close(0, b"");
+    Ok(Fetched { requested, ended })
+}
+
+/// The window with which the latest transfer began, in bytes.
+#[derive(Clone, Debug, Default)]
+struct Start(Arc<Mutex<u64>>);
+
+impl Start {
+    fn window(&self) -> u64 {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The server's part.
+#[derive(Clone)]
+struct Answering {
+    runtime: Arc<dyn Runtime>,
+    probe: Probe,
+    start: Start,
+}
+
+impl Answering {
+    async fn all(&self, endpoint: &Endpoint) {
+        while let Some(connecting) = endpoint.accept().await {
+            let answering = self.clone();
+            self.runtime.spawn(Box::pin(async move {
+                // What goes wrong here is noticed by the client.
+                if let Ok(connection) = connecting.await {
+                    let _ = answering.one(&connection).await;
+                    connection.closed().await;
+                }
+            }));
+        }
+    }
+
+    async fn one(&self, connection: &Connection) -> Result<(), RunError> {
+        let mut request = connection.accept_uni().await.map_err(failed)?;
+        let wanted = request.read_to_end(8).await.map_err(failed)?;
+        let size = wanted[..].try_into().map(u64::from_be_bytes);
+        let size = size.map_err(|_| failed("this is no size"))?;
+        if let Some(path) = connection.stats().paths.first() {
+            let mut window = self.start.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *window = path.congestion_window;
+        }
+        self.probe
+            .begin_flight(self.runtime.now() + connection.rtt());
+        let stream = connection.open_uni().await.map_err(failed)?;
+        write(stream, size).await
+    }
+}
+
+/// Whether connections count, which are made from now on.
+#[derive(Clone, Debug, Default)]
+struct Counts(Arc<AtomicBool>);
+
+impl Counts {
+    fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Observers that keep what changed when only of connections that count.
+    fn observers(&self, probe: &Probe, watch: bool) -> MakeObserver {
+        let (counts, quiet, seeing) =
+            (self.clone(), probe.observers(false), probe.observers(watch));
+        Arc::new(move |info| match counts.0.load(Ordering::Relaxed) {
+            true => seeing(info),
+            false => quiet(info),
+        })
+    }
+}

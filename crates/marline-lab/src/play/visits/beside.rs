@@ -1,0 +1,175 @@
+//! What a visit does to flows beside it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use marline::{Instant, Runtime};
+
+use super::super::background::Flows;
+use super::super::{Probe, sleep};
+use crate::scenario::Outcome;
+use crate::workload::background::Received;
+
+/// How often flows are looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// As long as this a rate has to be back.
+const BACK: Duration = Duration::from_secs(1);
+/// What part of what they had flows have to get to be back.
+const MOST: f64 = 0.9;
+
+/// What all flows together had done by a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Count {
+    at: Instant,
+    received: u64,
+    sent: u64,
+    lost: u64,
+}
+
+/// Looks at flows all the time.
+pub(super) struct Beside {
+    runtime: Arc<dyn Runtime>,
+    received: Vec<Received>,
+    probe: Probe,
+    counts: Arc<Mutex<Vec<Count>>>,
+}
+
+impl Beside {
+    /// Begins; without flows there is nothing to see.
+    pub(super) fn watch(runtime: &Arc<dyn Runtime>, flows: &Flows) -> Self {
+        let beside = Self {
+            runtime: Arc::clone(runtime),
+            received: flows.received.clone(),
+            probe: flows.probe.clone(),
+            counts: Arc::default(),
+        };
+        if !beside.received.is_empty() {
+            let watching = beside.clone();
+            runtime.spawn(Box::pin(async move {
+                loop {
+                    watching.look();
+                    sleep(&*watching.runtime, GLANCE).await;
+                }
+            }));
+        }
+        beside
+    }
+
+    fn look(&self) {
+        let seen = self.probe.seen();
+        let count = Count {
+            at: self.runtime.now(),
+            received: self.received.iter().map(Received::bytes).sum(),
+            sent: seen.packets_sent,
+            lost: seen.packets_lost,
+        };
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.push(count);
+    }
+
+    /// What was seen around a visit from `start` to `end`; what counts as before it begins at `before`.
+    pub(super) fn stop(&self, before: Instant, start: Instant, end: Instant) -> Course {
+        self.look();
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        Course {
+            counts: counts.clone(),
+            before,
+            start,
+            end,
+        }
+    }
+}
+
+impl Clone for Beside {
+    fn clone(&self) -> Self {
+        Self {
+            runtime: Arc::clone(&self.runtime),
+            received: self.received.clone(),
+            probe: self.probe.clone(),
+            counts: Arc::clone(&self.counts),
+        }
+    }
+}
+
+/// What flows did before, during and after a visit.
+pub(super) struct Course {
+    /// One at least.
+    counts: Vec<Count>,
+    before: Instant,
+    start: Instant,
+    end: Instant,
+}
+
+impl Course {
+    pub(super) fn add_to(&self, outcome: &mut Outcome, watch: bool) {
+        let last = self.counts.last().map_or(self.end, |count| count.at);
+        for (name, from, to) in [
+            ("before", self.before, self.start),
+            ("during", self.start, self.end),
+            ("after", self.end, last),
+        ] {
+            let (from, to) = (self.at(from), self.at(to));
+            if let Some(rate) = rate(from, to) {
+                let name = format!("background_{name}_mbps");
+                outcome.metrics.insert(name, rate);
+            }
+            if to.sent > from.sent {
+                let lost = (to.lost - from.lost) as f64 / (to.sent - from.sent) as f64;
+                let name = format!("background_{name}_loss_ratio");
+                outcome.metrics.insert(name, lost);
+            }
+        }
+        if let Some(before) = rate(self.at(self.before), self.at(self.start)) {
+            let (start, last) = (self.at(self.start), self.at(last));
+            let seconds = last.at.saturating_since(start.at).as_secs_f64();
+            let missing = before * seconds / 8e-6 - (last.received - start.received) as f64;
+            let metrics = &mut outcome.metrics;
+            metrics.insert("background_missing_bytes".to_owned(), missing);
+            let back = self.back_after(before * MOST).as_secs_f64();
+            metrics.insert("background_recovery_s".to_owned(), back);
+        }
+        if let (true, Some(watched)) = (watch, &mut outcome.series) {
+            let points = self.counts.windows(2).filter_map(|pair| {
+                let [from, to] = pair else { return None };
+                let at = to.at.as_nanos() as f64 * 1e-9 - watched.start_s;
+                Some((at, rate(*from, *to)?))
+            });
+            let points = points.collect();
+            let name = "goodput_mbps flows".to_owned();
+            watched.series.insert(name, points);
+        }
+    }
+
+    /// The last count that is no later than `at`; the first if all are.
+    fn at(&self, at: Instant) -> Count {
+        let later = self.counts.partition_point(|count| count.at <= at);
+        let count = self.counts.get(later.saturating_sub(1));
+        count.copied().unwrap_or_default()
+    }
+
+    /// How long after the visit flows get `least` Mbit/s again for a while; as long as they were watched,
+    /// if they never do.
+    fn back_after(&self, least: f64) -> Duration {
+        let after = self.counts.partition_point(|count| count.at < self.end);
+        let counts = &self.counts[after..];
+        for (index, from) in counts.iter().enumerate() {
+            let later = &counts[index..];
+            let to = later.partition_point(|count| count.at < from.at + BACK);
+            let Some(to) = later.get(to) else { break };
+            if rate(*from, *to).is_some_and(|rate| rate >= least) {
+                return from.at.saturating_since(self.end);
+            }
+        }
+        let last = self.counts.last().map_or(self.end, |count| count.at);
+        last.saturating_since(self.end)
+    }
+}
+
+/// Mbit/s between two counts.
+fn rate(from: Count, to: Count) -> Option<f64> {
+    let seconds = to.at.saturating_since(from.at).as_secs_f64();
+    (seconds > 0.0).then(|| (to.received - from.received) as f64 * 8e-6 / seconds)
+}
+
+#[cfg(test)]
+mod tests;

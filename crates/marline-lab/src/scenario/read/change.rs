@@ -1,0 +1,102 @@
+//! `[[change]]`.
+
+use super::{Item, Node, Problem, Reader};
+use crate::scenario::links::{put_together, set, take_apart};
+use crate::scenario::{Change, Topology, When, Workload};
+
+/// What changes how, in the order of the list; each begins with what the ones before left.
+pub(super) fn read_changes(
+    reader: &mut Reader<'_>,
+    topology: &Topology,
+    workload: &Workload,
+) -> Result<Vec<Change>, Problem> {
+    let Some(node) = reader.get("change") else {
+        return Ok(Vec::new());
+    };
+    if !matches!(node.item, Item::List(_)) {
+        return Err(node.problem("change is a list; begin each member with [[change]]"));
+    }
+    let mut now = topology.clone();
+    let mut changes: Vec<Change> = Vec::new();
+    for node in node.members() {
+        let change = read_one(node, &mut now, workload)?;
+        if let Some(before) = changes.last() {
+            let follows = match (before.when, change.when) {
+                (When::At(before), When::At(at)) => before <= at,
+                (When::BeforeVisit(before), When::BeforeVisit(visit)) => before <= visit,
+                _ => false,
+            };
+            if !follows {
+                let text = "changes come in their order, all by `at` or all by `before_visit`";
+                return Err(node.problem(text));
+            }
+        }
+        changes.push(change);
+    }
+    Ok(changes)
+}
+
+fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Change, Problem> {
+    let mut reader = Reader::of(node)?;
+    let visits = match workload {
+        Workload::Visits { visits, .. } => visits.len() as u64,
+        _ => 0,
+    };
+    let visit = |node: &Node| match visits {
+        0 => Err(node.problem("there are no visits; say `at`, or let the workload be visits")),
+        _ => Ok(node.within(1..=visits)? as usize),
+    };
+    let at = reader.optional("at", Node::time)?;
+    let before = reader.optional("before_visit", visit)?;
+    let when = match (at, before) {
+        (Some(at), None) => When::At(at),
+        (None, Some(visit)) => When::BeforeVisit(visit),
+        _ => {
+            let text = "when is missing, or there twice; say at = \"3s\" or before_visit = 2";
+            return Err(reader.problem(text));
+        }
+    };
+    let mut changed = Vec::new();
+    if let Some(link) = reader.get("link") {
+        let [only] = &mut now.links[..] else {
+            return Err(link.problem("there are several links; say which, as links.NAME"));
+        };
+        only.spec = amended(&only.spec, link)?;
+        changed.push(only.clone());
+    }
+    if let Some(links) = reader.get("links") {
+        for (name, link) in &Reader::of(links)?.table.0 {
+            let known: Vec<_> = now.links.iter().map(|def| def.name.clone()).collect();
+            let Some(def) = now.links.iter_mut().find(|def| def.name == *name) else {
+                let known = known.iter().map(String::as_str);
+                return Err(link.problem(super::unknown("link", name, known)));
+            };
+            def.spec = amended(&def.spec, link)?;
+            changed.push(def.clone());
+        }
+    }
+    if changed.is_empty() {
+        return Err(reader.problem("nothing changes; add link.rate = \"1mbps\""));
+    }
+    reader.finish()?;
+    Ok(Change {
+        when,
+        links: changed,
+    })
+}
+
+/// The link `spec` with the settings of `node` in place of its own.
+fn amended(spec: &str, node: &Node) -> Result<String, Problem> {
+    let text = Node {
+        place: node.place.clone(),
+        item: Item::Text(spec.to_owned()),
+    };
+    let mut link = take_apart(text)?;
+    let new = take_apart(node.clone())?;
+    if let (Item::Table(pieces), Item::Table(new)) = (&mut link.item, new.item) {
+        for (key, value) in new.0 {
+            set(pieces, &key, value);
+        }
+    }
+    put_together(&link)
+}

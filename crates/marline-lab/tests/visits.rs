@@ -1,0 +1,81 @@
+//! Visits again and again, in the simulator.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use marline_lab::scenario::{Backend, Experiment, Job, Outcome};
+use marline_lab::sim::Simulator;
+
+fn visit(more: &str) -> Outcome {
+    let text = format!(
+        "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
+         workload.visits = [{{ size = '300kB', times = 4 }}, {{ size = '300kB', pause = '3s' }}]\n\
+         workload.afterwards = '4s'\n{more}"
+    );
+    let experiment = Experiment::parse(&text, "visits.toml", &[]).unwrap();
+    let job = Job {
+        experiment: "visits".into(),
+        variant: "base".into(),
+        parameters: Arc::default(),
+        repeat: 0,
+        seed: 7,
+        settings: Arc::clone(&experiment.cells[0].settings),
+        qlog: None,
+        pcap: None,
+        watch: false,
+    };
+    let start = Instant::now();
+    let outcome = Simulator.run(&job).unwrap();
+    eprintln!("{:?}: {:?}", start.elapsed(), outcome.metrics);
+    assert_eq!(Simulator.run(&job).unwrap(), outcome);
+    outcome
+}
+
+#[test]
+fn the_last_visit_counts() {
+    let plain = visit("initial_window = 10").metrics;
+    assert_eq!(plain["careful_jumps"], 0.0);
+    assert!((12_000.0..16_000.0).contains(&plain["initial_window_bytes"]));
+    let handshake = plain["completion_s"] - plain["latency_s"];
+    assert!((0.049..0.12).contains(&handshake), "{handshake}");
+    // 300 kB take 0.12 s at 20 Mb/s; four round trips more from ten packets on.
+    assert!((0.25..0.6).contains(&plain["latency_s"]), "{plain:?}");
+    assert!(
+        plain["packets_sent"] < 300.0,
+        "only of the last visit: {plain:?}"
+    );
+    assert!(plain.contains_key("ideal_s"));
+}
+
+#[test]
+fn links_change_between_visits() {
+    let before = visit("initial_window = 10").metrics;
+    let change = "initial_window = 10\n[[change]]\nbefore_visit = 2\nlink.rate = '2mbps'";
+    let after = visit(change).metrics;
+    assert!(after["latency_s"] > 1.2, "{after:?}");
+    assert!(!after.contains_key("ideal_s"), "of which link?");
+    // A change in good time has the same effect.
+    let change = "initial_window = 10\n[[change]]\nat = '5s'\nlink.rate = '2mbps'";
+    assert_eq!(visit(change).metrics["latency_s"], after["latency_s"]);
+    let change = "initial_window = 10\n[[change]]\nat = '200s'\nlink.rate = '2mbps'";
+    assert_eq!(visit(change).metrics["latency_s"], before["latency_s"]);
+}
+
+#[test]
+fn flows_beside_are_watched() {
+    let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
+    let metrics = visit(beside).metrics;
+    let [before, during, after] =
+        ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
+    assert!((10.0..20.0).contains(&before), "{metrics:?}");
+    assert!(during < before, "{metrics:?}");
+    assert!((10.0..20.0).contains(&after), "{metrics:?}");
+    assert!(
+        (0.0..=4.1).contains(&metrics["background_recovery_s"]),
+        "{metrics:?}"
+    );
+    assert!(
+        metrics.contains_key("background_after_loss_ratio"),
+        "{metrics:?}"
+    );
+}
