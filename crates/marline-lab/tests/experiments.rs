@@ -1,5 +1,6 @@
 //! Every committed experiment can be read, tables of published values included.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +54,42 @@ fn variants_of_bundles_can_be_played() {
             }
         }
     }
+}
+
+/// The same of what learns from earlier connections.
+#[test]
+fn variants_of_history_can_be_played() {
+    let path = root().join("experiments/history/simple.toml");
+    let experiment = Experiment::load(&path, "history/simple", &[]).unwrap();
+    let cells = &experiment.cells[..experiment.variants.len()];
+    let metrics = cells.iter().map(|cell| {
+        let job = Job {
+            experiment: "history/simple".into(),
+            variant: Arc::clone(&cell.variant),
+            parameters: Arc::clone(&cell.parameters),
+            repeat: 0,
+            seed: 1,
+            settings: Arc::clone(&cell.settings),
+            qlog: None,
+            pcap: None,
+            watch: false,
+        };
+        let metrics = Simulator.run(&job).unwrap().metrics;
+        for metric in &experiment.metrics {
+            assert!(metrics.contains_key(metric), "there is no {metric}");
+        }
+        (&*cell.variant, metrics)
+    });
+    let metrics: BTreeMap<_, _> = metrics.collect();
+    let window = |variant: &str| metrics[variant]["initial_window_bytes"];
+    assert!(window("history") > window("default"), "{metrics:?}");
+    assert!(
+        window("history-published") > window("default"),
+        "{metrics:?}"
+    );
+    assert_eq!(window("careful"), window("default"));
+    assert_eq!(metrics["careful"]["careful_jumps"], 1.0, "{metrics:?}");
+    assert_eq!(metrics["history"]["careful_jumps"], 0.0);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod beside;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
 
@@ -14,6 +15,9 @@ use super::streams::{Ends, drain, write};
 use super::{Probe, Stage, failed, sleep};
 use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};
+
+/// What flows get for so long before the last visit is what they had.
+const BEFORE: Duration = Duration::from_secs(5);
 
 /// Makes the visits of `job`, and measures the last.
 pub(super) async fn visit(
@@ -100,7 +104,7 @@ pub(super) async fn visit(
     drop(seen);
     if !flows.received.is_empty() {
         sleep(&*here, *afterwards).await;
-        let beside = beside.stop(began - last.pause, began, fetched.ended);
+        let beside = beside.stop(began - last.pause.min(BEFORE), began, fetched.ended);
         beside.add_to(&mut outcome, job.watch);
     }
     Ok(outcome)

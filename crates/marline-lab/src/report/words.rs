@@ -7,16 +7,46 @@ use crate::scenario::Value;
 use crate::stats::{Interval, Statistic};
 
 /// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
-const KNOWN: [(&str, &str); 27] = [
+const KNOWN: [(&str, &str); 38] = [
+    (
+        "background_after_mbps",
+        "goodput of the flows beside, after it",
+    ),
+    (
+        "background_before_mbps",
+        "goodput of the flows beside, before it",
+    ),
+    (
+        "background_during_loss_ratio",
+        "packets lost of the flows beside",
+    ),
+    (
+        "background_during_mbps",
+        "goodput of the flows beside, meanwhile",
+    ),
     ("background_goodput_mbps", "goodput of a background flow"),
+    (
+        "background_missing_bytes",
+        "bytes that the flows beside did without",
+    ),
+    (
+        "background_recovery_s",
+        "time until the flows beside have 90 % again",
+    ),
     (
         "background_share_of_fair",
         "part of its fair share that a background flow gets",
     ),
     ("bytes_received", "bytes received"),
+    ("careful_jumps", "jumps"),
+    ("careful_retreats", "retreats"),
     ("completion_s", "completion time"),
     ("content_kb", "content size"),
     ("first_byte_s", "time to first byte"),
+    (
+        "first_flight_loss_ratio",
+        "packets lost of the first flight",
+    ),
     (
         "first_fluctuation_packets",
         "packets sent before the first fluctuation",
@@ -29,12 +59,14 @@ const KNOWN: [(&str, &str); 27] = [
     ("first_render_s", "time to first render"),
     ("fluctuations", "network fluctuations"),
     ("ideal_s", "time the links would allow"),
+    ("iw_packets", "initial window in packets"),
     ("jain_index", "fairness (Jain)"),
     (
         "jain_index_connections",
         "fairness among connections (Jain)",
     ),
     ("largest_window_bytes", "largest window"),
+    ("latency_s", "transfer latency"),
     ("link.rtt", "round-trip time"),
     ("loss_ratio", "packets lost"),
     ("min_rtt_s", "smallest round-trip time"),

@@ -102,7 +102,7 @@ impl EndpointSettings {
             config.controller = Arc::new(algorithm);
         }
         if let Some(window) = &self.initial_window {
-            config.initial_window = window.policy(config.initial_window);
+            window.apply(&mut config);
         }
         match self.slow_start_exit {
             None => {}

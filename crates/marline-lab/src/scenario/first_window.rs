@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::congestion::{FixedWindow, InitialWindow};
+use marline::TransportConfig;
+use marline::congestion::FixedWindow;
 use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::{
-    Average, HistoryConfig, HistoryWindow, MemoryStore, Scope, StoreLimits, ZeroRtt,
+    Average, CarefulWindow, HistoryConfig, HistoryWindow, MemoryStore, Scope, StoreLimits, ZeroRtt,
 };
 use serde::Serialize;
 
@@ -31,23 +32,27 @@ pub struct Learnt {
 }
 
 impl FirstWindow {
-    /// The policy, in place of `profile`'s. What it learns is its own: it begins with nothing.
-    pub(super) fn policy(&self, profile: Arc<dyn InitialWindow>) -> Arc<dyn InitialWindow> {
-        let fallback = match self.fallback {
-            Some(packets) => Arc::new(FixedWindow { packets }),
-            None => profile,
-        };
+    /// Puts it in place of the policies of a profile. What it learns is its own: it begins with nothing.
+    pub(super) fn apply(&self, config: &mut TransportConfig) {
+        if let Some(packets) = self.fallback {
+            config.initial_window = Arc::new(FixedWindow { packets });
+        }
         let Some(Learnt { history, careful }) = &self.learnt else {
-            return fallback;
+            return;
         };
+        let fallback = Arc::clone(&config.initial_window);
         let store = Arc::new(MemoryStore::new(StoreLimits {
             lifetime: history.lifetime,
             ..StoreLimits::default()
         }));
-        match careful {
-            Some(_) => fallback,
-            None => Arc::new(HistoryWindow::new(history.clone(), store, fallback)),
-        }
+        let history = history.clone();
+        config.initial_window = match careful {
+            Some(careful) => {
+                config.careful_resume = *careful;
+                Arc::new(CarefulWindow::new(history, store, fallback))
+            }
+            None => Arc::new(HistoryWindow::new(history, store, fallback)),
+        };
     }
 }
 
