@@ -1,18 +1,18 @@
 //! Visits again and again, in the simulator.
 
+use std::error::Error;
 use std::sync::Arc;
-use std::time::Instant;
 
 use marline_lab::scenario::{Backend, Experiment, Job, Outcome};
 use marline_lab::sim::Simulator;
 
-fn visit(more: &str) -> Outcome {
+fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
     let text = format!(
         "title = 'x'\nprofile = 'published'\nlink = 'rate=20mbps,rtt=50ms,buffer=1bdp'\n\
          workload.visits = [{{ size = '300kB', times = 4 }}, {{ size = '300kB', pause = '3s' }}]\n\
          workload.afterwards = '4s'\n{more}"
     );
-    let experiment = Experiment::parse(&text, "visits.toml", &[]).unwrap();
+    let experiment = Experiment::parse(&text, "visits.toml", &[])?;
     let job = Job {
         experiment: "visits".into(),
         variant: "base".into(),
@@ -24,16 +24,14 @@ fn visit(more: &str) -> Outcome {
         pcap: None,
         watch: false,
     };
-    let start = Instant::now();
-    let outcome = Simulator.run(&job).unwrap();
-    eprintln!("{:?}: {:?}", start.elapsed(), outcome.metrics);
-    assert_eq!(Simulator.run(&job).unwrap(), outcome);
-    outcome
+    let outcome = Simulator.run(&job)?;
+    assert_eq!(Simulator.run(&job)?, outcome);
+    Ok(outcome)
 }
 
 #[test]
 fn the_last_visit_counts() {
-    let plain = visit("initial_window = 10").metrics;
+    let plain = visit("initial_window = 10").unwrap().metrics;
     assert_eq!(plain["careful_jumps"], 0.0);
     assert!((12_000.0..16_000.0).contains(&plain["initial_window_bytes"]));
     let handshake = plain["completion_s"] - plain["latency_s"];
@@ -48,23 +46,60 @@ fn the_last_visit_counts() {
 }
 
 #[test]
+fn earlier_visits_teach() {
+    let plain = visit("initial_window = 10").unwrap().metrics;
+    let published = visit("initial_window = { history = 'published', fallback = 10 }")
+        .unwrap()
+        .metrics;
+    let learnt = published["initial_window_bytes"];
+    assert!(
+        learnt > 2.0 * plain["initial_window_bytes"],
+        "{published:?}"
+    );
+    assert!(published["latency_s"] < plain["latency_s"], "{published:?}");
+    let capped = visit("initial_window = { history = 'published', cap = '60kB' }")
+        .unwrap()
+        .metrics;
+    assert_eq!(capped["initial_window_bytes"], 60_000.0);
+    let careful = visit("initial_window = { careful = 'default', fallback = 10 }")
+        .unwrap()
+        .metrics;
+    assert_eq!(
+        careful["initial_window_bytes"],
+        plain["initial_window_bytes"]
+    );
+    assert_eq!(
+        (careful["careful_jumps"], careful["careful_retreats"]),
+        (1.0, 0.0)
+    );
+    assert!(careful["careful_s"] > 0.0);
+    assert!(careful["latency_s"] < plain["latency_s"], "{careful:?}");
+}
+
+#[test]
 fn links_change_between_visits() {
-    let before = visit("initial_window = 10").metrics;
+    let before = visit("initial_window = 10").unwrap().metrics;
     let change = "initial_window = 10\n[[change]]\nbefore_visit = 2\nlink.rate = '2mbps'";
-    let after = visit(change).metrics;
+    let after = visit(change).unwrap().metrics;
     assert!(after["latency_s"] > 1.2, "{after:?}");
     assert!(!after.contains_key("ideal_s"), "of which link?");
     // A change in good time has the same effect.
     let change = "initial_window = 10\n[[change]]\nat = '5s'\nlink.rate = '2mbps'";
-    assert_eq!(visit(change).metrics["latency_s"], after["latency_s"]);
+    assert_eq!(
+        visit(change).unwrap().metrics["latency_s"],
+        after["latency_s"]
+    );
     let change = "initial_window = 10\n[[change]]\nat = '200s'\nlink.rate = '2mbps'";
-    assert_eq!(visit(change).metrics["latency_s"], before["latency_s"]);
+    assert_eq!(
+        visit(change).unwrap().metrics["latency_s"],
+        before["latency_s"]
+    );
 }
 
 #[test]
 fn flows_beside_are_watched() {
     let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
-    let metrics = visit(beside).metrics;
+    let metrics = visit(beside).unwrap().metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
     assert!((10.0..20.0).contains(&before), "{metrics:?}");

@@ -83,31 +83,37 @@ pub(super) async fn visit(
         handshakes: 1,
     };
     let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
-    let latency = fetched.ended.saturating_since(fetched.requested);
-    let latency = latency.as_secs_f64();
-    let mut metric = |name: &str, value: f64| {
-        outcome.metrics.insert(name.to_owned(), value);
-    };
-    metric("latency_s", latency);
-    metric("goodput_mbps", last.size as f64 * 8e-6 / latency.max(1e-9));
-    metric("initial_window_bytes", start.window() as f64);
-    let seen = probe.seen();
-    let flight = seen
-        .first_flight
-        .map_or(0.0, |flight| flight.lost as f64 / flight.sent.max(1) as f64);
-    metric("first_flight_loss_ratio", flight);
-    metric("careful_jumps", seen.careful.jumps as f64);
-    metric("careful_retreats", seen.careful.retreats as f64);
-    if let (Some(jumped), Some(ended)) = (seen.careful.jumped, seen.careful.ended) {
-        metric("careful_s", ended.saturating_since(jumped).as_secs_f64());
-    }
-    drop(seen);
+    add_metrics(&mut outcome, last.size, &fetched, probe);
+    let window = start.window() as f64;
+    let metrics = &mut outcome.metrics;
+    metrics.insert("initial_window_bytes".to_owned(), window);
     if !flows.received.is_empty() {
         sleep(&*here, *afterwards).await;
         let beside = beside.stop(began - last.pause.min(BEFORE), began, fetched.ended);
         beside.add_to(&mut outcome, job.watch);
     }
     Ok(outcome)
+}
+
+/// What a visit adds to what every transfer is measured by.
+fn add_metrics(outcome: &mut Outcome, size: u64, fetched: &Fetched, probe: &Probe) {
+    let latency = fetched.ended.saturating_since(fetched.requested);
+    let latency = latency.as_secs_f64();
+    let mut metric = |name: &str, value: f64| {
+        outcome.metrics.insert(name.to_owned(), value);
+    };
+    metric("latency_s", latency);
+    metric("goodput_mbps", size as f64 * 8e-6 / latency.max(1e-9));
+    let seen = probe.seen();
+    let first_flight = seen
+        .first_flight
+        .map_or(0.0, |flight| flight.lost as f64 / flight.sent.max(1) as f64);
+    metric("first_flight_loss_ratio", first_flight);
+    metric("careful_jumps", seen.careful.jumps as f64);
+    metric("careful_retreats", seen.careful.retreats as f64);
+    if let (Some(jumped), Some(ended)) = (seen.careful.jumped, seen.careful.ended) {
+        metric("careful_s", ended.saturating_since(jumped).as_secs_f64());
+    }
 }
 
 /// When what happened.

@@ -201,7 +201,7 @@ impl Serialize for EndpointSettings {
             initial_window_learnt: self
                 .initial_window
                 .as_ref()
-                .and_then(|window| window.learnt.as_ref())
+                .and_then(|window| window.learnt.as_deref())
                 .map(DescribedLearnt::from),
             slow_start_exit: (config.slow_start_exit)().name(),
             ack: ack.name(),

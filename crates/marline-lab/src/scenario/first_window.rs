@@ -19,7 +19,7 @@ pub struct FirstWindow {
     /// Where nothing is known, in packets; `None` is the profile's.
     pub fallback: Option<u64>,
     /// What is made of earlier connections, if anything.
-    pub learnt: Option<Learnt>,
+    pub learnt: Option<Box<Learnt>>,
 }
 
 /// What is made of earlier connections.
@@ -37,7 +37,7 @@ impl FirstWindow {
         if let Some(packets) = self.fallback {
             config.initial_window = Arc::new(FixedWindow { packets });
         }
-        let Some(Learnt { history, careful }) = &self.learnt else {
+        let Some(Learnt { history, careful }) = self.learnt.as_deref() else {
             return;
         };
         let fallback = Arc::clone(&config.initial_window);
@@ -182,7 +182,7 @@ impl From<&Learnt> for DescribedLearnt {
             },
             cap_bytes: cap,
             raise_only_when_limited,
-            lifetime_s: (lifetime != Duration::MAX).then(|| lifetime.as_secs_f64()),
+            lifetime_s: (lifetime != Duration::MAX).then_some(lifetime.as_secs_f64()),
             careful: learnt.careful.map(|careful| DescribedCareful {
                 max_jump_bytes: careful.max_jump,
                 lifetime_s: careful.lifetime.as_secs_f64(),

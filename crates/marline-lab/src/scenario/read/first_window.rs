@@ -36,10 +36,10 @@ pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<First
     let mut learnt = match (start.learnt, history.is_some() || careful.is_some()) {
         (Some(learnt), false) => Some(learnt),
         (None, false) => None,
-        (_, true) => Some(Learnt {
+        (_, true) => Some(Box::new(Learnt {
             history: history.map_or_else(HistoryConfig::default, |base| base()),
             careful: careful.map(|base| base()),
-        }),
+        })),
     };
     if let Some(learnt) = &mut learnt {
         read_history(&mut reader, &mut learnt.history)?;

@@ -10,11 +10,11 @@ fn first_window(text: &str, sets: &[&str]) -> FirstWindow {
     settings.server.initial_window.clone().unwrap()
 }
 
-fn history(history: HistoryConfig) -> Option<Learnt> {
-    Some(Learnt {
+fn history(history: HistoryConfig) -> Option<Box<Learnt>> {
+    Some(Box::new(Learnt {
         history,
         careful: None,
-    })
+    }))
 }
 
 #[test]
