@@ -1,6 +1,7 @@
 //! Records in memory: so many, for so long, and shared out among networks.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::shares::{ALL, Shares};
@@ -63,6 +64,24 @@ impl MemoryStore {
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Some of its records, to be written down elsewhere: those whose latest update was after the one that
+    /// is numbered `after`, the earliest first, `most` of them at most, each with its number. Updates are
+    /// numbered from 1; whoever goes on from the last number sees every record that stays.
+    ///
+    /// It locks for O(log n + `most`), and for what is too old.
+    pub fn page(&self, now: Instant, after: u64, most: usize) -> Vec<(u64, PathKey, PathRecord)> {
+        let table = self.lock();
+        let later = table
+            .by_age
+            .range((Bound::Excluded(after), Bound::Unbounded));
+        let young = later.filter_map(|(updated, id)| {
+            let entry = table.entries.leaf(*id)?;
+            let is_expired = entry.record.is_expired(now, self.limits.lifetime);
+            (!is_expired).then(|| (*updated, entry.key.clone(), entry.record.clone()))
+        });
+        young.take(most).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {

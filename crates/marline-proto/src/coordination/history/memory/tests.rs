@@ -105,3 +105,38 @@ fn the_limits_hold_and_none_is_none() {
         assert_eq!(store.len(), kept);
     }
 }
+
+#[test]
+fn pages_list_every_record_once_and_what_is_old_not_at_all() {
+    let store = MemoryStore::new(limits(100, 100));
+    let of = |host: u8| key(Scope::Address, [192, 0, 2, host], Some("a.example"));
+    let later = Instant::EPOCH + MINUTE / 2;
+    for host in 0..10 {
+        put(&store, Instant::EPOCH, &of(host), 40_000);
+    }
+    for host in (5..20).rev() {
+        put(&store, later, &of(host), u64::from(host));
+    }
+    let list = |now| {
+        let (mut listed, mut after) = (Vec::new(), 0);
+        loop {
+            let page = store.page(now, after, 3);
+            assert!(page.len() <= 3);
+            let Some((last, ..)) = page.last() else {
+                return listed;
+            };
+            after = *last;
+            for (_, key, record) in page {
+                assert_eq!(store.recall(now, &key), Some(record));
+                listed.push(key);
+            }
+        }
+    };
+    let young: Vec<_> = (5..20).rev().map(of).collect();
+    assert_eq!(
+        list(later),
+        [(0..5).map(of).collect(), young.clone()].concat()
+    );
+    assert_eq!(list(Instant::EPOCH + MINUTE), young);
+    assert_eq!(list(later + MINUTE), []);
+}
