@@ -1,0 +1,47 @@
+use std::net::SocketAddr;
+
+use marline_proto::coordination::history::Scope;
+
+use super::*;
+
+fn key(host: u8) -> PathKey {
+    Scope::Address.key(SocketAddr::from(([192, 0, 2, host], 443)), None)
+}
+
+fn replace(waiting: &mut u32, job: u32) {
+    *waiting = job;
+}
+
+fn earlier(_: &mut u32, _: u32) {}
+
+#[test]
+fn the_oldest_comes_first_and_is_the_one_that_goes() {
+    let mut backlog = Backlog::new(3);
+    for (host, gone) in [(1, false), (2, false), (3, false), (4, true)] {
+        assert_eq!(backlog.push(&key(host), u32::from(host), replace), gone);
+    }
+    assert_eq!(backlog.get(&key(1)), None);
+    assert_eq!(backlog.take(2), [(key(2), 2), (key(3), 3)]);
+    assert_eq!(backlog.take(2), [(key(4), 4)]);
+    assert!(backlog.is_empty() && backlog.take(2).is_empty());
+}
+
+#[test]
+fn a_key_waits_once() {
+    let mut backlog = Backlog::new(2);
+    for job in 0..10 {
+        assert!(!backlog.push(&key(1), job, replace));
+        assert!(!backlog.push(&key(2), job, earlier));
+    }
+    assert_eq!(backlog.take(9), [(key(1), 9), (key(2), 0)]);
+}
+
+#[test]
+fn what_is_put_back_is_first_again_if_there_is_room() {
+    let mut backlog = Backlog::new(2);
+    backlog.push(&key(1), 1, replace);
+    assert!(!backlog.put_back(key(2), 2, earlier));
+    assert!(!backlog.put_back(key(1), 0, earlier));
+    assert!(backlog.put_back(key(3), 3, earlier));
+    assert_eq!(backlog.take(9), [(key(2), 2), (key(1), 1)]);
+}
