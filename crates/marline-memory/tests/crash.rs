@@ -1,6 +1,7 @@
 //! A process that is killed while it writes leaves a file that opens, with what it had been told is in it.
 
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;

@@ -9,6 +9,7 @@ use marline_proto::coordination::history::{PathKey, PathRecord};
 use redb::{Database, ReadableTable, ReadableTableMetadata, TableDefinition};
 
 use super::OpenError;
+use super::error::Failure;
 use crate::front::{Decoded, Front};
 use crate::{key, value};
 
@@ -94,7 +95,7 @@ fn open_or_begin(path: &Path) -> Result<Database, OpenError> {
         }
         Err(error) => return Err(OpenError::io(path, error)),
     }
-    .map_err(|error| OpenError::redb(path, error.into()))?;
+    .map_err(|error| OpenError::redb(path, Failure::from(error)))?;
     check(path, &mut database)?;
     Ok(database)
 }
@@ -125,7 +126,7 @@ fn begin(path: &Path) -> Result<(), OpenError> {
         .map_err(in_file)?;
     let database = builder()
         .create(file.path())
-        .map_err(|error| OpenError::redb(path, error.into()))?;
+        .map_err(|error| OpenError::redb(path, Failure::from(error)))?;
     found(&database).map_err(|error| OpenError::redb(path, error))?;
     drop(database);
     match file.persist_noclobber(path) {
@@ -136,7 +137,7 @@ fn begin(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn found(database: &Database) -> Result<(), redb::Error> {
+fn found(database: &Database) -> Result<(), Failure> {
     let transaction = database.begin_write()?;
     transaction.open_table(ABOUT)?.insert(FORMAT, OUR_FORMAT)?;
     transaction.open_table(PATHS)?;
@@ -146,7 +147,7 @@ fn found(database: &Database) -> Result<(), redb::Error> {
 
 /// Whether every page is as it was written, and the file one of ours.
 fn check(path: &Path, database: &mut Database) -> Result<(), OpenError> {
-    let in_redb = |error| OpenError::redb(path, error);
+    let in_redb = |error: Failure| OpenError::redb(path, error);
     match format(database).map_err(in_redb)? {
         Some(OUR_FORMAT) => {}
         Some(format) => {
@@ -163,14 +164,14 @@ fn check(path: &Path, database: &mut Database) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn format(database: &Database) -> Result<Option<u64>, redb::Error> {
+fn format(database: &Database) -> Result<Option<u64>, Failure> {
     let table = database.begin_read()?.open_table(ABOUT)?;
     let format = table.get(FORMAT)?.map(|format| format.value());
     Ok(format)
 }
 
 /// Whether any record is of a moment to come.
-fn load(database: &Database, front: &Front) -> Result<bool, redb::Error> {
+fn load(database: &Database, front: &Front) -> Result<bool, Failure> {
     let table = database.begin_read()?.open_table(PATHS)?;
     let mut records: Vec<(PathKey, PathRecord)> = Vec::new();
     let mut is_ahead = false;
@@ -197,7 +198,7 @@ fn write(
     keys: &[PathKey],
     is_all: bool,
     most: usize,
-) -> Result<(), redb::Error> {
+) -> Result<(), Failure> {
     let transaction = database.begin_write()?;
     {
         let mut table = transaction.open_table(PATHS)?;
@@ -226,7 +227,7 @@ fn write(
 fn write_all(
     table: &mut redb::Table<'_, &'static [u8], &'static [u8]>,
     front: &Front,
-) -> Result<(), redb::Error> {
+) -> Result<(), Failure> {
     let mut after = 0;
     loop {
         let page = front.page(after, PAGE);
@@ -241,3 +242,6 @@ fn write_all(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,8 +69,8 @@ impl OpenError {
         }
     }
 
-    pub(super) fn redb(path: &Path, error: redb::Error) -> Self {
-        match error {
+    pub(super) fn redb(path: &Path, Failure(error): Failure) -> Self {
+        match *error {
             redb::Error::Io(source) if source.kind() != io::ErrorKind::InvalidData => {
                 Self::io(path, source)
             }
@@ -81,5 +81,15 @@ impl OpenError {
             | redb::Error::UpgradeRequired(_) => Self::not_ours(path),
             other => Self::broken(path, other.to_string()),
         }
+    }
+}
+
+/// Any error of redb; it has one type for each operation.
+#[derive(Debug)]
+pub(super) struct Failure(Box<redb::Error>);
+
+impl<E: Into<redb::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(Box::new(error.into()))
     }
 }

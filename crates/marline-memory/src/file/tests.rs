@@ -269,3 +269,40 @@ fn records_that_cannot_be_read_are_passed_over() {
     assert_eq!(held(&store, Instant::EPOCH, 0..3), 1);
     assert_eq!(store.statistics().errors, 2);
 }
+
+#[test]
+fn a_file_with_bytes_changed_or_missing_opens_or_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("paths.redb");
+    let store = open(&path);
+    for number in 0..200 {
+        put(&store, Instant::EPOCH, &key(number << 8), 40_000);
+    }
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    let mut broken = 0;
+    let mut random = 1_u64;
+    for round in 0..120 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + round % 20 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            // Where the pages are that have something in them, and the first of them more often.
+            let at = (random >> 33) as usize % if round % 3 == 0 { 512 } else { 64 << 10 };
+            bytes[at] = (random >> 56) as u8;
+        }
+        if round % 10 == 9 {
+            bytes.truncate((random >> 33) as usize % whole.len());
+        }
+        fs::write(&path, &bytes).unwrap();
+        match FileStore::open(&path, limits(300), Instant::EPOCH, UNIX) {
+            Ok(store) => assert!(store.statistics().records <= 200),
+            Err(OpenError::NotOurs { .. } | OpenError::Broken { .. }) => broken += 1,
+            Err(OpenError::Io { .. }) => broken += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(path.exists());
+    }
+    assert!(broken > 20, "{broken}");
+}

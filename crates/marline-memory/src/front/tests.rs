@@ -96,7 +96,7 @@ fn what_is_written_down_is_read_by_the_next_process() {
     let front = front();
     let now = Instant::EPOCH + 10 * MINUTE;
     front.update(now, &key(), &mut |record| {
-        record.windows.add(Average::Mean, 40_000)
+        record.windows.add(Average::Mean, 40_000);
     });
     front.recall(now + 5 * MINUTE, &key());
     let (bytes, left) = front.value(&key()).unwrap();
