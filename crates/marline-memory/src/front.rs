@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use marline_proto::Instant;
 use marline_proto::coordination::history::{
-    Capacity, MemoryStore, PathKey, PathRecord, PathStore, StoreLimits,
+    Capacity, MemoryStore, PathKey, PathRecord, PathStore, StoreLimits, Windows,
 };
 
 use crate::statistics::{Counters, Statistics};
@@ -127,7 +127,7 @@ impl Front {
     }
 
     /// Takes in what was kept elsewhere, in moments of the clock inside. Of two records, the windows are
-    /// those of the one that learnt last, the capacity is the newer one: last writer wins. `taken` is the
+    /// those of the one that was written last, if it has any, and the capacity is the newer one. `taken` is the
     /// moment of a capacity that somebody here took; what is no newer was taken with it.
     pub(crate) fn absorb(&self, key: &PathKey, mut kept: PathRecord, taken: Option<Instant>) {
         kept.capacity = kept
@@ -139,7 +139,7 @@ impl Front {
         }
         let seen_at = known.map_or(kept.seen_at, |known| known.seen_at.max(kept.seen_at));
         self.memory.update(seen_at, key, &mut |record| {
-            if kept.seen_at >= record.seen_at {
+            if has_later_windows(&kept, record) {
                 record.windows = kept.windows.clone();
                 record.samples = kept.samples;
             }
@@ -184,7 +184,13 @@ pub(crate) enum Decoded {
 }
 
 fn adds(kept: &PathRecord, known: &PathRecord) -> bool {
-    kept.seen_at > known.seen_at || is_newer(kept.capacity, known.capacity)
+    has_later_windows(kept, known) || is_newer(kept.capacity, known.capacity)
+}
+
+/// A record may have been written for other reasons than a window.
+fn has_later_windows(kept: &PathRecord, known: &PathRecord) -> bool {
+    let none = Windows::default();
+    known.windows == none || (kept.windows != none && kept.seen_at > known.seen_at)
 }
 
 fn is_newer(kept: Option<Capacity>, known: Option<Capacity>) -> bool {

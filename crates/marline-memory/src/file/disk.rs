@@ -21,6 +21,8 @@ const OUR_FORMAT: u64 = 1;
 /// Records by their names.
 const PATHS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("paths");
 
+type Paths<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
+
 /// How a redb database begins.
 const MAGIC: &[u8] = b"redb\x1a\x0a";
 
@@ -217,17 +219,29 @@ fn write(
         // What gave way in memory is still in the file: taken out now and then, since it takes a look at all.
         let is_crowded = table.len()? > most.saturating_add(most / 8) as u64;
         if is_all || is_crowded {
-            table.retain(|name, _| key::decode(name).is_some_and(|key| front.holds(&key)))?;
+            clear(&mut table, front)?;
         }
     }
     transaction.commit()?;
     Ok(())
 }
 
-fn write_all(
-    table: &mut redb::Table<'_, &'static [u8], &'static [u8]>,
-    front: &Front,
-) -> Result<(), Failure> {
+/// Takes out what `front` does not know. One by one: redb's `retain` writes a page anew for each.
+fn clear(table: &mut Paths<'_>, front: &Front) -> Result<(), Failure> {
+    let mut gone = Vec::new();
+    for entry in table.iter()? {
+        let (name, _) = entry?;
+        if !key::decode(name.value()).is_some_and(|key| front.holds(&key)) {
+            gone.push(name.value().to_vec());
+        }
+    }
+    for name in gone {
+        table.remove(name.as_slice())?;
+    }
+    Ok(())
+}
+
+fn write_all(table: &mut Paths<'_>, front: &Front) -> Result<(), Failure> {
     let mut after = 0;
     loop {
         let page = front.page(after, PAGE);

@@ -176,6 +176,53 @@ fn more_changes_than_can_wait_are_all_written() {
 }
 
 #[test]
+fn the_file_does_not_grow_with_its_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("paths.redb");
+    let store = FileStore::open(&path, limits(1000), Instant::EPOCH, UNIX).unwrap();
+    for round in 0..10 {
+        let now = Instant::EPOCH + round * SECOND;
+        for number in 0..3000 {
+            put(&store, now, &key((round * 3000 + number) << 8), 40_000);
+        }
+        assert!(store.flush(MINUTE));
+    }
+    assert_eq!(store.statistics().records, 1000);
+    let length = fs::metadata(&path).unwrap().len();
+    assert!(length < 8 << 20, "{length}");
+}
+
+#[test]
+fn many_threads_use_it_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("paths.redb");
+    let store = open(&path);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..500 {
+                    store.update(Instant::EPOCH, &key(number % 20), &mut |record| {
+                        record.samples += 1;
+                    });
+                    if number % 100 == thread {
+                        assert!(store.flush(MINUTE));
+                    }
+                }
+            });
+        }
+    });
+    drop(store);
+    let store = open(&path);
+    for number in 0..20 {
+        assert_eq!(
+            store.recall(Instant::EPOCH, &key(number)).unwrap().samples,
+            100
+        );
+    }
+}
+
+#[test]
 fn a_second_process_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");

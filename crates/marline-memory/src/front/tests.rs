@@ -140,6 +140,25 @@ fn of_two_records_the_later_windows_and_the_newer_capacity_stay() {
 }
 
 #[test]
+fn a_record_without_windows_takes_the_place_of_none_that_has_some() {
+    let front = front();
+    let mut empty = PathRecord::new(front.now() - MINUTE);
+    front.update(Instant::EPOCH, &key(), &mut |record| {
+        record.live = Some(70_000);
+    });
+    front.absorb(&key(), kept(&front, 5 * MINUTE, 60_000, 5 * MINUTE), None);
+    let record = front.recall(Instant::EPOCH, &key()).unwrap();
+    assert_eq!(
+        (average(&record), record.live),
+        (Some(60_000.0), Some(70_000))
+    );
+
+    empty.seen_at = front.now();
+    front.absorb(&key(), empty, None);
+    assert_eq!(front.recall(Instant::EPOCH, &key()), Some(record));
+}
+
+#[test]
 fn what_was_taken_stays_taken() {
     let front = front();
     let kept_record = kept(&front, 5 * MINUTE, 60_000, 5 * MINUTE);

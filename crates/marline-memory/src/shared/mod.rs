@@ -41,8 +41,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// gone delays nothing: learning goes on in memory, and what waits for the server is bounded; where more
 /// comes, the oldest goes.
 ///
-/// The last writer wins: of two records of a path, the windows are those that were learnt last, and the
-/// capacity is the newer one. What [careful resume] takes from its record is taken from the server's, but not
+/// The last writer wins: of two records of a path, the windows are those of the one that was written last,
+/// if it has any, and the capacity is the newer one. What [careful resume] takes from its record is taken from the server's, but not
 /// from the memories of other processes that have read it.
 ///
 /// A record is a string under `NAMESPACE:1/NETWORK/BITS/SERVER`, and expires. Whoever can write there is
