@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marline_lab::run::{Options, run};
-use marline_lab::scenario::{Backend, Experiment, Job, list};
+use marline_lab::scenario::{Backend, Cell, Experiment, Job, list};
 use marline_lab::sim::Simulator;
 
 fn root() -> PathBuf {
@@ -31,21 +31,7 @@ fn variants_of_bundles_can_be_played() {
         let path = root().join(format!("experiments/{id}.toml"));
         let experiment = Experiment::load(&path, id, &[]).unwrap();
         for cell in &experiment.cells[..experiment.variants.len()] {
-            let job = Job {
-                experiment: id.into(),
-                variant: Arc::clone(&cell.variant),
-                parameters: Arc::clone(&cell.parameters),
-                repeat: 0,
-                seed: 1,
-                settings: Arc::clone(&cell.settings),
-                qlog: None,
-                pcap: None,
-                watch: false,
-            };
-            let metrics = Simulator.run(&job).unwrap().metrics;
-            for metric in &experiment.metrics {
-                assert!(metrics.contains_key(metric), "{id} has no {metric}");
-            }
+            let metrics = metrics_of(&experiment, cell);
             let decisions = metrics.get("bundle_decisions").copied();
             match &*cell.variant {
                 "1c" | "3c-iw" => assert_eq!(decisions, None, "{id} {}", cell.variant),
@@ -56,6 +42,27 @@ fn variants_of_bundles_can_be_played() {
     }
 }
 
+/// What the first run of `cell` measures: all that the experiment promises.
+fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
+    let job = Job {
+        experiment: experiment.id.as_str().into(),
+        variant: Arc::clone(&cell.variant),
+        parameters: Arc::clone(&cell.parameters),
+        repeat: 0,
+        seed: 1,
+        settings: Arc::clone(&cell.settings),
+        qlog: None,
+        pcap: None,
+        watch: false,
+    };
+    let metrics = Simulator.run(&job).unwrap().metrics;
+    for metric in &experiment.metrics {
+        let id = &experiment.id;
+        assert!(metrics.contains_key(metric), "{id} has no {metric}");
+    }
+    metrics
+}
+
 /// The same of what learns from earlier connections.
 #[test]
 fn variants_of_history_can_be_played() {
@@ -63,21 +70,7 @@ fn variants_of_history_can_be_played() {
     let experiment = Experiment::load(&path, "history/simple", &[]).unwrap();
     let cells = &experiment.cells[..experiment.variants.len()];
     let metrics = cells.iter().map(|cell| {
-        let job = Job {
-            experiment: "history/simple".into(),
-            variant: Arc::clone(&cell.variant),
-            parameters: Arc::clone(&cell.parameters),
-            repeat: 0,
-            seed: 1,
-            settings: Arc::clone(&cell.settings),
-            qlog: None,
-            pcap: None,
-            watch: false,
-        };
-        let metrics = Simulator.run(&job).unwrap().metrics;
-        for metric in &experiment.metrics {
-            assert!(metrics.contains_key(metric), "there is no {metric}");
-        }
+        let metrics = metrics_of(&experiment, cell);
         (&*cell.variant, metrics)
     });
     let metrics: BTreeMap<_, _> = metrics.collect();

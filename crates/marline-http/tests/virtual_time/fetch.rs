@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{ClientError, Destination, FetchOptions, Report, Target};
+use marline_http::client::{ClientError, Destination, FetchOptions, Ranges, Report, Target};
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
 use crate::setup::{client, object, serve, world};
@@ -90,12 +90,13 @@ fn pieces_over_three_connections() {
     let options = FetchOptions {
         connections: 3,
         split: NonZeroU64::new(50_000),
+        ranges: Ranges::Equal,
         ..FetchOptions::default()
     };
     let report = fetch_twice(options, &Destination::Counted);
     assert_eq!(report.connections.len(), 3);
     for connection in &report.connections {
-        assert!(connection.bytes_received > 200_000, "{connection:?}");
+        assert!(connection.bytes_received > 300_000, "{connection:?}");
     }
 }
 
