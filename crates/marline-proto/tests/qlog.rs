@@ -8,8 +8,14 @@ use marline_proto::Instant;
 use marline_proto::observe::events::*;
 use marline_proto::observe::qlog::{Header, VantagePoint};
 use marline_proto::observe::{Event, Observer, QlogWriter};
-use marline_wire::frame::{Ack, EcnCounts, MaxData, Stream};
-use marline_wire::{ConnectionId, Dir, ErrorCode, Frame, Side, StreamId, TransportParameters};
+use marline_wire::frame::{
+    Ack, EcnCounts, MaxData, MaxPathId, NewConnectionId, PathAbandon, PathAck, PathCidsBlocked,
+    PathNewConnectionId, PathRetireConnectionId, PathStatusAvailable, PathStatusBackup,
+    PathsBlocked, Stream,
+};
+use marline_wire::{
+    ConnectionId, Dir, ErrorCode, Frame, PathId, Side, StreamId, TransportParameters,
+};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -165,6 +171,82 @@ fn a_packet_shows_its_frames() {
                 "trigger": "pto_probe",
             },
         })
+    );
+}
+
+#[test]
+fn frames_of_multipath_show_their_path() {
+    let mut payload = Vec::new();
+    let path_id = PathId(3);
+    PathAck::encode(path_id, [7..=9].into_iter(), 125, None, &mut payload);
+    for frame in [
+        Frame::PathAbandon(PathAbandon {
+            path_id,
+            error_code: ErrorCode::PATH_UNSTABLE_OR_POOR,
+        }),
+        Frame::PathStatusBackup(PathStatusBackup {
+            path_id,
+            sequence: 8,
+        }),
+        Frame::PathStatusAvailable(PathStatusAvailable {
+            path_id,
+            sequence: 9,
+        }),
+        Frame::PathNewConnectionId(PathNewConnectionId {
+            path_id,
+            issued: NewConnectionId {
+                sequence: 2,
+                retire_prior_to: 1,
+                id: ConnectionId::new(&[0xc1, 0xd2]).expect("short"),
+                reset_token: [7; 16],
+            },
+        }),
+        Frame::PathRetireConnectionId(PathRetireConnectionId {
+            path_id,
+            sequence: 1,
+        }),
+        Frame::MaxPathId(MaxPathId { maximum: PathId(5) }),
+        Frame::PathsBlocked(PathsBlocked { limit: PathId(4) }),
+        Frame::PathCidsBlocked(PathCidsBlocked {
+            path_id,
+            next_sequence: 6,
+        }),
+    ] {
+        frame.encode(&mut payload);
+    }
+    let records = log(&[Event::PacketSent(packet(&payload))]);
+    assert_eq!(
+        records[1]["data"]["frames"],
+        json!([
+            {
+                "frame_type": "path_ack",
+                "path_id": 3,
+                "ack_delay": 1,
+                "acked_ranges": [[7, 9]],
+            },
+            { "frame_type": "path_abandon", "path_id": 3, "error": "path_unstable_or_poor" },
+            {
+                "frame_type": "path_status_backup",
+                "path_id": 3,
+                "path_status_sequence_number": 8,
+            },
+            {
+                "frame_type": "path_status_available",
+                "path_id": 3,
+                "path_status_sequence_number": 9,
+            },
+            {
+                "frame_type": "path_new_connection_id",
+                "path_id": 3,
+                "sequence_number": 2,
+                "retire_prior_to": 1,
+                "connection_id": "c1d2",
+            },
+            { "frame_type": "path_retire_connection_id", "path_id": 3, "sequence_number": 1 },
+            { "frame_type": "max_path_id", "maximum_path_id": 5 },
+            { "frame_type": "paths_blocked", "maximum_path_id": 4 },
+            { "frame_type": "path_cids_blocked", "path_id": 3, "next_sequence_number": 6 },
+        ])
     );
 }
 

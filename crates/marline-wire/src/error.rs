@@ -1,4 +1,4 @@
-//! Error codes of the transport (RFC 9000, section 20).
+//! Error codes of the transport (RFC 9000, section 20; draft-ietf-quic-multipath-21, section 4.2.1).
 
 use std::fmt;
 
@@ -58,6 +58,26 @@ codes! {
     AEAD_LIMIT_REACHED = 0xf;
     /// No path can be used.
     NO_VIABLE_PATH = 0x10;
+    /// The application wants a path abandoned.
+    APPLICATION_ABANDON_PATH = 0x3e;
+    /// There is no room for another path.
+    PATH_RESOURCE_LIMIT_REACHED = 0x3e75;
+    /// The path comes and goes, or carries too little.
+    PATH_UNSTABLE_OR_POOR = 0x3e76;
+    /// The peer gave no connection ID for the path.
+    NO_CID_AVAILABLE_FOR_PATH = 0x3e77;
+}
+
+impl From<u64> for ErrorCode {
+    fn from(code: u64) -> Self {
+        Self(code)
+    }
+}
+
+impl From<ErrorCode> for u64 {
+    fn from(code: ErrorCode) -> Self {
+        code.0
+    }
 }
 
 impl ErrorCode {

@@ -1,4 +1,4 @@
-//! Names of connections and streams.
+//! Names of connections, streams and paths.
 
 use std::fmt;
 
@@ -49,6 +49,52 @@ impl fmt::Debug for ConnectionId {
         write!(f, "ConnectionId({self})")
     }
 }
+
+/// A path of a connection that may use several at once (draft-ietf-quic-multipath-21, section 1).
+///
+/// The handshake runs on path 0, which is also the only one of a connection without multipath. The
+/// client counts the others up from there; none is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+/// A number above 2^32 - 1, which no path can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LargePathId;
+
+impl PathId {
+    /// The path that the handshake ran on.
+    pub const INITIAL: Self = Self(0);
+    /// The last path that a connection can have: more do not fit into a nonce (section 2.4).
+    pub const MAX: Self = Self(u32::MAX);
+}
+
+impl From<PathId> for u64 {
+    fn from(id: PathId) -> Self {
+        id.0.into()
+    }
+}
+
+impl TryFrom<u64> for PathId {
+    type Error = LargePathId;
+
+    fn try_from(id: u64) -> Result<Self, LargePathId> {
+        id.try_into().map(Self).map_err(|_| LargePathId)
+    }
+}
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for LargePathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a path ID above 2^32 - 1")
+    }
+}
+
+impl std::error::Error for LargePathId {}
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

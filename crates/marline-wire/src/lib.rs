@@ -13,7 +13,7 @@ pub mod varint;
 
 pub use error::{ErrorCode, TransportError};
 pub use frame::{Frame, FrameError, Frames};
-pub use id::{ConnectionId, Dir, Side, StreamId};
+pub use id::{ConnectionId, Dir, LargePathId, PathId, Side, StreamId};
 pub use packet::{HeaderError, Packet, ProtectedHeader};
 pub use params::TransportParameters;
 pub use reader::{Reader, Truncated};

@@ -1,7 +1,7 @@
 //! One line for each frame, to the one room that owns it.
 
 use marline_wire::TransportError;
-use marline_wire::frame::Frame;
+use marline_wire::frame::{Frame, FrameError, FrameErrorKind};
 
 use super::Connection;
 use super::receive::Opened;
@@ -48,6 +48,26 @@ impl Connection {
             }
             Frame::ConnectionClose(frame) => self.on_connection_close(now, frame),
             Frame::ApplicationClose(frame) => self.on_application_close(now, frame),
+            Frame::PathAck(_)
+            | Frame::PathAbandon(_)
+            | Frame::PathStatusBackup(_)
+            | Frame::PathStatusAvailable(_)
+            | Frame::PathNewConnectionId(_)
+            | Frame::PathRetireConnectionId(_)
+            | Frame::MaxPathId(_)
+            | Frame::PathsBlocked(_)
+            | Frame::PathCidsBlocked(_) => Err(unknown(frame)),
         }
     }
+}
+
+/// A frame of an extension that was not negotiated is one of an unknown type (RFC 9000, section
+/// 12.4).
+#[cold]
+fn unknown(frame: &Frame<'_>) -> TransportError {
+    let error = FrameError {
+        frame_type: frame.frame_type(),
+        kind: FrameErrorKind::UnknownType,
+    };
+    error.into()
 }

@@ -444,7 +444,7 @@ fn encode(params: &TransportParameters) -> Vec<u8> {
 
 /// What a client may use of the parameters that came with the session it resumes: not what names
 /// the old connection, says how its server acknowledged, or was meant for that connection alone
-/// (RFC 9000, section 7.4.1).
+/// (RFC 9000, section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
 fn remembered_parameters(tls: &ClientConnection) -> Option<TransportParameters> {
     let params =
         TransportParameters::decode(Side::Server, tls.quic_transport_parameters()?).ok()?;
@@ -458,6 +458,7 @@ fn remembered_parameters(tls: &ClientConnection) -> Option<TransportParameters> 
         ack_delay_exponent: default.ack_delay_exponent,
         max_ack_delay: default.max_ack_delay,
         min_ack_delay: None,
+        initial_max_path_id: None,
         grease_quic_bit: false,
         ..params
     })

@@ -195,6 +195,24 @@ frame_counts! {
     ack_frequency: Frame::AckFrequency(_),
     /// IMMEDIATE_ACK.
     immediate_ack: Frame::ImmediateAck,
+    /// PATH_ACK, with or without ECN counts.
+    path_ack: Frame::PathAck(_),
+    /// PATH_ABANDON.
+    path_abandon: Frame::PathAbandon(_),
+    /// PATH_STATUS_BACKUP.
+    path_status_backup: Frame::PathStatusBackup(_),
+    /// PATH_STATUS_AVAILABLE.
+    path_status_available: Frame::PathStatusAvailable(_),
+    /// PATH_NEW_CONNECTION_ID.
+    path_new_connection_id: Frame::PathNewConnectionId(_),
+    /// PATH_RETIRE_CONNECTION_ID.
+    path_retire_connection_id: Frame::PathRetireConnectionId(_),
+    /// MAX_PATH_ID.
+    max_path_id: Frame::MaxPathId(_),
+    /// PATHS_BLOCKED.
+    paths_blocked: Frame::PathsBlocked(_),
+    /// PATH_CIDS_BLOCKED.
+    path_cids_blocked: Frame::PathCidsBlocked(_),
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Ranges go from the largest packet number down. A length is a count of packets less one, a gap a
-//! count of missing packets less one. Type 0x03 has ECN counts.
+//! count of missing packets less one. Type 0x03 has ECN counts. PATH_ACK shares all but the type.
 
 use std::ops::RangeInclusive;
 
@@ -46,6 +46,9 @@ impl EcnCounts {
     }
 }
 
+/// What a frame type with ECN counts has more than the one without, in ACK and PATH_ACK.
+pub(super) const ECN: u64 = 1;
+
 /// The packets that the sender received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
@@ -66,7 +69,7 @@ impl<'a> Ack<'a> {
     /// The frame type with ECN counts.
     pub const TYPE_ECN: u64 = 0x03;
 
-    /// Reads what follows the type and checks every range; each takes two bytes at least, so the
+    /// Reads what follows the type, or the path ID in a PATH_ACK, and checks every range; each takes two bytes at least, so the
     /// work is bounded by the packet.
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         const BELOW_ZERO: FrameErrorKind =
@@ -81,11 +84,8 @@ impl<'a> Ack<'a> {
             smallest = smallest.checked_sub(gap + 2 + len).ok_or(BELOW_ZERO)?;
         }
         let ranges = reader.take(reader.len() - ahead.len())?;
-        let ecn = if frame_type == Self::TYPE_ECN {
-            Some(EcnCounts::decode(reader)?)
-        } else {
-            None
-        };
+        let has_ecn = frame_type & ECN != 0;
+        let ecn = has_ecn.then(|| EcnCounts::decode(reader)).transpose()?;
         Ok(Self {
             largest,
             delay,
@@ -96,10 +96,7 @@ impl<'a> Ack<'a> {
 
     /// The type that the frame has.
     pub const fn frame_type(&self) -> u64 {
-        match self.ecn {
-            None => Self::TYPE,
-            Some(_) => Self::TYPE_ECN,
-        }
+        frame_type(Self::TYPE, self.ecn)
     }
 
     /// The packet numbers received: ranges that neither overlap nor touch, largest first.
@@ -133,51 +130,80 @@ impl<'a> Ack<'a> {
     /// # Panics
     ///
     /// In debug builds, if `ranges` are not as said.
+    #[inline]
     pub fn encode_bounded(
-        mut ranges: impl Iterator<Item = RangeInclusive<u64>> + Clone,
+        ranges: impl Iterator<Item = RangeInclusive<u64>> + Clone,
         delay: u64,
         ecn: Option<EcnCounts>,
         max_len: usize,
         buf: &mut Vec<u8>,
     ) -> usize {
-        let Some(first) = ranges.next() else {
-            return 0;
-        };
-        let (largest, first_len) = (*first.end(), first.end() - first.start());
-
-        let mut size = 1 + varint::size(largest) + varint::size(delay) + varint::size(first_len);
-        size += ecn.map_or(0, |ecn| ecn.size());
-        if size + varint::size(0) > max_len {
-            return 0;
-        }
-        let mut additional = 0;
-        for (gap, len) in gaps(*first.start(), ranges.clone()) {
-            size += varint::size(gap) + varint::size(len);
-            if size + varint::size(additional + 1) > max_len {
-                break;
-            }
-            additional += 1;
-        }
-
-        let frame_type = if ecn.is_some() {
-            Self::TYPE_ECN
-        } else {
-            Self::TYPE
-        };
-        for value in [frame_type, largest, delay, additional, first_len] {
-            varint::encode(value, buf);
-        }
-        for (gap, len) in gaps(*first.start(), ranges).take(additional as usize) {
-            varint::encode(gap, buf);
-            varint::encode(len, buf);
-        }
-        if let Some(EcnCounts { ect0, ect1, ce }) = ecn {
-            for count in [ect0, ect1, ce] {
-                varint::encode(count, buf);
-            }
-        }
-        additional as usize + 1
+        encode_after(
+            &[frame_type(Self::TYPE, ecn)],
+            ranges,
+            delay,
+            ecn,
+            max_len,
+            buf,
+        )
     }
+}
+
+/// The type of a frame with or without `ecn`, if `without` is the latter.
+pub(super) const fn frame_type(without: u64, ecn: Option<EcnCounts>) -> u64 {
+    if ecn.is_some() {
+        without | ECN
+    } else {
+        without
+    }
+}
+
+/// As [`Ack::encode_bounded`], for a frame that begins with the integers of `head`.
+#[inline]
+pub(super) fn encode_after(
+    head: &[u64],
+    mut ranges: impl Iterator<Item = RangeInclusive<u64>> + Clone,
+    delay: u64,
+    ecn: Option<EcnCounts>,
+    max_len: usize,
+    buf: &mut Vec<u8>,
+) -> usize {
+    let Some(first) = ranges.next() else {
+        return 0;
+    };
+    let (largest, first_len) = (*first.end(), first.end() - first.start());
+
+    let mut size = head.iter().map(|&value| varint::size(value)).sum::<usize>();
+    size += varint::size(largest) + varint::size(delay) + varint::size(first_len);
+    size += ecn.map_or(0, |ecn| ecn.size());
+    if size + varint::size(0) > max_len {
+        return 0;
+    }
+    let mut additional = 0;
+    for (gap, len) in gaps(*first.start(), ranges.clone()) {
+        size += varint::size(gap) + varint::size(len);
+        if size + varint::size(additional + 1) > max_len {
+            break;
+        }
+        additional += 1;
+    }
+
+    for &value in head {
+        varint::encode(value, buf);
+    }
+    for value in [largest, delay, additional, first_len] {
+        varint::encode(value, buf);
+    }
+    for (gap, len) in gaps(*first.start(), ranges).take(additional as usize) {
+        varint::encode(gap, buf);
+        varint::encode(len, buf);
+    }
+    if let Some(EcnCounts { ect0, ect1, ce }) = ecn {
+        for count in [ect0, ect1, ce] {
+            varint::encode(count, buf);
+        }
+    }
+    additional as usize + 1
 }
 
 /// Gap and length of each range, as on the wire; the range before them ends down at `smallest`.

@@ -31,6 +31,7 @@ impl NewConnectionId {
     /// The frame type.
     pub const TYPE: u64 = 0x18;
 
+    /// Reads what follows the type, or the path ID in a PATH_NEW_CONNECTION_ID.
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         let sequence = reader.varint()?;
         let retire_prior_to = reader.varint()?;
@@ -54,6 +55,11 @@ impl NewConnectionId {
     /// Appends the frame.
     pub fn encode(&self, buf: &mut Vec<u8>) {
         varint::encode(Self::TYPE, buf);
+        self.encode_fields(buf);
+    }
+
+    /// Appends what [`decode`](Self::decode) reads.
+    pub(super) fn encode_fields(&self, buf: &mut Vec<u8>) {
         varint::encode(self.sequence, buf);
         varint::encode(self.retire_prior_to, buf);
         buf.push(self.id.len() as u8);
@@ -63,8 +69,13 @@ impl NewConnectionId {
 
     /// Length of the frame in bytes.
     pub fn size(&self) -> usize {
+        varint::size(Self::TYPE) + self.fields_size()
+    }
+
+    /// Length in bytes of what [`decode`](Self::decode) reads.
+    pub(super) fn fields_size(&self) -> usize {
         let numbers = varint::size(self.sequence) + varint::size(self.retire_prior_to);
-        1 + numbers + 1 + self.id.len() + self.reset_token.len()
+        numbers + 1 + self.id.len() + self.reset_token.len()
     }
 }
 

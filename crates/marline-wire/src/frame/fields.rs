@@ -21,8 +21,8 @@ macro_rules! varint_frame {
             /// Reads what follows the type.
             pub(super) fn decode(
                 reader: &mut $crate::Reader<'_>,
-            ) -> Result<Self, $crate::Truncated> {
-                Ok(Self { $($field: reader.varint()?.into(),)* })
+            ) -> Result<Self, $crate::frame::FrameErrorKind> {
+                Ok(Self { $($field: reader.varint()?.try_into()?,)* })
             }
 
             /// Appends the frame.

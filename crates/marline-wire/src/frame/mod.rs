@@ -1,10 +1,8 @@
 //! Frames: what packets carry (RFC 9000, sections 12.4 and 19; RFC 9221;
-//! draft-ietf-quic-ack-frequency-14).
+//! draft-ietf-quic-ack-frequency-14; draft-ietf-quic-multipath-21, section 4).
 //!
 //! Here are the enum of all frames and the iterator over a payload; each kind of frame, or pair of
 //! kinds, has a file with its figure. To add one: its file, a variant, a line in each `match`.
-
-use std::fmt;
 
 mod ack;
 mod ack_frequency;
@@ -12,12 +10,19 @@ mod close;
 mod connection_id;
 mod crypto;
 mod datagram;
+mod error;
 mod fields;
 mod max_data;
+mod max_path_id;
 mod max_stream_data;
 mod max_streams;
 mod new_token;
 mod path;
+mod path_abandon;
+mod path_ack;
+mod path_cids_blocked;
+mod path_connection_id;
+mod path_status;
 mod permission;
 mod reset_stream;
 mod stream;
@@ -28,15 +33,22 @@ pub use close::{ApplicationClose, ConnectionClose};
 pub use connection_id::{NewConnectionId, RetireConnectionId};
 pub use crypto::Crypto;
 pub use datagram::Datagram;
+pub use error::{FrameError, FrameErrorKind};
 pub use max_data::{DataBlocked, MaxData};
+pub use max_path_id::{MaxPathId, PathsBlocked};
 pub use max_stream_data::{MaxStreamData, StreamDataBlocked};
 pub use max_streams::{MAX_STREAMS, MaxStreams, StreamsBlocked};
 pub use new_token::NewToken;
 pub use path::{PathChallenge, PathResponse};
+pub use path_abandon::PathAbandon;
+pub use path_ack::PathAck;
+pub use path_cids_blocked::PathCidsBlocked;
+pub use path_connection_id::{PathNewConnectionId, PathRetireConnectionId};
+pub use path_status::{PathStatusAvailable, PathStatusBackup};
 pub use reset_stream::{ResetStream, StopSending};
 pub use stream::Stream;
 
-use crate::{ErrorCode, Reader, TransportError, Truncated, varint};
+use crate::{Reader, Truncated, varint};
 
 /// The type of PADDING, which has no fields (section 19.1).
 pub const PADDING: u64 = 0x00;
@@ -99,6 +111,24 @@ pub enum Frame<'a> {
     AckFrequency(AckFrequency),
     /// Acknowledge now.
     ImmediateAck,
+    /// Packets received on one path.
+    PathAck(PathAck<'a>),
+    /// The end of a path.
+    PathAbandon(PathAbandon),
+    /// A path to be used only when no other works.
+    PathStatusBackup(PathStatusBackup),
+    /// A path to be used.
+    PathStatusAvailable(PathStatusAvailable),
+    /// A connection ID to use on one path.
+    PathNewConnectionId(PathNewConnectionId),
+    /// A connection ID of one path, no longer used.
+    PathRetireConnectionId(PathRetireConnectionId),
+    /// Credit for new paths.
+    MaxPathId(MaxPathId),
+    /// No credit left for new paths.
+    PathsBlocked(PathsBlocked),
+    /// No connection ID left for a path.
+    PathCidsBlocked(PathCidsBlocked),
 }
 
 impl<'a> Frame<'a> {
@@ -139,6 +169,23 @@ impl<'a> Frame<'a> {
             }
             AckFrequency::TYPE => Self::AckFrequency(AckFrequency::decode(reader)?),
             IMMEDIATE_ACK => Self::ImmediateAck,
+            PathAck::TYPE | PathAck::TYPE_ECN => {
+                Self::PathAck(PathAck::decode(frame_type, reader)?)
+            }
+            PathAbandon::TYPE => Self::PathAbandon(PathAbandon::decode(reader)?),
+            PathStatusBackup::TYPE => Self::PathStatusBackup(PathStatusBackup::decode(reader)?),
+            PathStatusAvailable::TYPE => {
+                Self::PathStatusAvailable(PathStatusAvailable::decode(reader)?)
+            }
+            PathNewConnectionId::TYPE => {
+                Self::PathNewConnectionId(PathNewConnectionId::decode(reader)?)
+            }
+            PathRetireConnectionId::TYPE => {
+                Self::PathRetireConnectionId(PathRetireConnectionId::decode(reader)?)
+            }
+            MaxPathId::TYPE => Self::MaxPathId(MaxPathId::decode(reader)?),
+            PathsBlocked::TYPE => Self::PathsBlocked(PathsBlocked::decode(reader)?),
+            PathCidsBlocked::TYPE => Self::PathCidsBlocked(PathCidsBlocked::decode(reader)?),
             _ => return Err(FrameErrorKind::UnknownType),
         })
     }
@@ -173,6 +220,17 @@ impl<'a> Frame<'a> {
             Self::ApplicationClose(frame) => frame.encode(buf),
             Self::Datagram(frame) => frame.encode(buf),
             Self::AckFrequency(frame) => frame.encode(buf),
+            Self::PathAck(PathAck { path_id, ack }) => {
+                PathAck::encode(*path_id, ack.ranges(), ack.delay, ack.ecn, buf);
+            }
+            Self::PathAbandon(frame) => frame.encode(buf),
+            Self::PathStatusBackup(frame) => frame.encode(buf),
+            Self::PathStatusAvailable(frame) => frame.encode(buf),
+            Self::PathNewConnectionId(frame) => frame.encode(buf),
+            Self::PathRetireConnectionId(frame) => frame.encode(buf),
+            Self::MaxPathId(frame) => frame.encode(buf),
+            Self::PathsBlocked(frame) => frame.encode(buf),
+            Self::PathCidsBlocked(frame) => frame.encode(buf),
         }
     }
 
@@ -203,6 +261,15 @@ impl<'a> Frame<'a> {
             Self::Datagram(_) => Datagram::TYPE_LEN,
             Self::AckFrequency(_) => AckFrequency::TYPE,
             Self::ImmediateAck => IMMEDIATE_ACK,
+            Self::PathAck(frame) => frame.frame_type(),
+            Self::PathAbandon(_) => PathAbandon::TYPE,
+            Self::PathStatusBackup(_) => PathStatusBackup::TYPE,
+            Self::PathStatusAvailable(_) => PathStatusAvailable::TYPE,
+            Self::PathNewConnectionId(_) => PathNewConnectionId::TYPE,
+            Self::PathRetireConnectionId(_) => PathRetireConnectionId::TYPE,
+            Self::MaxPathId(_) => MaxPathId::TYPE,
+            Self::PathsBlocked(_) => PathsBlocked::TYPE,
+            Self::PathCidsBlocked(_) => PathCidsBlocked::TYPE,
         }
     }
 
@@ -212,6 +279,7 @@ impl<'a> Frame<'a> {
         !matches!(
             self,
             Self::Ack(_)
+                | Self::PathAck(_)
                 | Self::Padding { .. }
                 | Self::ConnectionClose(_)
                 | Self::ApplicationClose(_)
@@ -219,7 +287,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Whether the frame may be sent to probe a path; a packet of such frames alone does not
-    /// migrate the connection (RFC 9000, section 9.1).
+    /// migrate the connection (RFC 9000, section 9.1). PATH_NEW_CONNECTION_ID is taken for what it
+    /// extends: the draft does not say.
     #[inline]
     pub const fn is_probing(&self) -> bool {
         matches!(
@@ -227,7 +296,26 @@ impl<'a> Frame<'a> {
             Self::PathChallenge(_)
                 | Self::PathResponse(_)
                 | Self::NewConnectionId(_)
+                | Self::PathNewConnectionId(_)
                 | Self::Padding { .. }
+        )
+    }
+
+    /// Whether the frame may be sent only if both ends want several paths, and in 1-RTT packets
+    /// only (draft-ietf-quic-multipath-21, sections 2 and 4).
+    #[inline]
+    pub const fn is_multipath(&self) -> bool {
+        matches!(
+            self,
+            Self::PathAck(_)
+                | Self::PathAbandon(_)
+                | Self::PathStatusBackup(_)
+                | Self::PathStatusAvailable(_)
+                | Self::PathNewConnectionId(_)
+                | Self::PathRetireConnectionId(_)
+                | Self::MaxPathId(_)
+                | Self::PathsBlocked(_)
+                | Self::PathCidsBlocked(_)
         )
     }
 }
@@ -292,64 +380,6 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl std::iter::FusedIterator for Frames<'_> {}
-
-/// Bytes that are not a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameError {
-    /// The type that they began with, 0 if not even that was there.
-    pub frame_type: u64,
-    /// What is wrong.
-    pub kind: FrameErrorKind,
-}
-
-/// What is wrong with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameErrorKind {
-    /// The packet ends first.
-    Truncated,
-    /// A type that no extension agreed on here defines.
-    UnknownType,
-    /// The type is not in its shortest form (RFC 9000, section 12.4).
-    LongType,
-    /// A value that its RFC forbids.
-    Invalid(&'static str),
-}
-
-impl FrameErrorKind {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::Truncated => "the packet ends before the frame does",
-            Self::UnknownType => "an unknown frame type",
-            Self::LongType => "a frame type not in its shortest form",
-            Self::Invalid(reason) => reason,
-        }
-    }
-}
-
-impl From<Truncated> for FrameErrorKind {
-    fn from(_: Truncated) -> Self {
-        Self::Truncated
-    }
-}
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { frame_type, kind } = self;
-        write!(f, "{} (frame of type {frame_type:#x})", kind.reason())
-    }
-}
-
-impl std::error::Error for FrameError {}
-
-impl From<FrameError> for TransportError {
-    fn from(FrameError { frame_type, kind }: FrameError) -> Self {
-        let code = match kind {
-            FrameErrorKind::LongType => ErrorCode::PROTOCOL_VIOLATION,
-            _ => ErrorCode::FRAME_ENCODING_ERROR,
-        };
-        Self::new(code, kind.reason()).in_frame(frame_type)
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! Which frames stand in which packets (RFC 9000, section 12.4, table 3).
+//! Which frames stand in which packets (RFC 9000, section 12.4, table 3;
+//! draft-ietf-quic-multipath-21, section 4).
 
 use super::Frame;
 use crate::packet::ProtectedKind;
@@ -22,15 +23,18 @@ impl Frame<'_> {
                     | Self::Crypto(_)
                     | Self::ConnectionClose(_)
             ),
-            ProtectedKind::ZeroRtt => !matches!(
-                self,
-                Self::Ack(_)
-                    | Self::Crypto(_)
-                    | Self::HandshakeDone
-                    | Self::NewToken(_)
-                    | Self::PathResponse(_)
-                    | Self::RetireConnectionId(_)
-            ),
+            ProtectedKind::ZeroRtt => {
+                !self.is_multipath()
+                    && !matches!(
+                        self,
+                        Self::Ack(_)
+                            | Self::Crypto(_)
+                            | Self::HandshakeDone
+                            | Self::NewToken(_)
+                            | Self::PathResponse(_)
+                            | Self::RetireConnectionId(_)
+                    )
+            }
         };
         if permitted {
             return Ok(());

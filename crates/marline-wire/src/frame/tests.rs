@@ -1,6 +1,8 @@
 use super::*;
-use crate::{ConnectionId, Dir, StreamId};
+use crate::{ConnectionId, Dir, ErrorCode, StreamId, TransportError};
 use proptest::prelude::*;
+
+mod multipath;
 
 /// What data in frames is drawn from, so that frames can borrow it.
 static DATA: [u8; 300] = [0xa5; 300];
@@ -36,6 +38,17 @@ fn stream_frame() -> impl Strategy<Value = Stream<'static>> {
     })
 }
 
+fn new_connection_id() -> impl Strategy<Value = NewConnectionId> {
+    (int(), int(), 1..=20usize, any::<[u8; 16]>()).prop_map(|(a, b, len, reset_token)| {
+        NewConnectionId {
+            sequence: a.max(b),
+            retire_prior_to: a.min(b),
+            id: ConnectionId::new(&DATA[..len]).unwrap(),
+            reset_token,
+        }
+    })
+}
+
 fn control() -> impl Strategy<Value = Frame<'static>> {
     prop_oneof![
         (1..50usize).prop_map(|len| Frame::Padding { len }),
@@ -64,14 +77,7 @@ fn control() -> impl Strategy<Value = Frame<'static>> {
         (1..=DATA.len()).prop_map(|len| Frame::NewToken(NewToken {
             token: &DATA[..len]
         })),
-        (int(), int(), 1..=20usize, any::<[u8; 16]>()).prop_map(|(a, b, len, reset_token)| {
-            Frame::NewConnectionId(NewConnectionId {
-                sequence: a.max(b),
-                retire_prior_to: a.min(b),
-                id: ConnectionId::new(&DATA[..len]).unwrap(),
-                reset_token,
-            })
-        }),
+        new_connection_id().prop_map(Frame::NewConnectionId),
         int().prop_map(|sequence| Frame::RetireConnectionId(RetireConnectionId { sequence })),
         any::<[u8; 8]>().prop_map(|data| Frame::PathChallenge(PathChallenge { data })),
         any::<[u8; 8]>().prop_map(|data| Frame::PathResponse(PathResponse { data })),
@@ -106,7 +112,7 @@ fn content() -> impl Strategy<Value = Frame<'static>> {
 }
 
 fn frame() -> impl Strategy<Value = Frame<'static>> {
-    prop_oneof![control(), content()]
+    prop_oneof![control(), content(), multipath::frame()]
 }
 
 fn encoded(frame: &Frame<'_>) -> Vec<u8> {
@@ -145,9 +151,18 @@ fn size(frame: &Frame<'_>) -> Option<usize> {
         Frame::ApplicationClose(frame) => frame.size(),
         Frame::Datagram(frame) => frame.size(),
         Frame::AckFrequency(frame) => frame.size(),
+        Frame::PathAbandon(frame) => frame.size(),
+        Frame::PathStatusBackup(frame) => frame.size(),
+        Frame::PathStatusAvailable(frame) => frame.size(),
+        Frame::PathNewConnectionId(frame) => frame.size(),
+        Frame::PathRetireConnectionId(frame) => frame.size(),
+        Frame::MaxPathId(frame) => frame.size(),
+        Frame::PathsBlocked(frame) => frame.size(),
+        Frame::PathCidsBlocked(frame) => frame.size(),
         Frame::Padding { .. }
         | Frame::Ping
         | Frame::Ack(_)
+        | Frame::PathAck(_)
         | Frame::HandshakeDone
         | Frame::ImmediateAck => return None,
     })

@@ -1,5 +1,5 @@
 //! Transport parameters (RFC 9000, section 18; RFC 9221; RFC 9287;
-//! draft-ietf-quic-ack-frequency-14).
+//! draft-ietf-quic-ack-frequency-14; draft-ietf-quic-multipath-21, section 2.1).
 //!
 //! ```text
 //! Transport Parameter {
@@ -155,6 +155,9 @@ transport_parameters! {
     /// The longest DATAGRAM frame that the sender takes, in bytes with type and length; without it,
     /// or with 0, none at all (RFC 9221).
     max_datagram_frame_size: Option<u64> = None, 0x20, any;
+    /// The last path that the peer may use from the start. Without it, the sender takes part in no
+    /// multipath; with 0, in multipath that has one path for now (draft-ietf-quic-multipath-21).
+    initial_max_path_id: Option<u32> = None, 0x3e, any;
     /// Whether the sender takes packets with the fixed bit cleared (RFC 9287).
     grease_quic_bit: bool = false, 0x2ab2, any;
     /// The shortest `max_ack_delay` that may be asked of the sender, in microseconds. Without it,

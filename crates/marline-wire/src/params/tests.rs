@@ -53,6 +53,7 @@ prop_compose! {
         active_connection_id_limit in 2..=varint::MAX,
         source in of(connection_id(0..=20)),
         max_datagram_frame_size in of(0..=varint::MAX),
+        initial_max_path_id: Option<u32>,
     ) -> TransportParameters {
         TransportParameters {
             max_idle_timeout,
@@ -69,6 +70,7 @@ prop_compose! {
             active_connection_id_limit,
             initial_source_connection_id: source,
             max_datagram_frame_size,
+            initial_max_path_id,
             grease_quic_bit: flags.1,
             min_ack_delay: min_ack_delay.map(|delay| delay * max_ack_delay),
             ..TransportParameters::default()
@@ -156,6 +158,11 @@ fn forbidden_values_are_errors() {
         int(0x0b, 1 << 14),
         int(0x0e, 1),
         int(0xff04_de1b, 25_001),
+        int(0x3e, 1 << 32),
+        int(0x3e, varint::MAX),
+        parameter(0x3e, &[]),
+        parameter(0x3e, &[0, 0]),
+        int(0x3e, 2).repeat(2),
         parameter(0x00, &[0; 21]),
         parameter(0x02, &[0; 15]),
         parameter(0x02, &[0; 17]),
@@ -185,8 +192,23 @@ fn limits_are_allowed_themselves() {
         int(0x0b, (1 << 14) - 1),
         int(0x0e, 2),
         int(0xff04_de1b, 16_383_000),
+        int(0x3e, u32::MAX.into()),
     ];
     assert!(TransportParameters::decode(Side::Client, &bytes.concat()).is_ok());
+}
+
+#[test]
+fn no_paths_are_not_no_multipath() {
+    let params = TransportParameters {
+        initial_max_path_id: Some(0),
+        ..TransportParameters::default()
+    };
+    let bytes = [0x3e, 1, 0];
+    assert_eq!(encoded(&params), bytes);
+    for side in [Side::Client, Side::Server] {
+        let decoded = TransportParameters::decode(side, &bytes);
+        assert_eq!(decoded.as_ref(), Ok(&params));
+    }
 }
 
 #[test]

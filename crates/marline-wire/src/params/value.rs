@@ -29,6 +29,21 @@ impl Value for u64 {
     }
 }
 
+/// A variable-length integer that is no larger.
+impl Value for u32 {
+    fn size(&self) -> usize {
+        varint::size((*self).into())
+    }
+
+    fn write(&self, buf: &mut Vec<u8>) {
+        varint::encode((*self).into(), buf);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        reader.varint().ok()?.try_into().ok()
+    }
+}
+
 /// Present and empty, or absent.
 impl Value for bool {
     fn size(&self) -> usize {

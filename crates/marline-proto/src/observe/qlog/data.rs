@@ -69,6 +69,10 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.u64("ack_delay_exponent", ids.ack_delay_exponent);
             data.u64("max_ack_delay", ids.max_ack_delay);
             data.opt_u64("min_ack_delay", ids.min_ack_delay);
+            data.opt_u64(
+                "initial_max_path_id",
+                ids.initial_max_path_id.map(Into::into),
+            );
             remembered_parameters(data, event.parameters);
         }
         Event::ParametersRestored(parameters) => remembered_parameters(data, parameters),

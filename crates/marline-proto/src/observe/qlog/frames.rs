@@ -1,6 +1,7 @@
-//! Frames as qlog shows them.
+//! Frames as qlog shows them. The schema has none of multipath yet; those take the words of its
+//! draft.
 
-use marline_wire::frame::Ack;
+use marline_wire::frame::{Ack, NewConnectionId, PathStatusAvailable, PathStatusBackup};
 use marline_wire::{ErrorCode, Frame, Frames};
 
 use super::names;
@@ -68,11 +69,7 @@ fn write_frame(json: &mut Json<'_>, frame: &Frame<'_>, ack_delay_exponent: u64) 
             json.str("stream_type", names::stream_type(frame.dir));
             json.u64("limit", frame.limit);
         }
-        Frame::NewConnectionId(frame) => {
-            json.u64("sequence_number", frame.sequence);
-            json.u64("retire_prior_to", frame.retire_prior_to);
-            json.hex("connection_id", &frame.id);
-        }
+        Frame::NewConnectionId(frame) => new_connection_id(json, frame),
         Frame::RetireConnectionId(frame) => json.u64("sequence_number", frame.sequence),
         Frame::PathChallenge(frame) => json.hex("data", &frame.data),
         Frame::PathResponse(frame) => json.hex("data", &frame.data),
@@ -93,6 +90,33 @@ fn write_frame(json: &mut Json<'_>, frame: &Frame<'_>, ack_delay_exponent: u64) 
             json.u64("ack_eliciting_threshold", frame.ack_eliciting_threshold);
             json.u64("requested_max_ack_delay", frame.requested_max_ack_delay);
             json.u64("reordering_threshold", frame.reordering_threshold);
+        }
+        Frame::PathAck(frame) => {
+            json.u64("path_id", frame.path_id.into());
+            write_ack(json, &frame.ack, ack_delay_exponent);
+        }
+        Frame::PathAbandon(frame) => {
+            json.u64("path_id", frame.path_id.into());
+            transport_error(json, "error", frame.error_code);
+        }
+        Frame::PathStatusBackup(PathStatusBackup { path_id, sequence })
+        | Frame::PathStatusAvailable(PathStatusAvailable { path_id, sequence }) => {
+            json.u64("path_id", (*path_id).into());
+            json.u64("path_status_sequence_number", *sequence);
+        }
+        Frame::PathNewConnectionId(frame) => {
+            json.u64("path_id", frame.path_id.into());
+            new_connection_id(json, &frame.issued);
+        }
+        Frame::PathRetireConnectionId(frame) => {
+            json.u64("path_id", frame.path_id.into());
+            json.u64("sequence_number", frame.sequence);
+        }
+        Frame::MaxPathId(frame) => json.u64("maximum_path_id", frame.maximum.into()),
+        Frame::PathsBlocked(frame) => json.u64("maximum_path_id", frame.limit.into()),
+        Frame::PathCidsBlocked(frame) => {
+            json.u64("path_id", frame.path_id.into());
+            json.u64("next_sequence_number", frame.next_sequence);
         }
     }
 }
@@ -122,7 +146,22 @@ const fn name(frame: &Frame<'_>) -> &'static str {
         Frame::Datagram(_) => "datagram",
         Frame::AckFrequency(_) => "ack_frequency",
         Frame::ImmediateAck => "immediate_ack",
+        Frame::PathAck(_) => "path_ack",
+        Frame::PathAbandon(_) => "path_abandon",
+        Frame::PathStatusBackup(_) => "path_status_backup",
+        Frame::PathStatusAvailable(_) => "path_status_available",
+        Frame::PathNewConnectionId(_) => "path_new_connection_id",
+        Frame::PathRetireConnectionId(_) => "path_retire_connection_id",
+        Frame::MaxPathId(_) => "max_path_id",
+        Frame::PathsBlocked(_) => "paths_blocked",
+        Frame::PathCidsBlocked(_) => "path_cids_blocked",
     }
+}
+
+fn new_connection_id(json: &mut Json<'_>, frame: &NewConnectionId) {
+    json.u64("sequence_number", frame.sequence);
+    json.u64("retire_prior_to", frame.retire_prior_to);
+    json.hex("connection_id", &frame.id);
 }
 
 fn write_ack(json: &mut Json<'_>, ack: &Ack<'_>, exponent: u64) {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Frame, FrameError, Frames};
+use crate::frame::PathAck;
+use crate::{Frame, FrameError, Frames, PathId};
 use proptest::prelude::*;
 
 fn decode(bytes: &[u8]) -> Result<Ack<'_>, FrameError> {
@@ -107,6 +108,33 @@ proptest! {
             Ack::encode(ranges[..=written].iter().cloned(), 5, ecn, &mut longer);
             prop_assert!(longer.len() > max_len, "one range more would fit");
         }
+    }
+
+    #[test]
+    fn with_a_path_all_but_the_type_is_the_same(
+        ranges in ranges(),
+        ecn in ecn(),
+        path_id in any::<u32>().prop_map(PathId),
+        max_len in 0..300usize,
+    ) {
+        let (mut ack, mut path_ack) = (Vec::new(), Vec::new());
+        let path_len = varint::size(path_id.into());
+        let written = PathAck::encode_bounded(
+            path_id, ranges.iter().cloned(), 5, ecn, max_len + path_len, &mut path_ack,
+        );
+        let expected = Ack::encode_bounded(ranges.iter().cloned(), 5, ecn, max_len, &mut ack);
+        prop_assert_eq!(written, expected);
+        let Some((&frame_type, body)) = ack.split_first() else {
+            prop_assert!(path_ack.is_empty());
+            return Ok(());
+        };
+        prop_assert_eq!(path_ack[0], frame_type + 0x3c);
+        prop_assert_eq!(&path_ack[1 + path_len..], body);
+        let Some(Ok(Frame::PathAck(frame))) = Frames::new(&path_ack).next() else {
+            panic!("a PATH_ACK");
+        };
+        prop_assert_eq!(frame.path_id, path_id);
+        prop_assert_eq!(frame.ack, decode(&ack).unwrap());
     }
 
     #[test]

@@ -138,6 +138,30 @@ fn types_of_frames_that_do_not_exist() {
     }
 }
 
+/// To one who did not negotiate them they are unknown.
+#[test]
+fn frames_of_multipath() {
+    let mut new_id = varints(&[0x3e78, 1, 0, 0]);
+    new_id.push(4);
+    new_id.extend([7; 4 + 16]);
+    for side in [Side::Client, Side::Server] {
+        for frame in [
+            varints(&[0x3e, 0, 0, 0, 0, 0]),
+            varints(&[0x3f, 0, 0, 0, 0, 0, 1, 0, 0]),
+            varints(&[0x3e75, 0, 0]),
+            varints(&[0x3e76, 0, 1]),
+            varints(&[0x3e77, 0, 1]),
+            new_id.clone(),
+            varints(&[0x3e79, 0, 0]),
+            varints(&[0x3e7a, 2]),
+            varints(&[0x3e7b, 0]),
+            varints(&[0x3e7c, 1, 0]),
+        ] {
+            closes(side, &frame, ErrorCode::FRAME_ENCODING_ERROR);
+        }
+    }
+}
+
 #[test]
 fn frames_that_end_in_the_middle() {
     for frame in [

@@ -64,7 +64,7 @@ fn frames_that_initial_packets_must_not_carry() {
 
 #[test]
 fn frames_that_handshake_packets_must_not_carry() {
-    for frame in [&[0x08, 0x00][..], &[0x1e], &[0x10, 0]] {
+    for frame in [&[0x08, 0x00][..], &[0x1e], &[0x10, 0], &[0x7e, 0x7a, 1]] {
         let (mut pair, client, server) = half_done();
         let now = pair.now;
         let datagram = pair.server(server).craft(now, SpaceId::Handshake, frame);
