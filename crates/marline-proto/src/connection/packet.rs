@@ -3,7 +3,7 @@
 use marline_wire::packet::{
     LongHeader, LongType, ShortHeader, TruncatedNumber, patch_length, truncate,
 };
-use marline_wire::{ConnectionId, TransportError, frame, varint};
+use marline_wire::{ConnectionId, PathId, TransportError, frame, varint};
 
 use super::Connection;
 use crate::crypto::{self, Sealing, TAG_LEN};
@@ -202,7 +202,7 @@ impl Connection {
             observer.on_event(now, &Event::PacketSent(event));
         }
         let sealing = Sealing {
-            path_id: 0,
+            path_id: PathId::INITIAL,
             number: packet.number,
             packet_start: packet.start,
             number_offset: packet.number_offset,

@@ -2,7 +2,7 @@
 
 use marline_wire::frame::Frames;
 use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
-use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
+use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
@@ -281,7 +281,7 @@ impl Connection {
                 let number = number_of(&unprotected);
                 let payload_offset = offset + unprotected.number_len;
                 let incoming = crypto::Incoming {
-                    path_id: 0,
+                    path_id: PathId::INITIAL,
                     number,
                     largest_received: largest,
                     first_byte: unprotected.first_byte,
@@ -304,7 +304,13 @@ impl Connection {
         let unprotected = crypto::unprotect(&*keys.header, packet, offset)?;
         let number = number_of(&unprotected);
         let payload_offset = offset + unprotected.number_len;
-        let payload = crypto::open(&*keys.packet, 0, number, packet, payload_offset)?;
+        let payload = crypto::open(
+            &*keys.packet,
+            PathId::INITIAL,
+            number,
+            packet,
+            payload_offset,
+        )?;
         Ok((unprotected, number, payload, 0, None))
     }
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use marline_wire::frame::Ack;
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::path::Recovery;
@@ -156,7 +156,7 @@ impl Connection {
         if id == SpaceId::Data
             && let Some(keys) = &mut self.keys.one_rtt
         {
-            keys.on_acked(0, largest, generation)?;
+            keys.on_acked(PathId::INITIAL, largest, generation)?;
         }
         if id == SpaceId::Data {
             self.count_bundle_round(largest);

@@ -12,7 +12,7 @@
 //! update (RFC 9001, sections 6.3 and 9.5).
 
 use marline_wire::packet::bits;
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ErrorCode, PathId, TransportError};
 use rustls::quic::PacketKeySet;
 
 use super::packet::{OpenError, Sealing, Unprotected, open, seal_with, unprotect};
@@ -36,7 +36,7 @@ pub(crate) struct OneRttKeys {
     /// Whether the peer acknowledged a packet sealed with the current key.
     acknowledged: bool,
     /// First packet sealed with the current key on each path, until one is acknowledged.
-    first_sealed: Vec<(u32, u64)>,
+    first_sealed: Vec<(PathId, u64)>,
     /// Received packets that failed authentication, under all keys.
     forged: u64,
     confidentiality_limit: u64,
@@ -54,7 +54,7 @@ struct Previous {
 
 /// Where the current phase began on one path.
 struct Boundary {
-    path_id: u32,
+    path_id: PathId,
     /// Lowest number opened with the current key.
     first: u64,
     /// Highest number opened with an older key.
@@ -65,7 +65,7 @@ struct Boundary {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     /// Path whose number space `number` belongs to; 0 without multipath.
-    pub(crate) path_id: u32,
+    pub(crate) path_id: PathId,
     /// Full packet number.
     pub(crate) number: u64,
     /// Largest number opened on the path so far.
@@ -289,11 +289,11 @@ impl OneRttKeys {
     /// KEY_UPDATE_ERROR if the peer received an update but does not follow (RFC 9001, section 6.2).
     pub(crate) fn on_acked(
         &mut self,
-        path_id: u32,
+        path_id: PathId,
         largest: u64,
         generation: u64,
     ) -> Result<(), TransportError> {
-        let is_current = |&(id, first): &(u32, u64)| id == path_id && first <= largest;
+        let is_current = |&(id, first): &(PathId, u64)| id == path_id && first <= largest;
         if self.acknowledged || !self.first_sealed.iter().any(is_current) {
             return Ok(());
         }

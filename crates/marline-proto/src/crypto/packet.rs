@@ -1,11 +1,15 @@
 //! Sealing and opening one packet in place (RFC 9001, sections 5.3 to 5.5).
 //!
-//! Every packet of a connection passes here once: no allocation, no copy. On a path other than 0
-//! the path's ID joins the nonce, as the multipath extension asks; 0 means the first path or no
-//! multipath at all, which is the nonce of RFC 9001.
+//! Every packet of a connection passes here once: no allocation, no copy. The nonce tells paths
+//! apart (draft-ietf-quic-multipath-21, section 2.4); path 0 has the nonce of RFC 9001, which is
+//! that of a connection without multipath:
+//!
+//! ```text
+//! nonce = IV xor { Path ID (32), 0 (2), Packet Number (62) }
+//! ```
 
 use marline_wire::packet::bits;
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 
@@ -102,7 +106,7 @@ pub(crate) fn unprotect(
 #[inline]
 pub(crate) fn open<'a>(
     key: &dyn PacketKey,
-    path_id: u32,
+    path_id: PathId,
     number: u64,
     packet: &'a mut [u8],
     payload_offset: usize,
@@ -111,10 +115,10 @@ pub(crate) fn open<'a>(
         return Err(OpenError::TooShort);
     }
     let (header, payload) = packet.split_at_mut(payload_offset);
-    if path_id == 0 {
+    if path_id == PathId::INITIAL {
         key.decrypt_in_place(number, header, payload)
     } else {
-        key.decrypt_in_place_for_path(path_id, number, header, payload)
+        key.decrypt_in_place_for_path(path_id.0, number, header, payload)
     }
     .map_err(|_| OpenError::Unauthentic)
 }
@@ -123,7 +127,7 @@ pub(crate) fn open<'a>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealing {
     /// Path whose number space `number` belongs to; 0 without multipath.
-    pub(crate) path_id: u32,
+    pub(crate) path_id: PathId,
     /// Full packet number.
     pub(crate) number: u64,
     /// Where the packet's first byte lies in the buffer.
@@ -139,7 +143,8 @@ pub(crate) struct Sealing {
 /// # Panics
 ///
 /// If the payload is so short that there is nothing to sample: packet number and payload together
-/// must be at least 4 bytes long, the caller pads.
+/// must be at least 4 bytes long, the caller pads. If the path is not 0 and the TLS provider's
+/// ciphers know no paths.
 #[inline]
 pub(crate) fn seal(keys: &DirectionalKeys, packet: Sealing, buf: &mut Vec<u8>) {
     seal_with(&*keys.packet, &*keys.header, packet, buf);
@@ -155,10 +160,10 @@ pub(super) fn seal_with(
 ) {
     let (header, payload) =
         buf[packet.packet_start..].split_at_mut(packet.payload_offset - packet.packet_start);
-    let tag = if packet.path_id == 0 {
+    let tag = if packet.path_id == PathId::INITIAL {
         packet_key.encrypt_in_place(packet.number, header, payload)
     } else {
-        packet_key.encrypt_in_place_for_path(packet.path_id, packet.number, header, payload)
+        packet_key.encrypt_in_place_for_path(packet.path_id.0, packet.number, header, payload)
     }
     .expect("a datagram is far below the limit of every AEAD");
     buf.extend_from_slice(tag.as_ref());

@@ -7,7 +7,7 @@ use marline_wire::packet::{
     self, LongHeader, LongType, ProtectedHeader, Retry, VERSION_1, VersionNegotiation, retry,
     truncate,
 };
-use marline_wire::{ConnectionId, ErrorCode, Side};
+use marline_wire::{ConnectionId, ErrorCode, PathId, Side};
 use rand::{Rng, RngExt};
 
 use super::{Endpoint, Route};
@@ -121,7 +121,7 @@ impl Endpoint {
         let length = reply.len() + TAG_LEN - end.number_offset;
         packet::patch_length(reply, end.length_offset, length);
         let sealing = Sealing {
-            path_id: 0,
+            path_id: PathId::INITIAL,
             number: 0,
             packet_start: 0,
             number_offset: end.number_offset,

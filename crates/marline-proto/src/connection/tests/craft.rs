@@ -6,7 +6,7 @@ use crate::connection::packet::Envelope;
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use marline_wire::packet::{ShortHeader, truncate};
-use marline_wire::varint;
+use marline_wire::{PathId, varint};
 
 /// A packet number that travels in four bytes and that no test reaches otherwise.
 const FAR_NUMBER: u64 = 1 << 25;
@@ -94,7 +94,7 @@ impl Connection {
         };
         let end = header.encode(truncate(FAR_NUMBER, None), false, &mut buf);
         let sealing = Sealing {
-            path_id: 0,
+            path_id: PathId::INITIAL,
             number: FAR_NUMBER,
             packet_start: 0,
             number_offset: end.number_offset,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use marline_wire::ConnectionId;
 use marline_wire::packet::{ShortHeader, expand, truncate};
+use marline_wire::{ConnectionId, PathId};
 use rustls::quic::{self, ClientConnection, ServerConnection, Version};
 
 use super::*;
@@ -44,7 +44,7 @@ impl End {
         let end = header.encode(truncate(number, None), false, &mut buf);
         buf.extend_from_slice(b"hello");
         let packet = Sealing {
-            path_id,
+            path_id: PathId(path_id),
             number,
             packet_start: 0,
             number_offset: end.number_offset,
@@ -64,7 +64,7 @@ impl End {
         let number = expand(self.largest_received, found.truncated, found.number_len);
         let opened: Opened<'_> = self.keys.open(
             Incoming {
-                path_id,
+                path_id: PathId(path_id),
                 number,
                 largest_received: self.largest_received,
                 first_byte: found.first_byte,
@@ -82,7 +82,7 @@ impl End {
         let number = self.next_number;
         peer.receive(&self.send()).unwrap();
         let (generation, _) = self.receive(&peer.send()).unwrap();
-        self.keys.on_acked(0, number, generation).unwrap();
+        self.keys.on_acked(PathId(0), number, generation).unwrap();
     }
 }
 
@@ -262,9 +262,9 @@ fn an_acknowledgment_under_old_keys_is_an_error() {
     client.keys.initiate_update().unwrap();
     let number = client.next_number;
     client.send();
-    assert_eq!(client.keys.on_acked(0, number - 1, 0), Ok(()));
-    assert_eq!(client.keys.on_acked(1, number, 0), Ok(()));
-    let error = client.keys.on_acked(0, number, 0).unwrap_err();
+    assert_eq!(client.keys.on_acked(PathId(0), number - 1, 0), Ok(()));
+    assert_eq!(client.keys.on_acked(PathId(1), number, 0), Ok(()));
+    let error = client.keys.on_acked(PathId(0), number, 0).unwrap_err();
     assert_eq!(error.code, ErrorCode::KEY_UPDATE_ERROR);
 }
 

@@ -1,5 +1,5 @@
 use marline_wire::packet::{LongHeader, LongType, VERSION_1, expand, patch_length, truncate};
-use marline_wire::{ConnectionId, Side};
+use marline_wire::{ConnectionId, PathId, Side};
 use proptest::prelude::*;
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
 use rustls::crypto::cipher::{AeadKey, Iv};
@@ -25,9 +25,20 @@ fn sealed(
     number: u64,
     payload: &[u8],
 ) -> Vec<u8> {
+    sealed_on(PathId::INITIAL, keys, header, number_len, number, payload)
+}
+
+fn sealed_on(
+    path_id: PathId,
+    keys: &DirectionalKeys,
+    header: &str,
+    number_len: usize,
+    number: u64,
+    payload: &[u8],
+) -> Vec<u8> {
     let mut buf = hex(header);
     let packet = Sealing {
-        path_id: 0,
+        path_id,
         number,
         packet_start: 0,
         number_offset: buf.len() - number_len,
@@ -64,7 +75,7 @@ fn client_initial_of_rfc_9001_appendix_a2() {
     assert_eq!(found, expected);
     assert_eq!(found.check_reserved_bits(), Ok(()));
     assert_eq!(
-        open(&*server.remote.packet, 0, 2, &mut packet, 22),
+        open(&*server.remote.packet, PathId::INITIAL, 2, &mut packet, 22),
         Ok(&payload[..])
     );
 }
@@ -87,8 +98,8 @@ fn server_initial_of_rfc_9001_appendix_a3() {
     assert_eq!(sealed(&keys.local, header, 2, 1, &payload), expected);
 }
 
-#[test]
-fn short_header_of_rfc_9001_appendix_a5() {
+/// Keys of RFC 9001, appendix A.5, with another IV.
+fn chacha20(iv: &str) -> DirectionalKeys {
     let quic = TLS13_CHACHA20_POLY1305_SHA256
         .tls13()
         .unwrap()
@@ -97,13 +108,45 @@ fn short_header_of_rfc_9001_appendix_a5() {
     let key: [u8; 32] = array("c6d98ff3441c3fe1b2182094f69caa2ed4b716b65488960a7a984979fb23e1c8");
     let header: [u8; 32] =
         array("25a282b9e82f06f21f488917a4fc8f1b73573685608597d0efcb076b0ab7a7a4");
-    let keys = DirectionalKeys {
-        packet: quic.packet_key(
-            AeadKey::from(key),
-            Iv::from(array::<12>("e0459b3474bdd0e44a41c144")),
-        ),
+    DirectionalKeys {
+        packet: quic.packet_key(AeadKey::from(key), Iv::from(array::<12>(iv))),
         header: quic.header_protection_key(AeadKey::from(header)),
-    };
+    }
+}
+
+/// A packet on path 0 with number 0 has the IV for a nonce.
+#[test]
+fn nonce_of_multipath_draft_section_2_4() {
+    let keys = chacha20("6b26114b9cba2b63a9e8dd4f");
+    let payload = b"on path three";
+    let nonce_as_iv = chacha20("6b2611489cba2b63a9e8097e");
+    let expected = sealed(&nonce_as_iv, "4000", 1, 0, payload);
+    let seal_on = |path_id| sealed_on(PathId(path_id), &keys, "4000", 1, 54_321, payload);
+    assert_eq!(seal_on(3), expected);
+    assert_ne!(seal_on(2), expected);
+
+    let mut packet = expected;
+    unprotect(&*keys.header, &mut packet, 1).unwrap();
+    assert_eq!(
+        open(&*keys.packet, PathId(3), 54_321, &mut packet, 2),
+        Ok(&payload[..])
+    );
+}
+
+#[test]
+fn a_path_is_in_the_nonce_as_a_whole() {
+    let largest = (1 << 62) - 1;
+    let keys = chacha20("000000000000000000000000");
+    let nonce_as_iv = chacha20("ffffffff3fffffffffffffff");
+    assert_eq!(
+        sealed_on(PathId::MAX, &keys, "4000", 1, largest, b"the last"),
+        sealed(&nonce_as_iv, "4000", 1, 0, b"the last"),
+    );
+}
+
+#[test]
+fn short_header_of_rfc_9001_appendix_a5() {
+    let keys = chacha20("e0459b3474bdd0e44a41c144");
     let mut packet = sealed(&keys, "4200bff4", 3, 654_360_564, &[0x01]);
     assert_eq!(packet, hex("4cfe4189655e5cd55c41f69080575d7999c25a5bfb"));
 
@@ -111,7 +154,7 @@ fn short_header_of_rfc_9001_appendix_a5() {
     assert_eq!((found.first_byte, found.number_len), (0x42, 3));
     assert_eq!(expand(Some(654_360_563), found.truncated, 3), 654_360_564);
     assert_eq!(
-        open(&*keys.packet, 0, 654_360_564, &mut packet, 4),
+        open(&*keys.packet, PathId::INITIAL, 654_360_564, &mut packet, 4),
         Ok(&[0x01][..])
     );
 }
@@ -139,7 +182,7 @@ proptest! {
     #[test]
     fn round_trip(
         before in proptest::collection::vec(any::<u8>(), 0..40),
-        path_id in prop_oneof![Just(0), any::<u32>()],
+        path_id in prop_oneof![Just(0), any::<u32>()].prop_map(PathId),
         number in 0..1u64 << 62,
         behind in 0..100u64,
         payload in proptest::collection::vec(any::<u8>(), 4..1400),
@@ -189,7 +232,7 @@ proptest! {
         let keys = initial_keys(&dcid(), Side::Server).remote;
         if let Ok(found) = unprotect(&*keys.header, &mut packet, number_offset) {
             let payload_offset = number_offset + found.number_len;
-            let opened = open(&*keys.packet, 0, number, &mut packet, payload_offset);
+            let opened = open(&*keys.packet, PathId(0), number, &mut packet, payload_offset);
             prop_assert_eq!(opened, Err(OpenError::Unauthentic));
         }
     }

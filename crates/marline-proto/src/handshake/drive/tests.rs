@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use marline_wire::ConnectionId;
 use marline_wire::frame::{Frame, Frames};
+use marline_wire::{ConnectionId, PathId};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,6 +16,7 @@ fn params(initial_max_data: u64) -> TransportParameters {
     TransportParameters {
         initial_max_data,
         initial_source_connection_id: ConnectionId::new(&[7; 8]),
+        initial_max_path_id: Some(3),
         ..TransportParameters::default()
     }
 }
@@ -157,7 +158,7 @@ fn connected(configs: &Configs) -> (End, End) {
 fn assert_match(sender: &DirectionalKeys, receiver: &DirectionalKeys) {
     let mut buf = b"header..hello".to_vec();
     let packet = Sealing {
-        path_id: 0,
+        path_id: PathId::INITIAL,
         number: 5,
         packet_start: 0,
         number_offset: 6,
@@ -167,7 +168,7 @@ fn assert_match(sender: &DirectionalKeys, receiver: &DirectionalKeys) {
     let found = unprotect(&*receiver.header, &mut buf, 6).unwrap();
     assert_eq!(found.first_byte, b'h');
     assert_eq!(
-        open(&*receiver.packet, 0, 5, &mut buf, 8).unwrap(),
+        open(&*receiver.packet, PathId::INITIAL, 5, &mut buf, 8).unwrap(),
         b"hello"
     );
 }
@@ -235,6 +236,7 @@ fn zero_rtt_is_accepted() {
     let remembered = remembered.unwrap();
     assert_eq!(remembered.initial_max_data, 2);
     assert_eq!(remembered.initial_source_connection_id, None);
+    assert_eq!(remembered.initial_max_path_id, None);
 
     shake(&mut client, &mut server).unwrap();
     let told = [
