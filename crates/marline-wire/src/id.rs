@@ -61,6 +61,10 @@ pub struct PathId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LargePathId;
 
+impl LargePathId {
+    pub(crate) const REASON: &'static str = "a path ID above 2^32 - 1";
+}
+
 impl PathId {
     /// The path that the handshake ran on.
     pub const INITIAL: Self = Self(0);
@@ -90,7 +94,7 @@ impl fmt::Display for PathId {
 
 impl fmt::Display for LargePathId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a path ID above 2^32 - 1")
+        f.write_str(Self::REASON)
     }
 }
 

@@ -47,7 +47,7 @@ impl EcnCounts {
 }
 
 /// What a frame type with ECN counts has more than the one without, in ACK and PATH_ACK.
-pub(super) const ECN: u64 = 1;
+const ECN: u64 = 1;
 
 /// The packets that the sender received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl<'a> Ack<'a> {
     /// The frame type with ECN counts.
     pub const TYPE_ECN: u64 = 0x03;
 
-    /// Reads what follows the type, or the path ID in a PATH_ACK, and checks every range; each takes two bytes at least, so the
-    /// work is bounded by the packet.
+    /// Reads what follows the type, or the path ID in a PATH_ACK, and checks every range; each takes
+    /// two bytes at least, so the work is bounded by the packet.
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         const BELOW_ZERO: FrameErrorKind =
             FrameErrorKind::Invalid("acknowledges packet numbers below 0");

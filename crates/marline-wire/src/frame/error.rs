@@ -35,7 +35,7 @@ impl FrameErrorKind {
             Self::Truncated => "the packet ends before the frame does",
             Self::UnknownType => "an unknown frame type",
             Self::LongType => "a frame type not in its shortest form",
-            Self::LargePathId => "a path ID above 2^32 - 1",
+            Self::LargePathId => LargePathId::REASON,
             Self::Invalid(reason) => reason,
         }
     }

@@ -17,7 +17,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::ack::{ECN, encode_after, frame_type};
+use super::ack::{encode_after, frame_type};
 use super::{Ack, EcnCounts, FrameErrorKind};
 use crate::{PathId, Reader};
 
@@ -34,7 +34,7 @@ impl<'a> PathAck<'a> {
     /// The frame type without ECN counts.
     pub const TYPE: u64 = 0x3e;
     /// The frame type with ECN counts.
-    pub const TYPE_ECN: u64 = Self::TYPE | ECN;
+    pub const TYPE_ECN: u64 = 0x3f;
 
     /// Reads what follows the type, with the checks of [`Ack::decode`].
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
