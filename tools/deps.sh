@@ -2,7 +2,7 @@
 # Installs what the tests need beside Rust and Python, where the system is Debian and we may.
 set -eu
 
-wanted="chromium openssl cmake g++ make python3-venv iproute2 procps"
+wanted="chromium openssl cmake g++ make python3-venv iproute2 procps iperf3"
 # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
 command -v valkey-server >/dev/null || wanted="$wanted redis-server"
 missing=""

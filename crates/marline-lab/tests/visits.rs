@@ -99,7 +99,10 @@ fn links_change_between_visits() {
 #[test]
 fn flows_beside_are_watched() {
     let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
-    let metrics = visit(beside).unwrap().metrics;
+    let outcome = visit(beside).unwrap();
+    let tcp = "[[background]]\nkind = 'tcp'\ncount = 2\ncc = 'cubic'";
+    assert_eq!(visit(tcp).unwrap(), outcome, "the same stand for TCP");
+    let metrics = outcome.metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
     assert!((10.0..20.0).contains(&before), "{metrics:?}");

@@ -8,6 +8,7 @@ use marline_link::Seed;
 use marline_report::units;
 use tokio::time::timeout;
 
+use super::iperf::Iperf;
 use super::line::capture;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
 use crate::fabric::{Fabric, Switch};
@@ -43,6 +44,7 @@ impl Backend for Emulator {
         let file = job.pcap.as_deref();
         let file = file.map(|path| begin_capture(&mut fabric, path));
         let file = file.transpose()?;
+        let iperf = Iperf::plan(job, &mut fabric)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -61,6 +63,7 @@ impl Backend for Emulator {
                 hosts: Default::default(),
                 ideal: play::ideal_of(&job.settings),
                 switch,
+                tcp: iperf.counts(),
             };
             for (name, &host) in names.into_iter().zip(&hosts) {
                 let addresses = emulation.addresses(host).iter();
@@ -73,7 +76,15 @@ impl Backend for Emulator {
                 stage.hosts.insert(name, on_stage);
             }
             let limit = job.settings.time_limit;
-            let played = timeout(limit, play::play(job, &stage)).await;
+            let mut flows = iperf.start(&emulation).await?;
+            let played = async {
+                tokio::select! {
+                    played = play::play(job, &stage) => played,
+                    why = flows.ended() => Err(RunError::Failed(why)),
+                }
+            };
+            let played = timeout(limit, played).await;
+            flows.end().await;
             played.map_err(|_| RunError::TimeLimit {
                 seconds: limit.as_secs_f64(),
             })?

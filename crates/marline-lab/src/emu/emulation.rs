@@ -120,8 +120,11 @@ impl Emulation {
     /// # Errors
     /// There is no such host, or no tokio runtime.
     pub fn runtime(&self, host: Node) -> io::Result<Arc<dyn Runtime>> {
-        let namespace = Arc::clone(&self.host(host)?.namespace);
-        Ok(Arc::new(HostRuntime::new(namespace)?))
+        Ok(Arc::new(HostRuntime::new(self.namespace(host)?)?))
+    }
+
+    pub(super) fn namespace(&self, host: Node) -> io::Result<Arc<Namespace>> {
+        Ok(Arc::clone(&self.host(host)?.namespace))
     }
 
     /// Ends the network, and says what it did. Programs inside the hosts are killed.

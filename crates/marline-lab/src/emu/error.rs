@@ -26,6 +26,16 @@ pub enum EmuError {
     /// The device is there, but not for this user.
     #[error("/dev/net/tun cannot be opened ({0}): run as root, or `chmod 666 /dev/net/tun`")]
     TunDenied(#[source] io::Error),
+    /// A program that the work needs is not installed.
+    #[error("{program} is not installed, which is needed {purpose}: install the package {package}")]
+    NoProgram {
+        /// Its name.
+        program: &'static str,
+        /// What for.
+        purpose: &'static str,
+        /// Where it comes from.
+        package: &'static str,
+    },
     /// A tool of the system failed.
     #[error("`{tool}` failed ({message}): is {package} installed?")]
     Tool {
@@ -52,7 +62,11 @@ impl EmuError {
     pub fn is_missing_privilege(&self) -> bool {
         matches!(
             self,
-            Self::NoPrivilege(_) | Self::NoUserNamespace(_) | Self::NoTun | Self::TunDenied(_)
+            Self::NoPrivilege(_)
+                | Self::NoUserNamespace(_)
+                | Self::NoTun
+                | Self::TunDenied(_)
+                | Self::NoProgram { .. }
         )
     }
 

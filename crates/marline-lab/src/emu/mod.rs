@@ -17,6 +17,7 @@ mod emulation;
 mod error;
 mod guard;
 mod ip;
+mod iperf;
 mod lateness;
 mod line;
 mod mahimahi;
@@ -24,8 +25,10 @@ mod namespace;
 mod program;
 mod relay;
 mod runtime;
+mod segment;
 mod spool;
 mod tally;
+mod tcp_tap;
 mod tun;
 
 pub use self::backend::Emulator;

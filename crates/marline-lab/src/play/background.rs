@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use marline_link::Seed;
 
+use marline::TransportConfig;
+
 use super::{Probe, Stage, failed, transport};
-use crate::scenario::{Direction, Job, RunError, Traffic};
-use crate::workload::background::{LongFlow, Pattern, Place, Received, Sink, UdpSource};
+use crate::scenario::{Background, Direction, EndpointSettings, Job, RunError, TcpRunner, Traffic};
+use crate::workload::background::{LongFlow, Packets, Pattern, Place, Received, Sink, UdpSource};
 
 /// Bytes of the IPv4 and UDP headers.
 const HEADERS: u32 = 28;
@@ -20,15 +22,29 @@ pub(super) struct Flows {
     pub(super) received: Vec<Received>,
     /// What is seen of their senders.
     pub(super) probe: Probe,
+    /// What links see of those whose senders are not ours.
+    pub(super) packets: Vec<Packets>,
 }
 
 /// Starts all of it; it goes on for as long as its hosts run.
 pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
     let mut flows = Flows::default();
+    let mut tcp = stage.tcp.iter();
     for (background, number) in job.settings.background.iter().zip(0..) {
         let from = place(stage, &background.from)?;
         let to = place(stage, &background.to)?;
-        let seed = Seed::new(job.seed).of("background").nth(number.into());
+        let seed = seed_of(job, number);
+        let mut long = |ends: &EndpointSettings, count, direction, spread| {
+            let ends = Ends {
+                transport: transport(ends),
+                places: match direction {
+                    Direction::Up => [&from, &to],
+                    Direction::Down => [&to, &from],
+                },
+            };
+            let begins = begins(job, number, background, spread).take(count);
+            flows.start(&ends, begins)
+        };
         let datagrams = |rate: u64, size: u16, pattern: Pattern| {
             let port = SocketAddr::new(to.1.ip(), 9000 + number);
             let source = UdpSource {
@@ -47,20 +63,15 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
                 ends,
                 direction,
                 spread,
-            } => {
-                let transport = transport(ends);
-                let (sender, receiver) = match direction {
-                    Direction::Up => (&from, &to),
-                    Direction::Down => (&to, &from),
-                };
-                for flow in 0..*count {
-                    let flow = LongFlow {
-                        transport: Arc::clone(&transport),
-                        start: background.start + part(*spread, seed.nth(flow as u64)),
-                    };
-                    let observer = flows.probe.observers(false);
-                    let received = flow.start_observed(sender, receiver, Some(observer));
-                    flows.received.push(received.map_err(failed)?);
+            } => long(ends, *count, *direction, *spread)?,
+            Traffic::Tcp(tcp) if tcp.run_by == TcpRunner::StandIn => {
+                long(&tcp.stand_in(), tcp.count, tcp.direction, tcp.spread)?;
+            }
+            Traffic::Tcp(known) => {
+                for _ in 0..known.count {
+                    let seen = tcp.next().ok_or_else(no_kernel)?;
+                    flows.received.push(seen.received.clone());
+                    flows.packets.push(seen.packets.clone());
                 }
             }
             Traffic::OnOff {
@@ -79,6 +90,55 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
         }
     }
     Ok(flows)
+}
+
+/// Both ends of flows: the sender's place first.
+struct Ends<'a> {
+    transport: Arc<TransportConfig>,
+    places: [&'a Place; 2],
+}
+
+impl Flows {
+    /// Starts a flow at each of these times.
+    fn start(
+        &mut self,
+        ends: &Ends<'_>,
+        begins: impl Iterator<Item = Duration>,
+    ) -> Result<(), RunError> {
+        let [sender, receiver] = ends.places;
+        for start in begins {
+            let flow = LongFlow {
+                transport: Arc::clone(&ends.transport),
+                start,
+            };
+            let observer = self.probe.observers(false);
+            let received = flow.start_observed(sender, receiver, Some(observer));
+            self.received.push(received.map_err(failed)?);
+        }
+        Ok(())
+    }
+}
+
+/// When the flows of a background begin, whose place in the list is `number`; from the start of the run.
+pub(crate) fn begins(
+    job: &Job,
+    number: u16,
+    background: &Background,
+    spread: Duration,
+) -> impl Iterator<Item = Duration> + use<> {
+    let (start, seed) = (background.start, seed_of(job, number));
+    (0..).map(move |flow| start + part(spread, seed.nth(flow)))
+}
+
+fn seed_of(job: &Job, number: u16) -> Seed {
+    Seed::new(job.seed).of("background").nth(number.into())
+}
+
+fn no_kernel() -> RunError {
+    RunError::Unsupported(
+        "TCP in the background needs the emulator; add --backend emu, or leave it to QUIC flows"
+            .to_owned(),
+    )
 }
 
 /// Some part of `span`, each as likely.

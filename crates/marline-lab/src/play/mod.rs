@@ -22,12 +22,14 @@ use std::time::Duration;
 
 use marline::{Runtime, TransportConfig};
 
+pub(crate) use background::begins;
 pub use measures::{Ideal, ideal, ideal_of};
 pub use network::{changing_network, network};
 pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
 
 use crate::fabric::Switch;
 use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, When, Workload};
+use crate::workload::background::TcpCount;
 
 /// The port that servers listen on.
 const PORT: u16 = 4433;
@@ -53,6 +55,9 @@ pub struct Stage {
     pub ideal: Option<Ideal>,
     /// What has the links change.
     pub switch: Switch,
+    /// What links see of flows that [iperf3](crate::scenario::TcpRunner::Iperf3) runs, in the order of
+    /// the settings.
+    pub tcp: Vec<TcpCount>,
 }
 
 impl Stage {

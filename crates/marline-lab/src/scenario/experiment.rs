@@ -135,7 +135,7 @@ impl Experiment {
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for cell in &mut self.cells {
-            Arc::make_mut(&mut cell.settings).backend = backend;
+            Arc::make_mut(&mut cell.settings).run_in(backend);
         }
     }
 

@@ -39,7 +39,7 @@
 //! | `initial_window` | packets, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the switches of [`HistoryConfig`](marline::coordination::history::HistoryConfig) by their names, of which `average` is `mean`, `window` (with `window = 8`) or `ewma` (with `weight = 0.125`), `scope` is `prefix`, `address` or `global`, `cap` is bytes or `none`, `lifetime` a time or `none`; `careful` is `default`, with `max_jump` (bytes or `none`) and `beta` of [`CarefulResumeConfig`](marline::coordination::careful_resume::CarefulResumeConfig) |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
-//! | `[[background]]` | `kind` is `flows`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...) |
+//! | `[[background]]` | `kind` is `flows`, `tcp`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...), and of TCP `cc` is `cubic`, `reno` or `bbr`: [`TcpFlows`] |
 //! | `[[change]]` | `link`, or `links.NAME`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
 //! | `time_limit` | a run that takes longer has failed |
 //!
@@ -83,6 +83,7 @@ mod published;
 mod read;
 mod reader;
 mod sweep;
+mod tcp;
 mod units;
 mod words;
 mod wsp;
@@ -99,6 +100,7 @@ pub use model::{
     Settings, StreamDef, Topology, Traffic, Visit, When, Workload,
 };
 pub use must::{Check, Claim, Must};
+pub use tcp::{TcpController, TcpFlows, TcpRunner};
 
 #[cfg(test)]
 mod tests;

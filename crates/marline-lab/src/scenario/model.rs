@@ -5,7 +5,7 @@ use std::time::Duration;
 use marline_link::EcmpHash;
 use serde::{Serialize, Serializer};
 
-use super::{BackendKind, EndpointSettings};
+use super::{BackendKind, EndpointSettings, TcpFlows};
 
 /// Everything that one run needs to know but its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +31,18 @@ pub struct Settings {
     /// A run that takes longer has failed.
     #[serde(serialize_with = "seconds")]
     pub time_limit: Duration,
+}
+
+impl Settings {
+    /// Runs in `backend`, which decides who runs TCP in the background.
+    pub fn run_in(&mut self, backend: BackendKind) {
+        self.backend = backend;
+        for background in &mut self.background {
+            if let Traffic::Tcp(flows) = &mut background.traffic {
+                flows.run_by = backend.into();
+            }
+        }
+    }
 }
 
 /// Hosts, routers and the links among them.
@@ -330,6 +342,8 @@ pub enum Traffic {
         #[serde(serialize_with = "seconds")]
         spread: Duration,
     },
+    /// Connections of TCP that always have something to send.
+    Tcp(TcpFlows),
     /// Packets at a constant rate, with pauses.
     OnOff {
         /// Bits per second while on.
@@ -353,7 +367,7 @@ pub enum Traffic {
 }
 
 /// Seconds, as results have them.
-fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(duration.as_secs_f64())
 }
 

@@ -7,6 +7,7 @@ use super::*;
 mod bundle;
 mod comparison;
 mod first_window;
+mod tcp;
 mod visits;
 
 const TRAIN: &str = r#"title = "A download on the train"

@@ -40,6 +40,7 @@ impl Backend for Simulator {
                 .collect(),
             ideal: play::ideal_of(settings),
             switch,
+            tcp: Vec::new(),
         };
         let queues = Queues::default();
         if let (true, Some(host)) = (job.watch, hosts.first()) {

@@ -33,6 +33,42 @@ impl Received {
     }
 }
 
+/// A flow of TCP as links see it. Clones count the same.
+#[derive(Clone, Debug, Default)]
+pub struct TcpCount {
+    /// What its receiver could have read by now.
+    pub received: Received,
+    /// Packets of its sender that carry bytes.
+    pub packets: Packets,
+}
+
+/// Packets that links were given, and those that they lost. Clones count the same.
+#[derive(Clone, Debug, Default)]
+pub struct Packets {
+    sent: Arc<AtomicU64>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Packets {
+    /// How many were sent.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// How many of them were lost.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn on_sent(&self) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 async fn sleep_until(runtime: &dyn Runtime, deadline: Instant) {
     let mut timer = runtime.timer();
     timer.set(deadline);

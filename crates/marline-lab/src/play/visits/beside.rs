@@ -8,7 +8,7 @@ use marline::{Instant, Runtime};
 use super::super::background::Flows;
 use super::super::{Probe, sleep};
 use crate::scenario::Outcome;
-use crate::workload::background::Received;
+use crate::workload::background::{Packets, Received};
 
 /// How often flows are looked at.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -31,6 +31,7 @@ pub(super) struct Beside {
     runtime: Arc<dyn Runtime>,
     received: Vec<Received>,
     probe: Probe,
+    packets: Vec<Packets>,
     counts: Arc<Mutex<Vec<Count>>>,
 }
 
@@ -41,6 +42,7 @@ impl Beside {
             runtime: Arc::clone(runtime),
             received: flows.received.clone(),
             probe: flows.probe.clone(),
+            packets: flows.packets.clone(),
             counts: Arc::default(),
         };
         if !beside.received.is_empty() {
@@ -60,8 +62,8 @@ impl Beside {
         let count = Count {
             at: self.runtime.now(),
             received: self.received.iter().map(Received::bytes).sum(),
-            sent: seen.packets_sent,
-            lost: seen.packets_lost,
+            sent: seen.packets_sent + self.packets.iter().map(Packets::sent).sum::<u64>(),
+            lost: seen.packets_lost + self.packets.iter().map(Packets::lost).sum::<u64>(),
         };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.push(count);
@@ -86,6 +88,7 @@ impl Clone for Beside {
             runtime: Arc::clone(&self.runtime),
             received: self.received.clone(),
             probe: self.probe.clone(),
+            packets: self.packets.clone(),
             counts: Arc::clone(&self.counts),
         }
     }

@@ -5,20 +5,30 @@ use std::time::Duration;
 use super::endpoint::read_endpoint;
 use super::{Item, Node, Problem, Reader, unknown};
 use crate::scenario::keys::DIRECTIONS;
-use crate::scenario::{Background, EndpointSettings, Topology, Traffic};
+use crate::scenario::{
+    Background, Direction, EndpointSettings, TcpController, TcpFlows, TcpRunner, Topology, Traffic,
+};
 
 /// Payload that fills packets on most paths, in bytes.
 const PACKET: u16 = 1200;
 
+/// More flows of one background are a mistake.
+const FLOWS: u64 = 1000;
+
+/// The same where each flow takes two programs.
+const PROGRAMS: u64 = 100;
+
 #[derive(Clone, Copy)]
 enum Kind {
     Flows,
+    Tcp,
     OnOff,
     Poisson,
 }
 
-const KINDS: [(&str, Kind); 3] = [
+const KINDS: [(&str, Kind); 4] = [
     ("flows", Kind::Flows),
+    ("tcp", Kind::Tcp),
     ("on-off", Kind::OnOff),
     ("poisson", Kind::Poisson),
 ];
@@ -54,7 +64,7 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
         node.named("kind of background", &KINDS)
     })?;
     let (from, to) = match kind {
-        Kind::Flows => (Topology::CLIENT, Topology::SERVER),
+        Kind::Flows | Kind::Tcp => (Topology::CLIENT, Topology::SERVER),
         Kind::OnOff | Kind::Poisson => (Topology::SERVER, Topology::CLIENT),
     };
     let from = reader.optional("from", host)?.unwrap_or(from.to_owned());
@@ -71,17 +81,21 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
             let mut ends = EndpointSettings::default();
             read_endpoint(&mut reader, &mut ends)?;
             Traffic::Flows {
-                count: reader
-                    .optional("count", |node| node.within(0..=1000))?
-                    .map_or(1, |count| count as usize),
+                count: count(&mut reader, FLOWS)?,
                 ends,
-                direction: reader
-                    .optional("direction", |node| node.named("direction", &DIRECTIONS))?
-                    .unwrap_or_default(),
-                spread: reader
-                    .optional("spread", Node::time)?
-                    .unwrap_or(Duration::ZERO),
+                direction: direction(&mut reader)?,
+                spread: spread(&mut reader)?,
             }
+        }
+        Kind::Tcp => {
+            let controller = |node: &Node| node.named("controller of TCP", &TcpController::NAMES);
+            Traffic::Tcp(TcpFlows {
+                count: count(&mut reader, PROGRAMS)?,
+                cc: reader.optional("cc", controller)?.unwrap_or_default(),
+                direction: direction(&mut reader)?,
+                spread: spread(&mut reader)?,
+                run_by: TcpRunner::default(),
+            })
         }
         Kind::OnOff => Traffic::OnOff {
             rate: reader.required("rate", example, Node::rate)?,
@@ -103,6 +117,21 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
         start: start.unwrap_or(Duration::ZERO),
         traffic,
     })
+}
+
+fn count(reader: &mut Reader<'_>, most: u64) -> Result<usize, Problem> {
+    let count = reader.optional("count", |node| node.within(0..=most))?;
+    Ok(count.map_or(1, |count| count as usize))
+}
+
+fn direction(reader: &mut Reader<'_>) -> Result<Direction, Problem> {
+    let direction = reader.optional("direction", |node| node.named("direction", &DIRECTIONS))?;
+    Ok(direction.unwrap_or_default())
+}
+
+fn spread(reader: &mut Reader<'_>) -> Result<Duration, Problem> {
+    let spread = reader.optional("spread", Node::time)?;
+    Ok(spread.unwrap_or(Duration::ZERO))
 }
 
 fn packet(reader: &mut Reader<'_>) -> Result<u16, Problem> {

@@ -37,8 +37,9 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     let topology = topology::read_topology(&mut reader)?;
     let (client, server) = endpoint::read_endpoints(&mut reader)?;
     let workload = workload::read_workload(&mut reader)?;
-    let settings = Settings {
-        backend: experiment::read_backend(&mut reader)?,
+    let backend = experiment::read_backend(&mut reader)?;
+    let mut settings = Settings {
+        backend,
         client,
         server,
         http: reader.optional("http", read_http)?.unwrap_or_default(),
@@ -51,6 +52,7 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
         topology,
     };
     reader.finish()?;
+    settings.run_in(backend);
     Ok(settings)
 }
 

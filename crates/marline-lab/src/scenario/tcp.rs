@@ -1,0 +1,103 @@
+//! TCP beside the workload: who runs it depends on where.
+
+use std::time::Duration;
+
+use marline::Profile;
+use marline::congestion::Algorithm;
+use serde::{Serialize, Serializer};
+
+use super::{BackendKind, Direction, EndpointSettings};
+
+/// TCP flows that always have something to send.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpFlows {
+    /// How many.
+    pub count: usize,
+    /// The congestion controller of both ends.
+    pub cc: TcpController,
+    /// Which way their bytes go; `Down` is to the host that opens them.
+    pub direction: Direction,
+    /// Each begins within this time after the start of the background, at random.
+    #[serde(serialize_with = "super::model::seconds")]
+    pub spread: Duration,
+    /// Who runs them.
+    pub run_by: TcpRunner,
+}
+
+impl TcpFlows {
+    /// How a QUIC flow behaves that stands for one of these.
+    pub fn stand_in(&self) -> EndpointSettings {
+        EndpointSettings {
+            profile: Profile::Today,
+            cc: Some(self.cc.algorithm()),
+            ..EndpointSettings::default()
+        }
+    }
+}
+
+/// A congestion controller of Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TcpController {
+    /// CUBIC.
+    #[default]
+    Cubic,
+    /// NewReno.
+    Reno,
+    /// BBR version 1.
+    Bbr,
+}
+
+impl TcpController {
+    /// Every controller, with the name that Linux and scenarios have for it.
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("cubic", Self::Cubic),
+        ("reno", Self::Reno),
+        ("bbr", Self::Bbr),
+    ];
+
+    /// That name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+            Self::Bbr => "bbr",
+        }
+    }
+
+    /// What we have of the same kind.
+    pub const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Cubic => Algorithm::Cubic,
+            Self::Reno => Algorithm::NewReno,
+            Self::Bbr => Algorithm::Bbr,
+        }
+    }
+}
+
+impl Serialize for TcpController {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+/// Who runs flows of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum TcpRunner {
+    /// iperf3, on the TCP of the kernel. Only the emulator can.
+    #[serde(rename = "iperf3")]
+    Iperf3,
+    /// Nobody: QUIC flows with [the same controller](TcpFlows::stand_in) stand for them. The simulator
+    /// has no kernel.
+    #[default]
+    #[serde(rename = "quic stand-in")]
+    StandIn,
+}
+
+impl From<BackendKind> for TcpRunner {
+    fn from(backend: BackendKind) -> Self {
+        match backend {
+            BackendKind::Sim => Self::StandIn,
+            BackendKind::Emu => Self::Iperf3,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! TCP of the kernel beside a workload, by iperf3.
+
+use std::fs;
+use std::sync::Arc;
+
+use marline_lab::emu::Emulator;
+use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
+
+use crate::setup;
+
+/// A job beside flows of TCP; `more` is the rest of their table.
+fn job(workload: &str, more: &str) -> Job {
+    let text = format!(
+        "title = 'x'\nlink = 'rate=20mbps,rtt=20ms,buffer=100kB'\n{workload}\n\
+         [[background]]\nkind = 'tcp'\n{more}"
+    );
+    let mut experiment = Experiment::parse(&text, "beside.toml", &[]).unwrap();
+    experiment.run_in(BackendKind::Emu);
+    Job {
+        experiment: "beside".into(),
+        variant: "base".into(),
+        parameters: Arc::default(),
+        repeat: 0,
+        seed: 7,
+        settings: Arc::clone(&experiment.cells[0].settings),
+        qlog: None,
+        pcap: None,
+        watch: false,
+    }
+}
+
+/// What came of it, unless that says nothing or cannot be known here.
+fn run(job: &Job) -> Option<Outcome> {
+    let _alone = setup::alone();
+    let outcome = match Emulator::default().run(job) {
+        Ok(outcome) => outcome,
+        Err(RunError::Unsupported(why)) => {
+            println!("skipped: {why}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    println!("{outcome:?}");
+    assert_eq!(children(), Vec::<String>::new(), "all are gone");
+    if let Some(why) = &outcome.invalid {
+        println!("skipped: this machine is too busy: {why}");
+        return None;
+    }
+    Some(outcome)
+}
+
+/// The children of this process that are iperf3.
+fn children() -> Vec<String> {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let stat = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("stat")).ok();
+    let is_child = |stat: &String| {
+        // The name stands in parentheses, then state and parent.
+        let (name, rest) = stat.rsplit_once(')').unwrap_or_default();
+        name.ends_with("(iperf3") && rest.split_whitespace().nth(1) == Some(&own)
+    };
+    processes.filter_map(stat).filter(is_child).collect()
+}
+
+#[test]
+fn tcp_flows_move_bytes_and_are_gone_afterwards() {
+    let measure = "workload.measure = { after = '500ms', until = '2500ms' }";
+    let Some(outcome) = run(&job(measure, "count = 2")) else {
+        return;
+    };
+    let metrics = &outcome.metrics;
+    let (own, flow) = (metrics["goodput_mbps"], metrics["background_goodput_mbps"]);
+    assert!(flow > 1.0, "{metrics:?}");
+    assert!((13.0..20.0).contains(&(own + 2.0 * flow)), "{metrics:?}");
+}
+
+#[test]
+fn tcp_flows_beside_visits_are_watched() {
+    let visits = "workload.visits = [{ size = '200kB', times = 2, pause = '300ms' }, \
+                  { size = '500kB', pause = '1s' }]\nworkload.afterwards = '1s'";
+    let Some(outcome) = run(&job(visits, "cc = 'reno'")) else {
+        return;
+    };
+    let metrics = &outcome.metrics;
+    let [before, during, after] =
+        ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
+    assert!((10.0..20.0).contains(&before), "{metrics:?}");
+    assert!(during < before && after > 5.0, "{metrics:?}");
+    assert!(metrics["background_during_loss_ratio"] < 0.5, "{metrics:?}");
+    assert!(metrics.contains_key("background_missing_bytes"));
+}
+
+#[test]
+fn tcp_flows_go_up_and_wait_for_their_start() {
+    let measure = "workload.measure = { after = '500ms', until = '1500ms' }";
+    let Some(outcome) = run(&job(measure, "direction = 'up'\ncc = 'bbr'")) else {
+        return;
+    };
+    assert!(outcome.metrics["background_goodput_mbps"] > 5.0);
+    let Some(outcome) = run(&job(measure, "start = '1min'")) else {
+        return;
+    };
+    assert_eq!(outcome.metrics["background_goodput_mbps"], 0.0);
+}
