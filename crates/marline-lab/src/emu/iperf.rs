@@ -303,6 +303,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_lacks_iperf3_is_told_what_to_install() {
+        let error = cannot_start(io::ErrorKind::NotFound.into());
+        assert!(error.is_missing_privilege(), "work to be skipped");
+        let text = error.to_string();
+        assert!(text.contains("install the package iperf3"), "{text}");
+        assert!(!cannot_start(io::ErrorKind::PermissionDenied.into()).is_missing_privilege());
+    }
+
+    #[test]
     fn listeners_are_found() {
         let table = "  sl  local_address rem_address   st tx_queue\n   \
                      0: 01004D0A:1451 00000000:0000 0A 00000000:00000000 00:00000000\n   \
