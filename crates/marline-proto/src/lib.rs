@@ -43,7 +43,7 @@ pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };
 pub use marline_wire::{ConnectionId, Dir, ErrorCode, Side, StreamId, TransportError};
-pub use priority::{InvalidPriority, Priority};
+pub use priority::{Dependency, InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;
 pub use tuple::{EcnCodepoint, FourTuple, Transmit};

@@ -82,3 +82,11 @@ pub(crate) const INITIAL_DESTINATION_LEN: usize = 8;
 /// Version negotiations and stateless resets sent in a second: plenty after a restart, too few to be
 /// worth provoking.
 pub(crate) const STATELESS_ANSWERS_PER_SECOND: u32 = 1000;
+
+/// Streams that a tree of streams remembers although they have nothing to send and nothing depends on
+/// them: a page's worth, so that who comes late finds what it depends on.
+pub(crate) const IDLE_TREE_STREAMS: usize = 256;
+
+/// How deep a tree of streams gets; whoever depends on more becomes a sibling of what it depends on.
+/// Browsers that put every resource behind the one before made chains of this length.
+pub(crate) const TREE_DEPTH: u8 = 32;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use marline_wire::StreamId;
+
 /// The priority of a stream (RFC 9218, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Priority {
@@ -10,7 +12,29 @@ pub struct Priority {
     pub urgency: u8,
     /// Whether the receiver makes use of parts, so that streams of one urgency share the path.
     pub incremental: bool,
+    /// Where the stream stands in a tree of streams, for schedulers that keep one; no field says it to the
+    /// peer. Without it the stream depends on none, and weighs as much as its urgency.
+    pub dependency: Option<Dependency>,
 }
+
+/// What a stream depends on, and its weight among those that depend on the same (RFC 7540, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dependency {
+    /// The stream that goes first; `None`, and one that the scheduler does not know, is the root.
+    pub parent: Option<StreamId>,
+    /// 1 to 256: the part of what is sent that the stream gets, in proportion to its siblings. Others
+    /// count as the nearest of these.
+    pub weight: u16,
+}
+
+impl Dependency {
+    /// The largest weight.
+    pub const MAX_WEIGHT: u16 = 256;
+}
+
+/// What streams of an urgency weigh: the weights that browsers gave to resources of its kind, from the
+/// most to the least urgent.
+const WEIGHTS: [u16; Priority::MAX_URGENCY as usize + 1] = [256, 256, 220, 183, 147, 110, 110, 110];
 
 impl Priority {
     /// The least urgent.
@@ -25,7 +49,30 @@ impl Priority {
                 urgency
             },
             incremental,
+            dependency: None,
         }
+    }
+
+    /// The default priority of a stream that depends on `parent`, or on none, and has `weight` among its
+    /// siblings.
+    pub fn weighted(parent: Option<StreamId>, weight: u16) -> Self {
+        Self {
+            dependency: Some(Dependency { parent, weight }),
+            ..Self::default()
+        }
+    }
+
+    /// The weight among siblings, 1 to 256: the dependency's, or what the urgency stands for.
+    pub fn weight(&self) -> u16 {
+        let urgency = usize::from(self.urgency.min(Self::MAX_URGENCY));
+        self.dependency.map_or(WEIGHTS[urgency], |dependency| {
+            dependency.weight.clamp(1, Dependency::MAX_WEIGHT)
+        })
+    }
+
+    /// The stream that this one depends on.
+    pub fn parent(&self) -> Option<StreamId> {
+        self.dependency?.parent
     }
 }
 
@@ -37,7 +84,7 @@ impl Default for Priority {
 }
 
 impl fmt::Display for Priority {
-    /// As the Priority field writes it.
+    /// As the Priority field writes it; dependencies have no place there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "u={}", self.urgency)?;
         if self.incremental {

@@ -34,10 +34,10 @@ pub(super) fn of(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Ve
         };
         // Style sheets, scripts and fonts are of use as a whole.
         let incremental = matches!(object.kind, Kind::Html | Kind::Image | Kind::Other);
-        Priority {
-            urgency: object.urgency.unwrap_or(urgency),
-            incremental: object.incremental.unwrap_or(incremental),
-        }
+        Priority::new(
+            object.urgency.unwrap_or(urgency),
+            object.incremental.unwrap_or(incremental),
+        )
     });
     priorities.collect()
 }

@@ -49,6 +49,25 @@ fn written_fields_can_be_read() {
     }
 }
 
+#[test]
+fn weights_follow_urgency_unless_they_are_given() {
+    let weight = |urgency| Priority::new(urgency, false).weight();
+    assert_eq!(
+        (0..=7).map(weight).collect::<Vec<_>>(),
+        [256, 256, 220, 183, 147, 110, 110, 110]
+    );
+    let parent = Some(StreamId::from(4));
+    for (given, counts) in [(0, 1), (1, 1), (16, 16), (256, 256), (u16::MAX, 256)] {
+        let priority = Priority::weighted(parent, given);
+        assert_eq!((priority.weight(), priority.parent()), (counts, parent));
+    }
+    let urgent = Priority {
+        urgency: u8::MAX,
+        ..Priority::default()
+    };
+    assert_eq!((urgent.weight(), urgent.parent()), (110, None));
+}
+
 proptest! {
     #[test]
     fn any_text_is_survived(field in "\\PC{0,60}") {

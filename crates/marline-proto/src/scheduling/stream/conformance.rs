@@ -20,6 +20,7 @@ const PACKET: u64 = 1200;
 pub fn conformance(make: impl Fn() -> Box<dyn StreamScheduler>) {
     is_empty_at_first(make().as_mut());
     keeps_its_books(make().as_mut());
+    says_the_order(make().as_mut());
     serves_all(make().as_mut());
 }
 
@@ -28,6 +29,7 @@ fn is_empty_at_first(scheduler: &mut dyn StreamScheduler) {
     assert_eq!(scheduler.pick(), None, "nothing is active");
     let unknown = StreamId::from(4);
     scheduler.deactivate(unknown);
+    scheduler.finish(unknown);
     scheduler.set_priority(unknown, Priority::new(0, true));
     scheduler.on_sent(unknown, PACKET);
     assert_eq!(
@@ -44,7 +46,7 @@ fn keeps_its_books(scheduler: &mut dyn StreamScheduler) {
     for _ in 0..STEPS {
         let id = StreamId::from(rng.random_range(0..STREAMS));
         let priority = Priority::new(rng.random_range(0..8), rng.random());
-        match rng.random_range(0..8_u32) {
+        match rng.random_range(0..10_u32) {
             0 | 1 => {
                 scheduler.activate(id, priority);
                 active.insert(id, priority);
@@ -55,6 +57,10 @@ fn keeps_its_books(scheduler: &mut dyn StreamScheduler) {
             }
             4 => scheduler.set_priority(id, priority),
             5 => scheduler.on_sent(id, PACKET),
+            6 => {
+                scheduler.finish(id);
+                active.remove(&id);
+            }
             _ => {
                 if let Some(picked) = scheduler.pick() {
                     scheduler.on_sent(picked, PACKET);
@@ -77,6 +83,39 @@ fn keeps_its_books(scheduler: &mut dyn StreamScheduler) {
         scheduler.deactivate(*id);
     }
     assert_eq!(scheduler.pick(), None, "nobody is left");
+}
+
+/// Whoever is passed over gives way to the next in order.
+fn says_the_order(scheduler: &mut dyn StreamScheduler) {
+    let mut rng = Pcg32::seed_from_u64(2);
+    let mut order = Vec::new();
+    for _ in 0..STEPS / 40 {
+        let id = StreamId::from(rng.random_range(0..STREAMS));
+        let priority = Priority::new(rng.random_range(0..8), rng.random());
+        if rng.random() {
+            scheduler.activate(id, priority);
+        } else {
+            scheduler.deactivate(id);
+        }
+        if let Some(picked) = scheduler.pick() {
+            scheduler.on_sent(picked, PACKET);
+        }
+        let picked = scheduler.pick();
+        order.clear();
+        scheduler.order(0, &mut order);
+        assert!(order.is_empty(), "no more than were asked for");
+        scheduler.order(STREAMS as usize, &mut order);
+        assert_eq!(order.first().copied(), picked, "who is picked is first");
+        assert_eq!(scheduler.pick(), picked, "asking changes nothing");
+        let mut once = order.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), order.len(), "each is there once: {order:?}");
+    }
+    for passed in order.drain(..) {
+        assert_eq!(scheduler.pick(), Some(passed), "in order");
+        scheduler.deactivate(passed);
+    }
 }
 
 /// Streams of several packets all get their packets.

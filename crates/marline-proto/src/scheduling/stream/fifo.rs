@@ -32,6 +32,10 @@ impl StreamScheduler for Fifo {
         self.ring.head()
     }
 
+    fn order(&mut self, most: usize, out: &mut Vec<StreamId>) {
+        out.extend(self.ring.iter().take(most));
+    }
+
     fn on_sent(&mut self, _id: StreamId, _bytes: u64) {}
 
     fn name(&self) -> &'static str {

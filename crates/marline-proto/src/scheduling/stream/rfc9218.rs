@@ -74,6 +74,20 @@ impl Level {
         }
     }
 
+    /// All of them, as they would be picked if every one before were passed over.
+    fn iter(&self) -> impl Iterator<Item = StreamId> {
+        let sequential = || self.sequential.iter().copied();
+        let (first, last) = if self.alternate {
+            (None, Some(sequential()))
+        } else {
+            (Some(sequential()), None)
+        };
+        let first = first.into_iter().flatten();
+        first
+            .chain(self.incremental.iter())
+            .chain(last.into_iter().flatten())
+    }
+
     fn on_sent(&mut self, id: StreamId, incremental: bool) {
         self.alternate = !incremental;
         if self.incremental.head() == Some(id) {
@@ -121,6 +135,10 @@ impl StreamScheduler for Rfc9218 {
     fn pick(&mut self) -> Option<StreamId> {
         let most_urgent = self.occupied.trailing_zeros() as usize;
         self.levels.get(most_urgent)?.pick()
+    }
+
+    fn order(&mut self, most: usize, out: &mut Vec<StreamId>) {
+        out.extend(self.levels.iter().flat_map(Level::iter).take(most));
     }
 
     fn on_sent(&mut self, id: StreamId, _bytes: u64) {

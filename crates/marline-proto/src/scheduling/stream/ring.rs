@@ -28,6 +28,16 @@ impl Ring {
         self.head.is_none()
     }
 
+    /// All in turn, from the head on.
+    pub(super) fn iter(&self) -> impl Iterator<Item = StreamId> {
+        let mut next = self.head;
+        std::iter::from_fn(move || {
+            let seat = &self.seats[next?];
+            next = Some(seat.next).filter(|next| self.head != Some(*next));
+            Some(seat.id)
+        })
+    }
+
     /// Seats `id` last; returns its seat.
     pub(super) fn push(&mut self, id: StreamId) -> usize {
         let entry = self.seats.vacant_entry();

@@ -12,6 +12,22 @@ fn rfc9218_conforms() {
 }
 
 #[test]
+fn wrr_conforms() {
+    for config in [WrrConfig::WRR, WrrConfig::SCATTERED] {
+        for newcomer in [Newcomer::Wait, Newcomer::Immediate] {
+            for strict_parent in [false, true] {
+                let config = WrrConfig {
+                    newcomer,
+                    strict_parent,
+                    ..config
+                };
+                conformance(|| Box::new(Wrr::new(config)));
+            }
+        }
+    }
+}
+
+#[test]
 fn fifo_serves_by_arrival() {
     let mut fifo = Fifo::default();
     for id in [8, 0, 4] {

@@ -1,0 +1,55 @@
+//! How many opportunities a stream has in a round (HBES, Algorithm 1 and Table II).
+
+/// How weights become tokens, each an opportunity to fill a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tokens {
+    /// As many as the weight.
+    Weight,
+    /// In proportion to the weight, `most` for the heaviest sibling, but at least one.
+    Scattered {
+        /// The rescale factor r of the paper, at least 1. A small one makes rounds short and weights
+        /// coarse: with 1 all are equal.
+        most: u16,
+        /// What becomes of fractions.
+        rounding: Rounding,
+    },
+}
+
+/// What becomes of a fraction of a token; the paper's Table II has the nearest whole number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest whole number, halves up.
+    #[default]
+    Nearest,
+    /// Down.
+    Floor,
+    /// Up.
+    Ceil,
+}
+
+impl Tokens {
+    /// The paper's: the heaviest sibling gets 10.
+    pub const SCATTERED: Self = Self::Scattered {
+        most: 10,
+        rounding: Rounding::Nearest,
+    };
+
+    /// The tokens of a stream of `weight` whose heaviest sibling, itself included, has `heaviest`; at
+    /// least 1.
+    pub fn of(self, weight: u16, heaviest: u16) -> u32 {
+        let Self::Scattered { most, rounding } = self else {
+            return u32::from(weight).max(1);
+        };
+        let (share, whole) = (
+            u64::from(weight) * u64::from(most),
+            u64::from(heaviest.max(weight).max(1)),
+        );
+        let tokens = match rounding {
+            Rounding::Nearest => (2 * share + whole) / (2 * whole),
+            Rounding::Floor => share / whole,
+            Rounding::Ceil => share.div_ceil(whole),
+        };
+        // No more than `most`, because no sibling is heavier.
+        tokens.max(1) as u32
+    }
+}

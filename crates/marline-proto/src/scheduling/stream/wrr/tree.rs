@@ -1,0 +1,392 @@
+//! Who depends on whom, and whose turn it is (HBES, Algorithm 1).
+
+use std::collections::VecDeque;
+
+use marline_wire::StreamId;
+use rustc_hash::FxHashMap;
+use slab::Slab;
+
+use super::super::ring::Ring;
+use super::{Newcomer, Priority, WrrConfig};
+use crate::limits::{IDLE_TREE_STREAMS, TREE_DEPTH};
+
+/// Streams below a root that is none.
+///
+/// A stream stays below the one that it was put under. Only streams that were there before can be
+/// depended on, so that there are no cycles.
+#[derive(Debug)]
+pub(super) struct Tree {
+    config: WrrConfig,
+    nodes: Slab<Node>,
+    root: usize,
+    ids: FxHashMap<StreamId, usize>,
+    /// Streams with nothing to send and nobody below them, the longest so first.
+    leftover: Ring,
+    leftovers: usize,
+    established: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    id: StreamId,
+    parent: usize,
+    depth: u8,
+    /// Its place in the order of establishment.
+    place: u64,
+    weight: u16,
+    state: State,
+    /// Opportunities left in this round of its siblings.
+    tokens: u32,
+    /// Where it is among those that may be forgotten.
+    seat: Option<usize>,
+    /// Those that depend on it, by place.
+    children: VecDeque<usize>,
+    /// Those of them that could send and have tokens, by place.
+    turns: VecDeque<usize>,
+    /// How many of them could send.
+    ready: usize,
+    /// The place from which on the next child is looked for.
+    next: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Has something to send.
+    Active,
+    /// Has nothing to send for now.
+    Idle,
+    /// Is done.
+    Finished,
+}
+
+impl Tree {
+    pub(super) fn new(config: WrrConfig) -> Self {
+        let mut nodes = Slab::new();
+        let root = nodes.insert(Node::new(StreamId::from(0), 0, 0, 0));
+        nodes[root].state = State::Finished;
+        Self {
+            config,
+            nodes,
+            root,
+            ids: FxHashMap::default(),
+            leftover: Ring::default(),
+            leftovers: 0,
+            established: 0,
+        }
+    }
+
+    pub(super) fn activate(&mut self, id: StreamId, priority: Priority) {
+        let key = match self.ids.get(&id) {
+            Some(key) => *key,
+            None => self.establish(id, &priority),
+        };
+        self.nodes[key].weight = priority.weight();
+        self.keep(key);
+        self.turn_into(key, State::Active);
+    }
+
+    pub(super) fn pause(&mut self, id: StreamId) {
+        if let Some(key) = self.ids.get(&id).copied()
+            && self.nodes[key].state == State::Active
+        {
+            self.turn_into(key, State::Idle);
+            self.release(key);
+        }
+    }
+
+    pub(super) fn finish(&mut self, id: StreamId) {
+        if let Some(key) = self.ids.get(&id).copied() {
+            self.turn_into(key, State::Finished);
+            self.release(key);
+        }
+    }
+
+    pub(super) fn set_weight(&mut self, id: StreamId, weight: u16) {
+        if let Some(key) = self.ids.get(&id) {
+            self.nodes[*key].weight = weight;
+        }
+    }
+
+    pub(super) fn pick(&self) -> Option<StreamId> {
+        let mut key = self.root;
+        loop {
+            key = self.in_turn(key)?;
+            let node = &self.nodes[key];
+            if node.state == State::Active {
+                return Some(node.id);
+            }
+        }
+    }
+
+    /// Appends streams in turn, up to a length of `most`.
+    pub(super) fn order(&self, most: usize, out: &mut Vec<StreamId>) {
+        self.visit(self.root, most, out);
+    }
+
+    /// A stream used an opportunity: so did all that it depends on, which passed it on.
+    pub(super) fn spend(&mut self, id: StreamId) {
+        let Some(mut key) = self.ids.get(&id).copied() else {
+            return;
+        };
+        if self.nodes[key].state != State::Active {
+            return;
+        }
+        while key != self.root {
+            let parent = self.nodes[key].parent;
+            if self.is_ready(key) {
+                if self.nodes[parent].turns.is_empty() {
+                    self.begin_round(parent);
+                }
+                self.spend_one(key);
+            }
+            key = parent;
+        }
+    }
+
+    fn spend_one(&mut self, key: usize) {
+        let Node {
+            parent,
+            place,
+            tokens,
+            ..
+        } = self.nodes[key];
+        let Some(left) = tokens.checked_sub(1) else {
+            return;
+        };
+        self.nodes[key].tokens = left;
+        self.nodes[parent].next = place;
+        if left == 0 {
+            self.nodes[parent].next = place + 1;
+            self.leave_turns(key);
+        }
+    }
+
+    /// The child of `key` whose turn it is.
+    fn in_turn(&self, key: usize) -> Option<usize> {
+        let node = &self.nodes[key];
+        if node.ready == 0 {
+            return None;
+        }
+        if !node.turns.is_empty() {
+            return self.circle(&node.turns, node.next).next();
+        }
+        // A round begins when somebody is served, and then all who could send have tokens.
+        self.circle(&node.children, node.next)
+            .find(|child| self.is_ready(*child))
+    }
+
+    fn visit(&self, key: usize, most: usize, out: &mut Vec<StreamId>) {
+        let node = &self.nodes[key];
+        if node.ready == 0 {
+            return;
+        }
+        let now = self.circle(&node.turns, node.next);
+        let later = self.circle(&node.children, node.next);
+        let later = later.filter(|child| self.nodes[*child].tokens == 0 && self.is_ready(*child));
+        for child in now.chain(later) {
+            if out.len() >= most {
+                return;
+            }
+            let node = &self.nodes[child];
+            if node.state == State::Active {
+                out.push(node.id);
+            } else {
+                self.visit(child, most, out);
+            }
+        }
+    }
+
+    /// All of `keys`, which are by place, beginning with `place` and coming round.
+    fn circle<'a>(
+        &'a self,
+        keys: &'a VecDeque<usize>,
+        place: u64,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let start = keys.partition_point(|key| self.nodes[*key].place < place);
+        keys.range(start..).chain(keys.range(..start)).copied()
+    }
+
+    /// Gives tokens to all children of `key` that could send; none of these has any.
+    fn begin_round(&mut self, key: usize) {
+        // The lists are taken out while nodes change, and put back.
+        let children = std::mem::take(&mut self.nodes[key].children);
+        let mut turns = std::mem::take(&mut self.nodes[key].turns);
+        let heaviest = self.heaviest(&children);
+        for child in children.iter().copied().filter(|key| self.is_ready(*key)) {
+            turns.push_back(child);
+        }
+        for child in &turns {
+            let node = &mut self.nodes[*child];
+            node.tokens = self.config.tokens.of(node.weight, heaviest);
+        }
+        self.nodes[key].children = children;
+        self.nodes[key].turns = turns;
+    }
+
+    /// The largest weight among those that are not done, or pass on to somebody who is not.
+    fn heaviest(&self, children: &VecDeque<usize>) -> u16 {
+        let counts = |key: &&usize| {
+            self.nodes[**key].state != State::Finished || self.nodes[**key].ready > 0
+        };
+        let weights = children.iter().filter(counts);
+        weights
+            .map(|key| self.nodes[*key].weight)
+            .max()
+            .unwrap_or(1)
+    }
+
+    /// Whether `key`, or one below that it lets through, could send.
+    fn is_ready(&self, key: usize) -> bool {
+        let node = &self.nodes[key];
+        match node.state {
+            State::Active => true,
+            State::Finished => node.ready > 0,
+            State::Idle => node.ready > 0 && !self.config.strict_parent,
+        }
+    }
+
+    fn turn_into(&mut self, key: usize, state: State) {
+        let before = self.is_ready(key);
+        self.nodes[key].state = state;
+        let after = self.is_ready(key);
+        if before != after {
+            self.tell_parents(key, after);
+        }
+    }
+
+    /// `key` became ready or ceased to be; so do perhaps those that it depends on.
+    fn tell_parents(&mut self, mut key: usize, ready: bool) {
+        while key != self.root {
+            let parent = self.nodes[key].parent;
+            let before = self.is_ready(parent);
+            if ready {
+                self.nodes[parent].ready += 1;
+                self.join_turns(key);
+            } else {
+                self.nodes[parent].ready -= 1;
+                self.leave_turns(key);
+            }
+            if self.is_ready(parent) == before {
+                return;
+            }
+            key = parent;
+        }
+    }
+
+    fn join_turns(&mut self, key: usize) {
+        let Node {
+            parent,
+            place,
+            tokens,
+            ..
+        } = self.nodes[key];
+        if tokens == 0 {
+            return;
+        }
+        let turns = &self.nodes[parent].turns;
+        let at = turns.partition_point(|other| self.nodes[*other].place < place);
+        self.nodes[parent].turns.insert(at, key);
+    }
+
+    fn leave_turns(&mut self, key: usize) {
+        let Node { parent, place, .. } = self.nodes[key];
+        let turns = &self.nodes[parent].turns;
+        if let Ok(at) = turns.binary_search_by_key(&place, |other| self.nodes[*other].place) {
+            self.nodes[parent].turns.remove(at);
+        }
+    }
+
+    fn establish(&mut self, id: StreamId, priority: &Priority) -> usize {
+        let parent = priority.parent().and_then(|parent| self.ids.get(&parent));
+        let mut parent = parent.copied().unwrap_or(self.root);
+        while self.nodes[parent].depth >= TREE_DEPTH {
+            parent = self.nodes[parent].parent;
+        }
+        self.keep(parent);
+        let depth = self.nodes[parent].depth + 1;
+        self.established += 1;
+        let node = Node::new(id, parent, depth, self.established);
+        let key = self.nodes.insert(node);
+        self.nodes[parent].children.push_back(key);
+        self.ids.insert(id, key);
+        self.nodes[key].tokens = self.first_tokens(parent, priority.weight());
+        key
+    }
+
+    /// The tokens of a newcomer below `parent`: if a round is under way, it may share in it.
+    fn first_tokens(&self, parent: usize, weight: u16) -> u32 {
+        let node = &self.nodes[parent];
+        if self.config.newcomer == Newcomer::Wait || node.turns.is_empty() {
+            return 0;
+        }
+        let heaviest = self.heaviest(&node.children).max(weight);
+        self.config.tokens.of(weight, heaviest)
+    }
+
+    /// `key` must not be forgotten.
+    fn keep(&mut self, key: usize) {
+        if let Some(seat) = self.nodes[key].seat.take() {
+            self.leftover.remove(seat);
+            self.leftovers -= 1;
+        }
+    }
+
+    /// `key` may be forgotten if nobody depends on it; forgets who may be longest, if these are too many.
+    fn release(&mut self, key: usize) {
+        self.leave(key);
+        while self.leftovers > IDLE_TREE_STREAMS {
+            let Some(key) = self.leftover.head().and_then(|id| self.ids.remove(&id)) else {
+                return;
+            };
+            self.keep(key);
+            let Node { parent, place, .. } = self.nodes[key];
+            let siblings = &self.nodes[parent].children;
+            if let Ok(at) = siblings.binary_search_by_key(&place, |other| self.nodes[*other].place)
+            {
+                self.nodes[parent].children.remove(at);
+            }
+            self.nodes.remove(key);
+            self.leave(parent);
+        }
+    }
+
+    fn leave(&mut self, key: usize) {
+        let node = &self.nodes[key];
+        let is_leaf = key != self.root && node.children.is_empty();
+        if is_leaf && node.state != State::Active && node.seat.is_none() {
+            self.nodes[key].seat = Some(self.leftover.push(node.id));
+            self.leftovers += 1;
+        }
+    }
+
+    /// Streams that it remembers.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// How deep a stream is; 1 is below the root.
+    #[cfg(test)]
+    pub(super) fn depth(&self, id: StreamId) -> Option<u8> {
+        Some(self.nodes[*self.ids.get(&id)?].depth)
+    }
+}
+
+impl Node {
+    fn new(id: StreamId, parent: usize, depth: u8, place: u64) -> Self {
+        Self {
+            id,
+            parent,
+            depth,
+            place,
+            weight: 1,
+            state: State::Idle,
+            tokens: 0,
+            seat: None,
+            children: VecDeque::new(),
+            turns: VecDeque::new(),
+            ready: 0,
+            next: 0,
+        }
+    }
+}
