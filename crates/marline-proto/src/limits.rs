@@ -90,3 +90,7 @@ pub(crate) const IDLE_TREE_STREAMS: usize = 256;
 /// How deep a tree of streams gets; whoever depends on more becomes a sibling of what it depends on.
 /// Browsers that put every resource behind the one before made chains of this length.
 pub(crate) const TREE_DEPTH: u8 = 32;
+
+/// Paths of a connection whose windows are coupled: more than any device has networks. Each acknowledgment
+/// looks at all of them.
+pub(crate) const COUPLED_PATHS: usize = 16;

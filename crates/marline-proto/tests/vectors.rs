@@ -5,6 +5,7 @@ mod runner;
 
 mod history;
 mod mquic;
+mod multipath;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -27,7 +28,7 @@ fn answer(op: &str, input: &Value) -> Option<Value> {
         "time_loss" => time_loss(input),
         "ack_now" => ack_now(input),
         "history_iw" => history::answer(input),
-        _ => mquic::answer(op, input),
+        _ => mquic::answer(op, input).or_else(|| multipath::answer(op, input)),
     }
 }
 

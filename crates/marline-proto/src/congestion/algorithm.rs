@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Bbr, Controller, Cubic, NewReno};
+use super::{Bbr, Controller, Cubic, NewReno, OliaGroup};
 
 /// What a new controller needs to know.
 #[derive(Debug)]
@@ -39,6 +40,12 @@ impl ControllerConfig {
 pub trait ControllerFactory: Send + Sync + fmt::Debug {
     /// A controller for a path that has just come up.
     fn build(&self, config: ControllerConfig) -> Box<dyn Controller>;
+
+    /// What makes the controllers of one new connection, if those of its paths have something in common;
+    /// `None` if every path is on its own.
+    fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
+        None
+    }
 }
 
 /// The congestion control algorithms that come with this crate.
@@ -51,11 +58,13 @@ pub enum Algorithm {
     Cubic,
     /// BBR version 1.
     Bbr,
+    /// OLIA, which couples the paths of a connection; NewReno where there is one.
+    Olia,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 3] = [Self::NewReno, Self::Cubic, Self::Bbr];
+    pub const ALL: [Self; 4] = [Self::NewReno, Self::Cubic, Self::Bbr, Self::Olia];
 
     /// The name that [`FromStr`] reads.
     pub const fn name(self) -> &'static str {
@@ -63,6 +72,7 @@ impl Algorithm {
             Self::NewReno => "newreno",
             Self::Cubic => "cubic",
             Self::Bbr => "bbr",
+            Self::Olia => "olia",
         }
     }
 }
@@ -73,7 +83,12 @@ impl ControllerFactory for Algorithm {
             Self::NewReno => Box::new(NewReno::new(config)),
             Self::Cubic => Box::new(Cubic::new(config)),
             Self::Bbr => Box::new(Bbr::new(&config)),
+            Self::Olia => OliaGroup::default().build(config),
         }
+    }
+
+    fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
+        (*self == Self::Olia).then(|| Arc::new(OliaGroup::default()) as _)
     }
 }
 
@@ -96,5 +111,5 @@ impl FromStr for Algorithm {
 
 /// No congestion control algorithm has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown congestion control `{0}`: use newreno, cubic or bbr")]
+#[error("unknown congestion control `{0}`: use newreno, cubic, bbr or olia")]
 pub struct UnknownAlgorithm(pub String);

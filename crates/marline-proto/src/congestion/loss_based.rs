@@ -240,6 +240,8 @@ impl<G: Growth> Controller for LossBased<G> {
                 backoff: self.backoff,
             });
             self.put(next);
+            // A window that shrinks goes on as it did.
+            self.leave_slow_start();
         }
     }
 

@@ -11,6 +11,7 @@ mod cubic;
 mod initial_window;
 mod loss_based;
 mod new_reno;
+mod olia;
 mod pacer;
 pub mod slow_start;
 
@@ -25,6 +26,7 @@ pub use initial_window::{
 };
 pub use loss_based::{Growth, LossBased, Step};
 pub use new_reno::NewReno;
+pub use olia::{Olia, OliaCoupling, OliaGroup, OliaMetric, OliaPath};
 pub use pacer::Pacer;
 pub use slow_start::SlowStartExit;
 

@@ -23,6 +23,8 @@ fn algorithms_have_names_and_kinds() {
         let controller = algorithm.build(ControllerConfig::new(1200));
         assert_eq!(controller.name(), algorithm.name());
         assert_eq!(controller.is_rate_based(), algorithm == Algorithm::Bbr);
+        let couples = algorithm.of_connection().is_some();
+        assert_eq!(couples, algorithm == Algorithm::Olia);
     }
     assert!("vegas".parse::<Algorithm>().is_err());
 }

@@ -1,3 +1,4 @@
-//! Who sends next.
+//! Who sends next, and where.
 
+pub mod path;
 pub mod stream;

@@ -1,0 +1,134 @@
+//! Earliest completion first (Lim et al., CoNEXT 2017).
+
+use std::time::Duration;
+
+use super::view::{open, usable};
+use super::{PathScheduler, PathView, Plan, Work};
+
+/// Which reading of ECF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcfVariant {
+    /// As the scheduler for Linux has it: what is to send counts as a window at least, so that the end of
+    /// a transfer waits for the fast path.
+    #[default]
+    Linux,
+    /// As the paper has it: the end of a transfer goes to the slow path.
+    Paper,
+}
+
+/// The switches of ECF.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EcfConfig {
+    /// Hysteresis: whoever waits goes on waiting up to this part longer.
+    pub beta: f64,
+    /// Which reading.
+    pub variant: EcfVariant,
+}
+
+impl Default for EcfConfig {
+    fn default() -> Self {
+        Self {
+            beta: 0.25,
+            variant: EcfVariant::default(),
+        }
+    }
+}
+
+/// Waits for the fastest path where that completes earlier than a slower path with room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ecf {
+    config: EcfConfig,
+    waiting: bool,
+}
+
+impl Ecf {
+    /// A scheduler that waits for nothing.
+    pub const fn new(config: EcfConfig) -> Self {
+        Self::resume(config, false)
+    }
+
+    /// A scheduler that is waiting, or not.
+    pub const fn resume(config: EcfConfig, waiting: bool) -> Self {
+        Self { config, waiting }
+    }
+
+    /// Whether it waits for the fastest path.
+    pub const fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+}
+
+impl PathScheduler for Ecf {
+    fn plan(&mut self, paths: &[PathView], work: &Work<'_>) -> Plan {
+        let Some(stream) = work.streams.first() else {
+            return Plan::Wait;
+        };
+        let (fast, slow) = match Offer::of(paths) {
+            Offer::Nothing => return Plan::Wait,
+            Offer::Fastest(path) => return Plan::send(stream.id, Some(path)),
+            Offer::Slower(fast, slow) => (fast, slow),
+        };
+        let unsent = work.unsent as f64;
+        let waits = self.config.waits(fast, slow, unsent, &mut self.waiting);
+        Plan::send(stream.id, Some(slow).filter(|_| !waits))
+    }
+
+    fn name(&self) -> &'static str {
+        "ecf"
+    }
+}
+
+/// What the paths offer.
+pub(super) enum Offer<'a> {
+    Nothing,
+    /// The fastest path has room, or one whose delay is not known.
+    Fastest(&'a PathView),
+    /// The first has no room; the second is the fastest that has.
+    Slower(&'a PathView, &'a PathView),
+}
+
+impl<'a> Offer<'a> {
+    pub(super) fn of(paths: &'a [PathView]) -> Self {
+        let fast = usable(paths).min_by_key(|path| path.delay());
+        let slow = open(paths).min_by_key(|path| path.delay());
+        match (fast, slow) {
+            (Some(fast), Some(slow)) if fast.id != slow.id && slow.smoothed_rtt.is_some() => {
+                Self::Slower(fast, slow)
+            }
+            (_, Some(slow)) => Self::Fastest(slow),
+            (_, None) => Self::Nothing,
+        }
+    }
+}
+
+impl EcfConfig {
+    /// Whether `unsent` bytes complete earlier if they wait for `fast`, which is full, than if some leave
+    /// on `slow`. `waiting` is the memory of it, for the hysteresis.
+    pub(super) fn waits(
+        &self,
+        fast: &PathView,
+        slow: &PathView,
+        unsent: f64,
+        waiting: &mut bool,
+    ) -> bool {
+        let rounds = |path: &PathView| {
+            let window = path.window_bytes();
+            let bytes = match self.variant {
+                EcfVariant::Linux => unsent.max(window),
+                EcfVariant::Paper => unsent,
+            };
+            bytes / window
+        };
+        let seconds = |rtt: Option<Duration>| rtt.unwrap_or_default().as_secs_f64();
+        let (fast_rtt, slow_rtt) = (seconds(fast.smoothed_rtt), seconds(slow.smoothed_rtt));
+        let margin = fast.rttvar.max(slow.rttvar).as_secs_f64();
+        let hysteresis = if *waiting { 1.0 + self.beta } else { 1.0 };
+        if (1.0 + rounds(fast)) * fast_rtt >= hysteresis * (slow_rtt + margin) {
+            *waiting = false;
+            return false;
+        }
+        let waits = rounds(slow) * slow_rtt >= 2.0 * fast_rtt + margin;
+        *waiting |= waits;
+        waits
+    }
+}

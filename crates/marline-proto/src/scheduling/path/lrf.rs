@@ -1,0 +1,23 @@
+//! Lowest round-trip time first, as in Linux's MPTCP.
+
+use super::view::open;
+use super::{PathScheduler, PathView, Plan, Work};
+
+/// The path with the lowest smoothed round-trip time that has room.
+///
+/// Equals go by ID, and paths without a sample come last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lrf;
+
+impl PathScheduler for Lrf {
+    fn plan(&mut self, paths: &[PathView], work: &Work<'_>) -> Plan {
+        let Some(stream) = work.streams.first() else {
+            return Plan::Wait;
+        };
+        Plan::send(stream.id, open(paths).min_by_key(|path| path.delay()))
+    }
+
+    fn name(&self) -> &'static str {
+        "lrf"
+    }
+}

@@ -1,0 +1,27 @@
+//! Everything on every path.
+
+use super::{Lrf, PathScheduler, PathView, Plan, Work};
+
+/// Each packet on the path with the lowest round-trip time that has room, and a copy on every other that
+/// has room.
+///
+/// The delay is that of the path that is faster at the moment, and the rate about that of the best path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Redundant;
+
+impl PathScheduler for Redundant {
+    fn plan(&mut self, paths: &[PathView], work: &Work<'_>) -> Plan {
+        match Lrf.plan(paths, work) {
+            Plan::Send { stream, path, .. } => Plan::Send {
+                stream,
+                path,
+                copies: true,
+            },
+            plan => plan,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "redundant"
+    }
+}

@@ -1,0 +1,88 @@
+use super::super::PathStatus;
+use super::*;
+
+fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+fn path(id: u32, rtt: u64) -> PathView {
+    PathView {
+        id: PathId(id),
+        status: PathStatus::Available,
+        smoothed_rtt: Some(millis(rtt)),
+        rttvar: millis(5),
+        window: 12_000,
+        in_flight: 0,
+        queued: 0,
+        mtu: 1200,
+    }
+}
+
+/// Where 1200 bytes of path 1 are copied to that left at the epoch.
+fn plan(after: u64, paths: &[PathView]) -> Option<u32> {
+    let oldest = Outstanding {
+        path: PathId(1),
+        sent_at: Instant::EPOCH,
+        bytes: 1200,
+    };
+    let now = Instant::EPOCH + millis(after);
+    let copy = Reinjection::default().plan(now, paths, &oldest);
+    copy.map(|path| path.0)
+}
+
+#[test]
+fn copies_must_overtake() {
+    let paths = [path(0, 20), path(1, 200)];
+    assert_eq!(plan(10, &paths), Some(0), "10 + 10 ms are less than 100");
+    assert_eq!(plan(95, &paths), None, "the original is nearly there");
+    assert_eq!(plan(150, &paths), None, "its acknowledgment is on the way");
+    assert_eq!(plan(221, &paths), Some(0), "it is overdue");
+    let slower = [path(1, 20), path(2, 200)];
+    assert_eq!(plan(1, &slower), None);
+    assert_eq!(plan(41, &slower), Some(2));
+}
+
+#[test]
+fn copies_need_room_on_another_path() {
+    let mut paths = [path(0, 20), path(1, 200)];
+    paths[0].in_flight = paths[0].window;
+    assert_eq!(plan(10, &paths), None);
+    assert_eq!(plan(1000, &paths[1..]), None);
+    assert_eq!(plan(1000, &[]), None);
+    paths[0].in_flight = 0;
+    paths[0].smoothed_rtt = None;
+    assert_eq!(plan(10, &paths), None, "nobody knows that it is faster");
+    assert_eq!(plan(1000, &paths), Some(0));
+    assert_eq!(plan(1, &paths[..1]), Some(0), "the original's path is gone");
+    let unrated = PathView {
+        smoothed_rtt: None,
+        ..path(1, 0)
+    };
+    assert_eq!(plan(1, &[path(0, 20), unrated]), Some(0));
+}
+
+#[test]
+fn queues_count() {
+    let mut paths = [path(0, 100), path(1, 200)];
+    paths[0].queued = 12_000;
+    assert_eq!(plan(1, &paths), None, "it would wait a round trip");
+    paths[1].queued = 12_000;
+    assert_eq!(plan(1, &paths), Some(0));
+}
+
+#[test]
+fn copies_stay_within_their_budget() {
+    let mut reinjection = Reinjection::new(ReinjectionConfig { budget: 0.1 });
+    let paths = [path(0, 20), path(1, 200)];
+    let oldest = Outstanding {
+        path: PathId(1),
+        sent_at: Instant::EPOCH,
+        bytes: 1200,
+    };
+    let mut copies = 0;
+    for _ in 0..1000 {
+        reinjection.on_sent(1200);
+        copies += u64::from(reinjection.plan(Instant::EPOCH, &paths, &oldest).is_some());
+    }
+    assert_eq!(copies, 108, "a tenth, and the first eight");
+}

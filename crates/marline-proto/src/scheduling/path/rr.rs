@@ -1,0 +1,33 @@
+//! Round robin.
+
+use super::view::open;
+use super::{PathId, PathScheduler, PathView, Plan, Work};
+
+/// A packet on each path that has room, in turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rr {
+    last: Option<PathId>,
+}
+
+impl Rr {
+    /// A turn that goes on after path `last`.
+    pub const fn after(last: Option<PathId>) -> Self {
+        Self { last }
+    }
+}
+
+impl PathScheduler for Rr {
+    fn plan(&mut self, paths: &[PathView], work: &Work<'_>) -> Plan {
+        let Some(stream) = work.streams.first() else {
+            return Plan::Wait;
+        };
+        let is_next = |path: &&PathView| self.last.is_none_or(|last| path.id > last);
+        let path = open(paths).find(is_next).or_else(|| open(paths).next());
+        self.last = path.map(|path| path.id).or(self.last);
+        Plan::send(stream.id, path)
+    }
+
+    fn name(&self) -> &'static str {
+        "rr"
+    }
+}

@@ -1,0 +1,285 @@
+use std::time::Duration;
+
+use super::*;
+use conformance::conformance;
+
+#[test]
+fn all_conform() {
+    for algorithm in PathAlgorithm::ALL {
+        conformance(|| algorithm.build());
+    }
+    for variant in [EcfVariant::Linux, EcfVariant::Paper] {
+        let ecf = EcfConfig {
+            variant,
+            ..EcfConfig::default()
+        };
+        conformance(|| Box::new(Ecf::new(ecf)));
+        for cap in [false, true] {
+            let config = SaEcfConfig {
+                ecf,
+                cap,
+                unit: None,
+            };
+            conformance(|| Box::new(SaEcf::new(config)));
+        }
+    }
+    for queue_model in [QueueModel::Paper, QueueModel::FreeWindow] {
+        let config = HbesConfig {
+            queue_model,
+            packet: None,
+        };
+        conformance(|| Box::new(Hbes::new(config)));
+    }
+}
+
+#[test]
+fn schedulers_have_names() {
+    for algorithm in PathAlgorithm::ALL {
+        assert_eq!(algorithm.name().parse(), Ok(algorithm));
+        assert_eq!(algorithm.build().name(), algorithm.name());
+    }
+    assert!("minrtt".parse::<PathAlgorithm>().is_err());
+}
+
+const PACKET: u64 = 1450;
+
+fn path(id: u32, rtt: u64, packets: u64) -> PathView {
+    PathView {
+        id: PathId(id),
+        status: PathStatus::Available,
+        smoothed_rtt: Some(Duration::from_millis(rtt)),
+        rttvar: Duration::ZERO,
+        window: packets * PACKET,
+        in_flight: 0,
+        queued: 0,
+        mtu: PACKET,
+    }
+}
+
+fn full(path: PathView) -> PathView {
+    PathView {
+        in_flight: path.window,
+        ..path
+    }
+}
+
+fn backup(path: PathView) -> PathView {
+    PathView {
+        status: PathStatus::Backup,
+        ..path
+    }
+}
+
+fn unrated(path: PathView) -> PathView {
+    PathView {
+        smoothed_rtt: None,
+        ..path
+    }
+}
+
+fn stream(id: u64, remaining: u64) -> StreamView {
+    StreamView {
+        id: StreamId::from(id),
+        remaining,
+        weight: 1,
+        previous: None,
+    }
+}
+
+/// The plan for one stream that has `remaining` bytes.
+fn plan(scheduler: &mut dyn PathScheduler, paths: &[PathView], remaining: u64) -> Plan {
+    scheduler.plan(
+        paths,
+        &Work {
+            streams: &[stream(0, remaining)],
+            unsent: remaining,
+        },
+    )
+}
+
+fn choice(scheduler: &mut dyn PathScheduler, paths: &[PathView], remaining: u64) -> Option<u32> {
+    plan(scheduler, paths, remaining).path().map(|path| path.0)
+}
+
+#[test]
+fn round_robin_takes_turns() {
+    let paths = [
+        path(1, 20, 10),
+        path(3, 200, 10),
+        full(path(5, 1, 10)),
+        path(7, 50, 10),
+    ];
+    let mut rr = Rr::default();
+    let order: Vec<_> = (0..5).filter_map(|_| choice(&mut rr, &paths, 1)).collect();
+    assert_eq!(order, [1, 3, 7, 1, 3]);
+    assert_eq!(
+        choice(&mut rr, &paths[..1], 1),
+        Some(1),
+        "the others are gone"
+    );
+}
+
+#[test]
+fn the_fastest_path_with_room_goes_first() {
+    let (fast, slow) = (path(3, 20, 10), path(1, 50, 10));
+    assert_eq!(choice(&mut Lrf, &[slow, fast], 1), Some(3));
+    assert_eq!(choice(&mut Lrf, &[slow, full(fast)], 1), Some(1));
+    assert_eq!(choice(&mut Lrf, &[slow, unrated(fast)], 1), Some(1));
+    assert_eq!(choice(&mut Lrf, &[full(slow), unrated(fast)], 1), Some(3));
+    assert_eq!(
+        choice(&mut Lrf, &[path(1, 20, 10), fast], 1),
+        Some(1),
+        "equals by ID"
+    );
+}
+
+#[test]
+fn backups_are_used_when_no_other_path_is_there() {
+    let (wifi, lte) = (path(0, 20, 10), backup(path(1, 5, 10)));
+    assert_eq!(choice(&mut Lrf, &[wifi, lte], 1), Some(0));
+    assert_eq!(
+        choice(&mut Lrf, &[full(wifi), lte], 1),
+        None,
+        "it is only full"
+    );
+    assert_eq!(choice(&mut Lrf, &[lte], 1), Some(1));
+}
+
+#[test]
+fn copies_go_everywhere() {
+    let paths = [path(0, 50, 10), path(1, 20, 10)];
+    let Plan::Send { path, copies, .. } = plan(&mut Redundant, &paths, 1) else {
+        panic!("both paths have room");
+    };
+    assert_eq!((path, copies), (PathId(1), true));
+}
+
+#[test]
+fn earliest_completion_waits_for_the_fast_path() {
+    let paths = [full(path(0, 10, 10)), path(1, 100, 10)];
+    let mut linux = Ecf::default();
+    assert_eq!(
+        choice(&mut linux, &paths, PACKET),
+        None,
+        "the end is worth waiting for"
+    );
+    assert!(linux.is_waiting());
+    assert_eq!(
+        choice(&mut linux, &paths, 100 * PACKET),
+        None,
+        "a little longer"
+    );
+    assert_eq!(
+        choice(&mut linux, &paths, 200 * PACKET),
+        Some(1),
+        "not for long"
+    );
+    assert!(!linux.is_waiting());
+    let mut paper = Ecf::new(EcfConfig {
+        variant: EcfVariant::Paper,
+        ..EcfConfig::default()
+    });
+    assert_eq!(choice(&mut paper, &paths, PACKET), Some(1));
+    assert_eq!(choice(&mut paper, &paths, 50 * PACKET), None);
+}
+
+#[test]
+fn a_short_stream_waits_and_a_long_one_does_not() {
+    let paths = [full(path(0, 10, 10)), path(1, 100, 10)];
+    let streams = [stream(0, PACKET), stream(4, 1000 * PACKET)];
+    let unsent = streams.iter().map(|stream| stream.remaining).sum();
+    let work = Work {
+        streams: &streams,
+        unsent,
+    };
+    let mut scheduler = SaEcf::default();
+    let plan = scheduler.plan(&paths, &work);
+    assert_eq!(plan.stream(), Some(StreamId::from(4)));
+    assert_eq!(plan.path(), Some(PathId(1)));
+    assert!(scheduler.is_waiting(StreamId::from(0)));
+    assert!(!scheduler.is_waiting(StreamId::from(4)));
+}
+
+#[test]
+fn a_packet_waits_on_the_path_by_which_it_arrives_first() {
+    // The paper's example: 20 ms by the full path, 40 ms by the other.
+    let mut paths = [full(path(1, 20, 10)), path(3, 76, 38)];
+    paths[0].queued = 4 * PACKET;
+    let mut hbes = Hbes::default();
+    assert_eq!(
+        plan(&mut hbes, &paths, 1),
+        Plan::Queue {
+            stream: StreamId::from(0),
+            path: PathId(1)
+        }
+    );
+    for _ in 0..11 {
+        paths[0].take(PACKET);
+    }
+    assert_eq!(
+        choice(&mut hbes, &paths, 1),
+        Some(3),
+        "the queue is too long"
+    );
+    paths[1] = full(paths[1]);
+    assert_eq!(
+        plan(&mut hbes, &paths, 1),
+        Plan::Wait,
+        "every window is full"
+    );
+}
+
+#[test]
+fn a_free_window_sends_at_once() {
+    let (narrow, wide) = (path(1, 40, 2), path(3, 50, 100));
+    let paths = [narrow, wide];
+    assert_eq!(choice(&mut Hbes::default(), &paths, 1), Some(3));
+    let mut free = Hbes::new(HbesConfig {
+        queue_model: QueueModel::FreeWindow,
+        packet: None,
+    });
+    assert_eq!(
+        choice(&mut free, &paths, 1),
+        Some(1),
+        "two packets leave at once"
+    );
+    assert_eq!(choice(&mut free, &[full(narrow), wide], 1), Some(3));
+}
+
+#[test]
+fn equals_keep_the_streams_path() {
+    let paths = [path(1, 20, 10), path(3, 20, 10)];
+    let planned = |previous| {
+        let streams = [StreamView {
+            previous,
+            ..stream(0, 1)
+        }];
+        let work = Work {
+            streams: &streams,
+            unsent: 1,
+        };
+        Hbes::default().plan(&paths, &work).path()
+    };
+    assert_eq!(planned(None), Some(PathId(1)));
+    assert_eq!(planned(Some(PathId(3))), Some(PathId(3)));
+    assert_eq!(planned(Some(PathId(5))), Some(PathId(1)));
+}
+
+#[test]
+fn packets_are_planned_to_arrive_in_order() {
+    let mut hbes = Hbes::default();
+    let mut paths = [path(0, 10, 8), path(1, 80, 20), path(2, 300, 60)];
+    let mut last = 0.0;
+    while let Plan::Send { path, .. } | Plan::Queue { path, .. } = plan(&mut hbes, &paths, 1) {
+        let path = &mut paths[path.0 as usize];
+        let arrival = hbes.arrival(path).expect("all are rated");
+        assert!(arrival >= last, "{arrival} s after {last} s");
+        last = arrival;
+        path.take(PACKET);
+    }
+    assert!(paths.iter().all(PathView::is_full));
+    assert!(
+        paths[0].queued > paths[1].queued,
+        "the fastest has the longest queue: {paths:?}"
+    );
+}

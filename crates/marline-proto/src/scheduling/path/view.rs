@@ -1,0 +1,112 @@
+//! What a path scheduler sees: plain numbers.
+
+use std::time::Duration;
+
+use marline_wire::StreamId;
+
+/// The identifier of a path (RFC 10069): they ascend, and none is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u32);
+
+/// Whether a path is for ordinary use (RFC 10069, PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathStatus {
+    /// It is.
+    #[default]
+    Available,
+    /// Only while no other path is usable.
+    Backup,
+}
+
+/// A path that can be used: it is validated, and nothing says that it is dead. Bytes are UDP payload.
+///
+/// A path is *full* when its window has no room: `in_flight >= window`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathView {
+    /// Which path.
+    pub id: PathId,
+    /// Whether it is for ordinary use.
+    pub status: PathStatus,
+    /// The smoothed round-trip time; `None` before the first sample.
+    pub smoothed_rtt: Option<Duration>,
+    /// How much the round-trip time varies.
+    pub rttvar: Duration,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// Bytes in flight, and those of its queue that the window has room for.
+    pub in_flight: u64,
+    /// Bytes of its queue beyond that: they wait for acknowledgments.
+    pub queued: u64,
+    /// The size of a full packet, in bytes.
+    pub mtu: u64,
+}
+
+impl PathView {
+    /// Whether the window has no room.
+    pub const fn is_full(&self) -> bool {
+        self.in_flight >= self.window
+    }
+
+    /// Accounts for a packet of `bytes` bytes that goes to this path: it is in flight, or as good as
+    /// that, if the window has room, and else it waits.
+    pub const fn take(&mut self, bytes: u64) {
+        if self.is_full() {
+            self.queued = self.queued.saturating_add(bytes);
+        } else {
+            self.in_flight = self.in_flight.saturating_add(bytes);
+        }
+    }
+
+    /// What paths are ordered by that differ in delay alone: those without a sample come last.
+    pub(super) fn delay(&self) -> Duration {
+        self.smoothed_rtt.unwrap_or(Duration::MAX)
+    }
+
+    /// The window in bytes, to divide by.
+    pub(super) const fn window_bytes(&self) -> f64 {
+        if self.window == 0 {
+            1.0
+        } else {
+            self.window as f64
+        }
+    }
+}
+
+/// A stream that has something to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamView {
+    /// Which stream.
+    pub id: StreamId,
+    /// Bytes that it has to send, as far as is known; an end without bytes counts as one.
+    pub remaining: u64,
+    /// Its weight among the streams ([`Priority::weight`](crate::Priority::weight)).
+    pub weight: u16,
+    /// The path that carried its latest data.
+    pub previous: Option<PathId>,
+}
+
+/// What there is to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The streams that have something to send, in the order in which the stream scheduler would pick
+    /// them; or the first alone ([`compares_streams`](super::PathScheduler::compares_streams)).
+    pub streams: &'a [StreamView],
+    /// Bytes that all streams together have to send.
+    pub unsent: u64,
+}
+
+/// The paths to choose among: those that are available, or the backups if there are none.
+pub(super) fn usable(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
+    let is_available = |path: &PathView| path.status == PathStatus::Available;
+    let wanted = if paths.iter().any(is_available) {
+        PathStatus::Available
+    } else {
+        PathStatus::Backup
+    };
+    paths.iter().filter(move |path| path.status == wanted)
+}
+
+/// Of the usable paths those with room.
+pub(super) fn open(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
+    usable(paths).filter(|path| !path.is_full())
+}
