@@ -81,7 +81,8 @@ impl Plan {
 /// Chooses among the paths of a connection.
 ///
 /// It is asked once for every packet that may carry stream data, and its plan is carried out. Every
-/// scheduler uses backup paths only while there is no other.
+/// scheduler uses backup paths only while there is no other, and waits while every window is full, so that
+/// what is queued stays bounded.
 pub trait PathScheduler: Send + Debug {
     /// Where the next packet goes. `paths` are those that can be used now, by ascending ID; `work` is
     /// what there is to send.

@@ -81,7 +81,7 @@ impl Model {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Add {
         parent: usize,
