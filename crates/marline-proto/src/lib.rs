@@ -42,7 +42,7 @@ pub use endpoint::{ConnectionHandle, Endpoint, Route};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };
-pub use marline_wire::{ConnectionId, Dir, ErrorCode, Side, StreamId, TransportError};
+pub use marline_wire::{ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError};
 pub use priority::{Dependency, InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

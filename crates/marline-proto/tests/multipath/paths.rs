@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use marline_proto::StreamId;
 use marline_proto::scheduling::path::{
-    Ecf, EcfConfig, EcfVariant, Hbes, HbesConfig, Lrf, PathId, PathScheduler, PathStatus, PathView,
-    Plan, QueueModel, Rr, SaEcf, SaEcfConfig, StreamView, Turns, Work, expected_wait,
-    reorder_buffer_lrf, reorder_buffer_rr,
+    Ecf, EcfConfig, EcfVariant, Hbes, HbesConfig, Lrf, PathScheduler, PathStatus, PathView, Plan,
+    QueueModel, Rr, SaEcf, SaEcfConfig, StreamView, Turns, Work, expected_wait, reorder_buffer_lrf,
+    reorder_buffer_rr,
 };
+use marline_proto::{PathId, StreamId};
 use serde_json::{Value, json};
 
 use super::{by_id, seconds};
@@ -31,7 +31,7 @@ fn paths(input: &Value) -> Option<Vec<PathView>> {
 }
 
 fn path_id(value: &Value) -> Option<PathId> {
-    value.as_u64()?.try_into().ok().map(PathId)
+    value.as_u64()?.try_into().ok()
 }
 
 fn streams(input: &Value) -> Option<Vec<StreamView>> {

@@ -10,11 +10,11 @@
 
 use std::time::Duration;
 
-use marline_wire::StreamId;
+use marline_wire::{PathId, StreamId};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-use super::{PathId, PathScheduler, PathStatus, PathView, Plan, StreamView, Work};
+use super::{PathScheduler, PathStatus, PathView, Plan, StreamView, Work};
 
 const STEPS: usize = 20_000;
 const PACKET: u64 = 1200;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use marline_wire::PathId;
+
 use super::view::usable;
-use super::{PathId, PathScheduler, PathView, Plan, Work};
+use super::{PathScheduler, PathView, Plan, Work};
 
 /// What a packet waits for before it leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod view;
 
 use std::fmt::Debug;
 
-use marline_wire::StreamId;
+use marline_wire::{PathId, StreamId};
 
 pub use algorithm::{PathAlgorithm, UnknownPathAlgorithm};
 pub use analysis::{expected_wait, reorder_buffer_lrf, reorder_buffer_rr};
@@ -25,7 +25,7 @@ pub use redundant::Redundant;
 pub use reinjection::{Outstanding, Reinjection, ReinjectionConfig};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
-pub use view::{PathId, PathStatus, PathView, StreamView, Work};
+pub use view::{PathStatus, PathView, StreamView, Work};
 
 /// What to do with the next packet's opportunity: an order, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

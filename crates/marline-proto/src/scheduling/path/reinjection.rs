@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use marline_wire::PathId;
+
+use super::PathView;
 use super::view::open;
-use super::{PathId, PathView};
 use crate::Instant;
 use crate::samples::scaled;
 

@@ -1,7 +1,9 @@
 //! Round robin.
 
+use marline_wire::PathId;
+
 use super::view::open;
-use super::{PathId, PathScheduler, PathView, Plan, Work};
+use super::{PathScheduler, PathView, Plan, Work};
 
 /// A packet on each path that has room, in turn.
 #[derive(Clone, Copy, Debug, Default)]

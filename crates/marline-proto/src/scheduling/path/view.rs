@@ -2,13 +2,9 @@
 
 use std::time::Duration;
 
-use marline_wire::StreamId;
+use marline_wire::{PathId, StreamId};
 
-/// The identifier of a path (RFC 10069): they ascend, and none is used twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathId(pub u32);
-
-/// Whether a path is for ordinary use (RFC 10069, PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP).
+/// Whether a path is for ordinary use (draft-ietf-quic-multipath-21, section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
     /// It is.
