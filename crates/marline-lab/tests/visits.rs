@@ -74,6 +74,14 @@ fn earlier_visits_teach() {
     );
     assert!(careful["careful_s"] > 0.0);
     assert!(careful["latency_s"] < plain["latency_s"], "{careful:?}");
+    let carried = visit("initial_window = { careful = 'tokens', fallback = 10 }")
+        .unwrap()
+        .metrics;
+    assert_eq!(
+        (carried["careful_jumps"], carried["careful_retreats"]),
+        (1.0, 0.0)
+    );
+    assert!(carried["latency_s"] < plain["latency_s"], "{carried:?}");
 }
 
 #[test]

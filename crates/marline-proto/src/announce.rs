@@ -50,17 +50,20 @@ impl HandshakeDone {
     }
 }
 
-/// An address token for the client's next connection (RFC 9000, section 8.1.3).
+/// An address token for the client's next connection (RFC 9000, section 8.1.3); the newest counts.
 #[derive(Debug, Default)]
 pub(crate) struct NewTokenFrame {
     state: State,
+    sequence: u64,
     token: Vec<u8>,
 }
 
 impl NewTokenFrame {
+    /// Gives a token, in place of one that may not have arrived.
     pub(crate) fn announce(&mut self, token: Vec<u8>) {
         *self = Self {
             state: State::Due,
+            sequence: self.sequence + 1,
             token,
         };
     }
@@ -69,26 +72,26 @@ impl NewTokenFrame {
         self.state == State::Due
     }
 
-    /// Appends NEW_TOKEN if it is due and fits; returns whether it did.
-    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> bool {
+    /// Appends NEW_TOKEN if it is due and fits; returns which of them it is if it did.
+    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let size = 1 + varint::size(self.token.len() as u64) + self.token.len();
         if !self.is_due() || buf.len() + size > limit {
-            return false;
+            return None;
         }
         NewToken { token: &self.token }.encode(buf);
         self.state = State::Sent;
-        true
+        Some(self.sequence)
     }
 
-    pub(crate) fn on_acked(&mut self) {
-        *self = Self {
-            state: State::Heard,
-            token: Vec::new(),
-        };
+    pub(crate) fn on_acked(&mut self, sequence: u64) {
+        if sequence == self.sequence {
+            self.state = State::Heard;
+            self.token = Vec::new();
+        }
     }
 
-    pub(crate) fn on_lost(&mut self) {
-        if self.state == State::Sent {
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        if sequence == self.sequence && self.state == State::Sent {
             self.state = State::Due;
         }
     }
@@ -199,5 +202,26 @@ mod tests {
         assert!(!frame.is_due());
         frame.on_lost(1);
         assert!(frame.is_due());
+    }
+
+    #[test]
+    fn only_the_newest_token_is_repeated() {
+        let mut frame = NewTokenFrame::default();
+        let mut buf = Vec::new();
+        frame.announce(vec![1; 40]);
+        assert_eq!(frame.write_frames(&mut buf, 41), None, "no room");
+        let first = frame.write_frames(&mut buf, 100).unwrap();
+        frame.announce(vec![2; 40]);
+        frame.on_acked(first);
+        assert!(frame.is_due());
+        let second = frame.write_frames(&mut buf, 100).unwrap();
+        assert_ne!(first, second);
+        frame.on_lost(first);
+        assert!(!frame.is_due());
+        frame.on_lost(second);
+        assert!(frame.is_due());
+        frame.on_acked(second);
+        frame.on_lost(second);
+        assert!(!frame.is_due());
     }
 }

@@ -37,7 +37,8 @@ pub(crate) const MTU_BLACK_HOLE_ROUNDS: u8 = 3;
 /// least 4096. A flight with a long certificate chain fits.
 pub(crate) const CRYPTO_BUFFER: u64 = 64 * 1024;
 
-/// Used tokens in one generation of the replay filter: 16 bytes each, so at most 4 MiB a server.
+/// Used tokens in one generation of a replay filter: 16 bytes each, so at most 4 MiB a filter. A server
+/// has one of tokens, and one of what clients carried in them.
 pub(crate) const REPLAY_GENERATION: usize = 1 << 16;
 
 /// Seconds a Retry token holds: a client answers within a round trip or a few.
@@ -67,6 +68,11 @@ pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
 /// tens of KiB.
 pub(crate) const ADDRESS_TOKEN_SERVERS: usize = 256;
 pub(crate) const ADDRESS_TOKENS_PER_SERVER: usize = 2;
+
+/// Address tokens that a connection gives because its path was seen to carry more or less, beside that of
+/// its handshake: each tells of twice as much as the one before, so that they reach from the first window to
+/// every window in use.
+pub(crate) const CAPACITY_TOKENS: u8 = 8;
 
 /// The longest address token taken from a server, in bytes; it rides in every Initial packet, which
 /// has 1200.

@@ -40,6 +40,13 @@ impl FirstWindow {
         let Some(Learnt { history, careful }) = self.learnt.as_deref() else {
             return;
         };
+        if let Some(careful) = careful {
+            config.careful_resume = *careful;
+            if careful.tokens {
+                // The clients remember.
+                return;
+            }
+        }
         let fallback = Arc::clone(&config.initial_window);
         let store = Arc::new(MemoryStore::new(StoreLimits {
             lifetime: history.lifetime,
@@ -47,10 +54,7 @@ impl FirstWindow {
         }));
         let history = history.clone();
         config.initial_window = match careful {
-            Some(careful) => {
-                config.careful_resume = *careful;
-                Arc::new(CarefulWindow::new(history, store, fallback))
-            }
+            Some(_) => Arc::new(CarefulWindow::new(history, store, fallback)),
             None => Arc::new(HistoryWindow::new(history, store, fallback)),
         };
     }
@@ -69,7 +73,13 @@ pub(super) const HISTORIES: [(&str, HistoryBase); 2] = [
 type CarefulBase = fn() -> CarefulResumeConfig;
 
 /// What switches of careful resume start from, by name.
-pub(super) const CAREFULS: [(&str, CarefulBase); 1] = [("default", CarefulResumeConfig::default)];
+pub(super) const CAREFULS: [(&str, CarefulBase); 2] = [
+    ("default", CarefulResumeConfig::default),
+    ("tokens", || CarefulResumeConfig {
+        tokens: true,
+        ..CarefulResumeConfig::default()
+    }),
+];
 
 /// A kind of average, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +157,9 @@ struct DescribedCareful {
     max_jump_bytes: Option<u64>,
     lifetime_s: f64,
     beta: f64,
+    /// Whether clients remember, not the server.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tokens: bool,
 }
 
 impl From<&Learnt> for DescribedLearnt {
@@ -187,6 +200,7 @@ impl From<&Learnt> for DescribedLearnt {
                 max_jump_bytes: careful.max_jump,
                 lifetime_s: careful.lifetime.as_secs_f64(),
                 beta: careful.beta,
+                tokens: careful.tokens,
             }),
         }
     }

@@ -40,6 +40,29 @@ pub struct PathSample {
     pub lost_at_first: bool,
 }
 
+impl PathSample {
+    /// The capacity that it proves `now`; `None` if the window stands that is `known`, in bytes.
+    ///
+    /// Only what was acknowledged is known to fit. A connection that was short of data may have left room
+    /// unused, so that it can only raise what is known; one that lost of its first flight lowers it,
+    /// however little it delivered.
+    pub fn capacity(&self, now: Instant, known: Option<u64>) -> Option<Capacity> {
+        let window = self.window.min(super::MAXIMUM_WINDOW);
+        let proven = window.min(self.delivered);
+        let window = match known {
+            Some(known) if self.lost_at_first && window < known => window,
+            _ if self.delivered < self.initial_window => return None,
+            Some(known) if self.app_limited && proven < known => return None,
+            _ => proven,
+        };
+        (!self.rtt.is_zero()).then_some(Capacity {
+            window,
+            rtt: self.rtt,
+            at: now,
+        })
+    }
+}
+
 /// When a connection tells what it has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleEvent {

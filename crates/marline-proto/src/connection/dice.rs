@@ -24,6 +24,11 @@ impl Dice {
         self.rng.random()
     }
 
+    /// A number that nobody else draws.
+    pub(super) fn name(&mut self) -> u64 {
+        self.rng.random()
+    }
+
     pub(super) fn coin(&mut self) -> bool {
         self.rng.random()
     }

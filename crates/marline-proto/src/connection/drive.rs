@@ -141,9 +141,7 @@ impl Connection {
         self.request_ack_frequency();
         if self.side.is_server() {
             self.announcements.handshake_done.announce();
-            if let Some(token) = self.make_address_token() {
-                self.announcements.new_token.announce(token);
-            }
+            self.give_address_token(now);
             self.confirm(now);
         }
     }
@@ -248,16 +246,6 @@ impl Connection {
             client.tokens.put(&client.server_name, frame.token);
         }
         Ok(())
-    }
-
-    fn make_address_token(&mut self) -> Option<Vec<u8>> {
-        let server = self
-            .server
-            .as_ref()
-            .filter(|server| server.config.address_tokens)?;
-        let ip = self.paths[0].tuples.active.addresses.remote.ip();
-        let now = server.unix_time_s + (self.handshake_took.unwrap_or_default()).as_secs();
-        Some(self.endpoint.token_key.new_token(ip, now, self.dice.rng()))
     }
 
     fn request_ack_frequency(&mut self) {

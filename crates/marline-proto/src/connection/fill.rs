@@ -138,8 +138,8 @@ impl Connection {
                 if let Some(sequence) = self.announcements.ack_frequency.write_frames(buf, limit) {
                     sent.push_token(Token::AckFrequency { sequence });
                 }
-                if self.announcements.new_token.write_frames(buf, limit) {
-                    sent.push_token(Token::AddressValidation);
+                if let Some(sequence) = self.announcements.new_token.write_frames(buf, limit) {
+                    sent.push_token(Token::AddressValidation { sequence });
                 }
             }
             if path.tuples.active.responses.is_due() {

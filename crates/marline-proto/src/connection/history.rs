@@ -78,7 +78,7 @@ impl Recovery {
     }
 
     /// What it has seen of the path.
-    fn sample(&self) -> PathSample {
+    pub(super) fn sample(&self) -> PathSample {
         let window = self.controller.window();
         let window = match &self.resume {
             // A jump that nothing has confirmed is no capacity.

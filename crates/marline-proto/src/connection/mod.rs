@@ -9,12 +9,13 @@
 //! | handshake and keys | `drive`, `keys`, `early`, `peer` |
 //! | addresses | `path`, `migrate` |
 //! | connections beside it | `bundle` |
-//! | connections before and after it | `history`, `resume` |
+//! | connections before and after it | `history`, `resume`, `carry` |
 //! | the end | `close`, `lifecycle` |
 //! | the application | `api`, `events`, `tell` |
 
 mod api;
 mod bundle;
+mod carry;
 mod close;
 mod dice;
 mod dispatch;
@@ -69,6 +70,7 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundle::Coordination;
+use carry::Carry;
 use dice::Dice;
 use early::EarlySpaces;
 use events::Mailbox;
@@ -177,6 +179,7 @@ struct ServerSide {
     config: Arc<ServerConfig>,
     /// Seconds since the Unix epoch when the connection began.
     unix_time_s: u64,
+    carry: Carry,
 }
 
 /// What the endpoint found out about a client before it made the connection.
@@ -192,6 +195,8 @@ pub(crate) struct Incoming {
     pub(crate) retry_source: Option<ConnectionId>,
     /// Whether a token proved the client's address.
     pub(crate) validated: bool,
+    /// What the client carries of its path.
+    pub(crate) carried: Option<crypto::Carried>,
     pub(crate) local_cid: ConnectionId,
     pub(crate) unix_time_s: u64,
     pub(crate) seed: u64,
@@ -339,9 +344,11 @@ impl Connection {
                 .endpoint
                 .push_back(EndpointEvent::Issued(id));
         }
+        let careful = &config.transport.careful_resume;
         connection.server = Some(Box::new(ServerSide {
             config: Arc::clone(config),
             unix_time_s: incoming.unix_time_s,
+            carry: Carry::new(careful, incoming.carried, incoming.unix_time_s),
         }));
         Ok(connection)
     }

@@ -163,6 +163,7 @@ impl Connection {
         }
         self.report_to_bundle();
         self.settle_resume(now);
+        self.tell_client_of_path(now);
         self.tell_metrics(now);
         Ok(())
     }

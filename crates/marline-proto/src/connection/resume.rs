@@ -88,10 +88,9 @@ impl Connection {
         if self.belongs_to_bundle() || self.paths[0].recovery.suffered {
             return;
         }
-        let saved = self
-            .config
-            .initial_window
-            .resumption(&self.kind(now, moved));
+        let policy = &self.config.initial_window;
+        let remembered = policy.resumption(&self.kind(now, moved));
+        let saved = newest(self.brought(now), remembered);
         let recovery = &mut self.paths[0].recovery;
         recovery.resume =
             saved.map(|saved| Box::new(Resume::new(saved, self.config.careful_resume, recovery)));
@@ -100,6 +99,7 @@ impl Connection {
 
     /// The path is another one from now on.
     pub(super) fn abandon_resume(&mut self, now: Instant) {
+        self.leave_carry();
         let recovery = &mut self.paths[0].recovery;
         if let Some(resume) = &mut recovery.resume {
             // Nothing of the old path's controller is used any more.
@@ -145,10 +145,7 @@ impl Connection {
         };
         let would = resume.engine.clone().on_window_limited(now, &limited);
         let claimed = match would.window {
-            Some(Window::To(_)) => {
-                let kind = self.kind(now, self.moved);
-                Some(self.config.initial_window.claim(&kind))
-            }
+            Some(Window::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
         self.paths[0].recovery.drive_resume(|engine| match claimed {
@@ -165,6 +162,13 @@ impl Connection {
             .is_some_and(|resume| resume.phase() == Phase::Unvalidated)
     }
 
+    /// Takes what is remembered of the path, here and by the client, from all others.
+    fn claim_capacity(&mut self, now: Instant) -> Option<Capacity> {
+        let kind = self.kind(now, self.moved);
+        let remembered = self.config.initial_window.claim(&kind);
+        newest(self.claim_brought(now), remembered)
+    }
+
     /// Passes on what the engine has said, and lets it go when nothing more will come of it.
     pub(super) fn settle_resume(&mut self, now: Instant) {
         let Some(resume) = &mut self.paths[0].recovery.resume else {
@@ -178,9 +182,15 @@ impl Connection {
         if forget {
             let kind = self.kind(now, self.moved);
             self.config.initial_window.forget(&kind);
+            self.claim_brought(now);
         }
         for event in events {
             self.tell(now, &Event::CarefulResumePhaseUpdated(event));
         }
     }
+}
+
+fn newest(brought: Option<Capacity>, remembered: Option<Capacity>) -> Option<Capacity> {
+    let both = brought.into_iter().chain(remembered);
+    both.max_by_key(|capacity| capacity.at)
 }

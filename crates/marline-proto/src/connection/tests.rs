@@ -18,6 +18,7 @@ mod amplificationlimit;
 mod blackhole;
 mod bundle;
 mod careful;
+mod carried;
 mod chacha20;
 mod closing;
 mod connectionids;

@@ -24,7 +24,9 @@ pub(crate) enum Token {
         sequence: u64,
     },
     HandshakeDone,
-    AddressValidation,
+    AddressValidation {
+        sequence: u64,
+    },
     AckFrequency {
         sequence: u64,
     },
@@ -52,7 +54,9 @@ impl Rooms<'_> {
             Token::NewConnectionId { sequence } => self.local_cids.on_acked(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_acked(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_acked(),
-            Token::AddressValidation => self.announcements.new_token.on_acked(),
+            Token::AddressValidation { sequence } => {
+                self.announcements.new_token.on_acked(*sequence);
+            }
             Token::AckFrequency { sequence } => {
                 self.announcements.ack_frequency.on_acked(*sequence);
             }
@@ -70,7 +74,9 @@ impl Rooms<'_> {
             Token::NewConnectionId { sequence } => self.local_cids.on_lost(*sequence),
             Token::RetireConnectionId { sequence } => self.remote_cids.on_lost(*sequence),
             Token::HandshakeDone => self.announcements.handshake_done.on_lost(),
-            Token::AddressValidation => self.announcements.new_token.on_lost(),
+            Token::AddressValidation { sequence } => {
+                self.announcements.new_token.on_lost(*sequence);
+            }
             Token::AckFrequency { sequence } => self.announcements.ack_frequency.on_lost(*sequence),
         }
     }

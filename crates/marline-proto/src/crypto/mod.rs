@@ -24,4 +24,4 @@ pub(crate) use packet::{OpenError, Sealing, TAG_LEN, Unprotected, open, seal, un
 pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
 pub use token::TokenKey;
-pub(crate) use token::{Token, TokenError};
+pub(crate) use token::{Carried, Token, TokenError};

@@ -2,29 +2,47 @@
 //!
 //! A token is what the server wants to remember of a client, sealed so that only it can read or
 //! make one: nothing is stored. Layout: nonce (12 bytes), then sealed: kind (1), issue time (8),
-//! and the client's address (and for Retry its port and two connection IDs).
+//! and the client's address (and for Retry its port and two connection IDs; and for a client that carries
+//! what its path was seen to bear, that). Another layout is another kind.
+
+mod carried;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use marline_wire::{ConnectionId, Reader, Truncated};
 
+use super::ReplayFilter;
 use crate::limits::{NEW_TOKEN_LIFETIME, RETRY_TOKEN_LIFETIME};
+
+pub(crate) use carried::Carried;
 
 const RETRY: u8 = 0;
 const NEW_TOKEN: u8 = 1;
+/// A NEW_TOKEN token with a [`Carried`].
+const CARRYING: u8 = 2;
 
 /// The key that seals a server's tokens. Servers that share an address share it.
 ///
 /// Under AES-256-GCM-SIV two tokens that by chance share a nonce reveal at most that they are
 /// equal; no counter has to be kept over restarts or between servers.
-pub struct TokenKey(LessSafeKey);
+///
+/// What clients carry for careful resume is claimed here, so that one connection at a time resumes from
+/// it. Other processes with the same secret do not know of these claims, nor does a restarted one.
+pub struct TokenKey {
+    key: LessSafeKey,
+    claims: Mutex<ReplayFilter>,
+}
 
 impl TokenKey {
     /// The key that `secret` is.
     pub fn new(secret: &[u8; 32]) -> Self {
         let key = UnboundKey::new(&AES_256_GCM_SIV, secret).expect("the key has the right length");
-        Self(LessSafeKey::new(key))
+        Self {
+            key: LessSafeKey::new(key),
+            claims: Mutex::default(),
+        }
     }
 
     /// A key that `rng` draws.
@@ -57,13 +75,29 @@ impl TokenKey {
     }
 
     /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix
-    /// epoch). The port may change until the client returns, so it is left out.
-    pub(crate) fn new_token(&self, ip: IpAddr, now: u64, rng: &mut impl rand::Rng) -> Vec<u8> {
+    /// epoch), with what the client shall carry. The port may change until the client returns, so it is
+    /// left out.
+    pub(crate) fn new_token(
+        &self,
+        ip: IpAddr,
+        now: u64,
+        carried: Option<&Carried>,
+        rng: &mut impl rand::Rng,
+    ) -> Vec<u8> {
         self.seal(rng, |buf| {
-            buf.push(NEW_TOKEN);
+            buf.push(carried.map_or(NEW_TOKEN, |_| CARRYING));
             buf.extend_from_slice(&now.to_be_bytes());
             encode_ip(ip, buf);
+            if let Some(carried) = carried {
+                carried.encode(buf);
+            }
         })
+    }
+
+    /// Whether nobody has claimed what a client carried, in whichever token; it is claimed now.
+    pub(crate) fn claim(&self, carried: &Carried) -> bool {
+        let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.first_use(carried.source, carried.observed)
     }
 
     /// Reads the `token` of an Initial packet that came from `client` to `dcid` at `now` (seconds
@@ -87,7 +121,7 @@ impl TokenKey {
             .split_first_chunk_mut::<NONCE_LEN>()
             .ok_or(TokenError::Unknown)?;
         let plain = self
-            .0
+            .key
             .open_in_place(Nonce::assume_unique_for_key(nonce), Aad::empty(), sealed)
             .map_err(|_| TokenError::Unknown)?;
         let mut id = [0; 8];
@@ -102,7 +136,7 @@ impl TokenKey {
         buf.extend_from_slice(&nonce);
         write(&mut buf);
         let tag = self
-            .0
+            .key
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::empty(),
@@ -139,6 +173,8 @@ pub(crate) enum Token {
         id: u64,
         /// When it was issued, in seconds since the Unix epoch.
         issued: u64,
+        /// What the client carries.
+        carried: Option<Carried>,
     },
 }
 
@@ -200,9 +236,17 @@ fn read(
                 retry_scid,
             })
         }
-        NEW_TOKEN => {
+        NEW_TOKEN | CARRYING => {
+            let carried = match kind {
+                CARRYING => Some(Carried::decode(&mut reader).map_err(|_| TokenError::Unknown)?),
+                _ => None,
+            };
             check(NEW_TOKEN_LIFETIME, client.port()).map_err(TokenError::NewToken)?;
-            Ok(Token::NewToken { id, issued })
+            Ok(Token::NewToken {
+                id,
+                issued,
+                carried,
+            })
         }
         _ => Err(TokenError::Unknown),
     }

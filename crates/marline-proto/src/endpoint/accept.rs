@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
 use crate::connection::{Connection, Incoming};
-use crate::crypto::{Token, TokenError};
+use crate::crypto::{Carried, Token, TokenError};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
@@ -26,6 +26,8 @@ pub(super) struct Arrived {
 #[derive(Default)]
 struct Proof {
     validated: bool,
+    /// What the client carries of its path.
+    carried: Option<Carried>,
     /// First destination of the client, and our source ID in the Retry packet.
     retried: Option<(ConnectionId, ConnectionId)>,
 }
@@ -65,6 +67,7 @@ impl Endpoint {
             source: header.scid,
             retry_source: proof.retried.map(|(_, source)| source),
             validated: proof.validated,
+            carried: proof.carried,
             local_cid,
             unix_time_s: arrived.unix_time_s,
             seed: self.rng.random(),
@@ -106,11 +109,20 @@ impl Endpoint {
             }) => Ok(Proof {
                 validated: true,
                 retried: Some((original_dcid, retry_scid)),
+                ..Proof::default()
             }),
-            Ok(Token::NewToken { id, issued }) => Ok(Proof {
-                validated: self.replays.first_use(id, issued),
-                retried: None,
-            }),
+            Ok(Token::NewToken {
+                id,
+                issued,
+                carried,
+            }) => {
+                let validated = self.replays.first_use(id, issued);
+                Ok(Proof {
+                    validated,
+                    carried: carried.filter(|_| validated),
+                    ..Proof::default()
+                })
+            }
             Err(TokenError::Retry(_)) => Err(InvalidToken),
             Err(_) => Ok(Proof::default()),
         }

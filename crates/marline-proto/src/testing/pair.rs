@@ -33,6 +33,8 @@ pub struct Node {
     pub address: SocketAddr,
     /// Handles of connections that clients began, in order, not taken yet.
     pub accepted: VecDeque<ConnectionHandle>,
+    /// What its clock on the wall says, in seconds since the Unix epoch: it stands until it is set.
+    pub unix_time_s: u64,
     /// What connections told, oldest first.
     pub events: VecDeque<(ConnectionHandle, Event)>,
     reply: Vec<u8>,
@@ -47,6 +49,7 @@ impl Node {
             connections: BTreeMap::new(),
             address: address.parse().expect("a literal address"),
             accepted: VecDeque::new(),
+            unix_time_s: 0,
             events: VecDeque::new(),
             reply: Vec::new(),
             buf: Vec::new(),
@@ -61,9 +64,14 @@ impl Node {
             remote: datagram.source,
         };
         let bytes = &mut datagram.bytes;
-        let route = self
-            .endpoint
-            .route(now, 0, tuple, datagram.ecn, bytes, &mut self.reply);
+        let route = self.endpoint.route(
+            now,
+            self.unix_time_s,
+            tuple,
+            datagram.ecn,
+            bytes,
+            &mut self.reply,
+        );
         match route {
             Route::Connection(handle) => {
                 if let Some(connection) = self.connections.get_mut(&handle) {

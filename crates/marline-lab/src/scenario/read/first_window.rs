@@ -112,6 +112,7 @@ fn read_careful(reader: &mut Reader<'_>, config: &mut CarefulResumeConfig) -> Re
         max_jump,
         lifetime: _,
         beta,
+        tokens: _,
     } = config;
     let most = |node: &Node| limit(node, Node::size);
     replace(max_jump, reader.optional("max_jump", most)?);

@@ -75,10 +75,23 @@ fn a_first_window_is_a_number_a_word_or_a_table() {
         max_jump: Some(60_000),
         beta: 0.7,
         lifetime: std::time::Duration::MAX,
+        tokens: false,
     };
     let learnt = careful.learnt.unwrap();
     assert_eq!(learnt.careful, Some(expected));
     assert_eq!(learnt.history, HistoryConfig::published());
+    let carried = "[initial_window]\ncareful = 'tokens'\nlifetime = '5min'";
+    let expected = CarefulResumeConfig {
+        lifetime: std::time::Duration::from_secs(300),
+        tokens: true,
+        ..CarefulResumeConfig::default()
+    };
+    let learnt = first_window(carried, &[]).learnt.unwrap();
+    assert_eq!(learnt.careful, Some(expected));
+    let experiment = read(&with(carried));
+    let json = serde_json::to_value(&*experiment.cells[0].settings).unwrap();
+    let described = &json["server"]["initial_window_learnt"]["careful"];
+    assert_eq!(described["tokens"], true);
     // Single switches, by variants and beside the file.
     let varied =
         "[variant.a]\ninitial_window = 'history'\n[sweep]\n'initial_window.fallback' = [10]";

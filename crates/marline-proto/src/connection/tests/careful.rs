@@ -11,18 +11,18 @@ use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::observe::{Event as Observed, Observer};
 use crate::testing::SERVER_NAME;
 
-const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
-const LARGE: usize = 3_000_000;
+pub(super) const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
+pub(super) const LARGE: usize = 3_000_000;
 
 /// What the server's connections told.
 #[derive(Debug, Default)]
-struct Told {
-    updates: Vec<CarefulResumePhaseUpdated>,
+pub(super) struct Told {
+    pub(super) updates: Vec<CarefulResumePhaseUpdated>,
     /// Bytes lost from the jump to the normal phase, handshakes included.
-    lost: usize,
+    pub(super) lost: usize,
 }
 
-struct Listener(Arc<Mutex<Told>>);
+pub(super) struct Listener(pub(super) Arc<Mutex<Told>>);
 
 impl Observer for Listener {
     fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
@@ -40,7 +40,7 @@ impl Observer for Listener {
 }
 
 /// 20 Mbit/s and 40 ms, with room for one window of it.
-fn link() -> Conditions {
+pub(super) fn link() -> Conditions {
     Conditions {
         rate: Some(2_500_000),
         queue: 100_000,

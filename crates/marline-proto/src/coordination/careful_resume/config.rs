@@ -13,6 +13,10 @@ pub struct CarefulResumeConfig {
     /// The part of what arrived up to which slow start goes after a retreat (section 3.5): 0.5 to 1, and
     /// the nearest of them for what is outside.
     pub beta: f64,
+    /// Whether a server's clients carry what it finds, sealed in their address tokens, and it returns to
+    /// what they bring. Then it need remember nothing, one client cannot spoil what is known of another, and
+    /// those behind one address do not share. The server's `address_tokens` must be on.
+    pub tokens: bool,
 }
 
 impl Default for CarefulResumeConfig {
@@ -21,6 +25,7 @@ impl Default for CarefulResumeConfig {
             max_jump: None,
             lifetime: Duration::from_secs(3600),
             beta: 0.5,
+            tokens: false,
         }
     }
 }

@@ -93,7 +93,7 @@ impl Learner {
             *record = PathRecord::new(kind.now);
         }
         let known = record.capacity.filter(|known| self.holds(kind, known));
-        let capacity = capacity(kind, known, seen);
+        let capacity = seen.capacity(kind.now, known.map(|known| known.window));
         record.capacity = capacity.or(known);
 
         let average = record.windows.average(self.config.average);
@@ -110,29 +110,4 @@ impl Learner {
     fn holds(&self, kind: &ConnectionKind<'_>, known: &Capacity) -> bool {
         kind.now - known.at < self.config.lifetime
     }
-}
-
-/// The capacity that `seen` proves; `None` if what is `known` stands.
-///
-/// Only what was acknowledged is known to fit. A connection that was short of data may have left room
-/// unused, so that it can only raise what is known; one that lost of its first flight lowers it, however
-/// little it delivered.
-fn capacity(
-    kind: &ConnectionKind<'_>,
-    known: Option<Capacity>,
-    seen: &PathSample,
-) -> Option<Capacity> {
-    let window = seen.window.min(MAXIMUM_WINDOW);
-    let proven = window.min(seen.delivered);
-    let window = match known {
-        Some(known) if seen.lost_at_first && window < known.window => window,
-        _ if seen.delivered < seen.initial_window => return None,
-        Some(known) if seen.app_limited && proven < known.window => return None,
-        _ => proven,
-    };
-    (!seen.rtt.is_zero()).then_some(Capacity {
-        window,
-        rtt: seen.rtt,
-        at: kind.now,
-    })
 }

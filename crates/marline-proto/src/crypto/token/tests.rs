@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -67,8 +69,8 @@ fn retry_tokens_bind_address_and_ids_for_seconds() {
 fn new_tokens_bind_the_ip_for_days() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
-    let token = key.new_token(client.ip(), NOW, &mut rng);
-    let other = key.new_token(client.ip(), NOW, &mut rng);
+    let token = key.new_token(client.ip(), NOW, None, &mut rng);
+    let other = key.new_token(client.ip(), NOW, None, &mut rng);
     let open = |token: &[u8], client, now| key.open(token, client, &ConnectionId::EMPTY, now);
 
     let returned = open(
@@ -92,11 +94,80 @@ fn new_tokens_bind_the_ip_for_days() {
     );
 }
 
+const CARRIED: Carried = Carried {
+    window: 1_234_567,
+    rtt: Duration::from_micros(38_500),
+    observed: NOW - 7,
+    source: 99,
+};
+
+#[test]
+fn a_token_carries_what_a_path_bore() {
+    let (key, mut rng) = key();
+    let client = address("[2001:db8::1]:4433");
+    let token = key.new_token(client.ip(), NOW, Some(&CARRIED), &mut rng);
+    assert!(token.len() <= MAX_LEN, "{}", token.len());
+    let open = |client, now| key.open(&token, client, &ConnectionId::EMPTY, now);
+    let Ok(Token::NewToken { carried, .. }) = open(client, NOW) else {
+        panic!("the token is valid");
+    };
+    assert_eq!(carried, Some(CARRIED));
+    assert_eq!(CARRIED.age(NOW), Duration::from_secs(7));
+    assert_eq!(CARRIED.age(0), Duration::ZERO);
+    assert_eq!(
+        open(address("[2001:db8::2]:4433"), NOW),
+        Err(TokenError::NewToken(TokenFault::Address))
+    );
+    assert_eq!(
+        open(client, NOW + NEW_TOKEN_LIFETIME + 1),
+        Err(TokenError::NewToken(TokenFault::Expired))
+    );
+}
+
+#[test]
+fn tokens_without_it_are_as_they_were() {
+    let (key, mut rng) = key();
+    let client = address("192.0.2.1:1000");
+    // Kind, issue time, address: sealed by whoever knew no other layout.
+    let token = key.seal(&mut rng, |buf| {
+        buf.push(1);
+        buf.extend_from_slice(&NOW.to_be_bytes());
+        buf.extend_from_slice(&[4, 192, 0, 2, 1]);
+    });
+    let opened = key.open(&token, client, &ConnectionId::EMPTY, NOW);
+    assert!(matches!(
+        opened,
+        Ok(Token::NewToken {
+            issued: NOW,
+            carried: None,
+            ..
+        })
+    ));
+    let made = key.new_token(client.ip(), NOW, None, &mut rng);
+    assert_eq!(made.len(), token.len());
+}
+
+#[test]
+fn what_many_tokens_tell_of_is_claimed_once() {
+    let (key, _) = key();
+    assert!(key.claim(&CARRIED));
+    let later = Carried {
+        window: 2_000_000,
+        observed: NOW,
+        ..CARRIED
+    };
+    assert!(!key.claim(&later), "of the same connection");
+    assert!(key.claim(&Carried {
+        source: 100,
+        ..CARRIED
+    }));
+}
+
 #[test]
 fn another_key_does_not_open() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
-    let token = key.new_token(client.ip(), NOW, &mut rng);
+    let token = key.new_token(client.ip(), NOW, None, &mut rng);
     let other = TokenKey::new(&[7; 32]);
     assert_eq!(
         other.open(&token, client, &ConnectionId::EMPTY, NOW),
@@ -105,6 +176,34 @@ fn another_key_does_not_open() {
 }
 
 proptest! {
+    #[test]
+    fn what_is_carried_comes_back(
+        window: u64,
+        micros: u32,
+        observed: u64,
+        source: u64,
+        cut in 0..Carried::LEN,
+    ) {
+        let rtt = Duration::from_micros(micros.into());
+        let carried = Carried { window, rtt, observed, source };
+        let mut buf = Vec::new();
+        carried.encode(&mut buf);
+        prop_assert_eq!(buf.len(), Carried::LEN);
+        prop_assert_eq!(Carried::decode(&mut Reader::new(&buf)), Ok(carried));
+        prop_assert!(Carried::decode(&mut Reader::new(&buf[..cut])).is_err());
+    }
+
+    #[test]
+    fn whatever_is_sealed_panics_nobody(plain in proptest::collection::vec(any::<u8>(), 0..60), kind in 0..4u8) {
+        let (key, mut rng) = key();
+        let client = address("192.0.2.1:1000");
+        let token = key.seal(&mut rng, |buf| {
+            buf.push(kind);
+            buf.extend_from_slice(&plain);
+        });
+        let _ = key.open(&token, client, &ConnectionId::EMPTY, NOW);
+    }
+
     #[test]
     fn altered_tokens_are_unknown(at: proptest::sample::Index, bit in 0..8u8, cut: proptest::sample::Index) {
         let (key, mut rng) = key();

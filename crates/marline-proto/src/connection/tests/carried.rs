@@ -1,0 +1,312 @@
+//! Clients that carry what their path bore to their next connection (RFC 9959); the server remembers
+//! nothing.
+
+use std::sync::Mutex;
+
+use super::careful::{ALL, LARGE, Listener, Told, link};
+use super::*;
+use crate::congestion::Algorithm;
+use crate::coordination::careful_resume::{CarefulResumeConfig, Phase, Trigger};
+use crate::limits::CAPACITY_TOKENS;
+use crate::observe::Observer;
+use crate::testing::SERVER_NAME;
+
+const MIDDLE: usize = 300_000;
+
+struct Visits {
+    pair: Pair,
+    told: Arc<Mutex<Told>>,
+}
+
+fn visits(controller: Algorithm) -> Visits {
+    visits_as(controller, true, 1)
+}
+
+fn visits_as(controller: Algorithm, tokens: bool, seed: u64) -> Visits {
+    let told = Arc::<Mutex<Told>>::default();
+    let listener = Arc::clone(&told);
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            controller: Arc::new(controller),
+            careful_resume: CarefulResumeConfig {
+                tokens,
+                ..CarefulResumeConfig::default()
+            },
+            ..TransportConfig::default()
+        },
+        adjust_server: Box::new(move |server| {
+            server.observer = Some(Arc::new(move |_| {
+                Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+            }));
+        }),
+        seed,
+        ..PairConfig::default()
+    });
+    pair.network.set(link());
+    Visits { pair, told }
+}
+
+/// Visits after one that was large.
+fn returning() -> Visits {
+    let mut visits = visits(Algorithm::Cubic);
+    visits.visit(LARGE);
+    assert_eq!(visits.phases(), []);
+    visits
+}
+
+impl Visits {
+    fn visit(&mut self, len: usize) -> Duration {
+        let ends = self.pair.establish();
+        let took = download(&mut self.pair, ends.0, ends.1, &pattern(len));
+        close(&mut self.pair, ends.0);
+        took
+    }
+
+    /// Where the server's connections went since this was asked last, and why.
+    fn phases(&self) -> Vec<(Phase, Option<Trigger>)> {
+        let updates = std::mem::take(&mut self.told.lock().unwrap().updates);
+        let updates = updates.iter();
+        updates.map(|update| (update.new, update.trigger)).collect()
+    }
+
+    /// What a visit of middle size returns to, in bytes.
+    fn returns_to(&mut self) -> Option<u64> {
+        self.phases();
+        self.visit(MIDDLE);
+        let updates = std::mem::take(&mut self.told.lock().unwrap().updates);
+        let restored = updates.iter().find_map(|update| {
+            let jumped = update.new == Phase::Unvalidated;
+            update.restored.filter(|_| jumped)
+        });
+        restored.map(|restored| restored.congestion_window)
+    }
+
+    /// Tokens that a connection of the server gave for what it found.
+    fn given(&mut self, handle: ConnectionHandle) -> u8 {
+        self.pair
+            .server(handle)
+            .server
+            .as_ref()
+            .unwrap()
+            .carry
+            .tokens
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let tokens = &self.pair.client_config.tokens;
+        tokens.take(SERVER_NAME).expect("the server gave a token")
+    }
+
+    /// The client has `token` and no other.
+    fn put(&mut self, token: &[u8]) {
+        self.pair.client_config.tokens = Arc::default();
+        self.pair.client_config.tokens.put(SERVER_NAME, token);
+    }
+
+    /// The client is somewhere else from now on.
+    fn move_to(&mut self, address: &str) {
+        self.pair
+            .migrate(ConnectionHandle(usize::MAX), address.parse().unwrap());
+    }
+}
+
+#[test]
+fn who_carries_it_returns() {
+    for controller in ALL {
+        let mut visits = visits(controller);
+        let first = visits.visit(MIDDLE);
+        visits.pair.client_config.tokens = Arc::default();
+        visits.visit(LARGE);
+        assert_eq!(visits.phases(), []);
+        let again = visits.visit(MIDDLE);
+        let phases = visits.phases();
+        assert_eq!(phases[0], (Phase::Reconnaissance, None));
+        let jumped = (Phase::Unvalidated, Some(Trigger::CongestionWindowLimited));
+        assert_eq!(phases[1], jumped, "{controller:?}");
+        assert_eq!(phases.last().unwrap().0, Phase::Normal, "{phases:?}");
+        assert!(
+            phases.iter().all(|(phase, _)| *phase != Phase::SafeRetreat),
+            "{controller:?}: {phases:?}"
+        );
+        assert!(again < first, "{controller:?}: {again:?}, {first:?}");
+        // And what it found is carried in turn.
+        assert!(visits.returns_to().is_some(), "{controller:?}");
+    }
+}
+
+#[test]
+fn a_restarted_server_needs_no_memory() {
+    let mut visits = returning();
+    visits.pair.restart_server();
+    assert!(visits.returns_to().is_some());
+}
+
+#[test]
+fn a_token_is_worth_nothing_elsewhere() {
+    let mut visits = returning();
+    visits.move_to("192.0.2.99:50000");
+    assert_eq!(visits.returns_to(), None, "not even next door");
+}
+
+#[test]
+fn a_token_that_comes_twice_carries_nothing() {
+    let mut visits = returning();
+    let token = visits.take();
+    visits.put(&token);
+    assert!(visits.returns_to().is_some());
+    visits.put(&token);
+    assert_eq!(visits.returns_to(), None);
+}
+
+#[test]
+fn a_token_holds_for_an_hour() {
+    for (age, holds) in [(3600, true), (3601, false)] {
+        let mut visits = returning();
+        visits.pair.server.unix_time_s = age / 2;
+        // Handing it on makes it no younger.
+        visits.visit(2000);
+        visits.pair.server.unix_time_s = age;
+        assert_eq!(visits.returns_to().is_some(), holds, "{age} s");
+    }
+}
+
+#[test]
+fn an_altered_token_carries_nothing() {
+    let mut visits = returning();
+    let mut token = visits.take();
+    let last = token.len() - 20;
+    token[last] ^= 1;
+    visits.put(&token);
+    assert_eq!(visits.returns_to(), None);
+}
+
+#[test]
+fn a_token_of_another_key_carries_nothing() {
+    let token = returning().take();
+    let mut other = visits_as(Algorithm::Cubic, true, 2);
+    other.put(&token);
+    assert_eq!(other.returns_to(), None);
+}
+
+#[test]
+fn by_default_nothing_is_carried() {
+    let token = returning().take();
+    let mut plain = visits_as(Algorithm::Cubic, false, 1);
+    plain.put(&token);
+    assert_eq!(plain.returns_to(), None);
+    let (client, server) = plain.pair.establish();
+    download(&mut plain.pair, client, server, &pattern(LARGE));
+    let stats = plain.pair.client(client).stats();
+    assert_eq!(stats.frames_received.new_token, 1);
+    let key = plain.take();
+    assert!(key.len() < token.len());
+}
+
+#[test]
+fn who_takes_little_hands_it_on() {
+    let mut visits = returning();
+    for _ in 0..3 {
+        visits.visit(2000);
+    }
+    let (client, server) = visits.pair.establish();
+    for _ in 0..50 {
+        download(&mut visits.pair, client, server, &pattern(5000));
+    }
+    close(&mut visits.pair, client);
+    assert!(visits.returns_to().is_some());
+}
+
+#[test]
+fn one_of_two_returns() {
+    let mut visits = returning();
+    // Both tokens are of the connection before.
+    let pairs = [visits.pair.establish(), visits.pair.establish()];
+    let data = pattern(MIDDLE);
+    let mut transfers = pairs.map(|ends| Transfer::down(&mut visits.pair, ends, &data));
+    let done = visits.pair.drive_until(PATIENCE, |pair| {
+        let done = transfers
+            .each_mut()
+            .map(|transfer| transfer.received() == data.len() || transfer.advance(pair));
+        done == [true, true]
+    });
+    assert!(done);
+    let phases = visits.phases();
+    let count = |phase| phases.iter().filter(|(is, _)| *is == phase).count();
+    assert_eq!(count(Phase::Reconnaissance), 2);
+    assert_eq!(count(Phase::Unvalidated), 1, "{phases:?}");
+    assert!(phases.contains(&(Phase::Normal, None)), "the other gave up");
+}
+
+#[test]
+fn a_narrower_path_is_retreated_from_and_told_of() {
+    let mut visits = returning();
+    let token = visits.take();
+    visits.put(&token);
+    let narrow = Conditions {
+        rate: Some(250_000),
+        queue: 15_000,
+        ..link()
+    };
+    visits.pair.network.set(narrow);
+    visits.visit(LARGE);
+    let phases = visits.phases();
+    assert!(
+        phases.iter().any(|(phase, _)| *phase == Phase::SafeRetreat),
+        "{phases:?}"
+    );
+    visits.pair.network.set(link());
+    let window = visits.returns_to();
+    assert!(window.is_none_or(|window| window < 60_000), "{window:?}");
+}
+
+#[test]
+fn who_moves_leaves_it_behind() {
+    let mut visits = returning();
+    let token = visits.take();
+    visits.put(&token);
+    let (client, server) = visits.pair.establish();
+    visits
+        .pair
+        .migrate(client, "198.51.100.1:50000".parse().unwrap());
+    download(&mut visits.pair, client, server, &pattern(MIDDLE));
+    let phases = [
+        (Phase::Reconnaissance, None),
+        (Phase::Normal, Some(Trigger::PathChanged)),
+    ];
+    assert_eq!(visits.phases(), phases);
+    close(&mut visits.pair, client);
+    // What it gave since is of the new path.
+    assert!(visits.returns_to().is_some());
+    visits.move_to("192.0.2.1:50000");
+    assert_eq!(visits.returns_to(), None);
+}
+
+#[test]
+fn tokens_are_few_whatever_the_path_does() {
+    for controller in [Algorithm::NewReno, Algorithm::Bbr] {
+        let mut visits = visits(controller);
+        let (client, server) = visits.pair.establish();
+        for rate in [10_000_000, 300_000, 10_000_000, 300_000] {
+            let rate = Some(rate);
+            visits.pair.network.set(Conditions { rate, ..link() });
+            download(&mut visits.pair, client, server, &pattern(1_000_000));
+        }
+        let given = visits.given(server);
+        assert!((2..=5).contains(&given), "{controller:?}: {given}");
+        let stats = visits.pair.client(client).stats();
+        let came = stats.frames_received.new_token;
+        assert!(came > given.into(), "that of the handshake too: {came}");
+    }
+}
+
+#[test]
+fn tokens_end() {
+    let mut visits = visits(Algorithm::Cubic);
+    let (client, server) = visits.pair.establish();
+    let carry = &mut visits.pair.server(server).server.as_mut().unwrap().carry;
+    carry.tokens = CAPACITY_TOKENS - 1;
+    download(&mut visits.pair, client, server, &pattern(LARGE));
+    assert_eq!(visits.given(server), CAPACITY_TOKENS);
+    let stats = visits.pair.client(client).stats();
+    assert_eq!(stats.frames_received.new_token, 2);
+}
