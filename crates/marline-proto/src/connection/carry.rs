@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{Connection, ServerSide};
-use crate::congestion::{Capacity, MAXIMUM_WINDOW};
+use crate::congestion::{Capacity, MAXIMUM_WINDOW, SampleEvent};
 use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::crypto::Carried;
 use crate::limits::CAPACITY_TOKENS;
@@ -132,7 +132,7 @@ impl Connection {
         if server.carry.tokens >= CAPACITY_TOKENS || !is_proven || !path.recovery.rtt.has_sample() {
             return;
         }
-        let sample = path.recovery.sample();
+        let sample = path.recovery.sample(SampleEvent::Resumed);
         let told = server.carry.told().map(|told| told.window);
         let Some(found) = sample.capacity(now, told) else {
             return;

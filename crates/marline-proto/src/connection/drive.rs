@@ -102,6 +102,10 @@ impl Connection {
                 id: MembershipId(named.id),
                 connections: named.connections,
             }));
+            // An address that is not proven may be anybody's.
+            if self.is_resumed() && self.paths[0].tuples.active.amplification.is_validated() {
+                self.mailbox.endpoint.push_back(EndpointEvent::Resumed);
+            }
         }
         let event = ParametersSet {
             initiator: Initiator::Remote,

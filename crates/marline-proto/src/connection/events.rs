@@ -96,6 +96,8 @@ pub enum EndpointEvent {
     ResetTokenRemoved([u8; 16]),
     /// The handshake no longer occupies the server.
     HandshakeDone,
+    /// A client that has proven its address resumes a session: hear [`crate::Endpoint::poll_resumed`].
+    Resumed,
     /// The connection belongs to a bundle.
     JoinBundle(Box<JoinBundle>),
     /// The engine of its bundle should know: hand it to [`crate::Endpoint::coordinate`].

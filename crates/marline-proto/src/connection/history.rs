@@ -78,7 +78,7 @@ impl Recovery {
     }
 
     /// What it has seen of the path.
-    pub(super) fn sample(&self) -> PathSample {
+    pub(super) fn sample(&self, event: SampleEvent) -> PathSample {
         let window = self.controller.window();
         let window = match &self.resume {
             // A jump that nothing has confirmed is no capacity.
@@ -88,7 +88,7 @@ impl Recovery {
             _ => window,
         };
         PathSample {
-            event: SampleEvent::Closed,
+            event,
             window,
             initial_window: self.first_flight.window(),
             rtt: self.rtt.min(),
@@ -152,9 +152,20 @@ impl Connection {
         }
     }
 
-    /// Leaves what it has seen of the present path to those that come after. An address that is not proven
-    /// may be anybody's.
+    /// Leaves what it has seen of the present path to those that come after.
     pub(super) fn tell_history(&mut self, now: Instant) {
+        self.tell_sample(now, SampleEvent::Closed);
+    }
+
+    /// The peer resumes the session in another connection: tells
+    /// [`TransportConfig::initial_window`](crate::TransportConfig::initial_window) what it has seen of the
+    /// path so far, if anything.
+    pub fn tell_resumed(&mut self, now: Instant) {
+        self.tell_sample(now, SampleEvent::Resumed);
+    }
+
+    /// An address that is not proven may be anybody's: of such a path it tells nothing.
+    fn tell_sample(&self, now: Instant, event: SampleEvent) {
         let path = &self.paths[0];
         let is_proven = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
@@ -164,7 +175,7 @@ impl Connection {
         {
             let kind = self.kind(now, self.moved);
             let policy = &self.config.initial_window;
-            policy.observe(&kind, &path.recovery.sample());
+            policy.observe(&kind, &path.recovery.sample(event));
         }
     }
 }

@@ -5,10 +5,12 @@
 //! | whose datagram is it? | `route` |
 //! | may a new client come in? | `accept` |
 //! | which connections belong together? | `bundles` |
+//! | which one did a client have before? | `earlier` |
 //! | what is answered without a connection? | `stateless` |
 
 mod accept;
 mod bundles;
+mod earlier;
 mod route;
 mod stateless;
 
@@ -28,6 +30,7 @@ use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundles::Bundles;
+use earlier::Earlier;
 use route::Routes;
 use stateless::Budget;
 
@@ -71,6 +74,7 @@ pub struct Endpoint {
     replays: ReplayFilter,
     budget: Budget,
     bundles: Bundles,
+    earlier: Earlier,
 }
 
 impl Endpoint {
@@ -88,6 +92,7 @@ impl Endpoint {
             replays: ReplayFilter::default(),
             budget: Budget::default(),
             bundles: Bundles::default(),
+            earlier: Earlier::default(),
         }
     }
 
@@ -153,11 +158,13 @@ impl Endpoint {
             EndpointEvent::HandshakeDone => {
                 if std::mem::take(&mut entry.handshaking) {
                     self.handshakes -= 1;
+                    self.earlier.on_established(entry.remote.ip(), handle);
                 }
                 if let Some(id) = entry.original_destination.take() {
                     self.routes.remove_initial(&id, entry.remote);
                 }
             }
+            EndpointEvent::Resumed => self.earlier.on_resumed(entry.remote.ip()),
             EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
             // What a signal means depends on the others: `coordinate` has the means to ask them.
             EndpointEvent::Bundle(_) => {}
@@ -193,6 +200,7 @@ impl Endpoint {
             return;
         };
         self.bundles.leave(handle);
+        self.earlier.on_drained(entry.remote.ip(), handle);
         self.handshakes -= usize::from(entry.handshaking);
         entry.ids.iter().for_each(|id| self.routes.remove(id));
         entry

@@ -247,9 +247,13 @@ impl Handshake {
         self.outcome.as_ref()?.certificates.as_deref()
     }
 
-    /// Whether the handshake was full or resumed a session; once it is complete.
+    /// Whether the handshake is full or resumes a session, once the peers have agreed on it; a server knows
+    /// it as soon as it read the client's first flight.
     pub(crate) fn kind(&self) -> Option<HandshakeKind> {
-        self.outcome.as_ref()?.kind
+        match (&self.outcome, &self.tls) {
+            (Some(outcome), _) => outcome.kind,
+            (None, tls) => tls.as_ref()?.handshake_kind(),
+        }
     }
 
     /// Whether the server reads 0-RTT data.

@@ -81,6 +81,7 @@ impl Node {
             Route::Accepted(handle, connection) => {
                 self.connections.insert(handle, *connection);
                 self.accepted.push_back(handle);
+                ask_earlier(now, &mut self.endpoint, &mut self.connections);
             }
             Route::Reply => {
                 let bytes = std::mem::take(&mut self.reply);
@@ -122,6 +123,7 @@ impl Node {
                 }
                 event => self.endpoint.on_connection_event(handle, event),
             }
+            ask_earlier(now, &mut self.endpoint, &mut self.connections);
             while let Some((member, directive)) = self.endpoint.poll_directive() {
                 if let Some(connection) = self.connections.get_mut(&member) {
                     connection.obey(now, &directive);
@@ -462,6 +464,19 @@ impl Pair {
             if !self.step(until) {
                 return done(self);
             }
+        }
+    }
+}
+
+/// Has connections whose clients are back tell what they have seen.
+fn ask_earlier(
+    now: Instant,
+    endpoint: &mut Endpoint,
+    connections: &mut BTreeMap<ConnectionHandle, Connection>,
+) {
+    while let Some(handle) = endpoint.poll_resumed() {
+        if let Some(connection) = connections.get_mut(&handle) {
+            connection.tell_resumed(now);
         }
     }
 }

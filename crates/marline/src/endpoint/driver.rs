@@ -130,6 +130,7 @@ impl Driver {
                 Route::Accepted(handle, proto) => {
                     let connection = shared.adopt(&mut state, handle, Side::Server, proto);
                     enqueue(&mut self.queue, &connection, &mut connection.lock());
+                    state.ask_earlier(now);
                     state.push_accepted(ConnectionRef::new(connection), &mut self.woken);
                 }
                 Route::Reply => send_reply(&*self.socket, tuple, &self.reply),
@@ -218,6 +219,7 @@ impl Driver {
                     EndpointEvent::Bundle(signal) => endpoint.coordinate(now, handle, signal),
                     event => endpoint.proto.on_connection_event(handle, event),
                 }
+                endpoint.ask_earlier(now);
                 while let Some((member, directive)) = endpoint.proto.poll_directive() {
                     if let Some(member) = endpoint.connection(member) {
                         let mut state = member.lock();

@@ -113,6 +113,15 @@ impl State {
         });
     }
 
+    /// Has connections whose clients are back tell what they have seen.
+    pub(super) fn ask_earlier(&mut self, now: Instant) {
+        while let Some(handle) = self.proto.poll_resumed() {
+            if let Some(connection) = self.connection(handle) {
+                connection.lock().proto.tell_resumed(now);
+            }
+        }
+    }
+
     /// Tells the protocol's endpoint whom it may let in.
     pub(super) fn apply_server_config(&mut self) {
         let open = !self.refuses() && self.accepted.len() < ACCEPT_BACKLOG;

@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use super::*;
 use crate::congestion::{Algorithm, ConnectionKind, InitialWindow, Rfc9002Window};
 use crate::coordination::bundle::{Membership, MembershipId};
-use crate::coordination::history::{HistoryConfig, HistoryWindow, MemoryStore, PathStore, Scope};
+use crate::coordination::history::{
+    HistoryConfig, HistoryWindow, MemoryStore, PathStore, Scope, ZeroRtt,
+};
 use crate::testing::SERVER_NAME;
 
 const DEFAULT: u64 = 12_000;
@@ -311,6 +313,46 @@ fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
     let learnt = visits.average().unwrap() as u64;
     let recovery = &visits.pair.server(ends.1).paths[0].recovery;
     assert_eq!(recovery.first_flight.window(), learnt.min(240_000));
+}
+
+#[test]
+fn the_window_of_a_living_connection_is_carried() {
+    let config = HistoryConfig {
+        zero_rtt: ZeroRtt::Carry,
+        cap: None,
+        ..HistoryConfig::default()
+    };
+    let mut visits = visits(Algorithm::Cubic, config);
+    visits.visit(100_000);
+    let (earlier, _) = visits.begin();
+    download(&mut visits.pair, earlier.0, earlier.1, &pattern(1_000_000));
+    let before = visits.average().unwrap();
+    let alive = visits.pair.server(earlier.1).member_view().window;
+    assert!(alive > 2 * before as u64, "{alive}, {before}");
+    let (later, window) = visits.begin();
+    assert!(visits.pair.server(later.1).is_resumed());
+    assert_eq!(window, alive);
+    assert!(visits.average().unwrap() > before, "it told of its window");
+    // Whose address is not proven brings nobody to tell.
+    visits.pair.client_config.tokens = Arc::default();
+    let told = visits.average();
+    visits.begin();
+    assert_eq!(visits.average(), told);
+    close_all(&mut visits.pair);
+    let (_, window) = visits.begin();
+    assert_eq!(window, visits.average().unwrap() as u64, "nobody is alive");
+}
+
+/// The client closes all its connections.
+fn close_all(pair: &mut Pair) {
+    let now = pair.now;
+    for connection in pair.client.connections.values_mut() {
+        connection.close(now, 0, b"");
+    }
+    pair.drive(Duration::from_secs(5));
+    assert_eq!(pair.server.endpoint.open_connections(), 0);
+    pair.client.events.clear();
+    pair.server.events.clear();
 }
 
 #[test]

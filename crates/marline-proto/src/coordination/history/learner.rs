@@ -93,7 +93,11 @@ impl Learner {
             *record = PathRecord::new(kind.now);
         }
         let known = record.capacity.filter(|known| self.holds(kind, known));
-        let capacity = seen.capacity(kind.now, known.map(|known| known.window));
+        let capacity = match seen.event {
+            SampleEvent::Closed => seen.capacity(kind.now, known.map(|known| known.window)),
+            // Who is still there uses it.
+            SampleEvent::Resumed => None,
+        };
         record.capacity = capacity.or(known);
 
         let average = record.windows.average(self.config.average);

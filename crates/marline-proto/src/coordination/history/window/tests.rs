@@ -132,6 +132,9 @@ mod samples {
         history.observe(&kind(1), &seen);
         assert_eq!(history.window(&kind(1)), MAXIMUM_WINDOW);
         assert_eq!(history.window(&resumed(1)), MAXIMUM_WINDOW);
+        assert_eq!(history.learner.capacity(&kind(1)), None, "it is in use");
+        let event = SampleEvent::Closed;
+        history.observe(&kind(1), &PathSample { event, ..seen });
         let capacity = history.learner.capacity(&kind(1)).unwrap();
         assert_eq!(capacity.window, MAXIMUM_WINDOW);
     }
