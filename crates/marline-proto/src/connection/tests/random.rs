@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
+use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::limits::{MAX_ACKS_UNANSWERED, MAX_RECEIVED_RANGES, MAX_UNDECRYPTABLE_PACKETS};
 use crate::streams::FinishError;
 use crate::testing::ops::{self, Case, Op};
@@ -79,6 +80,10 @@ impl Model {
             client: transport.clone(),
             server: TransportConfig {
                 bundle,
+                careful_resume: CarefulResumeConfig {
+                    tokens: true,
+                    ..CarefulResumeConfig::default()
+                },
                 ..transport
             },
             seed: case.seed,
