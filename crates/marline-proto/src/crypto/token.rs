@@ -169,7 +169,7 @@ pub(crate) enum Token {
     },
     /// The client was here before.
     NewToken {
-        /// Unique to the token: ask [`ReplayFilter`](super::ReplayFilter) whether it is used twice.
+        /// Unique to the token: ask [`ReplayFilter`] whether it is used twice.
         id: u64,
         /// When it was issued, in seconds since the Unix epoch.
         issued: u64,

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 
 use super::careful::{ALL, LARGE, Listener, Told, link};
 use super::*;
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, Rfc9002Window};
 use crate::coordination::careful_resume::{CarefulResumeConfig, Phase, Trigger};
+use crate::coordination::history::{CarefulWindow, HistoryConfig, MemoryStore};
 use crate::limits::CAPACITY_TOKENS;
 use crate::observe::Observer;
 use crate::testing::SERVER_NAME;
@@ -218,8 +219,28 @@ fn who_takes_little_hands_it_on() {
 
 #[test]
 fn one_of_two_returns() {
-    let mut visits = returning();
     // Both tokens are of the connection before.
+    two_at_once(returning());
+}
+
+#[test]
+fn one_of_two_returns_where_the_server_remembers_too() {
+    let mut visits = visits(Algorithm::Cubic);
+    visits.pair.reconfigure_server(|server, _| {
+        server.transport = Arc::new(TransportConfig {
+            initial_window: Arc::new(CarefulWindow::new(
+                HistoryConfig::default(),
+                Arc::new(MemoryStore::default()),
+                Arc::new(Rfc9002Window),
+            )),
+            ..(*server.transport).clone()
+        });
+    });
+    visits.visit(LARGE);
+    two_at_once(visits);
+}
+
+fn two_at_once(mut visits: Visits) {
     let pairs = [visits.pair.establish(), visits.pair.establish()];
     let data = pattern(MIDDLE);
     let mut transfers = pairs.map(|ends| Transfer::down(&mut visits.pair, ends, &data));
