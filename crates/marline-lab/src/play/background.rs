@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_link::Seed;
-
 use marline::TransportConfig;
+use marline_link::Seed;
 
 use super::{Probe, Stage, failed, transport};
 use crate::scenario::{Background, Direction, EndpointSettings, Job, RunError, TcpRunner, Traffic};
