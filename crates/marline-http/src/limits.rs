@@ -32,6 +32,10 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time that requests under way have to finish after a shutdown began.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
+/// Time that connections have to say goodbye when they did not finish within [`SHUTDOWN_GRACE`]: their last
+/// packets leave at once.
+pub const GOODBYE: Duration = Duration::from_millis(200);
+
 /// Ranges in one request. Viewers of documents ask for tens; more is an attack (RFC 9110 section 17.15).
 pub const MAX_RANGES: usize = 64;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use marline_proto::Instant;
 use marline_proto::coordination::history::{
-    Capacity, MemoryStore, PathKey, PathRecord, PathStore, StoreLimits, Windows,
+    Capacity, MemoryStore, PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics, Windows,
 };
 
-use crate::statistics::{Counters, Statistics};
+use crate::statistics::Counters;
 use crate::value;
 
 /// Time before the caller's epoch: 146 years. A clock begins with its process, and what was learnt before
@@ -40,7 +40,7 @@ impl Front {
         }
     }
 
-    pub(crate) fn statistics(&self) -> Statistics {
+    pub(crate) fn statistics(&self) -> StoreStatistics {
         self.counters.read(self.memory.len())
     }
 

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | how does what was learnt survive a restart? | [`FileStore`] |
 //! | how do several servers learn together? | [`SharedStore`] |
-//! | what did a store do? | [`Statistics`] |
+//! | what did a store do? | `statistics`, and [`PathStore::statistics`](marline_proto::coordination::history::PathStore::statistics) |
 //! | what is a record called in a store? | `key` |
 //! | what is kept under that name, and how does it age? | `value` |
 //! | what answers at once, and by which clock? | `front` |
@@ -48,4 +48,3 @@ mod work;
 
 pub use file::{FileStore, OpenError};
 pub use shared::{ConnectError, SharedStore};
-pub use statistics::Statistics;

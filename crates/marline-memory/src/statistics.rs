@@ -2,24 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a store holds, and what it did since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Records in memory, those included that are too old and not yet taken out.
-    pub records: u64,
-    /// Questions that memory had a record for.
-    pub hits: u64,
-    /// Questions that it had none for.
-    pub misses: u64,
-    /// Records that came into memory from the file or the server.
-    pub fetched: u64,
-    /// Changes that the file or the server took.
-    pub writes: u64,
-    /// Changes that neither will see: more came than could wait, or the server refused them.
-    pub dropped_writes: u64,
-    /// Times that the file or the server failed, and records that could not be read.
-    pub errors: u64,
-}
+use marline_proto::coordination::history::StoreStatistics;
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -45,8 +28,8 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) fn read(&self, records: usize) -> Statistics {
-        Statistics {
+    pub(crate) fn read(&self, records: usize) -> StoreStatistics {
+        StoreStatistics {
             records: records as u64,
             hits: self.hits.get(),
             misses: self.misses.get(),

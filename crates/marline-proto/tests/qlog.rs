@@ -418,6 +418,23 @@ fn careful_resume_speaks_the_words_of_its_definition() {
 }
 
 #[test]
+fn a_first_window_stands_beside_the_default() {
+    let chosen = |window| {
+        Event::InitialWindowChosen(InitialWindowChosen {
+            path: 0,
+            window,
+            default: 12_000,
+        })
+    };
+    let records = log(&[chosen(240_000), chosen(12_000)]);
+    assert_eq!(records[1]["name"], "marline:initial_window_chosen");
+    for (record, window, learnt) in [(&records[1], 240_000, true), (&records[2], 12_000, false)] {
+        let data = json!({ "window": window, "default": 12_000, "learnt": learnt });
+        assert_eq!(record["data"], data);
+    }
+}
+
+#[test]
 fn every_event_is_a_record_of_its_own() {
     let parameters = TransportParameters {
         initial_source_connection_id: Some(ConnectionId::EMPTY),
@@ -563,6 +580,11 @@ fn every_event_is_a_record_of_its_own() {
             reordering_threshold: 1,
         }),
         Event::CarefulResumePhaseUpdated(careful_resume(None)),
+        Event::InitialWindowChosen(InitialWindowChosen {
+            path: 0,
+            window: 240_000,
+            default: 12_000,
+        }),
         Event::Marline(MarlineEvent {
             path: Some(1),
             name: "bundle_joined",

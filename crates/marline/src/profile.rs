@@ -9,6 +9,8 @@ use marline_proto::ack::{AsAsked, EveryN};
 use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
+use marline_proto::coordination::careful_resume::CarefulResumeConfig;
+use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::loss::Fixed;
 
 /// A named set of policies: how a connection behaves, in one word.
@@ -26,11 +28,20 @@ pub enum Profile {
     /// [`Plain`](Self::Plain), and connections of one bundle are coordinated
     /// ([`marline_proto::coordination::bundle`]).
     Bundle,
+    /// [`Plain`](Self::Plain), and connections begin with what earlier ones left
+    /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
+    History,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 4] = [Self::Plain, Self::Published, Self::Today, Self::Bundle];
+    pub const ALL: [Self; 5] = [
+        Self::Plain,
+        Self::Published,
+        Self::Today,
+        Self::Bundle,
+        Self::History,
+    ];
 
     /// The name that [`FromStr`] reads.
     pub const fn name(self) -> &'static str {
@@ -39,6 +50,7 @@ impl Profile {
             Self::Published => "published",
             Self::Today => "today",
             Self::Bundle => "bundle",
+            Self::History => "history",
         }
     }
 
@@ -53,10 +65,14 @@ impl Profile {
             Self::Bundle => {
                 "plain, and the connections of a bundle share what they learn of the path"
             }
+            Self::History => {
+                "plain, and a server's connections go on where earlier ones of the client's network ended"
+            }
         }
     }
 
-    /// The settings it stands for.
+    /// The settings it stands for. Each call for [`History`](Self::History) makes a memory of its own, which
+    /// ends with the settings.
     pub fn config(self) -> TransportConfig {
         match self {
             Self::Plain => TransportConfig::default(),
@@ -74,6 +90,33 @@ impl Profile {
                 bundle: Some(Arc::new(BundleConfig::default())),
                 ..TransportConfig::default()
             },
+            Self::History => self.with_history(
+                HistoryPolicy::default(),
+                HistoryConfig::default(),
+                Arc::new(MemoryStore::default()),
+            ),
+        }
+    }
+
+    /// The same with what connections learn of paths in `store`. The profile's own first window is for paths
+    /// of which nothing is known.
+    pub fn with_history(
+        self,
+        policy: HistoryPolicy,
+        history: HistoryConfig,
+        store: Arc<dyn PathStore>,
+    ) -> TransportConfig {
+        let plain = match self {
+            Self::History => Self::Plain.config(),
+            other => other.config(),
+        };
+        TransportConfig {
+            careful_resume: CarefulResumeConfig {
+                lifetime: history.lifetime,
+                ..plain.careful_resume
+            },
+            initial_window: policy.window(history, store, plain.initial_window),
+            ..plain
         }
     }
 }
@@ -125,12 +168,20 @@ impl std::error::Error for UnknownProfile {}
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
     use marline_proto::Instant;
     use marline_proto::congestion::{ConnectionKind, SlowStartExit};
 
     use super::*;
+
+    const STRANGER: ConnectionKind<'_> = ConnectionKind {
+        now: Instant::EPOCH,
+        peer: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443),
+        server_name: None,
+        resumed: false,
+        max_datagram_size: 1200,
+    };
 
     #[test]
     fn names_are_read_back() {
@@ -140,25 +191,33 @@ mod tests {
         let error = "plan".parse::<Profile>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown profile `plan`; known: plain, published, today, bundle"
+            "unknown profile `plan`; known: plain, published, today, bundle, history"
         );
     }
 
     #[test]
+    fn only_history_remembers_and_each_of_them_on_its_own() {
+        for profile in Profile::ALL {
+            let learns = profile.config().initial_window.statistics().is_some();
+            assert_eq!(learns, profile == Profile::History, "{profile}");
+        }
+        let store = Arc::new(MemoryStore::default());
+        for policy in HistoryPolicy::ALL {
+            let config =
+                Profile::Published.with_history(policy, HistoryConfig::default(), store.clone());
+            assert_eq!(config.initial_window.window(&STRANGER), 32 * 1200);
+        }
+        assert_eq!(store.statistics().misses, 1, "only the average asks for it");
+    }
+
+    #[test]
     fn baselines_are_what_their_names_say() {
-        let kind = ConnectionKind {
-            now: Instant::EPOCH,
-            peer: SocketAddr::from(([127, 0, 0, 1], 443)),
-            server_name: None,
-            resumed: false,
-            max_datagram_size: 1200,
-        };
         for (profile, packets, exit) in [
             (Profile::Published, 32, HybridSlowStart::default().name()),
             (Profile::Today, 10, HyStartPp::default().name()),
         ] {
             let config = profile.config();
-            assert_eq!(config.initial_window.window(&kind), packets * 1200);
+            assert_eq!(config.initial_window.window(&STRANGER), packets * 1200);
             assert_eq!((config.slow_start_exit)().name(), exit);
             assert_eq!((config.loss_detector)().packet_threshold(), Some(3));
             assert_eq!((config.ack_policy)().max_ack_delay().as_millis(), 25);

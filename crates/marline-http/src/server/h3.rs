@@ -22,12 +22,19 @@ use crate::tasks::TaskSet;
 use crate::transport::{self, Carrier};
 use crate::world::World;
 
+/// Why a server that stops closes its connections.
+pub(super) const NO_ERROR: u64 = Code::H3_NO_ERROR.value();
+
 /// A UDP socket that clients come to.
 pub(super) struct Listener(marline::Endpoint);
 
 impl Listener {
     pub(super) fn new(endpoint: marline::Endpoint) -> Self {
         Self(endpoint)
+    }
+
+    pub(super) fn endpoint(&self) -> marline::Endpoint {
+        self.0.clone()
     }
 
     /// Accepts until the server stops, then waits for the connections to finish.
@@ -54,7 +61,7 @@ impl Listener {
         }
         self.0.set_server_config(None);
         while visits.join_next().await.is_some() {}
-        self.0.close(Code::H3_NO_ERROR.value(), b"");
+        self.0.close(NO_ERROR, b"");
         self.0.wait_idle().await;
     }
 }

@@ -1,6 +1,7 @@
 //! Counters and their Prometheus text form.
 
 mod bundles;
+mod history;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,8 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{StatusCode, Version};
+use marline::congestion::InitialWindow;
+use marline::{MakeObserver, TransportConfig};
 
-pub(crate) use self::bundles::BundleMetrics;
+use self::bundles::BundleMetrics;
+use self::history::HistoryMetrics;
+use crate::transport;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
 const BUCKETS_S: [f64; 11] = [
@@ -29,6 +34,9 @@ pub struct Metrics {
     duration_ns: AtomicU64,
     requests: AtomicU64,
     bundles: Arc<BundleMetrics>,
+    history: Arc<HistoryMetrics>,
+    /// What remembers paths, if anything does.
+    memory: Option<Arc<dyn InitialWindow>>,
 }
 
 #[derive(Debug, Default)]
@@ -54,9 +62,23 @@ fn index(version: Version) -> usize {
 }
 
 impl Metrics {
-    /// Counters of what engines of bundles do.
-    pub(super) const fn bundles(&self) -> &Arc<BundleMetrics> {
-        &self.bundles
+    /// Those of a server whose connections behave like `transport`.
+    pub(super) fn of(transport: &TransportConfig) -> Self {
+        let window = &transport.initial_window;
+        let remembers = window.statistics().is_some();
+        Self {
+            memory: remembers.then(|| Arc::clone(window)),
+            ..Self::default()
+        }
+    }
+
+    /// What watches connections that behave like `transport`, if anything of it is counted.
+    pub(super) fn observers(&self, transport: &TransportConfig) -> Option<MakeObserver> {
+        let coordinates = transport.bundle.is_some();
+        transport::both(
+            coordinates.then(|| self.bundles.observers()),
+            self.memory.as_ref().map(|_| self.history.observers()),
+        )
     }
 
     pub(super) fn connection_opened(&self, version: Version) {
@@ -163,6 +185,10 @@ impl Metrics {
         )?;
         writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
         self.bundles.write(out)?;
+        let remembered = self.memory.as_ref().and_then(|memory| memory.statistics());
+        if let Some(store) = &remembered {
+            self.history.write(out, store)?;
+        }
 
         let name = "marline_http_request_duration_seconds";
         head(

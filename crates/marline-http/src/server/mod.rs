@@ -35,7 +35,6 @@ use tokio::task::JoinSet;
 pub use self::config::{Protocols, ServerConfig};
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
-pub(crate) use self::metrics::BundleMetrics;
 pub use self::metrics::Metrics;
 pub use self::record::AccessLog;
 use self::stop::Stop;
@@ -115,7 +114,7 @@ impl Server {
             0 => limits::PORT_ATTEMPTS,
             _ => 1,
         };
-        let metrics = Arc::<Metrics>::default();
+        let metrics = Arc::new(Metrics::of(&config.quic.transport));
         let mut attempt = 1;
         let (address, tcp, quic) = loop {
             match open_sockets(&config, &world, &metrics).await {
@@ -178,6 +177,7 @@ impl Server {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
         let mut on_any = TaskSet::new(&context.world);
+        let endpoint = self.quic.as_ref().map(h3::Listener::endpoint);
         if let Some(tcp) = self.tcp {
             on_tokio.spawn(tcp.run(Arc::clone(&context)));
         }
@@ -193,10 +193,17 @@ impl Server {
             while on_any.join_next().await.is_some() {}
             while on_tokio.join_next().await.is_some() {}
         };
-        let _ = context
-            .world
+        let world = &context.world;
+        if world
             .timeout(limits::SHUTDOWN_GRACE, finished)
-            .await;
+            .await
+            .is_err()
+            && let Some(endpoint) = endpoint
+        {
+            // Whoever is still there hears of it, and leaves what it has learnt of its path.
+            endpoint.close(h3::NO_ERROR, b"");
+            let _ = world.timeout(limits::GOODBYE, endpoint.wait_idle()).await;
+        }
     }
 }
 
@@ -225,7 +232,8 @@ async fn open_sockets(
     }
     let mut quic = None;
     if config.protocols.http3 {
-        let endpoint = transport::server_endpoint(config, address, world, metrics.bundles())?;
+        let counting = metrics.observers(&config.quic.transport);
+        let endpoint = transport::server_endpoint(config, address, world, counting)?;
         address = endpoint.local_addr();
         quic = Some(h3::Listener::new(endpoint));
     }

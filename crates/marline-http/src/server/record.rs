@@ -57,6 +57,8 @@ struct Line<'a> {
     connection: &'a str,
     /// Number of the QUIC connection's bundle in this process, if it belongs to one.
     bundle: Option<u64>,
+    /// Bytes of the congestion window with which the QUIC connection's path began.
+    initial_window: Option<u64>,
     duration_s: f64,
     /// Whether the whole response was handed over.
     complete: bool,
@@ -148,6 +150,10 @@ impl Drop for Record {
             http_version: version_name(self.version),
             connection: &recorder.connection,
             bundle: recorder.quic.as_ref().and_then(marline::Connection::bundle),
+            initial_window: recorder
+                .quic
+                .as_ref()
+                .map(marline::Connection::initial_window),
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
         };

@@ -14,7 +14,7 @@ use marline::{
 
 use super::qlog;
 use crate::client::ClientConfig;
-use crate::server::{BundleMetrics, ServeError, ServerConfig, crypto_provider};
+use crate::server::{ServeError, ServerConfig, crypto_provider};
 use crate::world::World;
 
 /// How QUIC behaves.
@@ -54,12 +54,12 @@ impl Default for QuicOptions {
     }
 }
 
-/// Opens the UDP socket of a server; `bundles` counts what engines of bundles do.
+/// Opens the UDP socket of a server; `counting` watches its connections, beside what `config` says.
 pub(crate) fn server_endpoint(
     config: &ServerConfig,
     address: SocketAddr,
     world: &World,
-    bundles: &Arc<BundleMetrics>,
+    counting: Option<MakeObserver>,
 ) -> Result<marline::Endpoint, ServeError> {
     let quic = &config.quic;
     let provider = crypto_provider(quic.chacha20_only);
@@ -73,7 +73,6 @@ pub(crate) fn server_endpoint(
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
-    let counting = quic.transport.bundle.is_some().then(|| bundles.observers());
     server.observer = both(
         observer(config.qlog.as_ref(), quic.observers.as_ref(), world),
         counting,
@@ -120,7 +119,8 @@ fn observer(
     both(logging, watching.map(|observers| Arc::clone(&observers.0)))
 }
 
-fn both(one: Option<MakeObserver>, other: Option<MakeObserver>) -> Option<MakeObserver> {
+/// Who sees what `one` and `other` see.
+pub(crate) fn both(one: Option<MakeObserver>, other: Option<MakeObserver>) -> Option<MakeObserver> {
     match (one, other) {
         (Some(one), Some(other)) => Some(Arc::new(move |connection| {
             match (one(connection), other(connection)) {

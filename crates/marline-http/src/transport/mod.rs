@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 pub use self::carrier::{Carrier, CarrierStream};
 pub use self::config::{Observers, QuicOptions};
-pub(crate) use self::config::{client_config, endpoint, server_endpoint};
+pub(crate) use self::config::{both, client_config, endpoint, server_endpoint};
 pub use self::connection::{Connection, Opener};
 pub(crate) use self::diagnosis::{Blame, blame};
 pub(crate) use self::handover::{send_data, send_response};

@@ -10,7 +10,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use marline_proto::Instant;
-use marline_proto::coordination::history::{PathKey, PathRecord, PathStore, StoreLimits};
+use marline_proto::coordination::history::{
+    PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics,
+};
 
 pub use self::error::OpenError;
 
@@ -18,7 +20,6 @@ use self::disk::Disk;
 use self::writer::Writer;
 use crate::backlog::Backlog;
 use crate::front::Front;
-use crate::statistics::Statistics;
 use crate::work::Work;
 
 /// Keys that may wait to be written; with more, all of the memory is.
@@ -88,11 +89,6 @@ impl FileStore {
         })
     }
 
-    /// What it holds and did.
-    pub fn statistics(&self) -> Statistics {
-        self.shared.front.statistics()
-    }
-
     /// Waits until what was changed before is in the file, for `most` at most. Whether it is.
     pub fn flush(&self, most: Duration) -> bool {
         self.shared.work.flush(most)
@@ -118,6 +114,10 @@ impl PathStore for FileStore {
     fn forget(&self, now: Instant, key: &PathKey) {
         self.shared.front.forget(now, key);
         self.changed(key);
+    }
+
+    fn statistics(&self) -> StoreStatistics {
+        self.shared.front.statistics()
     }
 }
 

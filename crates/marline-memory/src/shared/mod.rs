@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use marline_proto::Instant;
-use marline_proto::coordination::history::{PathKey, PathRecord, PathStore, StoreLimits};
+use marline_proto::coordination::history::{
+    PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics,
+};
 
 pub use self::error::ConnectError;
 
@@ -17,7 +19,6 @@ use self::server::Server;
 use self::worker::Worker;
 use crate::backlog::Backlog;
 use crate::front::Front;
-use crate::statistics::Statistics;
 use crate::work::Work;
 
 /// Questions that may wait for the server. What is older than so many more is asked by the next
@@ -101,7 +102,7 @@ impl SharedStore {
     /// # Errors
     ///
     /// [`ConnectError`] for a URL or a namespace that is none. A server that does not answer is no error:
-    /// [`statistics`](Self::statistics) count it.
+    /// [`statistics`](PathStore::statistics) count it.
     pub fn connect(
         url: &str,
         namespace: &str,
@@ -123,11 +124,6 @@ impl SharedStore {
             .spawn(move || worker.run())
             .map_err(ConnectError::Thread)?;
         Ok(Self { shared })
-    }
-
-    /// What it holds and did.
-    pub fn statistics(&self) -> Statistics {
-        self.shared.front.statistics()
     }
 
     /// Waits until what was asked and changed before is answered and written, for `most` at most. Whether
@@ -170,6 +166,10 @@ impl PathStore for SharedStore {
     fn forget(&self, now: Instant, key: &PathKey) {
         self.shared.front.forget(now, key);
         self.change(key, Change::Forget);
+    }
+
+    fn statistics(&self) -> StoreStatistics {
+        self.shared.front.statistics()
     }
 }
 

@@ -83,6 +83,25 @@ pub struct Capacity {
     pub at: Instant,
 }
 
+/// What is remembered of paths, and what became of it, for metrics. All but `records` are totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStatistics {
+    /// Records in memory, those included that are too old and not yet taken out.
+    pub records: u64,
+    /// Questions that memory had a record for.
+    pub hits: u64,
+    /// Questions that it had none for.
+    pub misses: u64,
+    /// Records that came into memory from where they are kept: a file, a server.
+    pub fetched: u64,
+    /// Changes that the file or the server took.
+    pub writes: u64,
+    /// Changes that neither will see: more came than could wait, or the server refused them.
+    pub dropped_writes: u64,
+    /// Times that the file or the server failed, and records that could not be read.
+    pub errors: u64,
+}
+
 /// Chooses first windows.
 pub trait InitialWindow: Send + Sync + Debug {
     /// The first window of the connection or path that `kind` describes, in bytes.
@@ -113,6 +132,11 @@ pub trait InitialWindow: Send + Sync + Debug {
 
     /// What is remembered for careful resume of the path of the connection that `kind` describes is wrong.
     fn forget(&self, _kind: &ConnectionKind<'_>) {}
+
+    /// How what it remembers of paths is doing; `None` if it remembers nothing.
+    fn statistics(&self) -> Option<StoreStatistics> {
+        None
+    }
 }
 
 /// The window RFC 9002, section 7.2 recommends: 10 datagrams, at most the larger of 14720 bytes and

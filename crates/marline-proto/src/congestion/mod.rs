@@ -23,6 +23,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use initial_window::{
     Capacity, ConnectionKind, FixedWindow, InitialWindow, PathSample, Rfc9002Window, SampleEvent,
+    StoreStatistics,
 };
 pub use loss_based::{Growth, LossBased, Step};
 pub use new_reno::NewReno;

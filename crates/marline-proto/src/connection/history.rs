@@ -5,6 +5,8 @@ use super::path::Recovery;
 use crate::congestion::{ConnectionKind, PathSample, SampleEvent};
 use crate::coordination::careful_resume::Phase;
 use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::observe::Event;
+use crate::observe::events::InitialWindowChosen;
 use crate::samples::RttView;
 use crate::time::Instant;
 
@@ -12,8 +14,14 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FirstWindow {
     pub(super) bytes: u64,
-    /// Whether it is larger than that of somebody who knows nothing of the path.
-    pub(super) learnt: bool,
+    /// That of somebody who knows nothing of the path.
+    pub(super) default: u64,
+}
+
+impl FirstWindow {
+    fn is_learnt(&self) -> bool {
+        self.bytes > self.default
+    }
 }
 
 /// The packets that leave within the first window's worth of bytes.
@@ -63,7 +71,7 @@ impl FirstFlight {
     /// While a learnt window leaves: so many bytes per second that it takes a round trip, or that the
     /// `window` does which a loss or a bundle has left of it.
     pub(super) fn pacing_rate(&self, rtt: &RttView, window: u64) -> Option<u64> {
-        let spreads = self.window.learnt && self.is_leaving();
+        let spreads = self.window.is_learnt() && self.is_leaving();
         let bytes = self.window.bytes.min(window);
         let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
         spreads.then(|| (bytes.saturating_mul(1_000_000_000) / nanos.max(1)).max(1))
@@ -121,11 +129,26 @@ impl Connection {
         let begun = recovery.first_flight.window();
         if bytes > opened.max(begun) && !recovery.suffered {
             recovery.controller.set_window(bytes);
-            recovery.first_flight.window = FirstWindow {
-                bytes,
-                learnt: true,
-            };
+            recovery.first_flight.window.bytes = bytes;
         }
+        self.tell_first_window(now);
+    }
+
+    /// Says with which window the path begins.
+    pub(super) fn tell_first_window(&mut self, now: Instant) {
+        let path = &self.paths[0];
+        let first = path.recovery.first_flight.window;
+        let event = InitialWindowChosen {
+            path: path.id,
+            window: first.bytes,
+            default: first.default,
+        };
+        self.tell(now, &Event::InitialWindowChosen(event));
+    }
+
+    /// The window that the present path began with, in bytes. It is settled when the handshake is complete.
+    pub fn initial_window(&self) -> u64 {
+        self.paths[0].recovery.first_flight.window()
     }
 
     /// The first window after the peer has moved.
@@ -135,10 +158,9 @@ impl Connection {
             ..self.kind(now, true)
         };
         let policy = &self.config.initial_window;
-        let bytes = policy.window(&kind);
         FirstWindow {
-            bytes,
-            learnt: bytes > policy.window_before_handshake(&kind),
+            bytes: policy.window(&kind),
+            default: policy.window_before_handshake(&kind),
         }
     }
 
@@ -146,9 +168,10 @@ impl Connection {
     pub(super) fn begin_here_again(&mut self, now: Instant) {
         let first = self.first_window_elsewhere(now);
         let recovery = &mut self.paths[0].recovery;
-        if recovery.first_flight.window.learnt && first.bytes < recovery.controller.window() {
+        if recovery.first_flight.window.is_learnt() && first.bytes < recovery.controller.window() {
             recovery.controller.set_window(first.bytes);
             recovery.first_flight = FirstFlight::new(first);
+            self.tell_first_window(now);
         }
     }
 

@@ -246,6 +246,7 @@ impl Connection {
             self.moved = true;
             let first = self.first_window_elsewhere(now);
             self.paths[0].reset_recovery(&self.config, first, self.dice.seed());
+            self.tell_first_window(now);
             self.begin_resume(now, true);
             self.join_bundle(now, true);
         } else {

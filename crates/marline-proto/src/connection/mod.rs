@@ -367,9 +367,10 @@ impl Connection {
             resumed: false,
             max_datagram_size,
         };
+        let default = config.initial_window.window_before_handshake(&kind);
         let first = FirstWindow {
-            bytes: config.initial_window.window_before_handshake(&kind),
-            learnt: false,
+            bytes: default,
+            default,
         };
         let mut tuple = Tuple::new(&config, 0, start.tuple);
         if start.validated {

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod course;
+mod history;
 mod meter;
 mod render;
 
@@ -10,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::qlog::{self, Event, Source};
+use history::HistoryMeter;
 use meter::Meter;
 
 pub use bundle::{Bundle, Decision};
 pub use course::Course;
+pub use history::{FirstWindow, Resumption};
 
 /// A qlog file in numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +46,10 @@ pub struct Connection {
     pub paths: Vec<(String, Numbers)>,
     /// The bundle that it belongs to, if any.
     pub bundles: Vec<Bundle>,
+    /// With which windows its paths began, if the log says so.
+    pub first_windows: Vec<FirstWindow>,
+    /// Phases of careful resume, in the order of the log.
+    pub resumptions: Vec<Resumption>,
 }
 
 /// A connection, or a path of it, in numbers.
@@ -180,6 +187,7 @@ struct ConnectionMeter {
     paths: Vec<(String, Meter)>,
     start_s: f64,
     bundles: Vec<Bundle>,
+    history: HistoryMeter,
 }
 
 impl ConnectionMeter {
@@ -191,6 +199,7 @@ impl ConnectionMeter {
             paths: Vec::new(),
             start_s: first.time_s,
             bundles: Vec::new(),
+            history: HistoryMeter::default(),
         };
         meter.add(first);
         meter
@@ -202,6 +211,7 @@ impl ConnectionMeter {
 
     fn add(&mut self, event: &Event) {
         self.total.add(event);
+        self.history.add(event);
         self.start_s = self.start_s.min(event.time_s);
         if let Some((number, decision)) = Decision::of(event) {
             self.decided(number, decision);
@@ -249,6 +259,8 @@ impl ConnectionMeter {
                 .map(|(tuple, path)| (tuple, path.finish()))
                 .collect(),
             bundles: self.bundles,
+            first_windows: self.history.first_windows,
+            resumptions: self.history.resumptions,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{Bundle, Connection, Numbers, Summary};
+use super::{Bundle, Connection, FirstWindow, Numbers, Resumption, Summary};
 use crate::units;
 
 impl fmt::Display for Summary {
@@ -16,6 +16,13 @@ impl fmt::Display for Summary {
         for connection in &self.connections {
             writeln!(f, "\n{}", name(connection))?;
             write_numbers(f, &connection.total, "  ")?;
+            for first in &connection.first_windows {
+                writeln!(f, "  {:<14}{}", "first window", first.text())?;
+            }
+            for resumption in &connection.resumptions {
+                let text = resumption.text(connection.start_s);
+                writeln!(f, "  {:<14}{text}", "resumption")?;
+            }
             for bundle in &connection.bundles {
                 for (key, value) in bundle.lines(connection.start_s) {
                     writeln!(f, "  {key:<14}{value}")?;
@@ -139,6 +146,8 @@ fn connection_json(connection: &Connection) -> Value {
         Value::Object(path)
     });
     let bundles = connection.bundles.iter().map(Bundle::to_json);
+    let first_windows = connection.first_windows.iter().map(FirstWindow::to_json);
+    let resumptions = connection.resumptions.iter().map(Resumption::to_json);
     for (key, value) in [
         ("start_s", json!(connection.start_s)),
         ("id", json!(connection.group)),
@@ -147,6 +156,8 @@ fn connection_json(connection: &Connection) -> Value {
         ("vantage_point", json!(connection.source.vantage_point)),
         ("paths", paths.collect()),
         ("bundles", bundles.collect()),
+        ("first_windows", first_windows.collect()),
+        ("careful_resume", resumptions.collect()),
     ] {
         object.insert(key.to_owned(), value);
     }

@@ -66,6 +66,12 @@ impl Connection {
         self.0.lock().proto.bundle()
     }
 
+    /// The congestion window that the present path began with, in bytes; it is settled when
+    /// [`connected`](Self::connected).
+    pub fn initial_window(&self) -> u64 {
+        self.0.lock().proto.initial_window()
+    }
+
     /// Client: whether the server says that it coordinates the connections of a bundle; known when
     /// [`connected`](Self::connected).
     pub fn peer_coordinates_bundles(&self) -> bool {

@@ -8,6 +8,8 @@ use crate::coordination::bundle::{Membership, MembershipId};
 use crate::coordination::history::{
     HistoryConfig, HistoryWindow, MemoryStore, PathStore, Scope, ZeroRtt,
 };
+use crate::observe::events::InitialWindowChosen;
+use crate::observe::{Event as Observed, Observer};
 use crate::testing::SERVER_NAME;
 
 const DEFAULT: u64 = 12_000;
@@ -118,6 +120,46 @@ fn the_next_connection_begins_with_the_average() {
             "{controller:?}: {again:?}, {plain:?}"
         );
     }
+}
+
+/// What the server's connections said they begin with.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<InitialWindowChosen>>>);
+
+impl Observer for Told {
+    fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
+        if let Observed::InitialWindowChosen(first) = event {
+            self.0.lock().unwrap().push(*first);
+        }
+    }
+}
+
+#[test]
+fn first_windows_are_told_of_every_path() {
+    let told = Told::default();
+    let listener = told.clone();
+    let pair = PairConfig {
+        adjust_server: Box::new(move |server| {
+            server.observer = Some(Arc::new(move |_| Some(Box::new(listener.clone()))));
+        }),
+        ..PairConfig::default()
+    };
+    let mut visits = visits_as(Algorithm::Cubic, HistoryConfig::default(), pair);
+    visits.visit(3_000_000);
+    let learnt = visits.average().unwrap() as u64;
+    let (ends, _) = visits.begin();
+    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
+    visits
+        .pair
+        .migrate(ends.0, "198.51.100.1:50000".parse().unwrap());
+    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
+    let told = told.0.lock().unwrap();
+    let windows: Vec<_> = told.iter().map(|first| first.window).collect();
+    assert_eq!(windows, [DEFAULT, learnt.min(240_000), 14_720]);
+    let are_learnt: Vec<_> = told.iter().map(InitialWindowChosen::is_learnt).collect();
+    assert_eq!(are_learnt, [false, true, false]);
+    let now = visits.pair.server(ends.1).initial_window();
+    assert_eq!(now, 14_720);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::learner::Learner;
-use super::{Capacity, HistoryConfig, PathSample, PathStore};
+use super::{Capacity, HistoryConfig, PathSample, PathStore, StoreStatistics};
 use crate::congestion::{ConnectionKind, InitialWindow};
 
 /// Begins with the fallback's window, and remembers for careful resume what paths were seen to carry
@@ -48,6 +48,10 @@ impl InitialWindow for CarefulWindow {
 
     fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.learner.observe(kind, seen);
+    }
+
+    fn statistics(&self) -> Option<StoreStatistics> {
+        Some(self.learner.statistics())
     }
 
     fn resumption(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {

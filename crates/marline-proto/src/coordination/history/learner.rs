@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Capacity, HistoryConfig, PathKey, PathRecord, PathSample, PathStore, SampleEvent, Scope,
-    ZeroRtt,
+    StoreStatistics, ZeroRtt,
 };
 use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
 
@@ -18,6 +18,10 @@ pub(super) struct Learner {
 impl Learner {
     pub(super) fn new(config: HistoryConfig, store: Arc<dyn PathStore>) -> Self {
         Self { config, store }
+    }
+
+    pub(super) fn statistics(&self) -> StoreStatistics {
+        self.store.statistics()
     }
 
     /// The average window of earlier connections like this one, in bytes.

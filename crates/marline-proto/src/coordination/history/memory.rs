@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::shares::{ALL, Shares};
-use super::{PathKey, PathRecord, PathStore, StoreLimits};
+use super::{PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics};
 use crate::Instant;
 
 /// Expired records that an update takes out: more than the one that it may add.
@@ -33,6 +33,8 @@ struct Table {
     /// Entries by their latest update, counted.
     by_age: BTreeMap<u64, usize>,
     updates: u64,
+    hits: u64,
+    misses: u64,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,8 @@ impl MemoryStore {
                 keys: HashMap::new(),
                 by_age: BTreeMap::new(),
                 updates: 0,
+                hits: 0,
+                misses: 0,
             }),
         }
     }
@@ -97,10 +101,13 @@ impl Default for MemoryStore {
 
 impl PathStore for MemoryStore {
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord> {
-        let table = self.lock();
-        let entry = table.entries.leaf(*table.keys.get(key)?)?;
-        let is_expired = entry.record.is_expired(now, self.limits.lifetime);
-        (!is_expired).then(|| entry.record.clone())
+        let mut table = self.lock();
+        let record = table.recall(now, key, &self.limits);
+        match record {
+            Some(_) => table.hits += 1,
+            None => table.misses += 1,
+        }
+        record
     }
 
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord)) {
@@ -115,9 +122,25 @@ impl PathStore for MemoryStore {
             table.remove(id);
         }
     }
+
+    fn statistics(&self) -> StoreStatistics {
+        let table = self.lock();
+        StoreStatistics {
+            records: table.entries.len() as u64,
+            hits: table.hits,
+            misses: table.misses,
+            ..StoreStatistics::default()
+        }
+    }
 }
 
 impl Table {
+    fn recall(&self, now: Instant, key: &PathKey, limits: &StoreLimits) -> Option<PathRecord> {
+        let entry = self.entries.leaf(*self.keys.get(key)?)?;
+        let is_expired = entry.record.is_expired(now, limits.lifetime);
+        (!is_expired).then(|| entry.record.clone())
+    }
+
     /// Takes out some of what is too old.
     fn sweep(&mut self, now: Instant, limits: &StoreLimits) {
         for _ in 0..SWEPT {

@@ -10,6 +10,7 @@
 //! | what is kept of a path, and how is it written down? | `record` |
 //! | where is it kept? | `store`: the seam; `memory`: a bounded table; `shares`: who gives way in it |
 //! | what is a sample, and what is made of it? | `learner` |
+//! | which of the two ways of using it? | `policy` |
 //! | what is the first window? | `window`: the average; `careful`: the default, and a capacity to return to |
 //!
 //! RFC 9040 calls what happens here temporal sharing. [`HistoryWindow`] and [`CarefulWindow`] are
@@ -21,6 +22,7 @@ mod careful;
 mod config;
 mod learner;
 mod memory;
+mod policy;
 mod record;
 mod scope;
 mod shares;
@@ -31,9 +33,10 @@ pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
 pub use careful::CarefulWindow;
 pub use config::{HistoryConfig, ZeroRtt};
 pub use memory::MemoryStore;
+pub use policy::HistoryPolicy;
 pub use record::{InvalidRecord, PathRecord};
 pub use scope::{PathKey, Prefix, Scope};
 pub use store::{PathStore, StoreLimits};
 pub use window::HistoryWindow;
 
-pub use crate::congestion::{Capacity, PathSample, SampleEvent};
+pub use crate::congestion::{Capacity, PathSample, SampleEvent, StoreStatistics};

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::{PathKey, PathRecord};
+use super::{PathKey, PathRecord, StoreStatistics};
 use crate::Instant;
 
 /// Keeps what was learnt of paths. Connections share it, across threads and endpoints.
@@ -21,6 +21,11 @@ pub trait PathStore: Send + Sync + Debug {
 
     /// Forgets what is known under `key`.
     fn forget(&self, now: Instant, key: &PathKey);
+
+    /// What it holds and did. A store that does not count says nothing.
+    fn statistics(&self) -> StoreStatistics {
+        StoreStatistics::default()
+    }
 }
 
 /// How much a store keeps.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::learner::Learner;
-use super::{HistoryConfig, PathSample, PathStore, ZeroRtt};
+use super::{HistoryConfig, PathSample, PathStore, StoreStatistics, ZeroRtt};
 use crate::congestion::{ConnectionKind, InitialWindow, MAXIMUM_WINDOW};
 
 /// Begins with the average window of earlier connections where that is larger than the fallback's.
@@ -71,6 +71,10 @@ impl InitialWindow for HistoryWindow {
 
     fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.learner.observe(kind, seen);
+    }
+
+    fn statistics(&self) -> Option<StoreStatistics> {
+        Some(self.learner.statistics())
     }
 }
 

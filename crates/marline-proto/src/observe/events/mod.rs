@@ -27,8 +27,8 @@ pub use path::{
     EcnState, EcnStateUpdated, MigrationState, MigrationStateUpdated, MtuUpdated, PathAssigned,
 };
 pub use recovery::{
-    CongestionStateUpdated, LossTrigger, MetricsUpdated, PacketLost, RecoveryParametersSet,
-    SpuriousLoss, Timer, TimerChange, TimerUpdated,
+    CongestionStateUpdated, InitialWindowChosen, LossTrigger, MetricsUpdated, PacketLost,
+    RecoveryParametersSet, SpuriousLoss, Timer, TimerChange, TimerUpdated,
 };
 pub use security::{KeyDiscarded, KeyKind, KeyTrigger, KeyUpdated};
 pub use stream::{StreamHalf, StreamState, StreamStateUpdated};
@@ -79,6 +79,8 @@ pub enum Event<'a> {
     SpuriousLoss(SpuriousLoss),
     /// What loss detection and congestion control start from.
     RecoveryParametersSet(RecoveryParametersSet),
+    /// A path begins with this window.
+    InitialWindowChosen(InitialWindowChosen),
     /// RTT or window changed.
     MetricsUpdated(MetricsUpdated),
     /// The controller entered another phase.
@@ -121,6 +123,7 @@ impl Event<'_> {
             Self::PacketLost(event) => Some(event.path),
             Self::SpuriousLoss(event) => Some(event.path),
             Self::RecoveryParametersSet(event) => Some(event.path),
+            Self::InitialWindowChosen(event) => Some(event.path),
             Self::MetricsUpdated(event) => Some(event.path),
             Self::CongestionStateUpdated(event) => Some(event.path),
             Self::TimerUpdated(event) => event.path,

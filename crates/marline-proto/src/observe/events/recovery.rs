@@ -47,6 +47,24 @@ pub struct SpuriousLoss {
     pub elapsed: Duration,
 }
 
+/// A path begins with this window; on the first path, once the handshake has told who the peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitialWindowChosen {
+    /// The path.
+    pub path: PathId,
+    /// The window, in bytes.
+    pub window: u64,
+    /// That of a path of which nothing is known, in bytes.
+    pub default: u64,
+}
+
+impl InitialWindowChosen {
+    /// Whether it is larger because of what earlier connections saw.
+    pub const fn is_learnt(&self) -> bool {
+        self.window > self.default
+    }
+}
+
 /// What loss detection and congestion control start from (RFC 9002, appendices A.2 and B.2).
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryParametersSet {

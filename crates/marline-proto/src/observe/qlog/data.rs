@@ -131,6 +131,11 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.ms("elapsed", event.elapsed);
         }
         Event::RecoveryParametersSet(event) => recovery_parameters(data, event),
+        Event::InitialWindowChosen(event) => {
+            data.u64("window", event.window);
+            data.u64("default", event.default);
+            data.bool("learnt", event.is_learnt());
+        }
         Event::MetricsUpdated(event) => metrics(data, event, state.last_metrics(event.path)),
         Event::CongestionStateUpdated(event) => {
             data.opt_str("old", event.old);

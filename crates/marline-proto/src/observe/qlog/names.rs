@@ -23,6 +23,7 @@ pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
         Event::PacketLost(_) => "quic:packet_lost",
         Event::SpuriousLoss(_) => "marline:spurious_loss",
         Event::RecoveryParametersSet(_) => "quic:recovery_parameters_set",
+        Event::InitialWindowChosen(_) => "marline:initial_window_chosen",
         Event::MetricsUpdated(_) => "quic:recovery_metrics_updated",
         Event::CongestionStateUpdated(_) => "quic:congestion_state_updated",
         Event::TimerUpdated(_) => "quic:timer_updated",

@@ -33,6 +33,23 @@ fn limits(records: usize, of_one_network: usize) -> StoreLimits {
 }
 
 #[test]
+fn what_it_did_is_counted() {
+    let store = MemoryStore::new(limits(10, 10));
+    let (now, key) = (Instant::EPOCH, key(Scope::Address, [192, 0, 2, 1], None));
+    assert_eq!(store.recall(now, &key), None);
+    put(&store, now, &key, 1000);
+    assert!(store.recall(now, &key).is_some());
+    assert_eq!(store.recall(now + MINUTE, &key), None);
+    let expected = StoreStatistics {
+        records: 1,
+        hits: 1,
+        misses: 2,
+        ..StoreStatistics::default()
+    };
+    assert_eq!(store.statistics(), expected);
+}
+
+#[test]
 fn what_is_put_is_recalled_until_it_is_forgotten() {
     let store = MemoryStore::default();
     let now = Instant::EPOCH;

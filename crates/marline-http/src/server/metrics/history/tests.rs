@@ -1,0 +1,152 @@
+use marline::observe::events::CarefulResumePhase::{self, *};
+use marline::observe::events::CarefulResumeTrigger::{self, *};
+
+use super::*;
+
+fn watch() -> (Arc<HistoryMetrics>, Watch) {
+    let metrics = Arc::<HistoryMetrics>::default();
+    (Arc::clone(&metrics), Watch(metrics))
+}
+
+fn text(metrics: &HistoryMetrics, store: &StoreStatistics) -> String {
+    let mut text = String::new();
+    metrics.write(&mut text, store).unwrap();
+    text
+}
+
+#[track_caller]
+fn has(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.lines().any(|have| have == *line), "{line}\nin\n{text}");
+    }
+}
+
+#[test]
+fn first_windows_are_sorted() {
+    let (metrics, mut watch) = watch();
+    for window in [12_000, 15_000, 200_000, 5_000_000] {
+        watch.on_event(
+            Instant::EPOCH,
+            &Event::InitialWindowChosen(InitialWindowChosen {
+                path: 0,
+                window,
+                default: 12_000,
+            }),
+        );
+    }
+    has(
+        &text(&metrics, &StoreStatistics::default()),
+        &[
+            "marline_first_windows_total{window=\"default\"} 1",
+            "marline_first_windows_total{window=\"learnt\"} 3",
+            "marline_learnt_first_window_bytes_bucket{le=\"15000\"} 1",
+            "marline_learnt_first_window_bytes_bucket{le=\"120000\"} 1",
+            "marline_learnt_first_window_bytes_bucket{le=\"240000\"} 2",
+            "marline_learnt_first_window_bytes_bucket{le=\"4000000\"} 2",
+            "marline_learnt_first_window_bytes_bucket{le=\"+Inf\"} 3",
+            "marline_learnt_first_window_bytes_sum 5215000",
+            "marline_learnt_first_window_bytes_count 3",
+        ],
+    );
+}
+
+#[test]
+fn every_way_through_careful_resume_is_counted_once() {
+    type Way = &'static [(CarefulResumePhase, Option<CarefulResumeTrigger>)];
+    let ways: [(Way, &[Step]); 6] = [
+        (&[(Normal, Some(RttNotValidated))], &[Step::GivenUp]),
+        (
+            &[
+                (Unvalidated, Some(CongestionWindowLimited)),
+                (Normal, Some(RateLimited)),
+            ],
+            &[Step::Jumped, Step::Unused],
+        ),
+        (
+            &[
+                (Unvalidated, Some(CongestionWindowLimited)),
+                (Validating, Some(LastUnvalidatedPacketSent)),
+                (Normal, Some(LastUnvalidatedPacketAcknowledged)),
+            ],
+            &[Step::Jumped, Step::Confirmed],
+        ),
+        (
+            &[
+                (Unvalidated, Some(CongestionWindowLimited)),
+                (SafeRetreat, Some(PacketLoss)),
+                (Normal, Some(ExitRecovery)),
+            ],
+            &[Step::Jumped, Step::Retreated],
+        ),
+        (
+            &[
+                (Unvalidated, Some(CongestionWindowLimited)),
+                (Validating, Some(RttExceeded)),
+                (Normal, Some(PacketLoss)),
+            ],
+            &[Step::Jumped, Step::Retreated],
+        ),
+        (&[], &[]),
+    ];
+    for (way, steps) in ways {
+        let (metrics, mut watch) = watch();
+        let mut old = None;
+        for (new, trigger) in [(Reconnaissance, None)].iter().chain(way) {
+            let update = CarefulResumePhaseUpdated {
+                path: 0,
+                old,
+                new: *new,
+                pipe_size: 0,
+                first_unvalidated_packet: 0,
+                last_unvalidated_packet: 0,
+                congestion_window: None,
+                ssthresh: None,
+                restored: None,
+                trigger: *trigger,
+            };
+            watch.on_event(Instant::EPOCH, &Event::CarefulResumePhaseUpdated(update));
+            old = Some(*new);
+        }
+        let text = text(&metrics, &StoreStatistics::default());
+        has(
+            &text,
+            &["marline_careful_resume_total{step=\"remembered\"} 1"],
+        );
+        for (step, name) in [
+            (Step::GivenUp, "given_up"),
+            (Step::Jumped, "jumped"),
+            (Step::Unused, "unused"),
+            (Step::Confirmed, "confirmed"),
+            (Step::Retreated, "retreated"),
+        ] {
+            let count = u8::from(steps.contains(&step));
+            let line = format!("marline_careful_resume_total{{step=\"{name}\"}} {count}");
+            has(&text, &[&line]);
+        }
+    }
+}
+
+#[test]
+fn the_store_speaks_for_itself() {
+    let store = StoreStatistics {
+        records: 1,
+        hits: 2,
+        misses: 3,
+        fetched: 4,
+        writes: 5,
+        dropped_writes: 6,
+        errors: 7,
+    };
+    has(
+        &text(&HistoryMetrics::default(), &store),
+        &[
+            "marline_path_records 1",
+            "marline_path_lookups_total{result=\"hit\"} 2",
+            "marline_path_lookups_total{result=\"miss\"} 3",
+            "marline_path_store_fetched_total 4",
+            "marline_path_store_writes_total 5",
+            "marline_path_store_dropped_writes_total 6",
+            "marline_path_store_errors_total 7",
+        ],
+    );
+}

@@ -1,0 +1,203 @@
+//! With which windows the paths of a connection began, and how they returned to what was remembered of them.
+
+use serde_json::{Value, json};
+
+use super::meter::whole;
+use crate::qlog::Event;
+use crate::units;
+
+/// The window that a path began with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstWindow {
+    /// When it was chosen, in seconds since the log's reference time.
+    pub time_s: f64,
+    /// The path; empty for the first.
+    pub path: String,
+    /// The window, in bytes.
+    pub window: u64,
+    /// That of a path of which nothing is known, in bytes.
+    pub default: Option<u64>,
+    /// Whether it is larger because of what earlier connections saw.
+    pub is_learnt: bool,
+}
+
+/// A path entered another phase of Careful Resume (RFC 9959), in the words of the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resumption {
+    /// When, in seconds since the log's reference time.
+    pub time_s: f64,
+    /// The path; empty for the first.
+    pub path: String,
+    /// The phase before, if there was one.
+    pub old: Option<String>,
+    /// The phase now.
+    pub new: String,
+    /// Why.
+    pub trigger: Option<String>,
+    /// The window before, in bytes, as the log told it last.
+    pub before: Option<u64>,
+    /// And afterwards.
+    pub after: Option<u64>,
+    /// What the path has proven to carry since the jump, in bytes.
+    pub pipe_size: Option<u64>,
+    /// The window that is remembered, in bytes.
+    pub saved_window: Option<u64>,
+    /// The round-trip time that is remembered, in seconds.
+    pub saved_rtt_s: Option<f64>,
+}
+
+impl FirstWindow {
+    fn of(event: &Event) -> Option<Self> {
+        if event.kind() != "initial_window_chosen" {
+            return None;
+        }
+        let window = event.data.get("window").and_then(whole)?;
+        let default = event.data.get("default").and_then(whole);
+        let said = event.data.get("learnt").and_then(Value::as_bool);
+        Some(Self {
+            time_s: event.time_s,
+            path: event.tuple.clone(),
+            window,
+            default,
+            is_learnt: said.unwrap_or_else(|| default.is_some_and(|default| window > default)),
+        })
+    }
+
+    /// In words.
+    pub(super) fn text(&self) -> String {
+        let window = units::bytes(self.window as f64);
+        match self.default {
+            Some(default) if self.is_learnt => {
+                let default = units::bytes(default as f64);
+                format!("{window}, learnt; {default} by default")
+            }
+            _ if self.is_learnt => format!("{window}, learnt"),
+            _ => format!("{window}, the default"),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "time_s": self.time_s,
+            "path": self.path,
+            "window": self.window,
+            "default": self.default,
+            "learnt": self.is_learnt,
+        })
+    }
+}
+
+impl Resumption {
+    /// What `event` tells, if it tells of a phase; `before` is the path's window until then.
+    fn of(event: &Event, before: Option<u64>) -> Option<Self> {
+        if event.kind() != "careful_resume_phase_updated" {
+            return None;
+        }
+        let text = |key| event.text(&[key]).map(str::to_owned);
+        let inside = |object, key| whole(event.data.get(object)?.get(key)?);
+        Some(Self {
+            time_s: event.time_s,
+            path: event.tuple.clone(),
+            old: text("old"),
+            new: text("new")?,
+            trigger: text("trigger"),
+            before,
+            after: inside("state_data", "congestion_window"),
+            pipe_size: inside("state_data", "pipesize"),
+            saved_window: inside("restored_data", "saved_congestion_window"),
+            saved_rtt_s: event
+                .number(&["restored_data", "saved_rtt"])
+                .map(|ms| ms / 1e3),
+        })
+    }
+
+    /// In words; times count from `start_s`.
+    pub(super) fn text(&self, start_s: f64) -> String {
+        let mut text = format!(
+            "{} after {}",
+            self.new,
+            units::seconds(self.time_s - start_s)
+        );
+        if let Some(trigger) = &self.trigger {
+            text += &format!(", {trigger}");
+        }
+        let bytes = |window: u64| units::bytes(window as f64);
+        match (self.before, self.after) {
+            (Some(before), Some(after)) if before != after => {
+                text += &format!(", window {} \u{2192} {}", bytes(before), bytes(after));
+            }
+            (_, Some(after)) => text += &format!(", window {}", bytes(after)),
+            _ => {}
+        }
+        if let (None, Some(window)) = (&self.old, self.saved_window) {
+            text += &format!("; {}", bytes(window));
+            if let Some(rtt) = self.saved_rtt_s {
+                text += &format!(" in {}", units::seconds(rtt));
+            }
+            text += " remembered";
+        }
+        text
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "time_s": self.time_s,
+            "path": self.path,
+            "old": self.old,
+            "new": self.new,
+            "trigger": self.trigger,
+            "window_before": self.before,
+            "window": self.after,
+            "pipe_size": self.pipe_size,
+            "saved_window": self.saved_window,
+            "saved_rtt_s": self.saved_rtt_s,
+        })
+    }
+}
+
+/// Collects both, and follows the windows of paths.
+#[derive(Debug, Default)]
+pub(super) struct HistoryMeter {
+    pub(super) first_windows: Vec<FirstWindow>,
+    pub(super) resumptions: Vec<Resumption>,
+    windows: Vec<(String, u64)>,
+}
+
+impl HistoryMeter {
+    pub(super) fn add(&mut self, event: &Event) {
+        if let Some(first) = FirstWindow::of(event) {
+            self.follow(event, first.window);
+            self.first_windows.push(first);
+        } else if let Some(resumption) = Resumption::of(event, self.window(event)) {
+            if let Some(window) = resumption.after {
+                self.follow(event, window);
+            }
+            self.resumptions.push(resumption);
+        } else if event.kind() == "metrics_updated"
+            && let Some(window) = event.data.get("congestion_window").and_then(whole)
+        {
+            self.follow(event, window);
+        }
+    }
+
+    fn window(&self, event: &Event) -> Option<u64> {
+        let mut windows = self.windows.iter();
+        windows
+            .find(|(path, _)| *path == event.tuple)
+            .map(|(_, window)| *window)
+    }
+
+    fn follow(&mut self, event: &Event, window: u64) {
+        match self
+            .windows
+            .iter_mut()
+            .find(|(path, _)| *path == event.tuple)
+        {
+            Some((_, known)) => *known = window,
+            None => self.windows.push((event.tuple.clone(), window)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
