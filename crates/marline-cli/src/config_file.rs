@@ -1,6 +1,7 @@
 //! `serve`'s settings in a TOML file. Flags on the command line count more.
 
 mod bundle;
+mod history;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,10 @@ use serde::Deserialize;
 
 pub(crate) use self::bundle::Bundle;
 use crate::failure::Failure;
+use crate::history::History;
 use crate::transport::{self, Congestion};
 
-/// Every key is the name of a flag, except the table `bundle`.
+/// Every key is the name of a flag, except the tables `bundle` and `history`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ConfigFile {
@@ -29,6 +31,11 @@ pub(crate) struct ConfigFile {
     pub(crate) follow_links: Option<bool>,
     pub(crate) cleartext: Option<bool>,
     pub(crate) bundle: Option<Bundle>,
+    #[serde(rename = "history")]
+    history_table: Option<history::Table>,
+    /// What the table `history` stands for.
+    #[serde(skip)]
+    pub(crate) history: Option<History>,
 }
 
 impl ConfigFile {
@@ -49,6 +56,9 @@ impl ConfigFile {
             bundle.fair_at = format!("{name}:{}", line(&text, fair.span().start));
         }
         let base = path.parent().unwrap_or(Path::new(""));
+        if let Some(table) = file.history_table.take() {
+            file.history = Some(table.settings(&name.to_string(), &text, base)?);
+        }
         let paths = [&mut file.dir, &mut file.cert, &mut file.key, &mut file.qlog];
         for path in paths.into_iter().flatten() {
             *path = base.join(&path);
@@ -61,6 +71,13 @@ impl ConfigFile {
             *log = base.join(&log);
         }
         Ok(file)
+    }
+}
+
+/// Puts `value` into `place`, if there is one.
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
     }
 }
 

@@ -7,6 +7,7 @@ mod config_file;
 mod demo;
 mod failure;
 mod get;
+mod history;
 #[cfg(target_os = "linux")]
 mod lab;
 mod man;

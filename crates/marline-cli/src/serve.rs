@@ -6,11 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use marline::{Profile, TransportConfig};
 use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
 use tokio::signal;
 
 use crate::config_file::{Bundle, ConfigFile};
 use crate::failure::{Failure, tell};
+use crate::history::{History, Place, Store};
 use crate::transport::TransportFlags;
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
@@ -26,15 +28,22 @@ use crate::transport::TransportFlags;
     marline serve public\n  \
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
     marline serve public --profile bundle\n  \
+    marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys, and a table [bundle], which has the \
-    connections of clients' bundles coordinated under any profile (docs/bundle.md has all its keys):\n  \
+    A configuration file has the names of the flags as keys, and two tables that switch something on \
+    under any profile: [bundle] has the connections of clients' bundles coordinated (docs/bundle.md has \
+    all its keys), [history] has connections go on where earlier ones of the client's network ended \
+    (docs/history.md):\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
     follow-links = false\n  \
     [bundle]\n  \
     fair = true           # together they take one connection's share\n  \
-    scope = 'active'      # or 'all': idle connections take part, too")]
+    scope = 'active'      # or 'all': idle connections take part, too\n  \
+    [history]\n  \
+    file = 'paths.redb'   # survives a restart; without, it is all in memory\n  \
+    policy = 'careful'    # RFC 9959; or 'average': begin with the average window\n  \
+    lifetime = '1h'")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
@@ -60,6 +69,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     transport: TransportFlags,
 
+    /// Keep what connections learn of clients' networks in FILE, which is made if it does not exist, and go
+    /// on from there; in place of what [history] says of `file` and `server`
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<SocketAddr>,
@@ -82,8 +96,9 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         Some(path) => ConfigFile::read(path)?,
         None => ConfigFile::default(),
     };
-    let bundle = arguments.fill_from(file);
-    let server = Server::bind(config(&arguments, bundle.as_ref())?)
+    let tables = arguments.fill_from(file);
+    let (config, store) = config(&arguments, &tables)?;
+    let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
@@ -96,12 +111,22 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         handle.shut_down();
     });
     server.run().await;
+    if let Some(store) = store {
+        store.finish();
+    }
     Ok(())
+}
+
+/// What has no flag.
+struct Tables {
+    bundle: Option<Bundle>,
+    /// There if connections learn from earlier ones.
+    history: Option<History>,
 }
 
 impl Arguments {
     /// Takes what no flag says from `file`, and returns what has no flag.
-    fn fill_from(&mut self, file: ConfigFile) -> Option<Bundle> {
+    fn fill_from(&mut self, file: ConfigFile) -> Tables {
         self.dir = self.dir.take().or(file.dir);
         self.listen = self.listen.or(file.listen);
         self.cert = self.cert.take().or(file.cert);
@@ -113,19 +138,26 @@ impl Arguments {
         self.access_log = self.access_log.take().or(file.access_log);
         self.follow_links |= file.follow_links.unwrap_or(false);
         self.cleartext |= file.cleartext.unwrap_or(false);
-        file.bundle
+        let learns = self.history.is_some() || self.transport.profile() == Profile::History;
+        let mut history = file.history.or_else(|| learns.then(History::default));
+        if let (Some(history), Some(path)) = (&mut history, self.history.take()) {
+            history.place = Place::File(path);
+        }
+        Tables {
+            bundle: file.bundle,
+            history,
+        }
     }
 }
 
-fn config(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<ServerConfig, Failure> {
+fn config(
+    arguments: &Arguments,
+    tables: &Tables,
+) -> Result<(ServerConfig, Option<Store>), Failure> {
     let Some(dir) = &arguments.dir else {
         let message = "no directory to serve; name it, or set `dir` in the configuration file";
         return Err(Failure::Usage(message.to_owned()));
     };
-    let mut transport = arguments.transport.config();
-    if let Some(bundle) = bundle {
-        bundle.apply(&mut transport, arguments.transport.cc)?;
-    }
     let site = directory(dir, arguments.follow_links).map_err(|error| {
         let dir = dir.display();
         Failure::Failed(format!(
@@ -136,12 +168,33 @@ fn config(arguments: &Arguments, bundle: Option<&Bundle>) -> Result<ServerConfig
         .listen
         .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
     let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
-    config.quic.transport = transport.into();
     config.qlog = arguments.transport.qlog_directory()?;
     config.protocols.cleartext = arguments.cleartext;
     config.metrics = arguments.metrics;
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
-    Ok(config)
+    let (transport, store) = transport(arguments, tables)?;
+    config.quic.transport = transport.into();
+    Ok((config, store))
+}
+
+/// How QUIC behaves, and the store that it learns into.
+fn transport(
+    arguments: &Arguments,
+    tables: &Tables,
+) -> Result<(TransportConfig, Option<Store>), Failure> {
+    let flags = &arguments.transport;
+    let (mut transport, store) = match &tables.history {
+        None => (flags.profile().config(), None),
+        Some(history) => {
+            let (transport, store) = history.begin(flags.profile())?;
+            (transport, Some(store))
+        }
+    };
+    flags.adjust(&mut transport);
+    if let Some(bundle) = &tables.bundle {
+        bundle.apply(&mut transport, flags.cc)?;
+    }
+    Ok((transport, store))
 }
 
 fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure> {

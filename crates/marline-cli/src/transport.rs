@@ -42,7 +42,17 @@ pub(crate) struct TransportFlags {
 
 impl TransportFlags {
     pub(crate) fn config(&self) -> TransportConfig {
-        let mut config = self.profile.unwrap_or_default().config();
+        let mut config = self.profile().config();
+        self.adjust(&mut config);
+        config
+    }
+
+    pub(crate) fn profile(&self) -> Profile {
+        self.profile.unwrap_or_default()
+    }
+
+    /// Has what other flags say replace what the profile says.
+    pub(crate) fn adjust(&self, config: &mut TransportConfig) {
         if let Some(congestion) = self.cc {
             config.controller = Arc::new(match congestion {
                 Congestion::NewReno => Algorithm::NewReno,
@@ -50,7 +60,6 @@ impl TransportFlags {
                 Congestion::Bbr => Algorithm::Bbr,
             });
         }
-        config
     }
 
     /// Makes the directory for logs.

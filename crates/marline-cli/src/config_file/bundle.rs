@@ -5,6 +5,7 @@ use marline::coordination::bundle::{BundleConfig, Coalesce, MAX_MEMBERS, Scope};
 use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
+use super::set;
 use crate::failure::Failure;
 use crate::transport::Congestion;
 
@@ -98,12 +99,6 @@ impl Bundle {
         set(&mut config.corroborated_by, self.corroborated_by);
         transport.bundle = Some(config.into());
         Ok(())
-    }
-}
-
-fn set<T>(place: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *place = value;
     }
 }
 

@@ -136,7 +136,7 @@ fn a_small_log_as_json() {
                 { "state": "recovery", "seconds": 0.75, "percent": 75.0 },
             ],
             "paths": null,
-            "bundles": [],
+            "bundles": [], "first_windows": [], "careful_resume": [],
         })
     );
     assert_eq!(summary["connections"][0]["paths"][0]["id"], "0");

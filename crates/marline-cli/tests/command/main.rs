@@ -9,10 +9,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
+
+mod history;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
@@ -43,6 +45,8 @@ struct Server {
     stderr: BufReader<std::process::ChildStderr>,
     address: String,
     pin: String,
+    /// What it said before it was ready.
+    said: Vec<String>,
 }
 
 impl Server {
@@ -55,6 +59,7 @@ impl Server {
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (mut pin, mut line) = (String::new(), String::new());
+        let mut said = Vec::new();
         loop {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended");
@@ -68,8 +73,10 @@ impl Server {
                     stderr,
                     address,
                     pin,
+                    said,
                 };
             }
+            said.push(line.trim().to_owned());
         }
     }
 

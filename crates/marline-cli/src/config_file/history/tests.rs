@@ -1,0 +1,153 @@
+use super::super::tests::read;
+use super::*;
+
+fn table(text: &str) -> History {
+    read(&format!("[history]\n{text}"))
+        .unwrap()
+        .history
+        .unwrap()
+}
+
+#[test]
+fn an_empty_table_is_the_default_in_memory() {
+    assert_eq!(table(""), History::default());
+    assert_eq!(History::default().place, Place::Memory);
+    assert!(read("dir = 'www'").unwrap().history.is_none());
+}
+
+#[test]
+fn every_key_sets_its_switch() {
+    let text = "policy = 'average'\naverage = 'window'\nwindow = 5\nscope = 'prefix'\nv4-prefix = 20\n\
+                v6-prefix = 56\nper-server-name = false\nzero-rtt = 'carry'\ncap = 100000\n\
+                raise-only-when-limited = false\nlifetime = '2h'\nrecords = 1000\n\
+                records-per-network = 10\n";
+    let lifetime = Duration::from_secs(7200);
+    let expected = History {
+        policy: HistoryPolicy::Average,
+        config: HistoryConfig {
+            average: Average::Window(5),
+            scope: Scope::Prefix { v4: 20, v6: 56 },
+            per_server_name: false,
+            zero_rtt: ZeroRtt::Carry,
+            cap: Some(100_000),
+            raise_only_when_limited: false,
+            lifetime,
+        },
+        limits: StoreLimits {
+            records: 1000,
+            lifetime,
+            of_one_network: 10,
+        },
+        max_jump: Some(100_000),
+        place: Place::Memory,
+    };
+    assert_eq!(table(text), expected);
+    assert_eq!(table("policy = 'careful'").policy, HistoryPolicy::Careful);
+    assert_eq!(table("cap = 'none'").config.cap, None);
+    for (text, scope) in [
+        ("scope = 'address'", Scope::Address),
+        ("scope = 'global'", Scope::Global),
+        ("v6-prefix = 64", Scope::Prefix { v4: 24, v6: 64 }),
+    ] {
+        assert_eq!(table(text).config.scope, scope);
+    }
+    for (text, average) in [
+        ("average = 'mean'", Average::Mean),
+        ("average = 'window'", Average::Window(8)),
+        (
+            "average = 'moving'\nweight = 0.5",
+            Average::Ewma { weight: 0.5 },
+        ),
+        ("weight = 1.0", Average::Ewma { weight: 1.0 }),
+    ] {
+        assert_eq!(table(text).config.average, average);
+    }
+    for (text, seconds) in [("90s", 90), ("15min", 900), ("1h", 3600), ("7 d", 604_800)] {
+        let lifetime = table(&format!("lifetime = '{text}'")).config.lifetime;
+        assert_eq!(lifetime.as_secs(), seconds);
+    }
+    let sessions = table("zero-rtt = 'default'").config.zero_rtt;
+    assert_eq!(sessions, ZeroRtt::Default);
+}
+
+#[test]
+fn a_place_is_a_file_or_a_server() {
+    match table("file = 'paths.redb'").place {
+        Place::File(path) => assert!(path.is_absolute() && path.ends_with("paths.redb")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        table("file = '/var/lib/paths.redb'").place,
+        Place::File("/var/lib/paths.redb".into())
+    );
+    for (text, expected) in [("", NAMESPACE), ("namespace = 'web'", "web")] {
+        match table(&format!("server = 'redis://h:6379'\n{text}")).place {
+            Place::Server { url, namespace, .. } => {
+                assert_eq!((&*url, &*namespace), ("redis://h:6379", expected));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_flag_is_no_table() {
+    let error = read("history = 'paths.redb'").unwrap_err();
+    assert!(
+        error.contains("site.toml:1:") && error.contains("the table [history]"),
+        "{error}"
+    );
+}
+
+#[test]
+fn wrong_keys_and_values_are_refused_by_line() {
+    for (text, line, words) in [
+        ("polcy = 'careful'", 3, "polcy"),
+        ("policy = 'bold'", 3, "`average` or `careful`"),
+        ("file = 5", 3, "string"),
+        ("file = ''", 3, "no name"),
+        ("namespace = 'web'", 3, "`server`"),
+        (
+            "file = 'a'\n\nserver = 'redis://h'",
+            5,
+            "site.toml:3) are two places",
+        ),
+        ("average = 'median'", 3, "`mean`, `moving`, `window`"),
+        (
+            "average = 'mean'\nweight = 0.5",
+            4,
+            "`average = \"moving\"`",
+        ),
+        ("window = 3", 3, "`average = \"window\"`"),
+        ("average = 'window'\nwindow = 0", 4, "from 1 to 32, not 0"),
+        ("average = 'window'\nwindow = 33", 4, "not 33"),
+        ("weight = 0.0", 3, "at most 1, not 0"),
+        ("weight = 1.5", 3, "not 1.5"),
+        ("weight = nan", 3, "not NaN"),
+        ("scope = 'city'", 3, "`prefix`, `address`, `global`"),
+        (
+            "scope = 'address'\nv4-prefix = 24",
+            4,
+            "`scope = \"prefix\"`",
+        ),
+        ("v4-prefix = 33", 3, "from 1 to 32, not 33"),
+        ("v6-prefix = 0", 3, "from 1 to 128, not 0"),
+        ("per-server-name = 1", 3, "boolean"),
+        ("zero-rtt = 'never'", 3, "`carry`, `history`, `default`"),
+        ("cap = 0", 3, "1 at least, or \"none\", not 0"),
+        ("cap = -1", 3, "not -1"),
+        ("cap = 'much'", 3, "not much"),
+        ("lifetime = '1 hour'", 3, "\"1h\", \"7d\", not \"1 hour\""),
+        ("lifetime = '0s'", 3, "not \"0s\""),
+        ("lifetime = '400d'", 3, "from 1s to 365d"),
+        ("lifetime = '99999999999999999999d'", 3, "not \"9"),
+        ("lifetime = 3600", 3, "string"),
+        ("records = 0", 3, "from 1 to 100000000, not 0"),
+        ("records-per-network = -5", 3, "not -5"),
+    ] {
+        let error = read(&format!("cc = 'cubic'\n[history]\n{text}\n")).unwrap_err();
+        let place = format!("site.toml:{line}: ");
+        assert!(error.contains(&place) && error.contains(words), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}

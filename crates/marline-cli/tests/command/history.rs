@@ -1,0 +1,331 @@
+//! What a server learns of paths, and still knows when it comes back.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::*;
+
+/// What a datagram takes through the relay.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// Datagrams under way, each with the moment at which it arrives.
+#[derive(Default)]
+struct Pipe {
+    under_way: Mutex<VecDeque<(Instant, Vec<u8>)>>,
+    more: Condvar,
+}
+
+impl Pipe {
+    /// Takes what `from` receives to `deliver`, and tells `heard` who sent it.
+    fn run(
+        from: UdpSocket,
+        heard: impl Fn(SocketAddr) + Send + 'static,
+        deliver: impl Fn(&[u8]) + Send + 'static,
+    ) {
+        let pipe = Arc::<Self>::default();
+        let other_end = Arc::clone(&pipe);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2048];
+            loop {
+                let Ok((size, sender)) = from.recv_from(&mut buffer) else {
+                    continue;
+                };
+                heard(sender);
+                let datagram = (Instant::now() + DELAY, buffer[..size].to_vec());
+                pipe.under_way.lock().unwrap().push_back(datagram);
+                pipe.more.notify_one();
+            }
+        });
+        std::thread::spawn(move || {
+            loop {
+                let mut under_way = other_end.under_way.lock().unwrap();
+                while under_way.is_empty() {
+                    under_way = other_end.more.wait(under_way).unwrap();
+                }
+                let next = under_way.pop_front();
+                drop(under_way);
+                if let Some((at, datagram)) = next {
+                    std::thread::sleep(at.saturating_duration_since(Instant::now()));
+                    deliver(&datagram);
+                }
+            }
+        });
+    }
+}
+
+/// A way to `server` that takes 20 ms there and back; returns where it begins.
+fn relay(server: &str) -> SocketAddr {
+    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    back.connect(server).unwrap();
+    let address = front.local_addr().unwrap();
+    let client = Arc::<Mutex<Option<SocketAddr>>>::default();
+    let (seen, to_server) = (Arc::clone(&client), back.try_clone().unwrap());
+    Pipe::run(
+        front.try_clone().unwrap(),
+        move |sender| *seen.lock().unwrap() = Some(sender),
+        move |datagram| drop(to_server.send(datagram)),
+    );
+    Pipe::run(
+        back,
+        |_| {},
+        move |datagram| {
+            if let Some(client) = *client.lock().unwrap() {
+                let _ = front.send_to(datagram, client);
+            }
+        },
+    );
+    address
+}
+
+/// A site with a large file and the configuration that serves it.
+struct Site {
+    directory: TempDir,
+    config: PathBuf,
+}
+
+impl Site {
+    fn new(policy: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        let public = directory.path().join("public");
+        fs::create_dir(&public).unwrap();
+        fs::write(public.join("large"), vec![7; 3_000_000]).unwrap();
+        let config = directory.path().join("site.toml");
+        let text = format!(
+            "dir = 'public'\nmetrics = '127.0.0.1:0'\n[history]\nfile = 'paths.redb'\npolicy = '{policy}'\n"
+        );
+        fs::write(&config, text).unwrap();
+        Self { directory, config }
+    }
+
+    /// Starts a server that logs into the directory `logs`.
+    fn serve(&self, logs: &str) -> Visited {
+        let logs = self.directory.path().join(logs);
+        let server = Server::start(&["--config", text(&self.config), "--qlog", text(&logs)]);
+        let relay = relay(&server.address);
+        Visited {
+            server,
+            relay,
+            logs,
+        }
+    }
+}
+
+/// A server that a client visits.
+struct Visited {
+    server: Server,
+    relay: SocketAddr,
+    logs: PathBuf,
+}
+
+impl Visited {
+    /// A client of its own gets the large file.
+    fn visit(&self) {
+        let url = format!("https://{}/large", self.relay);
+        let output = run(&["get", &url, "--insecure", "-o", "/dev/null", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    fn metrics(&self) -> String {
+        let said = self.server.said.iter();
+        let page = said.filter_map(|line| line.strip_prefix("metrics on "));
+        let url = page.last().unwrap();
+        let output = run(&["get", url, "--http", "1.1c"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The value of a metric, when it is what `is_good` waits for.
+    fn metric(&self, name: &str, is_good: impl Fn(u64) -> bool) -> u64 {
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            let text = self.metrics();
+            let value = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+            match value {
+                Some(value) if is_good(value) => return value,
+                _ if Instant::now() > until => panic!("{name} in {text}"),
+                _ => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn remembered(&self) -> Option<&str> {
+        let said = self.server.said.iter();
+        let mut lines = said.filter(|line| line.starts_with("paths remembered in "));
+        lines.next().and_then(|line| line.rsplit(' ').next())
+    }
+
+    /// Ends it as operators do; returns what its logs say of each connection.
+    fn stop(self) -> Vec<Value> {
+        let (status, rest) = self.server.terminate();
+        assert_eq!((status, rest.as_str()), (0, ""));
+        let logs = fs::read_dir(&self.logs).unwrap();
+        let connections = logs.map(|log| {
+            let log = log.unwrap().path();
+            let output = run(&["qlog", "summary", "--json", text(&log)]);
+            assert!(output.status.success(), "{output:?}");
+            let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+            summary[0]["connections"][0].clone()
+        });
+        connections.collect()
+    }
+}
+
+const LEARNT: &str = "marline_first_windows_total{window=\"learnt\"}";
+const DEFAULT: &str = "marline_first_windows_total{window=\"default\"}";
+
+#[test]
+fn a_learnt_window_outlives_the_server() {
+    let site = Site::new("average");
+    let server = site.serve("first");
+    assert_eq!(server.remembered(), Some("0"));
+    server.visit();
+    server.metric("marline_path_records", |records| records == 1);
+    server.visit();
+    assert_eq!(server.metric(DEFAULT, |_| true), 1);
+    assert_eq!(server.metric(LEARNT, |_| true), 1);
+    let logs = server.stop();
+    let learnt = logs
+        .iter()
+        .map(|log| log["first_windows"][0]["learnt"] == true);
+    assert_eq!(learnt.filter(|learnt| *learnt).count(), 1, "{logs:?}");
+
+    let server = site.serve("second");
+    assert_eq!(server.remembered(), Some("1"));
+    server.visit();
+    assert_eq!(server.metric(LEARNT, |_| true), 1);
+    assert_eq!(server.metric(DEFAULT, |_| true), 0);
+    let bytes = server.metric("marline_learnt_first_window_bytes_sum", |_| true);
+    let logs = server.stop();
+    let first = &logs[0]["first_windows"][0];
+    assert_eq!(first["window"], bytes, "{first}");
+    assert!(
+        first["window"].as_u64() > first["default"].as_u64(),
+        "{first}"
+    );
+}
+
+#[test]
+fn what_was_written_survives_a_kill() {
+    let site = Site::new("average");
+    let server = site.serve("first");
+    server.visit();
+    server.metric("marline_path_store_writes_total", |writes| writes > 0);
+    drop(server);
+
+    let server = site.serve("second");
+    assert_eq!(server.remembered(), Some("1"));
+    server.visit();
+    assert_eq!(server.metric(LEARNT, |_| true), 1);
+    let logs = server.stop();
+    assert_eq!(logs[0]["first_windows"][0]["learnt"], true, "{logs:?}");
+}
+
+#[test]
+fn a_server_that_comes_back_resumes_carefully() {
+    let site = Site::new("careful");
+    let server = site.serve("first");
+    server.visit();
+    for log in server.stop() {
+        assert_eq!(log["careful_resume"], serde_json::json!([]));
+        assert_eq!(log["first_windows"][0]["learnt"], false);
+    }
+
+    let server = site.serve("second");
+    assert_eq!(server.remembered(), Some("1"));
+    server.visit();
+    let steps = "marline_careful_resume_total";
+    server.metric(&format!("{steps}{{step=\"remembered\"}}"), |paths| {
+        paths == 1
+    });
+    server.metric(&format!("{steps}{{step=\"jumped\"}}"), |jumps| jumps == 1);
+    assert_eq!(server.metric(DEFAULT, |_| true), 1);
+    let logs = server.stop();
+    let phases = logs[0]["careful_resume"].as_array().unwrap();
+    assert_eq!(phases[0]["new"], "reconnaissance", "{phases:?}");
+    assert!(
+        phases[0]["saved_window"].as_u64() > Some(50_000),
+        "{phases:?}"
+    );
+    assert!(
+        phases[0]["saved_rtt_s"].as_f64() >= Some(0.02),
+        "{phases:?}"
+    );
+    assert_eq!(phases[1]["new"], "unvalidated", "{phases:?}");
+    assert_eq!(phases[1]["trigger"], "congestion_window_limited");
+    assert!(phases[1]["window"].as_u64() > phases[1]["window_before"].as_u64());
+}
+
+#[test]
+fn failures_of_the_store_are_one_line() {
+    let site = Site::new("careful");
+    let public = site.directory.path().join("public");
+    let serve = ["serve", text(&public), "--listen", "127.0.0.1:0"];
+    let with = |file: &Path, words: &[&str]| {
+        let arguments = [&serve[..], &["--history", text(file)]].concat();
+        fails(&arguments, 1, words);
+    };
+    with(
+        Path::new("/no/such/directory/paths"),
+        &["cannot open", "directory exists"],
+    );
+    with(&public, &["cannot open"]);
+    with(&public.join("large"), &["not a file of learnt paths"]);
+    assert_eq!(fs::read(public.join("large")).unwrap().len(), 3_000_000);
+
+    let server = site.serve("logs");
+    let file = site.directory.path().join("paths.redb");
+    with(&file, &["in use by another process", "name another"]);
+    drop(server);
+
+    for (keys, words) in [
+        ("server = 'tcp://h'", &["site.toml:3:", "redis://host"][..]),
+        (
+            "server = 'redis://h'\nnamespace = 'no/name'",
+            &["site.toml:4:", "letters"],
+        ),
+        ("lifetime = 'long'", &["site.toml:3:", "15min"]),
+    ] {
+        fs::write(&site.config, format!("dir = 'public'\n[history]\n{keys}\n")).unwrap();
+        fails(&["serve", "--config", text(&site.config)], 2, words);
+    }
+}
+
+#[test]
+fn the_profile_learns_in_memory() {
+    let site = Site::new("careful");
+    let public = site.directory.path().join("public");
+    let arguments = [
+        text(&public),
+        "--profile",
+        "history",
+        "--metrics",
+        "127.0.0.1:0",
+    ];
+    let server = Server::start(&arguments);
+    let visited = Visited {
+        relay: relay(&server.address),
+        server,
+        logs: PathBuf::new(),
+    };
+    assert_eq!(visited.remembered(), None);
+    visited.visit();
+    visited.metric("marline_path_records", |records| records == 1);
+    let help = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
+    assert!(help.contains("[history]") && help.contains("--history <FILE>"));
+    drop(visited);
+    let plain = Server::start(&[text(&public), "--metrics", "127.0.0.1:0"]);
+    let visited = Visited {
+        relay: relay(&plain.address),
+        server: plain,
+        logs: PathBuf::new(),
+    };
+    visited.visit();
+    assert!(!visited.metrics().contains("marline_path_records"));
+}
