@@ -164,6 +164,7 @@ fn config(
             "cannot serve {dir}: {error}; give a directory that can be read"
         ))
     })?;
+    let (transport, store) = transport(arguments, tables)?;
     let listen = arguments
         .listen
         .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
@@ -172,7 +173,6 @@ fn config(
     config.protocols.cleartext = arguments.cleartext;
     config.metrics = arguments.metrics;
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
-    let (transport, store) = transport(arguments, tables)?;
     config.quic.transport = transport.into();
     Ok((config, store))
 }

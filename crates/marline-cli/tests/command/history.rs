@@ -106,12 +106,7 @@ impl Site {
     fn serve(&self, logs: &str) -> Visited {
         let logs = self.directory.path().join(logs);
         let server = Server::start(&["--config", text(&self.config), "--qlog", text(&logs)]);
-        let relay = relay(&server.address);
-        Visited {
-            server,
-            relay,
-            logs,
-        }
+        Visited::new(server, logs)
     }
 }
 
@@ -120,13 +115,25 @@ struct Visited {
     server: Server,
     relay: SocketAddr,
     logs: PathBuf,
+    downloads: TempDir,
 }
 
 impl Visited {
+    /// Of `server`, which logs into `logs`.
+    fn new(server: Server, logs: PathBuf) -> Self {
+        Self {
+            relay: relay(&server.address),
+            server,
+            logs,
+            downloads: TempDir::new().unwrap(),
+        }
+    }
+
     /// A client of its own gets the large file.
     fn visit(&self) {
         let url = format!("https://{}/large", self.relay);
-        let output = run(&["get", &url, "--insecure", "-o", "/dev/null", "--json"]);
+        let file = self.downloads.path().join("large");
+        let output = run(&["get", &url, "--insecure", "-o", text(&file)]);
         assert!(output.status.success(), "{output:?}");
     }
 
@@ -309,11 +316,7 @@ fn the_profile_learns_in_memory() {
         "127.0.0.1:0",
     ];
     let server = Server::start(&arguments);
-    let visited = Visited {
-        relay: relay(&server.address),
-        server,
-        logs: PathBuf::new(),
-    };
+    let visited = Visited::new(server, PathBuf::new());
     assert_eq!(visited.remembered(), None);
     visited.visit();
     visited.metric("marline_path_records", |records| records == 1);
@@ -321,11 +324,7 @@ fn the_profile_learns_in_memory() {
     assert!(help.contains("[history]") && help.contains("--history <FILE>"));
     drop(visited);
     let plain = Server::start(&[text(&public), "--metrics", "127.0.0.1:0"]);
-    let visited = Visited {
-        relay: relay(&plain.address),
-        server: plain,
-        logs: PathBuf::new(),
-    };
+    let visited = Visited::new(plain, PathBuf::new());
     visited.visit();
     assert!(!visited.metrics().contains("marline_path_records"));
 }
