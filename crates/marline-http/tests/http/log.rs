@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::common::{TestServer, VERSIONS, client, client_with, directory_of, read};
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Lines {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
@@ -28,7 +28,7 @@ impl io::Write for Lines {
 
 impl Lines {
     /// The lines, once there are so many.
-    async fn wait(&self, count: usize) -> Vec<Value> {
+    pub(crate) async fn wait(&self, count: usize) -> Vec<Value> {
         let read = || {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
             let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

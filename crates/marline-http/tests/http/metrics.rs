@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use marline::Profile;
 use marline::coordination::bundle::BundleConfig;
+use marline::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore};
 use marline_http::client::HttpVersion;
-use marline_http::server::directory;
+use marline_http::server::{AccessLog, directory};
 
 use crate::common::{TestServer, directory_of, pattern};
+use crate::log::Lines;
 
 /// Waits until the server says `line` of itself.
 async fn says(server: &TestServer, line: &str) {
@@ -51,6 +53,55 @@ async fn bundles_are_counted_while_they_last() {
 }
 
 #[tokio::test]
+async fn what_is_learnt_is_counted_and_logged() {
+    let root = directory_of(&[("file", &pattern(1_000_000))]);
+    let store = Arc::new(MemoryStore::default());
+    let log = Lines::default();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.access_log = Some(AccessLog::new(log.clone()));
+        let history = HistoryConfig::default();
+        let transport = Profile::Plain.with_history(HistoryPolicy::Average, history, store.clone());
+        config.quic.transport = Arc::new(transport);
+    })
+    .await;
+    says(&server, "marline_path_records 0").await;
+    for learnt in 0..2 {
+        let visitor = server.connect(HttpVersion::Http3).await;
+        visitor.get("/file", &[]).await;
+        drop(visitor);
+        says(&server, "marline_path_records 1").await;
+        let count = format!("marline_first_windows_total{{window=\"learnt\"}} {learnt}");
+        says(&server, &count).await;
+    }
+    says(&server, "marline_first_windows_total{window=\"default\"} 1").await;
+    says(&server, "marline_learnt_first_window_bytes_count 1").await;
+    let lines = log.wait(2).await;
+    let windows = [0, 1].map(|line: usize| lines[line]["initial_window"].as_u64().unwrap());
+    assert_eq!(windows[0], 12_000);
+    assert!(windows[1] > windows[0], "{windows:?}");
+    let learnt = format!("marline_learnt_first_window_bytes_sum {}", windows[1]);
+    says(&server, &learnt).await;
+}
+
+#[tokio::test]
+async fn who_is_open_at_the_end_is_learnt_of() {
+    let root = directory_of(&[("file", &pattern(1_000_000))]);
+    let store = Arc::new(MemoryStore::default());
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        let history = HistoryConfig::default();
+        let transport = Profile::Plain.with_history(HistoryPolicy::Careful, history, store.clone());
+        config.quic.transport = Arc::new(transport);
+    })
+    .await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    visitor.get("/file", &[]).await;
+    assert!(store.is_empty());
+    server.handle.shut_down();
+    server.task.await.unwrap();
+    assert_eq!(store.len(), 1);
+}
+
+#[tokio::test]
 async fn connections_on_their_own_are_no_bundle() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;
@@ -64,4 +115,5 @@ async fn connections_on_their_own_are_no_bundle() {
     let text = server.metrics.render();
     assert!(text.contains("\nmarline_bundles 0\n"), "{text}");
     assert!(!text.contains("marline_bundle_decisions_total{"), "{text}");
+    assert!(!text.contains("marline_first_windows"), "nothing is learnt");
 }

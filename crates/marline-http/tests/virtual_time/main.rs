@@ -6,4 +6,5 @@ mod fetch;
 mod page;
 mod ranges;
 mod setup;
+mod stop;
 mod world;

@@ -18,12 +18,16 @@ use crate::world::World;
 /// The servers' port.
 const PORT: u16 = 443;
 
-/// Nothing is chosen at random that has a size.
 fn quic() -> QuicOptions {
+    quic_of(TransportConfig::default())
+}
+
+/// Nothing is chosen at random that has a size.
+pub(crate) fn quic_of(transport: TransportConfig) -> QuicOptions {
     QuicOptions {
         transport: Arc::new(TransportConfig {
             grease: false,
-            ..TransportConfig::default()
+            ..transport
         }),
         ..QuicOptions::default()
     }
@@ -49,6 +53,15 @@ pub(crate) async fn serve(
 
 /// Starts a server of this site on a host of its own.
 pub(crate) async fn serve_site(runtime: Arc<dyn Runtime>, site: Site) -> (SocketAddr, Handle) {
+    serve_like(runtime, site, quic()).await
+}
+
+/// The same with a QUIC of its own.
+pub(crate) async fn serve_like(
+    runtime: Arc<dyn Runtime>,
+    site: Site,
+    quic: QuicOptions,
+) -> (SocketAddr, Handle) {
     let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
     config.protocols = Protocols {
@@ -56,7 +69,7 @@ pub(crate) async fn serve_site(runtime: Arc<dyn Runtime>, site: Site) -> (Socket
         http2: false,
         ..Protocols::default()
     };
-    config.quic = quic();
+    config.quic = quic;
     config.runtime = Some(Arc::clone(&runtime));
     let server = Server::bind(config).await.unwrap();
     let (address, handle) = (server.local_addr(), server.handle());

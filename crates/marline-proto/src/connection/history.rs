@@ -146,7 +146,8 @@ impl Connection {
         self.tell(now, &Event::InitialWindowChosen(event));
     }
 
-    /// The window that the present path began with, in bytes. It is settled when the handshake is complete.
+    /// The window that the present path began with, in bytes; a bundle may have shared it out since. It is
+    /// settled when the handshake is complete.
     pub fn initial_window(&self) -> u64 {
         self.paths[0].recovery.first_flight.window()
     }

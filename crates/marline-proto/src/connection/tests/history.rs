@@ -155,11 +155,10 @@ fn first_windows_are_told_of_every_path() {
     download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
     let told = told.0.lock().unwrap();
     let windows: Vec<_> = told.iter().map(|first| first.window).collect();
-    assert_eq!(windows, [DEFAULT, learnt.min(240_000), 14_720]);
+    assert_eq!(windows, [DEFAULT, learnt.min(240_000), DEFAULT]);
     let are_learnt: Vec<_> = told.iter().map(InitialWindowChosen::is_learnt).collect();
     assert_eq!(are_learnt, [false, true, false]);
-    let now = visits.pair.server(ends.1).initial_window();
-    assert_eq!(now, 14_720);
+    assert_eq!(visits.pair.server(ends.1).initial_window(), DEFAULT);
 }
 
 #[test]
