@@ -87,7 +87,7 @@ enum Resumed {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`cap` is a number of bytes, or \"none\"")]
 enum Cap {
     Bytes(i64),
     Word(String),

@@ -137,6 +137,7 @@ fn wrong_keys_and_values_are_refused_by_line() {
         ("cap = 0", 3, "1 at least, or \"none\", not 0"),
         ("cap = -1", 3, "not -1"),
         ("cap = 'much'", 3, "not much"),
+        ("cap = 1.5", 3, "a number of bytes, or \"none\""),
         ("lifetime = '1 hour'", 3, "\"1h\", \"7d\", not \"1 hour\""),
         ("lifetime = '0s'", 3, "not \"0s\""),
         ("lifetime = '400d'", 3, "from 1s to 365d"),
