@@ -22,6 +22,8 @@ const TO_SERVER: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct History {
     pub(crate) policy: HistoryPolicy,
+    /// Whether clients carry what careful resume needs, too.
+    pub(crate) tokens: bool,
     pub(crate) config: HistoryConfig,
     pub(crate) limits: StoreLimits,
     /// The most that careful resume jumps to, in bytes.
@@ -61,6 +63,7 @@ impl History {
         let store = self.open()?;
         let mut transport = profile.with_history(self.policy, self.config.clone(), store.paths());
         transport.careful_resume.max_jump = self.max_jump;
+        transport.careful_resume.tokens = self.tokens;
         Ok((transport, store))
     }
 

@@ -48,6 +48,7 @@ pub(crate) struct Table {
     v6_prefix: Option<Spanned<i64>>,
     per_server_name: Option<bool>,
     zero_rtt: Option<Resumed>,
+    tokens: Option<Spanned<bool>>,
     cap: Option<Spanned<Cap>>,
     raise_only_when_limited: Option<bool>,
     lifetime: Option<Spanned<String>>,
@@ -148,8 +149,16 @@ impl Table {
             Some(Policy::Average) => HistoryPolicy::Average,
             Some(Policy::Careful) => HistoryPolicy::Careful,
         };
+        let tokens = self.tokens.as_ref().is_some_and(|tokens| *tokens.get_ref());
+        if let (Some(tokens), true, HistoryPolicy::Average) = (&self.tokens, tokens, policy) {
+            return Err(problem(
+                tokens,
+                "`tokens` is for `policy = \"careful\"`; leave one of them out",
+            ));
+        }
         Ok(History {
             policy,
+            tokens,
             config,
             limits,
             max_jump: cap.flatten(),

@@ -40,6 +40,8 @@ enum Out {
     Nowhere,
     Counted,
     StandardOutput,
+    /// A device, a pipe or a socket, which takes what comes and is not to be replaced.
+    Stream(File, PathBuf),
     File(Part),
 }
 
@@ -56,6 +58,11 @@ impl Sink {
             Destination::Nowhere => {}
             Destination::Counted => sink.out = Out::Counted,
             Destination::StandardOutput => sink.out = Out::StandardOutput,
+            Destination::File(path) if is_stream(path) => {
+                let file = OpenOptions::new().write(true).open(path);
+                let file = file.map_err(|cause| failed(path, cause))?;
+                sink.out = Out::Stream(file, path.clone());
+            }
             Destination::File(path) => {
                 let mut part = Part::open(path, resume)?;
                 sink.len = part.recall(&mut sink.hash)?;
@@ -94,7 +101,7 @@ impl Sink {
     pub(super) fn begin_pieces(&mut self) -> Result<Option<Pieces>, ClientError> {
         self.start_over(Validator::default())?;
         match &self.out {
-            Out::Nowhere | Out::StandardOutput => Ok(None),
+            Out::Nowhere | Out::StandardOutput | Out::Stream(..) => Ok(None),
             Out::Counted => Ok(Some(Pieces(None))),
             Out::File(part) => {
                 let file = part.file.try_clone();
@@ -112,7 +119,7 @@ impl Sink {
     /// Counts and hashes what the pieces have written: `size` bytes, if each is as long as it said.
     pub(super) fn end_pieces(&mut self, size: u64) -> Result<(), ClientError> {
         match &mut self.out {
-            Out::Nowhere | Out::StandardOutput => {}
+            Out::Nowhere | Out::StandardOutput | Out::Stream(..) => {}
             Out::Counted => self.len = size,
             Out::File(part) => {
                 let rewound = part.file.rewind();
@@ -145,6 +152,10 @@ impl Sink {
             Out::StandardOutput => io::stdout()
                 .write_all(chunk)
                 .map_err(|cause| failed(Path::new("standard output"), cause)),
+            Out::Stream(file, path) => {
+                let written = file.write_all(chunk);
+                written.map_err(|cause| failed(path, cause))
+            }
             Out::File(part) => part.write(chunk),
         }
     }
@@ -168,6 +179,7 @@ impl Sink {
                 flushed.map_err(|cause| failed(Path::new("standard output"), cause))?;
                 None
             }
+            Out::Stream(_, path) => Some(path),
             Out::File(part) => Some(part.publish()?),
         };
         Ok((Some(hash), file))
@@ -315,6 +327,10 @@ fn write_all_at(file: &File, mut chunk: &[u8], mut offset: u64) -> io::Result<()
     Ok(())
 }
 
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
+}
+
 fn read_tag(path: &Path) -> Validator {
     let mut tag = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_VALIDATOR).read_to_end(&mut tag));
@@ -328,3 +344,6 @@ fn failed(path: &Path, cause: io::Error) -> ClientError {
         cause,
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -24,6 +24,7 @@ fn every_key_sets_its_switch() {
     let lifetime = Duration::from_secs(7200);
     let expected = History {
         policy: HistoryPolicy::Average,
+        tokens: false,
         config: HistoryConfig {
             average: Average::Window(5),
             scope: Scope::Prefix { v4: 20, v6: 56 },
@@ -43,6 +44,7 @@ fn every_key_sets_its_switch() {
     };
     assert_eq!(table(text), expected);
     assert_eq!(table("policy = 'careful'").policy, HistoryPolicy::Careful);
+    assert!(table("tokens = true").tokens);
     assert_eq!(table("cap = 'none'").config.cap, None);
     for (text, scope) in [
         ("scope = 'address'", Scope::Address),
