@@ -11,8 +11,8 @@ use marline::{Connection, Endpoint, Instant, Runtime};
 use tokio::sync::mpsc;
 
 use self::shares::Shares;
+use super::ends::Ends;
 use super::measures::{count, watched};
-use super::streams::Ends;
 use super::{Probe, Stage, failed, sleep};
 use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};

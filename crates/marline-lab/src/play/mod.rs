@@ -4,6 +4,7 @@
 //! what they run on differs between the backends.
 
 mod background;
+mod ends;
 mod files;
 mod http;
 mod measure;
@@ -13,6 +14,7 @@ mod objects;
 mod page;
 mod probe;
 mod streams;
+mod transfer;
 mod visits;
 
 use std::collections::BTreeMap;
@@ -93,9 +95,8 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
     match &job.settings.workload {
         Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
         Workload::Files { .. } => files::fetch(job, stage, &probe).await,
-        Workload::Transfer { .. } | Workload::Streams { .. } => {
-            streams::transfer(job, stage, &probe).await
-        }
+        Workload::Transfer { .. } => transfer::transfer(job, stage, &probe).await,
+        Workload::Streams { .. } => streams::fetch(job, stage, &probe).await,
         Workload::Measure { .. } => measure::throughput(job, stage, &probe, &flows.received).await,
         Workload::Visits { .. } => visits::visit(job, stage, &probe, &flows).await,
         Workload::Page { .. } => page::load(job, stage, &probe).await,

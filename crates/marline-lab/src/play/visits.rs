@@ -10,8 +10,8 @@ use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
 
 use self::beside::Beside;
 use super::background::Flows;
+use super::ends::{Ends, drain, write};
 use super::measures::Measured;
-use super::streams::{Ends, drain, write};
 use super::{Probe, Stage, failed, sleep};
 use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};

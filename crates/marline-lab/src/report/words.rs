@@ -7,7 +7,7 @@ use crate::scenario::Value;
 use crate::stats::{Interval, Statistic};
 
 /// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
-const KNOWN: [(&str, &str); 38] = [
+const KNOWN: [(&str, &str); 40] = [
     (
         "background_after_mbps",
         "goodput of the flows beside, after it",
@@ -83,6 +83,8 @@ const KNOWN: [(&str, &str); 38] = [
         "smallest_connection_goodput_mbps",
         "goodput of the slowest connection",
     ),
+    ("streams_max_s", "longest time of a stream"),
+    ("streams_mean_s", "mean time of streams"),
     ("utilization_ratio", "part of the link in use"),
     ("workload.objects", "objects"),
 ];

@@ -8,6 +8,7 @@ use marline::congestion::slow_start::{HyStartPp, HybridSlowStart, NoExit};
 use marline::congestion::{Algorithm, ConnectionKind, ControllerFactory};
 use marline::coordination::bundle::BundleConfig;
 use marline::recovery::loss::{Adaptive, Fixed};
+use marline::scheduling::stream::{Fifo, Rfc9218, Wrr, WrrConfig};
 use marline::{MtuConfig, Profile, TransportConfig};
 use serde::{Serialize, Serializer};
 
@@ -30,6 +31,8 @@ pub struct EndpointSettings {
     pub ack: Option<AckKind>,
     /// What decides that packets are lost.
     pub loss_detection: Option<LossDetection>,
+    /// What chooses among the streams of a connection.
+    pub stream_scheduler: Option<StreamSchedulerKind>,
     /// Whether packets are spread over the round trip.
     pub pacing: Option<bool>,
     /// Whether packets are marked ECT(0).
@@ -94,6 +97,48 @@ impl LossDetection {
     ];
 }
 
+/// What chooses among the streams that have something to send.
+///
+/// With the weighted ones, a stream sends whenever those that it depends on have nothing to send, as in
+/// the paper's algorithm and RFC 7540, section 5.3.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamSchedulerKind {
+    /// One after another, as they came.
+    Fifo,
+    /// By urgency (RFC 9218).
+    Rfc9218,
+    /// Weighted round robin: a turn is as many packets as a stream weighs.
+    Wrr,
+    /// The same in short turns: of 10 packets for the heaviest, in proportion for others.
+    ScatteredWrr,
+}
+
+impl StreamSchedulerKind {
+    /// Every kind, with the name it has in scenarios.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("fifo", Self::Fifo),
+        ("rfc9218", Self::Rfc9218),
+        ("wrr", Self::Wrr),
+        ("scattered_wrr", Self::ScatteredWrr),
+    ];
+
+    fn apply(self, config: &mut TransportConfig) {
+        config.stream_scheduler = match self {
+            Self::Fifo => Arc::new(|| Box::new(Fifo::default())),
+            Self::Rfc9218 => Arc::new(|| Box::new(Rfc9218::default())),
+            Self::Wrr => Arc::new(|| Box::new(Wrr::new(lax(WrrConfig::WRR)))),
+            Self::ScatteredWrr => Arc::new(|| Box::new(Wrr::new(lax(WrrConfig::SCATTERED)))),
+        };
+    }
+}
+
+const fn lax(config: WrrConfig) -> WrrConfig {
+    WrrConfig {
+        strict_parent: false,
+        ..config
+    }
+}
+
 impl EndpointSettings {
     /// The same for the transport of one endpoint: what it learns of paths is shared with no other.
     pub fn transport(&self) -> TransportConfig {
@@ -142,6 +187,9 @@ impl EndpointSettings {
                 config.loss_detector = Arc::new(|| Box::new(Fixed::patient()));
             }
         }
+        if let Some(scheduler) = self.stream_scheduler {
+            scheduler.apply(&mut config);
+        }
         config.pacing = self.pacing.unwrap_or(config.pacing);
         config.ecn = self.ecn.unwrap_or(config.ecn);
         if let Some(ceiling) = self.mtu {
@@ -174,6 +222,7 @@ struct Described {
     ack_packets: Option<u64>,
     max_ack_delay_ms: u128,
     loss_detection: &'static str,
+    stream_scheduler: &'static str,
     pacing: bool,
     ecn: bool,
     mtu: u16,
@@ -211,6 +260,7 @@ impl Serialize for EndpointSettings {
             },
             max_ack_delay_ms: ack.max_ack_delay().as_millis(),
             loss_detection: (config.loss_detector)().name(),
+            stream_scheduler: (config.stream_scheduler)().name(),
             pacing: config.pacing,
             ecn: config.ecn,
             mtu: if config.mtu.discover {

@@ -19,13 +19,14 @@ pub(super) const SETTINGS_KEYS: [&str; 12] = [
 ];
 
 /// Keys that may stand for both ends.
-pub(super) const ENDPOINT_KEYS: [&str; 11] = [
+pub(super) const ENDPOINT_KEYS: [&str; 12] = [
     "profile",
     "cc",
     "initial_window",
     "slow_start_exit",
     "ack",
     "loss_detection",
+    "stream_scheduler",
     "pacing",
     "ecn",
     "mtu",

@@ -34,7 +34,7 @@
 //! | `link` | the link between client and server: text of [`marline_link::spec`], or its keys as a table |
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
-//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
+//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `stream_scheduler`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
 //! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
 //! | `initial_window` | packets, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the switches of [`HistoryConfig`](marline::coordination::history::HistoryConfig) by their names, of which `average` is `mean`, `window` (with `window = 8`) or `ewma` (with `weight = 0.125`), `scope` is `prefix`, `address` or `global`, `cap` is bytes or `none`, `lifetime` a time or `none`; `careful` is `default`, with `max_jump` (bytes or `none`) and `beta` of [`CarefulResumeConfig`](marline::coordination::careful_resume::CarefulResumeConfig) |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`: [`HttpSettings`] |
@@ -90,7 +90,9 @@ mod wsp;
 
 pub use comparison::Comparison;
 pub use correlation::Correlation;
-pub use endpoint::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
+pub use endpoint::{
+    AckKind, EndpointSettings, LossDetection, SlowStartExitKind, StreamSchedulerKind,
+};
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use first_window::{FirstWindow, Learnt};

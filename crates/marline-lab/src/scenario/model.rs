@@ -215,7 +215,8 @@ pub enum Workload {
         /// Whether the connections are open before the clock starts.
         warm: bool,
     },
-    /// The server sends streams with priorities, over one connection.
+    /// The client asks for streams with priorities over one connection, each when it begins, and the server
+    /// sends them. Times of single streams count from there.
     Streams {
         /// The streams.
         streams: Vec<StreamDef>,
@@ -290,15 +291,23 @@ pub struct StreamDef {
     pub id: u64,
     /// Bytes.
     pub size: u64,
-    /// The stream on which it depends; `None` is the root.
+    /// The stream on which it depends, for schedulers that know of that; `None`, and one that has not begun,
+    /// is the root.
     pub parent: Option<u64>,
-    /// Its share among streams of one parent, 1 to 256.
+    /// Its share among streams of one parent, 1 to 256, for the same; what its urgency stands for
+    /// ([`Priority`](marline::Priority)), unless a scenario says otherwise.
     pub weight: u16,
     /// Its urgency, 0 first and 7 last (RFC 9218).
     pub urgency: u8,
-    /// When it begins, after the clock starts.
+    /// Whether it shares with others of its urgency (RFC 9218).
+    pub incremental: bool,
+    /// It begins when this one has arrived; `None` is when the clock starts.
+    pub after: Option<u64>,
+    /// How much later it begins.
     #[serde(serialize_with = "seconds")]
     pub start: Duration,
+    /// Streams of one group have metrics of their own.
+    pub group: Option<String>,
 }
 
 /// Which way bytes go.

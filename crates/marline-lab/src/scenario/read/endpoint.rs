@@ -6,7 +6,9 @@ use super::bundle::read_bundle;
 use super::first_window::read_first_window;
 use super::{Node, Problem, Reader};
 use crate::scenario::endpoint::SMALLEST_DATAGRAM;
-use crate::scenario::{AckKind, EndpointSettings, LossDetection, SlowStartExitKind};
+use crate::scenario::{
+    AckKind, EndpointSettings, LossDetection, SlowStartExitKind, StreamSchedulerKind,
+};
 
 /// Client and server.
 pub(super) fn read_endpoints(
@@ -43,6 +45,7 @@ pub(super) fn read_endpoint(
         slow_start_exit,
         ack,
         loss_detection,
+        stream_scheduler,
         pacing,
         ecn,
         mtu,
@@ -61,6 +64,11 @@ pub(super) fn read_endpoint(
     replace(
         loss_detection,
         reader.optional("loss_detection", detection)?,
+    );
+    let scheduler = |node: &Node| node.named("scheduler of streams", &StreamSchedulerKind::NAMES);
+    replace(
+        stream_scheduler,
+        reader.optional("stream_scheduler", scheduler)?,
     );
     replace(pacing, reader.optional("pacing", Node::switch)?);
     replace(ecn, reader.optional("ecn", Node::switch)?);

@@ -1,8 +1,11 @@
 //! `[workload]`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Node, Problem, Reader};
+use marline::Priority;
+
+use super::{Item, Node, Problem, Reader};
 use crate::scenario::keys::{DIRECTIONS, WORKLOADS};
 use crate::scenario::{Order, StreamDef, Visit, Workload};
 
@@ -128,45 +131,109 @@ fn read_list<T>(
 
 fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
     let streams = read_list(node, read_stream)?;
+    let mut by_id: BTreeMap<u64, &StreamDef> = BTreeMap::new();
     for (stream, node) in streams.iter().zip(node.members()) {
-        if streams.iter().filter(|other| other.id == stream.id).count() > 1 {
+        if by_id.insert(stream.id, stream).is_some() {
             return Err(node.problem(format_args!("stream {} is there twice", stream.id)));
         }
-        let mut above = stream.parent;
-        for _ in 0..streams.len() {
-            let Some(id) = above else { break };
-            let Some(parent) = streams.iter().find(|other| other.id == id) else {
-                return Err(node.problem(format_args!("there is no stream {id} to depend on")));
-            };
-            above = parent.parent;
+    }
+    for (stream, node) in streams.iter().zip(node.members()) {
+        let at = |key| match &node.item {
+            Item::Table(table) => table.get(key).unwrap_or(node),
+            _ => node,
+        };
+        match end_of(stream, &by_id, |def| def.parent) {
+            End::Found => {}
+            End::Missing(id) => {
+                let text = format_args!("there is no stream {id} to depend on");
+                return Err(at("parent").problem(text));
+            }
+            End::Round => {
+                let id = stream.id;
+                let text = format_args!("stream {id} depends on itself; change its parent");
+                return Err(at("parent").problem(text));
+            }
         }
-        if above.is_some() {
-            return Err(node.problem(format_args!(
-                "stream {} depends on itself; change its parent",
-                stream.id
-            )));
+        match end_of(stream, &by_id, |def| def.after) {
+            End::Found => {}
+            End::Missing(id) => {
+                let text = format_args!("there is no stream {id} to come after");
+                return Err(at("after").problem(text));
+            }
+            End::Round => {
+                let id = stream.id;
+                let text = format_args!("stream {id} comes after itself; change its after");
+                return Err(at("after").problem(text));
+            }
         }
     }
     Ok(streams)
 }
 
+/// Where it leads to go from stream to stream.
+enum End {
+    /// To one from where it goes no further.
+    Found,
+    /// To one that is not there.
+    Missing(u64),
+    /// In a circle.
+    Round,
+}
+
+/// Follows `next` from `stream` on.
+fn end_of(
+    stream: &StreamDef,
+    streams: &BTreeMap<u64, &StreamDef>,
+    next: impl Fn(&StreamDef) -> Option<u64>,
+) -> End {
+    let mut above = next(stream);
+    for _ in 0..streams.len() {
+        let Some(id) = above else { return End::Found };
+        let Some(found) = streams.get(&id) else {
+            return End::Missing(id);
+        };
+        above = next(found);
+    }
+    match above {
+        None => End::Found,
+        Some(_) => End::Round,
+    }
+}
+
 fn read_stream(node: &Node) -> Result<StreamDef, Problem> {
     let mut reader = Reader::of(node)?;
     let id = |node: &Node| node.within(0..=u64::MAX);
+    let urgency = reader.optional("urgency", |node| node.within(0..=7))?;
+    let urgency = urgency.map_or(Priority::default().urgency, |urgency| urgency as u8);
+    let weight = reader.optional("weight", |node| node.within(1..=256))?;
     let stream = StreamDef {
         id: reader.required("id", "id = 1", id)?,
         size: reader.required("size", "size = \"20kB\"", Node::size)?,
         parent: reader.optional("parent", id)?,
-        weight: reader
-            .optional("weight", |node| node.within(1..=256))?
-            .map_or(16, |weight| weight as u16),
-        urgency: reader
-            .optional("urgency", |node| node.within(0..=7))?
-            .map_or(3, |urgency| urgency as u8),
+        weight: weight.map_or_else(
+            || Priority::new(urgency, false).weight(),
+            |weight| weight as u16,
+        ),
+        urgency,
+        incremental: reader
+            .optional("incremental", Node::switch)?
+            .unwrap_or(false),
+        after: reader.optional("after", id)?,
         start: reader
             .optional("start", Node::time)?
             .unwrap_or(Duration::ZERO),
+        group: reader.optional("group", read_group)?,
     };
     reader.finish()?;
     Ok(stream)
+}
+
+/// A word that names of metrics can have in them.
+fn read_group(node: &Node) -> Result<String, Problem> {
+    let name = node.text()?;
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match !name.is_empty() && name.len() <= 32 && name.chars().all(is_word) {
+        true => Ok(name),
+        false => Err(node.problem("a group is a word of small letters, digits and _")),
+    }
 }

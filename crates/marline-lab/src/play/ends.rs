@@ -1,0 +1,99 @@
+//! Endpoints that speak QUIC without HTTP, and what they do to streams.
+
+use std::sync::Arc;
+
+use marline::coordination::bundle::Membership;
+use marline::{
+    Bytes, ClientConfig, Endpoint, EndpointConfig, MakeObserver, RecvStream, Runtime, SendStream,
+    ServerConfig,
+};
+
+use super::{Stage, failed, transport};
+use crate::identity::identity;
+use crate::scenario::{Job, RunError, Topology};
+
+/// The protocol's name in TLS.
+const ALPN: &[&[u8]] = &[b"marline-lab"];
+/// What is written at a time.
+pub(super) const CHUNK: usize = 64 << 10;
+
+/// An endpoint, and what it runs on.
+pub(super) struct Ends {
+    pub(super) endpoint: Endpoint,
+    pub(super) runtime: Arc<dyn Runtime>,
+}
+
+impl Ends {
+    pub(super) fn server(
+        job: &Job,
+        stage: &Stage,
+        observer: Option<MakeObserver>,
+    ) -> Result<Self, RunError> {
+        let transport = transport(&job.settings.server);
+        let config = identity().server_config(ALPN, &transport).map_err(failed)?;
+        let config = ServerConfig { observer, ..config };
+        let host = stage.host(Topology::SERVER)?;
+        Self::new(&host.runtime, stage.server_address()?, Some(config))
+    }
+
+    pub(super) fn client(
+        job: &Job,
+        stage: &Stage,
+        observer: Option<MakeObserver>,
+        bundle: Option<Membership>,
+    ) -> Result<Self, RunError> {
+        let host = stage.host(Topology::CLIENT)?;
+        let address = host.addresses.first().ok_or_else(|| failed("no address"))?;
+        let ends = Self::new(&host.runtime, (*address, 0).into(), None)?;
+        let transport = transport(&job.settings.client);
+        let config = identity().client_config(ALPN, &transport).map_err(failed)?;
+        let config = ClientConfig {
+            observer,
+            bundle,
+            ..config
+        };
+        ends.endpoint.set_default_client_config(config);
+        Ok(ends)
+    }
+
+    fn new(
+        runtime: &Arc<dyn Runtime>,
+        address: std::net::SocketAddr,
+        server: Option<ServerConfig>,
+    ) -> Result<Self, RunError> {
+        let socket = runtime.bind(address).map_err(failed)?;
+        let config = EndpointConfig::from_seed(runtime.seed().map_err(failed)?);
+        let runtime = Arc::clone(runtime);
+        let endpoint = Endpoint::new(config, server, socket, Arc::clone(&runtime));
+        Ok(Self {
+            endpoint: endpoint.map_err(failed)?,
+            runtime,
+        })
+    }
+}
+
+/// Sends `size` bytes as all that `stream` has, and waits until they have arrived.
+pub(super) async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
+    fill(&mut stream, size).await?;
+    stream.finish().map_err(failed)?;
+    stream.stopped().await.map(drop).map_err(failed)
+}
+
+/// Sends `size` bytes.
+pub(super) async fn fill(stream: &mut SendStream, size: u64) -> Result<(), RunError> {
+    static ZEROS: [u8; CHUNK] = [0; CHUNK];
+    let mut left = size;
+    while left > 0 {
+        let len = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
+        let chunk = Bytes::from_static(&ZEROS[..len]);
+        stream.write_chunk(chunk).await.map_err(failed)?;
+        left -= len as u64;
+    }
+    Ok(())
+}
+
+/// Takes all that comes.
+pub(super) async fn drain(mut stream: RecvStream) -> Result<(), RunError> {
+    while stream.read_chunk(CHUNK).await.map_err(failed)?.is_some() {}
+    Ok(())
+}

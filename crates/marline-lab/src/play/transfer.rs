@@ -1,0 +1,87 @@
+//! One stream, without HTTP.
+
+use std::sync::Arc;
+
+use marline::Endpoint;
+
+use super::ends::{Ends, drain, write};
+use super::measures::Measured;
+use super::{Probe, SETTLE, Stage, failed, sleep};
+use crate::identity::Identity;
+use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
+
+/// Sends the bytes of `job`.
+pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+    let Workload::Transfer {
+        bytes,
+        direction,
+        warm,
+    } = job.settings.workload
+    else {
+        return Err(failed("this is no transfer"));
+    };
+    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
+    let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
+    let server = Ends::server(job, stage, watching(Direction::Down))?;
+    let client = Ends::client(job, stage, watching(Direction::Up), None)?;
+    let accepting = server.endpoint.clone();
+    server.runtime.spawn(Box::pin(async move {
+        // What goes wrong here is noticed by the client.
+        let _ = answer(&accepting, direction, bytes).await;
+    }));
+
+    let mut start = here.now();
+    let connecting = client
+        .endpoint
+        .connect(stage.server_address()?, Identity::NAME);
+    let connection = connecting.map_err(failed)?.await.map_err(failed)?;
+    if warm {
+        sleep(&*here, SETTLE).await;
+        probe.reset();
+        start = here.now();
+    }
+    match direction {
+        Direction::Down => {
+            let mut request = connection.open_uni().await.map_err(failed)?;
+            request.finish().map_err(failed)?;
+            drain(connection.accept_uni().await.map_err(failed)?).await?;
+        }
+        Direction::Up => {
+            let stream = connection.open_uni().await.map_err(failed)?;
+            write(stream, bytes).await?;
+            let mut answer = connection.accept_uni().await.map_err(failed)?;
+            answer.read_to_end(0).await.map_err(failed)?;
+        }
+    }
+    let completion_s = here.now().saturating_since(start).as_secs_f64();
+    let measured = Measured {
+        start,
+        completion_s,
+        bytes,
+        handshakes: u32::from(!warm),
+    };
+    let outcome = measured.outcome(probe, stage.ideal, job.watch);
+    connection.close(0, b"");
+    Ok(outcome)
+}
+
+/// The server's part.
+async fn answer(endpoint: &Endpoint, direction: Direction, bytes: u64) -> Result<(), RunError> {
+    let connecting = endpoint.accept().await.ok_or_else(|| failed("closed"))?;
+    let connection = connecting.await.map_err(failed)?;
+    match direction {
+        Direction::Down => {
+            let request = connection.accept_uni().await.map_err(failed)?;
+            drain(request).await?;
+            let stream = connection.open_uni().await.map_err(failed)?;
+            write(stream, bytes).await?;
+        }
+        Direction::Up => {
+            drain(connection.accept_uni().await.map_err(failed)?).await?;
+            let mut done = connection.open_uni().await.map_err(failed)?;
+            done.finish().map_err(failed)?;
+        }
+    }
+    connection.closed().await;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Streams with weights, in virtual time.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use marline_lab::scenario::{Backend, Experiment, Job};
+use marline_lab::sim::Simulator;
+
+/// What the only run of a scenario measures, by variant.
+fn play(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
+    let outcomes = experiment.cells.iter().map(|cell| {
+        let job = Job {
+            experiment: "test".into(),
+            variant: cell.variant.clone(),
+            parameters: cell.parameters.clone(),
+            repeat: 0,
+            seed: 7,
+            settings: cell.settings.clone(),
+            qlog: None,
+            pcap: None,
+            watch: false,
+        };
+        let outcome = Simulator.run(&job).unwrap();
+        (cell.variant.to_string(), outcome.metrics)
+    });
+    outcomes.collect()
+}
+
+/// Ten large streams and, as the last, a small one that weighs more.
+const BESIDE_LARGE: &str = r#"
+title = "Beside large streams"
+link = "rate=10mbps, rtt=20ms, buffer=1MB"
+cc = "newreno"
+[workload]
+warm = true
+streams = [
+    { id = 1, size = "128kB", weight = 110, urgency = 5 },
+    { id = 2, size = "128kB", weight = 110, urgency = 5 },
+    { id = 3, size = "128kB", weight = 110, urgency = 5, group = "large" },
+    { id = 4, size = "128kB", weight = 110, urgency = 5, group = "large" },
+    { id = 5, size = "5kB", weight = 255, urgency = 1 },
+]
+[variant.fifo]
+stream_scheduler = "fifo"
+[variant.rfc9218]
+stream_scheduler = "rfc9218"
+[variant.wrr]
+stream_scheduler = "wrr"
+[variant.scattered]
+stream_scheduler = "scattered_wrr"
+"#;
+
+/// A packet of 1,500 bytes on the link, in seconds.
+const PACKET_S: f64 = 1500.0 * 8.0 / 10e6;
+
+#[test]
+fn weights_decide_who_waits() {
+    let metrics = play(BESIDE_LARGE);
+    let small = |variant: &str| metrics[variant]["stream_5_s"];
+    // It waits for all of the others, or for four packets of each.
+    for variant in ["fifo", "wrr"] {
+        let seconds = small(variant);
+        assert!((0.40..0.60).contains(&seconds), "{variant}: {seconds}");
+    }
+    let most = 0.04 + 24.0 * PACKET_S;
+    assert!(small("scattered") < most, "{}", small("scattered"));
+    assert!(small("rfc9218") < small("scattered"), "{metrics:?}");
+    for (variant, metrics) in &metrics {
+        let each = (1..=5).map(|id| metrics[&format!("stream_{id}_s")]);
+        let longest = each.clone().fold(0.0, f64::max);
+        assert_eq!(metrics["streams_max_s"], longest, "{variant}");
+        let mean = each.sum::<f64>() / 5.0;
+        assert!((metrics["streams_mean_s"] - mean).abs() < 1e-12);
+        let large = [3, 4].map(|id| metrics[&format!("stream_{id}_s")]);
+        let mean = large.iter().sum::<f64>() / 2.0;
+        assert!((metrics["streams_large_mean_s"] - mean).abs() < 1e-12);
+        assert!(metrics["completion_s"] >= longest);
+    }
+}
+
+#[test]
+fn streams_wait_for_those_that_they_depend_on() {
+    let text = r#"
+title = "One for another"
+link = "rate=10mbps, rtt=20ms, buffer=1MB"
+stream_scheduler = "wrr"
+[workload]
+warm = true
+streams = [
+    { id = 1, size = "200kB", weight = 16 },
+    { id = 2, size = "200kB", weight = 16 },
+]
+[variant.siblings]
+[variant.child]
+workload.streams.2.parent = 1
+"#;
+    let metrics = play(text);
+    let first = |variant: &str| metrics[variant]["stream_1_s"];
+    let second = |variant: &str| metrics[variant]["stream_2_s"];
+    assert!(first("child") < 0.25, "{metrics:?}");
+    assert!(first("siblings") > 0.3, "they share: {metrics:?}");
+    assert!((second("child") - second("siblings")).abs() < 0.02);
+}
+
+#[test]
+fn streams_begin_after_others_or_at_a_time() {
+    let text = r#"
+title = "One after another"
+link = "rate=10mbps, rtt=20ms, buffer=1MB"
+[workload]
+streams = [
+    { id = 3, size = "10kB", after = 2, start = "50ms" },
+    { id = 1, size = "10kB", start = "500ms" },
+    { id = 2, size = "10kB", after = 1 },
+    { id = 4, size = "10kB" },
+]
+"#;
+    let metrics = &play(text)["base"];
+    for id in 1..=4 {
+        let seconds = metrics[&format!("stream_{id}_s")];
+        assert!((0.028..0.045).contains(&seconds), "{id}: {seconds}");
+    }
+    let completion = metrics["completion_s"];
+    assert!((0.65..0.75).contains(&completion), "{completion}");
+}
