@@ -25,6 +25,7 @@ fn job(link: &str, workload: Workload) -> Job {
             }],
             ecmp: Ecmp::default(),
         },
+        path: None,
         client: end.clone(),
         server: end,
         http: HttpSettings::default(),

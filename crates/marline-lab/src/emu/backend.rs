@@ -1,5 +1,6 @@
 //! Runs in real time.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -59,22 +60,21 @@ impl Backend for Emulator {
             .collect();
         let emulation = Emulation::start(fabric, topology.ecmp.into())?;
         let outcome = runtime.block_on(async {
-            let mut stage = Stage {
-                hosts: Default::default(),
-                ideal: play::ideal_of(&job.settings),
-                switch,
-                tcp: iperf.counts(),
-            };
+            let mut on_stage = BTreeMap::new();
             for (name, &host) in names.into_iter().zip(&hosts) {
                 let addresses = emulation.addresses(host).iter();
-                let on_stage = play::Host {
+                let one = play::Host {
                     runtime: emulation
                         .runtime(host)
                         .map_err(EmuError::system("a runtime"))?,
                     addresses: addresses.map(|&address| address.into()).collect(),
                 };
-                stage.hosts.insert(name, on_stage);
+                on_stage.insert(name, one);
             }
+            let stage = Stage {
+                tcp: iperf.counts(),
+                ..Stage::new(on_stage, &job.settings, switch)?
+            };
             let limit = job.settings.time_limit;
             let mut flows = iperf.start(&emulation).await?;
             let played = async {

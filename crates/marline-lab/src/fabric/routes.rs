@@ -96,6 +96,8 @@ impl Layout {
             addresses: targets.len(),
             ..Routes::default()
         };
+        // A way over another medium than the address belongs to counts as longer than any that is not.
+        let detour = u32::try_from(self.members.len()).unwrap_or(u32::MAX / 2);
         let mut exits = 0;
         for (node, interfaces) in (0..).map(Node).zip(&self.interfaces) {
             routes.first_exit.push(exits);
@@ -108,9 +110,9 @@ impl Layout {
             for way in ways {
                 for target in &targets {
                     let start = routes.hops.len();
-                    let length = target
-                        .iter()
-                        .find_map(|to| self.append_hops(node, way, to, &mut routes.hops));
+                    let length = target.iter().zip([0, detour]).find_map(|(to, more)| {
+                        Some(self.append_hops(node, way, to, &mut routes.hops)? + more)
+                    });
                     routes.ranges.push(start..routes.hops.len());
                     routes.lengths.push(length.unwrap_or(u32::MAX));
                 }

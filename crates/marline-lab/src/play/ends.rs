@@ -43,8 +43,8 @@ impl Ends {
         bundle: Option<Membership>,
     ) -> Result<Self, RunError> {
         let host = stage.host(Topology::CLIENT)?;
-        let address = host.addresses.first().ok_or_else(|| failed("no address"))?;
-        let ends = Self::new(&host.runtime, (*address, 0).into(), None)?;
+        let address = stage.first_path()?.client;
+        let ends = Self::new(&host.runtime, (address, 0).into(), None)?;
         let transport = transport(&job.settings.client);
         let config = identity().client_config(ALPN, &transport).map_err(failed)?;
         let config = ClientConfig {

@@ -4,7 +4,7 @@ use marline::Instant;
 use marline_link::LinkSpec;
 
 use super::{Probe, Seen, SeenBundle};
-use crate::scenario::{Outcome, Settings, Topology, Watched};
+use crate::scenario::{LinkDef, Outcome, Settings, Topology, Watched};
 
 /// What the links of a scenario would allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,11 +27,15 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     if !is_chain {
         return None;
     }
+    of_chain(&topology.links)
+}
+
+fn of_chain(links: &[LinkDef]) -> Option<Ideal> {
     let mut ideal = Ideal {
         rtt_s: 0.0,
         rate_bps: f64::INFINITY,
     };
-    for link in &topology.links {
+    for link in links {
         let unloaded = link.spec.parse::<LinkSpec>().ok()?.unloaded();
         ideal.rtt_s += unloaded.rtt.as_secs_f64();
         ideal.rate_bps = ideal.rate_bps.min(unloaded.down.unwrap_or(f64::INFINITY));
@@ -39,11 +43,14 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     Some(ideal)
 }
 
-/// The same of `settings`; of links that change, nothing is said.
+/// The same of `settings`, or of the path on which connections begin; of links that change, nothing is
+/// said.
 pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
-    match settings.changes.is_empty() {
-        true => ideal(&settings.topology),
-        false => None,
+    let links = &settings.topology.links;
+    match (settings.changes.is_empty(), settings.path) {
+        (false, _) => None,
+        (true, None) => ideal(&settings.topology),
+        (true, Some(path)) => of_chain(links.get(path.checked_sub(1)?..path)?),
     }
 }
 

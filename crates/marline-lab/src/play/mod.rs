@@ -30,7 +30,9 @@ pub use network::{changing_network, network};
 pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
 
 use crate::fabric::Switch;
-use crate::scenario::{EndpointSettings, Job, Outcome, RunError, Topology, When, Workload};
+use crate::scenario::{
+    EndpointSettings, Job, Outcome, RunError, Settings, Topology, When, Workload,
+};
 use crate::workload::background::TcpCount;
 
 /// The port that servers listen on.
@@ -48,11 +50,24 @@ pub struct Host {
     pub addresses: Vec<IpAddr>,
 }
 
+/// The addresses of client and server that a path joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathEnds {
+    /// The client's.
+    pub client: IpAddr,
+    /// The server's.
+    pub server: IpAddr,
+}
+
 /// Where a play takes place.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The hosts by name.
     pub hosts: BTreeMap<String, Host>,
+    /// All ways between client and server that differ by addresses, in the order of the scenario.
+    pub paths: Vec<PathEnds>,
+    /// The place in `paths` of the one on which connections begin.
+    pub first: usize,
     /// What the links would allow, if they tell.
     pub ideal: Option<Ideal>,
     /// What has the links change.
@@ -63,18 +78,60 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// The stage of `settings` with these hosts, whose addresses are in the order of their links.
+    ///
+    /// # Errors
+    /// No path leads from the client to the server.
+    pub fn new(
+        hosts: BTreeMap<String, Host>,
+        settings: &Settings,
+        switch: Switch,
+    ) -> Result<Self, RunError> {
+        let addresses = |name| find(&hosts, name).map(|host| &host.addresses);
+        let client = addresses(Topology::CLIENT)?;
+        let pairs = client.iter().zip(addresses(Topology::SERVER)?);
+        let mut paths: Vec<_> = pairs
+            .map(|(&client, &server)| PathEnds { client, server })
+            .collect();
+        // Only of `paths` it is known that they go side by side.
+        let first = match settings.path {
+            Some(path) => path.saturating_sub(1),
+            None => {
+                paths.truncate(1);
+                0
+            }
+        };
+        let stage = Self {
+            paths,
+            first,
+            ideal: ideal_of(settings),
+            switch,
+            tcp: Vec::new(),
+            hosts,
+        };
+        stage.first_path()?;
+        Ok(stage)
+    }
+
     fn host(&self, name: &str) -> Result<&Host, RunError> {
-        self.hosts
-            .get(name)
-            .ok_or_else(|| RunError::Unsupported(format!("there is no host {name:?}")))
+        find(&self.hosts, name)
+    }
+
+    /// The path on which connections begin.
+    fn first_path(&self) -> Result<PathEnds, RunError> {
+        let path = self.paths.get(self.first).copied();
+        path.ok_or_else(|| failed("client and server have no such path between them"))
     }
 
     /// Where the server listens.
     fn server_address(&self) -> Result<SocketAddr, RunError> {
-        let address = self.host(Topology::SERVER)?.addresses.first();
-        let address = address.ok_or_else(|| failed("the server has no address"))?;
-        Ok(SocketAddr::new(*address, PORT))
+        Ok(SocketAddr::new(self.first_path()?.server, PORT))
     }
+}
+
+fn find<'a>(hosts: &'a BTreeMap<String, Host>, name: &str) -> Result<&'a Host, RunError> {
+    let host = hosts.get(name);
+    host.ok_or_else(|| RunError::Unsupported(format!("there is no host {name:?}")))
 }
 
 /// Does what `job` says, and measures it.

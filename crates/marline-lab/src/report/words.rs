@@ -274,6 +274,9 @@ pub(super) fn of(statistic: Statistic, name: &str) -> String {
 pub(super) fn parameter(key: &str) -> String {
     let quantity = Quantity::of(key);
     let words = quantity.name;
+    if let Some(path) = words.strip_prefix("paths ") {
+        return format!("path {path}");
+    }
     let short = ["link ", "workload "]
         .iter()
         .find_map(|prefix| words.strip_prefix(prefix));

@@ -2,10 +2,11 @@
 
 use super::Direction;
 
-/// Keys that settings begin with.
-pub(super) const SETTINGS_KEYS: [&str; 12] = [
+/// Keys that settings begin with, but `path`, which a parameter may be called: nothing is below it.
+pub(super) const SETTINGS_KEYS: [&str; 13] = [
     "link",
     "links",
+    "paths",
     "hosts",
     "routers",
     "ecmp",

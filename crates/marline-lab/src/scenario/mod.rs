@@ -33,6 +33,8 @@
 //! | --- | --- |
 //! | `link` | the link between client and server: text of [`marline_link::spec`], or its keys as a table |
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
+//! | `paths` | a list of links that all join client and server, each with addresses of its own at both ends |
+//! | `path` | the one of `paths` on which connections begin, from 1 |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
 //! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `stream_scheduler`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
 //! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
@@ -40,11 +42,11 @@
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `tcp`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...), and of TCP `cc` is `cubic`, `reno` or `bbr`: [`TcpFlows`] |
-//! | `[[change]]` | `link`, or `links.NAME`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
+//! | `[[change]]` | `link`, `links.NAME` or `paths.NUMBER`, with the settings that the link has from then on; `at` a time, or `before_visit`, which is a member of `visits` |
 //! | `time_limit` | a run that takes longer has failed |
 //!
 //! Dotted keys lead into tables (`http.connections`), links (`link.loss`, `links.access.down.rate`) and
-//! lists, whose members are counted from 1 (`links.2.rtt`, `background.1.count`).
+//! lists, whose members are counted from 1 (`links.2.rtt`, `paths.2.rate`, `background.1.count`).
 //!
 //! # What an experiment is
 //!

@@ -15,6 +15,10 @@ pub struct Settings {
     pub backend: BackendKind,
     /// Who is joined to whom.
     pub topology: Topology,
+    /// On which of the paths between client and server connections begin, from 1; `None` if one way is all
+    /// there is. Each link is a path then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
     /// How the end that asks behaves.
     pub client: EndpointSettings,
     /// How the end that answers behaves.

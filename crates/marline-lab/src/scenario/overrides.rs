@@ -78,9 +78,10 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
         node = first_window::take_apart(node);
     }
     match path.as_slice() {
-        ["link" | "links"] => {
-            root.remove("link");
-            root.remove("links");
+        ["link" | "links" | "paths"] => {
+            for other in ["link", "links", "paths"] {
+                root.remove(other);
+            }
             root.set(path[0], node);
             take_links_apart(root)
         }
@@ -91,6 +92,12 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
                 ["between"] => set_in(link, "between", node),
                 _ => set_in_link(link, &key.join("."), node),
             }
+        }
+        ["paths", _] => set_at(root, &path, links::take_apart(node)?),
+        ["paths", number, key @ ..] if !key.is_empty() => {
+            let paths = root.get_mut("paths");
+            let path = paths.and_then(|paths| member(paths, number));
+            set_in_link(path, &key.join("."), node)
         }
         [key, ..] if ENDPOINT_KEYS.contains(key) => {
             for side in ["client", "server"] {
@@ -193,7 +200,7 @@ fn set_in_link(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Pro
 }
 
 const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAME` one of several, \
-                       `links.1` the first of a chain";
+                       `links.1` the first of a chain, `paths.1` the first of several paths";
 
 /// Takes what is written in one word apart, so that single settings can be replaced.
 pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
@@ -226,6 +233,16 @@ fn take_words_apart(table: &mut Table) {
 fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
     if let Some(link) = root.get_mut("link") {
         *link = links::take_apart(link.clone())?;
+    }
+    if let Some(paths) = root.get_mut("paths") {
+        let Item::List(nodes) = &mut paths.item else {
+            return Err(paths.problem(
+                "paths are a list, as [\"rate=10mbps, rtt=20ms\", \"rate=5mbps, rtt=80ms\"]",
+            ));
+        };
+        for node in nodes {
+            *node = links::take_apart(node.clone())?;
+        }
     }
     let Some(all) = root.get_mut("links") else {
         return Ok(());

@@ -7,6 +7,7 @@ use super::*;
 mod bundle;
 mod comparison;
 mod first_window;
+mod paths;
 mod streams;
 mod tcp;
 mod visits;
@@ -539,7 +540,7 @@ fn mistakes_are_explained() {
         ("links = []", "there is `link` already"),
         (
             "hosts = ['x']",
-            "train.toml:4: hosts: a chain of links has its hosts",
+            "train.toml:4: hosts: only links with names have hosts",
         ),
         (
             "[[background]]\nrate = '1mbps'",

@@ -33,15 +33,10 @@ impl Backend for Simulator {
         let mut world = World::new(fabric, config);
         let capture = begin_capture(&world, job)?;
         let hosts = world.hosts();
-        let stage = Stage {
-            hosts: hosts
-                .iter()
-                .map(|host| (host.name().to_owned(), on_stage(host)))
-                .collect(),
-            ideal: play::ideal_of(settings),
-            switch,
-            tcp: Vec::new(),
-        };
+        let on_stage = hosts
+            .iter()
+            .map(|host| (host.name().to_owned(), on_stage(host)));
+        let stage = Stage::new(on_stage.collect(), settings, switch)?;
         let queues = Queues::default();
         if let (true, Some(host)) = (job.watch, hosts.first()) {
             host.run(queues.clone().follow(host.clone()));

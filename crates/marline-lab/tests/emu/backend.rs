@@ -25,6 +25,7 @@ fn job() -> Job {
             }],
             ecmp: Ecmp::default(),
         },
+        path: None,
         client: EndpointSettings::default(),
         server: EndpointSettings::default(),
         http: HttpSettings::default(),

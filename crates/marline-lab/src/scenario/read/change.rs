@@ -1,5 +1,6 @@
 //! `[[change]]`.
 
+use super::topology::path_name;
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::links::{put_together, set, take_apart};
 use crate::scenario::{Change, Topology, When, Workload};
@@ -59,7 +60,9 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
     let mut changed = Vec::new();
     if let Some(link) = reader.get("link") {
         let [only] = &mut now.links[..] else {
-            return Err(link.problem("there are several links; say which, as links.NAME"));
+            return Err(
+                link.problem("there are several links; say which, as links.NAME or paths.2")
+            );
         };
         only.spec = amended(&only.spec, link)?;
         changed.push(only.clone());
@@ -70,6 +73,18 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
             let Some(def) = now.links.iter_mut().find(|def| def.name == *name) else {
                 let known = known.iter().map(String::as_str);
                 return Err(link.problem(super::unknown("link", name, known)));
+            };
+            def.spec = amended(&def.spec, link)?;
+            changed.push(def.clone());
+        }
+    }
+    if let Some(paths) = reader.get("paths") {
+        let known: Vec<_> = (1..=now.links.len()).map(|path| path.to_string()).collect();
+        for (number, link) in &Reader::of(paths)?.table.0 {
+            let name = path_name(number);
+            let Some(def) = now.links.iter_mut().find(|def| def.name == name) else {
+                let known = known.iter().map(String::as_str);
+                return Err(link.problem(super::unknown("path", number, known)));
             };
             def.spec = amended(&def.spec, link)?;
             changed.push(def.clone());

@@ -35,11 +35,13 @@ pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     let mut reader = Reader::new(root, &Place::File);
     experiment::skip_head(&mut reader);
     let topology = topology::read_topology(&mut reader)?;
+    let path = topology::read_path(&mut reader, &topology)?;
     let (client, server) = endpoint::read_endpoints(&mut reader)?;
     let workload = workload::read_workload(&mut reader)?;
     let backend = experiment::read_backend(&mut reader)?;
     let mut settings = Settings {
         backend,
+        path,
         client,
         server,
         http: reader.optional("http", read_http)?.unwrap_or_default(),

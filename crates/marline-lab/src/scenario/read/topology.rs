@@ -1,4 +1,4 @@
-//! `link`, `links`, `hosts`, `routers`, `ecmp`.
+//! `link`, `links`, `paths`, `hosts`, `routers`, `ecmp`, `path`.
 
 use super::{Item, Node, Problem, Reader, Table, unknown};
 use crate::scenario::links::put_together;
@@ -6,23 +6,32 @@ use crate::scenario::{Ecmp, LinkDef, Topology};
 
 const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
 
+/// More paths are a mistake.
+const MAX_PATHS: usize = 16;
+
 pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem> {
     let hosts = reader.get("hosts");
     let routers = reader.get("routers");
     let ecmp = reader.optional("ecmp", |node| node.named("way of choosing", &ECMP))?;
-    let topology = match (reader.get("link"), reader.get("links")) {
-        (Some(_), Some(links)) => {
-            return Err(links.problem("there is `link` already; keep one of them"));
-        }
-        (Some(link), None) => chain(std::slice::from_ref(link), |_| "link".to_owned())?,
-        (None, Some(links)) => match &links.item {
+    let kinds = ["link", "links", "paths"].map(|kind| (kind, reader.get(kind)));
+    let mut there = kinds
+        .into_iter()
+        .filter_map(|(kind, node)| Some((kind, node?)));
+    let (first, second) = (there.next(), there.next());
+    if let (Some((first, _)), Some((_, second))) = (first, second) {
+        return Err(second.problem(format_args!("there is `{first}` already; keep one of them")));
+    }
+    let topology = match first {
+        Some(("link", link)) => chain(std::slice::from_ref(link), |_| "link".to_owned())?,
+        Some(("paths", paths)) => parallel(paths)?,
+        Some((_, links)) => match &links.item {
             Item::List(chained) if !chained.is_empty() => {
                 chain(chained, |number| format!("link{number}"))?
             }
             Item::Table(table) if !table.0.is_empty() => named(table, hosts, routers)?,
             _ => return Err(links.problem("there are no links; add one")),
         },
-        (None, None) => {
+        None => {
             let example = "link = \"rate=12mbps, rtt=80ms\"";
             return Err(reader.problem(format_args!("link is missing; add {example}")));
         }
@@ -30,7 +39,7 @@ pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem
     for (node, what) in [(hosts, "hosts"), (routers, "routers")] {
         if let (Some(node), false) = (node, is_named(reader)) {
             return Err(node.problem(format_args!(
-                "a chain of links has its {what}; leave them out, or name links as [links.NAME]"
+                "only links with names have {what}; leave them out, or name links as [links.NAME]"
             )));
         }
     }
@@ -67,6 +76,53 @@ fn chain(links: &[Node], name: impl Fn(usize) -> String) -> Result<Topology, Pro
         links: defs,
         ecmp: Ecmp::default(),
     })
+}
+
+/// Client and server, joined by each of `paths`.
+fn parallel(paths: &Node) -> Result<Topology, Problem> {
+    let members = paths.members();
+    if members.is_empty() {
+        return Err(paths.problem("there are no paths; add one"));
+    }
+    if members.len() > MAX_PATHS {
+        return Err(paths.problem(format_args!(
+            "these are more than {MAX_PATHS} paths; leave some out"
+        )));
+    }
+    let hosts = vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()];
+    let links = (1..).zip(members).map(|(number, path)| {
+        Ok(LinkDef {
+            name: path_name(number),
+            between: hosts.clone(),
+            spec: put_together(path)?,
+        })
+    });
+    Ok(Topology {
+        links: links.collect::<Result<_, Problem>>()?,
+        hosts,
+        routers: Vec::new(),
+        ecmp: Ecmp::default(),
+    })
+}
+
+/// What the link is called that is a path.
+pub(super) fn path_name(number: impl std::fmt::Display) -> String {
+    format!("path{number}")
+}
+
+/// On which path connections begin, if there are several.
+pub(super) fn read_path(
+    reader: &mut Reader<'_>,
+    topology: &Topology,
+) -> Result<Option<usize>, Problem> {
+    let has_paths = reader.get("paths").is_some();
+    let path = reader.optional("path", |node| match has_paths {
+        true => Ok(node.within(1..=topology.links.len() as u64)? as usize),
+        false => Err(node.problem(
+            "there is but one way; add paths = [\"rate=10mbps, rtt=20ms\", \"rate=5mbps, rtt=80ms\"]",
+        )),
+    })?;
+    Ok(has_paths.then(|| path.unwrap_or(1)))
 }
 
 /// Whatever the names say.
