@@ -101,3 +101,22 @@ fn the_scenario_of_the_guide_works() {
         assert!(completion.median > 1.9, "2.9 MB at 12 Mb/s: {completion:?}");
     }
 }
+
+/// The small stream is earlier by the packets that the derivation says: 40 before it instead of 910.
+#[test]
+fn priorities_show_what_they_must() {
+    let path = root().join("experiments/multipath/priority.toml");
+    let experiment = Experiment::load(&path, "multipath/priority", &[]).unwrap();
+    let cells = &experiment.cells[..experiment.variants.len()];
+    let metrics = cells.iter().map(|cell| {
+        let metrics = metrics_of(&experiment, cell);
+        (&*cell.variant, metrics["streams_small_mean_s"])
+    });
+    let small: BTreeMap<_, _> = metrics.collect();
+    // As large as the first of them, with headers, at 10 Mbit/s.
+    let packet = 1480.0 * 8.0 / 10e6;
+    let packets = (small["wrr"] - small["scattered"]) / packet;
+    assert!((850.0..880.0).contains(&packets), "{packets}: {small:?}");
+    assert!((small["wrr"] - small["fifo"]).abs() < packet, "{small:?}");
+    assert!(small["rfc9218"] < small["scattered"], "{small:?}");
+}
