@@ -55,7 +55,7 @@ fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
         pcap: None,
         watch: false,
     };
-    let metrics = Simulator.run(&job).unwrap().metrics;
+    let metrics = Simulator.run(&job).expect("it can be played").metrics;
     for metric in &experiment.metrics {
         let id = &experiment.id;
         assert!(metrics.contains_key(metric), "{id} has no {metric}");
