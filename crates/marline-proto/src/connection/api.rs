@@ -9,6 +9,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
+use super::slots::Slot;
 use crate::crypto::TAG_LEN;
 use crate::datagrams::DatagramError;
 use crate::observe::events::{KeyKind, KeyTrigger};
@@ -31,7 +32,7 @@ impl Connection {
     /// Whether reading a stream left something to send, such as credit: if not, nobody need look at
     /// the connection because of it.
     pub fn wants_transmit(&self) -> bool {
-        !self.lifecycle.is_open() || self.has_data_output()
+        !self.lifecycle.is_open() || self.paths.slots().any(|at| self.has_data_output(at))
     }
 
     /// The next thing the endpoint must know, for [`crate::Endpoint::on_connection_event`].
@@ -146,7 +147,7 @@ impl Connection {
 
     /// Bytes of frames that a 1-RTT packet holds at least.
     fn payload_room(&self) -> usize {
-        let path = &self.paths[0];
+        let path = self.main();
         let header = 1 + path.remote_cids.active().len() + 4;
         usize::from(path.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
     }
@@ -158,7 +159,7 @@ impl Connection {
         };
         let begun = keys.initiate_update().is_ok();
         if begun {
-            self.ping_due = true;
+            self.ping();
             self.tell_keys(now, KeyKind::OneRtt, KeyTrigger::LocalUpdate);
         }
         begun
@@ -167,7 +168,7 @@ impl Connection {
     /// Asks the peer to address us by new connection IDs only (RFC 9000, section 5.1.2); returns
     /// whether it could be asked now.
     pub fn rotate_connection_ids(&mut self) -> bool {
-        let rotates = self.confirmed && self.paths[0].local_cids.retire_all();
+        let rotates = self.confirmed && self.paths[Slot::FIRST].local_cids.retire_all();
         self.issue_ids = true;
         self.issue_connection_ids();
         rotates
@@ -175,16 +176,18 @@ impl Connection {
 
     /// The socket refused a datagram of `size` bytes as too large for the link.
     pub fn on_datagram_refused(&mut self, size: usize) {
-        let path = &mut self.paths[0];
         let size = u16::try_from(size).unwrap_or(u16::MAX);
-        if path.tuples.active.mtu.on_refused(size) {
-            path.recovery.on_mtu(path.tuples.active.mtu.current());
+        for path in self.paths.iter_mut() {
+            if path.tuples.active.mtu.on_refused(size) {
+                path.recovery.on_mtu(path.tuples.active.mtu.current());
+            }
         }
     }
 
     /// Sends a PING, so that the peer answers.
     pub fn ping(&mut self) {
-        self.ping_due = true;
+        let at = self.paths.main();
+        self.paths[at].ping_due = true;
     }
 
     /// Which end this is.
@@ -214,17 +217,17 @@ impl Connection {
 
     /// The peer's address.
     pub fn remote_address(&self) -> SocketAddr {
-        self.paths[0].tuples.active.addresses.remote
+        self.main().tuples.active.addresses.remote
     }
 
     /// Our address; unspecified while the socket does not tell it.
     pub fn local_address(&self) -> SocketAddr {
-        self.paths[0].tuples.active.addresses.local
+        self.main().tuples.active.addresses.local
     }
 
     /// The smoothed round-trip time.
     pub fn rtt(&self) -> Duration {
-        self.paths[0].recovery.rtt.smoothed()
+        self.main().recovery.rtt.smoothed()
     }
 
     /// The first destination connection ID of the client: the connection's name in logs.

@@ -58,7 +58,8 @@ impl Connection {
         let membership = self.coordination.membership;
         // On its own, until the endpoint says otherwise.
         self.coordination.number = None;
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         recovery.noticed = Noticed::default();
         recovery.controller.set_share(1.0);
         let join = JoinBundle {
@@ -69,7 +70,7 @@ impl Connection {
             newcomer: Newcomer {
                 announced: membership.map(|membership| membership.connections),
                 initial_window: self.config.initial_window.window(&self.kind(now, moved)),
-                window: self.paths[0].recovery.controller.window(),
+                window: self.main().recovery.controller.window(),
                 moved,
             },
         };
@@ -80,7 +81,7 @@ impl Connection {
 
     /// How the connection stands, for the engine of its bundle.
     pub fn member_view(&self) -> MemberView {
-        let path = &self.paths[0];
+        let path = self.main();
         let recovery = &path.recovery;
         let controller = &recovery.controller;
         MemberView {
@@ -96,7 +97,8 @@ impl Connection {
 
     /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
     pub fn obey(&mut self, now: Instant, directive: &Directive) {
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         recovery.noticed.listens = true;
         let controller = &mut recovery.controller;
         if let Some(share) = directive.share {
@@ -130,7 +132,7 @@ impl Connection {
             };
             self.tell(now, &observe::Event::BundleUpdated(event));
         }
-        self.tell_metrics(now);
+        self.tell_metrics(now, self.paths.main());
     }
 
     /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it
@@ -147,14 +149,16 @@ impl Connection {
 
     /// Hands the engine what recovery noticed.
     pub(super) fn report_to_bundle(&mut self) {
-        let noticed = &mut self.paths[0].recovery.noticed;
+        let main = self.paths.main();
+        let noticed = &mut self.paths[main].recovery.noticed;
         let events = noticed.signals.drain(..).map(EndpointEvent::Bundle);
         self.mailbox.endpoint.extend(events);
     }
 
     /// Packet `largest` of the application data space is acknowledged.
     pub(super) fn count_bundle_round(&mut self, largest: u64) {
-        let path = &mut self.paths[0];
+        let main = self.paths.main();
+        let path = &mut self.paths[main];
         if path.recovery.noticed.listens && largest >= self.coordination.round_ends {
             self.coordination.round_ends = path.space.sent.next_number();
             path.recovery.noticed.signals.push(Signal::Round);

@@ -109,7 +109,7 @@ impl Connection {
             return;
         };
         if server.config.address_tokens {
-            let ip = self.paths[0].tuples.active.addresses.remote.ip();
+            let ip = self.main().tuples.active.addresses.remote.ip();
             let unix_time_s = server.unix_time_s(now - self.began);
             let told = server.carry.told();
             let key = &self.endpoint.token_key;
@@ -127,7 +127,7 @@ impl Connection {
         let Some(server) = &mut self.server else {
             return;
         };
-        let path = &self.paths[0];
+        let path = &self.paths[self.paths.main()];
         let is_proven = path.tuples.active.amplification.is_validated();
         if server.carry.tokens >= CAPACITY_TOKENS || !is_proven || !path.recovery.rtt.has_sample() {
             return;

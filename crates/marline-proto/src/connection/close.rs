@@ -105,14 +105,16 @@ impl Connection {
     pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         let close = self.lifecycle.take_due_close()?;
         let start = buf.len();
-        let active = &self.paths[0].tuples.active;
+        let at = self.paths.main();
+        let active = &self.paths[at].tuples.active;
         let credit = usize::try_from(active.amplification.credit()).unwrap_or(usize::MAX);
         let size = usize::from(MIN_DATAGRAM_SIZE).min(credit);
         let envelope = Envelope {
+            path: at,
             end: start + size,
             ecn: false,
             tuple: active.generation,
-            dcid: *self.paths[0].remote_cids.active(),
+            dcid: *self.paths[at].remote_cids.active(),
         };
         let tuple = active.addresses;
         for space in SpaceId::ALL {
@@ -137,7 +139,7 @@ impl Connection {
         let size = buf.len() - start;
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += size as u64;
-        self.paths[0]
+        self.paths[at]
             .tuples
             .active
             .amplification

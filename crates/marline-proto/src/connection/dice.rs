@@ -4,6 +4,8 @@ use marline_wire::ConnectionId;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::config::TransportConfig;
+
 /// A seeded generator and the few draws a connection makes.
 #[derive(Debug)]
 pub(super) struct Dice {
@@ -35,6 +37,14 @@ impl Dice {
 
     pub(super) fn spin(&self) -> bool {
         self.spin
+    }
+
+    /// The first packet number that a path leaves out, if it leaves out any.
+    pub(super) fn first_skip(&mut self, config: &TransportConfig) -> u64 {
+        match config.skip_packet_numbers {
+            true => self.next_skip(0),
+            false => u64::MAX,
+        }
     }
 
     /// The next packet number to leave out: ever rarer, because what has been shown once need not

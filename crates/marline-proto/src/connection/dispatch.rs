@@ -21,7 +21,9 @@ impl Connection {
         self.frames_received.count(frame);
         match frame {
             Frame::Stream(frame) => self.streams.on_stream(frame),
-            Frame::Ack(frame) => self.on_ack(now, packet.space, frame, packet.generation),
+            Frame::Ack(frame) => {
+                self.on_ack(now, (packet.path, packet.space), frame, packet.generation)
+            }
             Frame::Padding { .. } | Frame::Ping => Ok(()),
             Frame::Crypto(frame) => self.handshake.on_crypto(packet.space, frame),
             Frame::MaxData(frame) => self.streams.on_max_data(frame),
@@ -43,7 +45,7 @@ impl Connection {
             Frame::NewToken(frame) => self.on_new_token(frame),
             Frame::AckFrequency(frame) => self.on_ack_frequency(now, frame),
             Frame::ImmediateAck => {
-                self.paths[0].space.acknowledge_by(now);
+                self.paths[packet.path].space.acknowledge_by(now);
                 Ok(())
             }
             Frame::ConnectionClose(frame) => self.on_connection_close(now, frame),

@@ -8,6 +8,7 @@ use marline_wire::{ErrorCode, TransportError};
 use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::peer::Peer;
+use super::slots::Slot;
 use crate::ack::Requested;
 use crate::coordination::bundle::{Membership, MembershipId};
 use crate::crypto::{self, OneRttKeys};
@@ -82,7 +83,7 @@ impl Connection {
         self.peer = Peer::from(params);
         self.peer.grease_fixed_bit &= self.config.grease;
         self.idle.heed_peer(self.peer.max_idle_timeout);
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[Slot::FIRST];
         path.local_cids.set_limit(params.active_connection_id_limit);
         self.issue_ids = true;
         path.tuples
@@ -103,7 +104,7 @@ impl Connection {
                 connections: named.connections,
             }));
             // An address that is not proven may be anybody's.
-            if self.is_resumed() && self.paths[0].tuples.active.amplification.is_validated() {
+            if self.is_resumed() && self.main().tuples.active.amplification.is_validated() {
                 self.mailbox.endpoint.push_back(EndpointEvent::Resumed);
             }
         }
@@ -120,7 +121,7 @@ impl Connection {
     fn on_zero_rtt_rejected(&mut self) {
         self.keys.zero_rtt = None;
         self.remembered = None;
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[Slot::FIRST];
         let recovery = &mut path.recovery;
         path.space.sent.discard(|packet| {
             if packet.in_flight {
@@ -205,7 +206,9 @@ impl Connection {
             Some(known) => known == header.scid,
             None => {
                 self.peer_handshake_cid = Some(header.scid);
-                self.paths[0].remote_cids.replace_first(header.scid);
+                self.paths[Slot::FIRST]
+                    .remote_cids
+                    .replace_first(header.scid);
                 true
             }
         }
@@ -213,7 +216,7 @@ impl Connection {
 
     /// The server wants our address proven (RFC 9000, section 17.2.5.2).
     pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
-        let current = *self.paths[0].remote_cids.active();
+        let current = *self.paths[Slot::FIRST].remote_cids.active();
         let usable = self.is_untouched_client()
             && self.retry_source.is_none()
             && packet.scid != current
@@ -225,13 +228,15 @@ impl Connection {
         }
         self.retry_source = Some(packet.scid);
         self.initial_token = packet.token.to_vec();
-        self.paths[0].remote_cids.replace_first(packet.scid);
+        self.paths[Slot::FIRST]
+            .remote_cids
+            .replace_first(packet.scid);
         self.keys.initial = Some(Box::new(crypto::initial_keys(&packet.scid, self.side)));
         self.handshake.on_retry();
         // What was sent is neither acknowledged nor lost: it goes out again, 0-RTT data too.
-        self.resend_all(SpaceId::Initial);
-        self.resend_all(SpaceId::Data);
-        self.paths[0].recovery.pto_count = 0;
+        self.resend_all(Slot::FIRST, SpaceId::Initial);
+        self.resend_all(Slot::FIRST, SpaceId::Data);
+        self.paths[Slot::FIRST].recovery.pto_count = 0;
     }
 
     /// Whether this is a client that has heard nothing yet.
@@ -284,11 +289,14 @@ impl Connection {
             .in_frame(AckFrequency::TYPE));
         }
         self.ack_frequency_seen = Some(frame.sequence);
-        self.paths[0].ack_policy.on_frequency(&Requested {
+        let requested = Requested {
             threshold: frame.ack_eliciting_threshold,
             max_delay: std::time::Duration::from_micros(frame.requested_max_ack_delay),
             reordering_threshold: frame.reordering_threshold,
-        });
+        };
+        for path in self.paths.iter_mut() {
+            path.ack_policy.on_frequency(&requested);
+        }
         self.tell_ack_frequency(now, frame);
         Ok(())
     }
@@ -299,20 +307,20 @@ impl Connection {
             return;
         }
         self.issue_ids = false;
-        for _ in 0..self.paths[0].local_cids.want_more() {
+        for _ in 0..self.paths[Slot::FIRST].local_cids.want_more() {
             let id = self.dice.connection_id(self.handshake_cid.len());
             let token = self.endpoint.reset_key.token(&id);
-            self.paths[0].local_cids.issue(id, token);
+            self.paths[Slot::FIRST].local_cids.issue(id, token);
             self.mailbox.endpoint.push_back(EndpointEvent::Issued(id));
         }
     }
 
     /// Whether `token` is what a stateless reset from the peer would end in.
     pub(super) fn is_reset_token(&self, token: &[u8; 16]) -> bool {
-        self.paths[0]
-            .remote_cids
-            .active_reset_token()
-            .is_some_and(|known| crypto::ResetKey::matches(&known, token))
+        self.paths
+            .iter()
+            .filter_map(|path| path.remote_cids.active_reset_token())
+            .any(|known| crypto::ResetKey::matches(&known, token))
     }
 }
 

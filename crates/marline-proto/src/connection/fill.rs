@@ -1,6 +1,7 @@
 //! What a packet carries: every room that has something to say, in one visible order.
 
 use super::packet::OpenPacket;
+use super::slots::Slot;
 use super::token::Token;
 use super::transmit::Permit;
 use super::{ACK_DELAY_EXPONENT, Connection};
@@ -14,12 +15,17 @@ const ACKS_BEFORE_PING: u32 = 64;
 
 impl Connection {
     /// Whether a packet of `space` would have something in it.
-    pub(super) fn has_output(&self, now: Instant, space: SpaceId, permit: Permit) -> bool {
+    pub(super) fn has_output(
+        &self,
+        now: Instant,
+        (at, space): (Slot, SpaceId),
+        permit: Permit,
+    ) -> bool {
         match space {
             SpaceId::Data => {
-                let path = &self.paths[0];
+                let path = &self.paths[at];
                 (self.keys.one_rtt.is_some() && path.space.received.is_ack_due(now))
-                    || permit == Permit::All && self.has_data_output()
+                    || permit == Permit::All && self.has_data_output(at)
             }
             early => self.early.get(early).is_some_and(|space| {
                 space.received.is_ack_due(now)
@@ -29,12 +35,13 @@ impl Connection {
         }
     }
 
-    pub(super) fn has_data_output(&self) -> bool {
-        let path = &self.paths[0];
+    /// Whether a packet of `at` would have something in it that is no ACK.
+    pub(super) fn has_data_output(&self, at: Slot) -> bool {
+        let path = &self.paths[at];
         path.space.probes > 0
             || self.ready.is_some()
             || !path.queue.is_empty()
-            || self.ping_due
+            || path.ping_due
             || self.datagrams.is_due()
             || self.streams.has_control_frames()
             || self.announcements.is_due()
@@ -71,7 +78,7 @@ impl Connection {
         if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
             // Clients fill their datagrams anyhow (RFC 9000, section 14.1), and there are servers that
             // close when a PING arrives first.
-            self.repeat_flight(id);
+            self.repeat_flight(packet.path, id);
         }
         let Some(space) = self.early.get_mut(id) else {
             return;
@@ -106,7 +113,7 @@ impl Connection {
     ) {
         let limit = packet.limit;
         let one_rtt = packet.kind == PacketKind::OneRtt;
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[packet.path];
         if one_rtt && path.space.received.has_unacked() {
             let room = limit.saturating_sub(buf.len());
             if let Some(largest) = path
@@ -160,13 +167,13 @@ impl Connection {
         self.fill_streams(packet, buf);
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {
-            let acks_alone = self.paths[0].acks_alone >= ACKS_BEFORE_PING;
-            if self.ping_due || self.paths[0].space.probes > 0 || acks_alone {
+            let path = &self.paths[packet.path];
+            if path.ping_due || path.space.probes > 0 || path.acks_alone >= ACKS_BEFORE_PING {
                 Self::write_ping(packet, buf);
             }
         }
         if packet.ack_eliciting {
-            self.ping_due = false;
+            self.paths[packet.path].ping_due = false;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::path::Recovery;
+use super::slots::Slot;
 use crate::congestion::{ConnectionKind, PathSample, SampleEvent};
 use crate::coordination::careful_resume::Phase;
 use crate::limits::MIN_DATAGRAM_SIZE;
@@ -124,22 +125,23 @@ impl Connection {
     /// met congestion or has opened the window further.
     pub(super) fn learn_first_window(&mut self, now: Instant) {
         let bytes = self.config.initial_window.window(&self.kind(now, false));
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         let opened = recovery.controller.window();
         let begun = recovery.first_flight.window();
         if bytes > opened.max(begun) && !recovery.suffered {
             recovery.controller.set_window(bytes);
             recovery.first_flight.window.bytes = bytes;
         }
-        self.tell_first_window(now);
+        self.tell_first_window(now, main);
     }
 
-    /// Says with which window the path begins.
-    pub(super) fn tell_first_window(&mut self, now: Instant) {
-        let path = &self.paths[0];
+    /// Says with which window a path begins.
+    pub(super) fn tell_first_window(&mut self, now: Instant, at: Slot) {
+        let path = &self.paths[at];
         let first = path.recovery.first_flight.window;
         let event = InitialWindowChosen {
-            path: path.id,
+            path: path.id.0,
             window: first.bytes,
             default: first.default,
         };
@@ -149,13 +151,13 @@ impl Connection {
     /// The window that the present path began with, in bytes; a bundle may have shared it out since. It is
     /// settled when the handshake is complete.
     pub fn initial_window(&self) -> u64 {
-        self.paths[0].recovery.first_flight.window()
+        self.main().recovery.first_flight.window()
     }
 
     /// The first window after the peer has moved.
     pub(super) fn first_window_elsewhere(&self, now: Instant) -> FirstWindow {
         let kind = ConnectionKind {
-            max_datagram_size: self.paths[0].tuples.active.mtu.current().into(),
+            max_datagram_size: self.main().tuples.active.mtu.current().into(),
             ..self.kind(now, true)
         };
         let policy = &self.config.initial_window;
@@ -168,11 +170,12 @@ impl Connection {
     /// The path is the one before again: what was learnt of the other does not hold here.
     pub(super) fn begin_here_again(&mut self, now: Instant) {
         let first = self.first_window_elsewhere(now);
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         if recovery.first_flight.window.is_learnt() && first.bytes < recovery.controller.window() {
             recovery.controller.set_window(first.bytes);
             recovery.first_flight = FirstFlight::new(first);
-            self.tell_first_window(now);
+            self.tell_first_window(now, main);
         }
     }
 
@@ -190,7 +193,7 @@ impl Connection {
 
     /// An address that is not proven may be anybody's: of such a path it tells nothing.
     fn tell_sample(&self, now: Instant, event: SampleEvent) {
-        let path = &self.paths[0];
+        let path = self.main();
         let is_proven = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
             && self.handshake_took.is_some()

@@ -10,11 +10,12 @@ use super::events::{EndpointEvent, Event};
 use super::packet::{Envelope, MIN_ROOM};
 use super::path::Path;
 use super::receive::Opened;
+use super::slots::Slot;
 use crate::config::TransportConfig;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::MigrationState;
 use crate::paths::{
-    AmplificationLimit, EcnValidation, MtuDiscovery, Proof, Responses, TokenChange, Tuple,
+    AmplificationLimit, EcnValidation, MtuDiscovery, Proof, Responses, TokenChange, Tuple, Tuples,
     Validation,
 };
 use crate::time::Instant;
@@ -61,14 +62,22 @@ impl Tuple {
     }
 }
 
+impl Tuples {
+    pub(super) fn next_validation_timeout(&self) -> Option<Instant> {
+        let inactive = self.previous.iter().chain(&self.probed);
+        std::iter::once(&self.active)
+            .chain(inactive.map(|tuple| &**tuple))
+            .filter_map(Tuple::next_validation_timeout)
+            .min()
+    }
+}
+
 impl Connection {
     /// Whether datagrams on a new `tuple` are looked at: a client talks to servers it knows only, a server
     /// to no second address before the handshake is confirmed (RFC 9000, section 9).
     pub(super) fn may_come_from(&mut self, tuple: &FourTuple) -> bool {
-        let remote_known = self.paths[0]
-            .tuples
-            .all()
-            .any(|known| known.addresses.remote == tuple.remote);
+        let mut tuples = self.paths.iter_mut().flat_map(|path| path.tuples.all());
+        let remote_known = tuples.any(|known| known.addresses.remote == tuple.remote);
         match self.side.is_client() {
             true => remote_known,
             false => self.confirmed,
@@ -80,8 +89,9 @@ impl Connection {
         Tuple::new(&self.config, self.tuple_generation, addresses)
     }
 
-    fn validation(&self, now: Instant) -> Validation {
-        Validation::new(now, self.pto().max(self.config.initial_rtt * 3))
+    fn validation(&self, now: Instant, at: Slot) -> Validation {
+        let pto = self.paths[at].recovery.pto(self.peer.max_ack_delay);
+        Validation::new(now, pto.max(self.config.initial_rtt * 3))
     }
 
     pub(super) fn on_path_challenge(
@@ -90,7 +100,8 @@ impl Connection {
         packet: &Opened,
     ) -> Result<(), TransportError> {
         let addresses = packet.arrival.tuple;
-        if let Some(known) = self.paths[0].tuples.find(&addresses) {
+        let at = packet.path;
+        if let Some(known) = self.paths[at].tuples.find(&addresses) {
             known.responses.on_challenge(frame);
             return Ok(());
         }
@@ -98,14 +109,14 @@ impl Connection {
         tuple
             .amplification
             .on_received(packet.arrival.datagram as u64);
-        tuple.cid = self.paths[0].remote_cids.next_unused();
+        tuple.cid = self.paths[at].remote_cids.next_unused();
         tuple.responses.on_challenge(frame);
-        self.replace_probed(tuple);
+        self.replace_probed(at, tuple);
         Ok(())
     }
 
-    fn replace_probed(&mut self, tuple: Tuple) {
-        let path = &mut self.paths[0];
+    fn replace_probed(&mut self, at: Slot, tuple: Tuple) {
+        let path = &mut self.paths[at];
         if let Some(old) = path.tuples.probed.replace(Box::new(tuple))
             && let Some((sequence, _)) = old.cid
         {
@@ -118,8 +129,18 @@ impl Connection {
         now: Instant,
         frame: &PathResponse,
     ) -> Result<(), TransportError> {
+        for at in self.paths.slots() {
+            if let Some(generation) = self.prove(now, at, frame) {
+                self.on_proven(now, at, generation);
+            }
+        }
+        Ok(())
+    }
+
+    /// The 4-tuple of a path that the response proves to work, if there is one.
+    fn prove(&mut self, now: Instant, at: Slot, frame: &PathResponse) -> Option<u32> {
         let mut proven = None;
-        for tuple in self.paths[0].tuples.all() {
+        for tuple in self.paths[at].tuples.all() {
             let Some(validation) = &mut tuple.validation else {
                 continue;
             };
@@ -132,36 +153,37 @@ impl Connection {
                 proven = Some(tuple.generation);
             }
         }
-        let Some(generation) = proven else {
-            return Ok(());
-        };
-        let path = &mut self.paths[0];
+        proven
+    }
+
+    fn on_proven(&mut self, now: Instant, at: Slot, generation: u32) {
+        let path = &mut self.paths[at];
         if path.tuples.active.generation == generation {
             // Nobody needs the way back any more.
             let previous = path.tuples.previous.take();
             if let Some((sequence, _)) = previous.and_then(|previous| previous.cid) {
                 path.remote_cids.retire(sequence);
             }
-            self.tell_migration(now, MigrationState::MigrationComplete);
+            self.tell_migration(now, at, MigrationState::MigrationComplete);
         } else if path
             .tuples
             .probed
             .as_ref()
             .is_some_and(|probed| probed.generation == generation)
         {
-            self.tell_migration(now, MigrationState::ProbingSuccessful);
+            self.tell_migration(now, at, MigrationState::ProbingSuccessful);
             if self.side.is_client() {
-                self.move_to_probed(now);
+                self.move_to_probed(now, at);
             }
         }
-        Ok(())
     }
 
     /// The peer sent something that is no probe: if it came from a new address and is the newest
     /// packet, the peer has moved there (RFC 9000, section 9.3).
     pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened) {
         let addresses = packet.arrival.tuple;
-        let active = &mut self.paths[0].tuples.active;
+        let at = packet.path;
+        let active = &mut self.paths[at].tuples.active;
         if active.addresses == addresses {
             return;
         }
@@ -184,7 +206,7 @@ impl Connection {
         if !rebinding && !may_migrate && !to_preferred {
             return;
         }
-        let tuples = &mut self.paths[0].tuples;
+        let tuples = &mut self.paths[at].tuples;
         let known = [&mut tuples.probed, &mut tuples.previous]
             .into_iter()
             .find_map(|slot| slot.take_if(|tuple| tuple.addresses.matches(&addresses)));
@@ -199,29 +221,29 @@ impl Connection {
             }
         };
         if !tuple.amplification.is_validated() {
-            tuple.validation = Some(self.validation(now));
+            tuple.validation = Some(self.validation(now, at));
         }
         // A peer that kept its ID does not know that it moved, and expects none of ours to change.
-        if tuple.cid.is_none() && packet.dcid != self.paths[0].active_local_cid {
-            tuple.cid = self.paths[0].remote_cids.next_unused();
+        if tuple.cid.is_none() && packet.dcid != self.paths[at].active_local_cid {
+            tuple.cid = self.paths[at].remote_cids.next_unused();
         }
-        self.paths[0].active_local_cid = packet.dcid;
-        self.move_to(now, tuple, !rebinding);
+        self.paths[at].active_local_cid = packet.dcid;
+        self.move_to(now, at, tuple, !rebinding);
         // The old path is asked too: this may be an attacker who repeats packets (section 9.3.3).
-        let validation = self.validation(now);
-        if let Some(previous) = &mut self.paths[0].tuples.previous {
+        let validation = self.validation(now, at);
+        if let Some(previous) = &mut self.paths[at].tuples.previous {
             previous.validation = Some(validation);
         }
     }
 
     /// Data takes `tuple` from now on; the one in use becomes the way back.
-    fn move_to(&mut self, now: Instant, tuple: Tuple, reset: bool) {
+    fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
         if reset {
             self.abandon_resume(now);
             self.tell_history(now);
         }
         let cid = tuple.cid;
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[at];
         for segment in path.queue.drain(..) {
             self.streams.return_segment(&segment);
         }
@@ -245,8 +267,8 @@ impl Connection {
         if reset {
             self.moved = true;
             let first = self.first_window_elsewhere(now);
-            self.paths[0].reset_recovery(&self.config, first, self.dice.seed());
-            self.tell_first_window(now);
+            self.paths[at].reset_recovery(&self.config, first, self.dice.seed());
+            self.tell_first_window(now, at);
             self.begin_resume(now, true);
             self.join_bundle(now, true);
         } else {
@@ -255,8 +277,8 @@ impl Connection {
             path.recovery.former_tuple = Some(old_generation);
         }
         self.mailbox.application.push_back(Event::PathChanged);
-        self.tell_migration(now, MigrationState::MigrationStarted);
-        self.tell_path(now);
+        self.tell_migration(now, at, MigrationState::MigrationStarted);
+        self.tell_path(now, at);
     }
 
     /// Client: the socket has another local address now.
@@ -264,23 +286,24 @@ impl Connection {
     /// Sending goes on from there at once, with another connection ID if the server gave one, while
     /// the server validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
+        let at = self.paths.main();
         let addresses = FourTuple {
             local,
-            ..self.paths[0].tuples.active.addresses
+            ..self.paths[at].tuples.active.addresses
         };
         if self.side.is_server() || !self.lifecycle.is_open() {
             return;
         }
         if !self.confirmed || self.peer.disable_active_migration {
-            self.paths[0].tuples.active.addresses = addresses;
+            self.paths[at].tuples.active.addresses = addresses;
         } else {
             let mut tuple = self.new_tuple(addresses);
             tuple.amplification = AmplificationLimit::validated();
-            tuple.validation = Some(self.validation(now));
-            tuple.cid = self.paths[0].remote_cids.next_unused();
-            self.move_to(now, tuple, true);
+            tuple.validation = Some(self.validation(now, at));
+            tuple.cid = self.paths[at].remote_cids.next_unused();
+            self.move_to(now, at, tuple, true);
         }
-        self.ping_due = true;
+        self.paths[at].ping_due = true;
         self.after_input(now);
     }
 
@@ -289,13 +312,14 @@ impl Connection {
         let Some(preferred) = self.peer.preferred_address.take() else {
             return;
         };
-        let active = self.paths[0].tuples.active.addresses;
+        let at = Slot::FIRST;
+        let active = self.paths[at].tuples.active.addresses;
         let remote = match active.remote {
             SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
             SocketAddr::V6(_) => preferred.ipv6.map(SocketAddr::V6),
         };
         let Some(remote) = remote else { return };
-        let Some(cid) = self.paths[0].remote_cids.next_unused() else {
+        let Some(cid) = self.paths[at].remote_cids.next_unused() else {
             return;
         };
         let mut tuple = self.new_tuple(FourTuple {
@@ -304,15 +328,15 @@ impl Connection {
         });
         tuple.amplification = AmplificationLimit::validated();
         tuple.cid = Some(cid);
-        tuple.validation = Some(self.validation(now));
-        self.replace_probed(tuple);
-        self.tell_migration(now, MigrationState::ProbingStarted);
+        tuple.validation = Some(self.validation(now, at));
+        self.replace_probed(at, tuple);
+        self.tell_migration(now, at, MigrationState::ProbingStarted);
     }
 
-    fn move_to_probed(&mut self, now: Instant) {
-        if let Some(tuple) = self.paths[0].tuples.probed.take() {
-            self.move_to(now, *tuple, true);
-            self.ping_due = true;
+    fn move_to_probed(&mut self, now: Instant, at: Slot) {
+        if let Some(tuple) = self.paths[at].tuples.probed.take() {
+            self.move_to(now, at, *tuple, true);
+            self.paths[at].ping_due = true;
         }
     }
 
@@ -331,7 +355,7 @@ impl Connection {
             remote_cids,
             tuples,
             ..
-        } = &mut self.paths[0];
+        } = &mut self.paths[Slot::FIRST];
         remote_cids.on_new_connection_id(frame)?;
         for tuple in tuples.inactive() {
             if tuple
@@ -349,7 +373,10 @@ impl Connection {
         frame: &RetireConnectionId,
         packet: &Opened,
     ) -> Result<(), TransportError> {
-        if let Some(id) = self.paths[0].local_cids.on_retire(frame, &packet.dcid)? {
+        if let Some(id) = self.paths[Slot::FIRST]
+            .local_cids
+            .on_retire(frame, &packet.dcid)?
+        {
             self.issue_ids = true;
             self.mailbox.endpoint.push_back(EndpointEvent::Retired(id));
         }
@@ -358,36 +385,25 @@ impl Connection {
 
     /// The endpoint must know which stateless resets are for us.
     pub(super) fn tell_reset_tokens(&mut self) {
-        while let Some(change) = self.paths[0].remote_cids.poll_token_change() {
-            self.mailbox.endpoint.push_back(match change {
-                TokenChange::Add(token) => EndpointEvent::ResetTokenAdded(token),
-                TokenChange::Remove(token) => EndpointEvent::ResetTokenRemoved(token),
-            });
+        for path in self.paths.iter_mut() {
+            while let Some(change) = path.remote_cids.poll_token_change() {
+                self.mailbox.endpoint.push_back(match change {
+                    TokenChange::Add(token) => EndpointEvent::ResetTokenAdded(token),
+                    TokenChange::Remove(token) => EndpointEvent::ResetTokenRemoved(token),
+                });
+            }
         }
     }
 
-    pub(super) fn next_validation_timeout(&self) -> Option<Instant> {
-        let tuples = &self.paths[0].tuples;
-        let inactive = tuples
-            .previous
-            .iter()
-            .chain(&tuples.probed)
-            .map(|tuple| &**tuple);
-        std::iter::once(&tuples.active)
-            .chain(inactive)
-            .filter_map(Tuple::next_validation_timeout)
-            .min()
-    }
-
-    /// Validations that were not answered are given up.
-    pub(super) fn on_validation_timeout(&mut self, now: Instant) {
+    /// Validations of a path that were not answered are given up.
+    pub(super) fn on_validation_timeout(&mut self, now: Instant, at: Slot) {
         let expired = |tuple: &Tuple| {
             tuple
                 .validation
                 .as_ref()
                 .is_some_and(|validation| validation.is_expired(now))
         };
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[at];
         for slot in [&mut path.tuples.previous, &mut path.tuples.probed] {
             if let Some(dead) = slot.take_if(|tuple| expired(tuple))
                 && let Some((sequence, _)) = dead.cid
@@ -399,7 +415,7 @@ impl Connection {
             return;
         }
         self.abandon_resume(now);
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[at];
         path.tuples.active.validation = None;
         match path.tuples.previous.take() {
             Some(mut previous) => {
@@ -417,8 +433,8 @@ impl Connection {
                     self.join_bundle(now, true);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
-                self.tell_migration(now, MigrationState::MigrationAbandoned);
-                self.tell_path(now);
+                self.tell_migration(now, at, MigrationState::MigrationAbandoned);
+                self.tell_path(now, at);
             }
             None if self.side.is_server() => self.fail(
                 now,
@@ -429,8 +445,8 @@ impl Connection {
     }
 
     /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
-    fn probe_destination(&mut self, generation: u32) -> ConnectionId {
-        let path = &mut self.paths[0];
+    fn probe_destination(&mut self, at: Slot, generation: u32) -> ConnectionId {
+        let path = &mut self.paths[at];
         let ids = &mut path.remote_cids;
         if let Some(tuple) = path
             .tuples
@@ -455,8 +471,13 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Option<Transmit> {
         self.keys.one_rtt.as_ref()?;
+        let mut slots = self.paths.slots();
+        slots.find_map(|at| self.transmit_probe_of(now, at, buf))
+    }
+
+    fn transmit_probe_of(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>) -> Option<Transmit> {
         let generation = {
-            let tuples = &mut self.paths[0].tuples;
+            let tuples = &mut self.paths[at].tuples;
             let active = &tuples.active;
             let active_due =
                 (active.may_send() && active.is_challenge_due(now)).then_some(active.generation);
@@ -467,11 +488,12 @@ impl Connection {
                 .map(|tuple| tuple.generation);
             active_due.or(inactive_due)?
         };
-        let dcid = self.probe_destination(generation);
-        let tuple = self.paths[0].tuples.by_generation(generation)?;
+        let dcid = self.probe_destination(at, generation);
+        let tuple = self.paths[at].tuples.by_generation(generation)?;
         let credit = usize::try_from(tuple.amplification.credit()).unwrap_or(usize::MAX);
         let full = usize::from(MIN_DATAGRAM_SIZE);
         let envelope = Envelope {
+            path: at,
             end: buf.len() + full.min(credit),
             ecn: false,
             tuple: generation,
@@ -485,7 +507,7 @@ impl Connection {
             buf,
             |this, packet, buf| {
                 let rng = this.dice.rng();
-                let Some(tuple) = this.paths[0].tuples.by_generation(generation) else {
+                let Some(tuple) = this.paths[at].tuples.by_generation(generation) else {
                     return false;
                 };
                 let mut written = tuple.responses.write_frames(buf, packet.limit);
@@ -497,7 +519,7 @@ impl Connection {
             },
         );
         let transmit = transmit.ok().flatten()?;
-        if let Some(tuple) = self.paths[0].tuples.by_generation(generation) {
+        if let Some(tuple) = self.paths[at].tuples.by_generation(generation) {
             tuple.amplification.on_sent(transmit.size as u64);
             if let Some(validation) = &mut tuple.validation {
                 validation.on_sent(transmit.size);

@@ -7,7 +7,7 @@
 //! | back: acknowledged, lost, return tickets | `recover`, `token` |
 //! | time | `timers`, `idle` |
 //! | handshake and keys | `drive`, `keys`, `early`, `peer` |
-//! | addresses | `path`, `migrate` |
+//! | paths and addresses | `slots`, `path`, `migrate` |
 //! | connections beside it | `bundle` |
 //! | connections before and after it | `history`, `resume`, `carry` |
 //! | the end | `close`, `lifecycle` |
@@ -35,6 +35,7 @@ mod plan;
 mod receive;
 mod recover;
 mod resume;
+mod slots;
 mod tell;
 mod timers;
 mod token;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
-use marline_wire::{ConnectionId, Side, StreamId, varint};
+use marline_wire::{ConnectionId, PathId, Side, StreamId, varint};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
 
@@ -81,6 +82,7 @@ use lifecycle::Lifecycle;
 use path::{Path, Recovery};
 use peer::Peer;
 use receive::Deferred;
+use slots::{Paths, Slot};
 use tell::Counters;
 use token::Token;
 
@@ -117,8 +119,8 @@ pub struct Connection {
     handshake: Handshake,
     keys: KeyRing,
     early: EarlySpaces,
-    /// By path ID. Without the multipath extension there is one.
-    paths: Vec<Path>,
+    /// Without the multipath extension there is one.
+    paths: Paths,
     streams: Streams,
     scheduler: Box<dyn StreamScheduler>,
     /// Who the scheduler would let send next.
@@ -156,11 +158,8 @@ pub struct Connection {
     packet_opened: bool,
     /// Whether the packet being handled has the largest number so far.
     newest_packet: bool,
-    ping_due: bool,
     /// Whether the peer may be able to hold more of our connection IDs.
     issue_ids: bool,
-    /// The application data packet number to leave out.
-    skip_at: u64,
     ack_frequency_seen: Option<u64>,
     tuple_generation: u32,
     /// Whether the path is another one than that of the handshake.
@@ -338,7 +337,9 @@ impl Connection {
             },
         );
         if let Some((_, id, token)) = preferred {
-            connection.paths[0].local_cids.issue_preferred(id, token);
+            connection.paths[Slot::FIRST]
+                .local_cids
+                .issue_preferred(id, token);
             connection
                 .mailbox
                 .endpoint
@@ -377,7 +378,7 @@ impl Connection {
             tuple.amplification = AmplificationLimit::validated();
         }
         let path = Path {
-            id: 0,
+            id: PathId::INITIAL,
             space: Space::new(),
             recovery: Recovery::new(&config, first, max_datagram_size, dice.seed()),
             ack_policy: (config.ack_policy)(),
@@ -388,11 +389,8 @@ impl Connection {
             ledgers: [EcnLedger::new(); 3],
             queue: std::collections::VecDeque::new(),
             acks_alone: 0,
-        };
-        let skip_at = if config.skip_packet_numbers {
-            dice.next_skip(0)
-        } else {
-            u64::MAX
+            ping_due: false,
+            skip_at: dice.first_skip(&config),
         };
         let mut connection = Self {
             side: start.side,
@@ -411,7 +409,7 @@ impl Connection {
                 ..KeyRing::default()
             },
             early: EarlySpaces::new(),
-            paths: vec![path],
+            paths: Paths::new(path),
             streams: Streams::new(StreamsConfig {
                 side: start.side,
                 receive_window: config.receive_window,
@@ -448,9 +446,7 @@ impl Connection {
             deferred: Vec::new(),
             packet_opened: false,
             newest_packet: false,
-            ping_due: false,
             issue_ids: false,
-            skip_at,
             ack_frequency_seen: None,
             tuple_generation: 0,
             moved: false,
@@ -462,7 +458,7 @@ impl Connection {
     }
 
     fn tell_start(&mut self, now: Instant, params: &TransportParameters, remote_cid: ConnectionId) {
-        let addresses = self.paths[0].tuples.active.addresses;
+        let addresses = self.main().tuples.active.addresses;
         self.tell(
             now,
             &observe::Event::ConnectionStarted(ConnectionStarted {
@@ -479,7 +475,7 @@ impl Connection {
             parameters: params,
         };
         self.tell(now, &observe::Event::ParametersSet(event));
-        self.tell_path(now);
+        self.tell_path(now, Slot::FIRST);
         self.tell_state(now, ConnectionState::Attempted);
     }
 
@@ -490,9 +486,9 @@ impl Connection {
         }
         self.issue_connection_ids();
         self.tell_reset_tokens();
-        self.streams.set_rtt(self.paths[0].recovery.rtt.smoothed());
+        self.streams.set_rtt(self.main().recovery.rtt.smoothed());
         self.refresh_ready();
-        self.set_loss_timer(now);
+        self.set_loss_timers(now);
     }
 
     fn is_confirmed(&self) -> bool {
@@ -509,17 +505,23 @@ impl Connection {
                 .is_some_and(|space| space.sent.largest_acked().is_some())
     }
 
-    /// The probe timeout of the path, without backoff.
+    /// The longest probe timeout of all paths, without backoff.
     fn pto(&self) -> Duration {
-        self.paths[0].recovery.pto(self.peer.max_ack_delay)
+        self.paths.longest_pto(self.peer.max_ack_delay)
     }
 
-    /// The spaces that exist.
-    fn spaces(&self) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
+    /// The path that speaks for the connection where one has to.
+    fn main(&self) -> &Path {
+        &self.paths[self.paths.main()]
+    }
+
+    /// The spaces whose packets a path carries: those of the handshake take the first one.
+    fn spaces(&self, at: Slot) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
         let early = [SpaceId::Initial, SpaceId::Handshake]
             .into_iter()
+            .filter(move |_| at == Slot::FIRST)
             .filter_map(|id| Some((id, self.early.get(id)?)));
-        early.chain(self.paths.iter().map(|path| (SpaceId::Data, &path.space)))
+        early.chain(std::iter::once((SpaceId::Data, &self.paths[at].space)))
     }
 }
 

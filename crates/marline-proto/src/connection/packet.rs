@@ -3,9 +3,10 @@
 use marline_wire::packet::{
     LongHeader, LongType, ShortHeader, TruncatedNumber, patch_length, truncate,
 };
-use marline_wire::{ConnectionId, PathId, TransportError, frame, varint};
+use marline_wire::{ConnectionId, TransportError, frame, varint};
 
 use super::Connection;
+use super::slots::Slot;
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::level::SpaceId;
 use crate::observe::Event;
@@ -23,6 +24,7 @@ pub(super) const MIN_ROOM: usize = 112;
 /// A packet under construction at the end of the buffer.
 #[derive(Debug)]
 pub(super) struct OpenPacket {
+    pub(super) path: Slot,
     pub(super) space: SpaceId,
     pub(super) kind: PacketKind,
     number: u64,
@@ -49,6 +51,7 @@ impl OpenPacket {
 /// What all packets of one datagram share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Envelope {
+    pub(super) path: Slot,
     /// Length of the buffer that the datagram must not exceed.
     pub(super) end: usize,
     /// Whether the datagram is marked ECT(0).
@@ -92,11 +95,13 @@ impl Connection {
             (Some(keys), PacketKind::OneRtt) => keys.next_key_phase()?,
             _ => false,
         };
-        if space == SpaceId::Data && self.paths[0].space.sent.next_number() == self.skip_at {
-            self.paths[0].space.sent.skip(now);
-            self.skip_at = self.dice.next_skip(self.skip_at);
+        let at = envelope.path;
+        let path = &mut self.paths[at];
+        if space == SpaceId::Data && path.space.sent.next_number() == path.skip_at {
+            path.space.sent.skip(now);
+            path.skip_at = self.dice.next_skip(path.skip_at);
         }
-        let (number, truncated) = self.next_number(space);
+        let (number, truncated) = self.next_number(at, space);
         let (number_offset, payload_offset, length_offset) = if kind == PacketKind::OneRtt {
             let header = ShortHeader {
                 dcid: envelope.dcid,
@@ -131,6 +136,7 @@ impl Connection {
             )
         };
         Ok(OpenPacket {
+            path: at,
             space,
             kind,
             number,
@@ -146,9 +152,9 @@ impl Connection {
         })
     }
 
-    fn next_number(&self, space: SpaceId) -> (u64, TruncatedNumber) {
+    fn next_number(&self, at: Slot, space: SpaceId) -> (u64, TruncatedNumber) {
         let sent = match space {
-            SpaceId::Data => &self.paths[0].space.sent,
+            SpaceId::Data => &self.paths[at].space.sent,
             early => match self.early.get(early) {
                 Some(space) => &space.sent,
                 None => return (0, truncate(0, None)),
@@ -187,9 +193,10 @@ impl Connection {
             patch_length(buf, length_offset, length);
         }
         let size = buf.len() + TAG_LEN - packet.start;
+        let path_id = self.paths[packet.path].id;
         if let Some(observer) = &mut self.observer {
             let event = PacketSent {
-                path: 0,
+                path: path_id.0,
                 kind: packet.kind,
                 number: Some(packet.number),
                 size,
@@ -202,7 +209,7 @@ impl Connection {
             observer.on_event(now, &Event::PacketSent(event));
         }
         let sealing = Sealing {
-            path_id: PathId::INITIAL,
+            path_id,
             number: packet.number,
             packet_start: packet.start,
             number_offset: packet.number_offset,
@@ -234,7 +241,7 @@ impl Connection {
 
     /// Tells spaces, recovery, pacer and controller.
     fn remember(&mut self, now: Instant, packet: &OpenPacket, envelope: &Envelope, size: usize) {
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[packet.path];
         let space = match packet.space {
             SpaceId::Data => &mut path.space,
             early => match self.early.get_mut(early) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use marline_wire::ConnectionId;
+use marline_wire::{ConnectionId, PathId};
 
 use crate::ack::AckPolicy;
 use crate::config::TransportConfig;
@@ -23,7 +23,7 @@ use super::token::Token;
 /// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
 #[derive(Debug)]
 pub(super) struct Path {
-    pub(super) id: u32,
+    pub(super) id: PathId,
     /// The application data space of this path.
     pub(super) space: Space<Token>,
     pub(super) recovery: Recovery,
@@ -39,6 +39,9 @@ pub(super) struct Path {
     pub(super) queue: VecDeque<Segment>,
     /// ACK-only packets since the last ack-eliciting one.
     pub(super) acks_alone: u32,
+    pub(super) ping_due: bool,
+    /// The packet number to leave out.
+    pub(super) skip_at: u64,
 }
 
 /// Loss recovery and congestion control of one path (RFC 9002).

@@ -8,6 +8,7 @@ use marline_wire::varint;
 
 use super::Connection;
 use super::packet::OpenPacket;
+use super::slots::Slot;
 use super::token::Token;
 
 /// The least room, in bytes, in which a STREAM frame is begun.
@@ -28,7 +29,7 @@ impl Connection {
     /// Queues the next segment whose frame fits `room` bytes; `false` if no stream has one.
     ///
     /// `may_end_packet` says that a frame may fill the packet to its end, and then needs no length.
-    fn plan_segment(&mut self, room: usize, may_end_packet: bool) -> bool {
+    fn plan_segment(&mut self, at: Slot, room: usize, may_end_packet: bool) -> bool {
         let Some(id) = self.ready else { return false };
         let length = if may_end_packet {
             0
@@ -38,7 +39,7 @@ impl Connection {
         let segment = self.streams.take_frame(id, room - length);
         if let Some(segment) = segment {
             self.scheduler.on_sent(id, segment.len as u64);
-            self.paths[0].queue.push_back(segment);
+            self.paths[at].queue.push_back(segment);
         }
         self.refresh_ready();
         segment.is_some()
@@ -46,6 +47,7 @@ impl Connection {
 
     /// Fills what is left of the packet with STREAM frames.
     pub(super) fn fill_streams(&mut self, packet: &OpenPacket, buf: &mut Vec<u8>) {
+        let at = packet.path;
         // A datagram that may yet be padded must not end in a frame without length.
         let may_end_packet = self.early.is_empty() && !packet.wants_full;
         loop {
@@ -53,19 +55,22 @@ impl Connection {
             if room < MIN_SEGMENT_ROOM {
                 return;
             }
-            if self.paths[0].queue.is_empty() && !self.plan_segment(room, may_end_packet) {
+            if self.paths[at].queue.is_empty() && !self.plan_segment(at, room, may_end_packet) {
                 return;
             }
-            let Some(mut segment) = self.paths[0].queue.pop_front() else {
+            let Some(mut segment) = self.paths[at].queue.pop_front() else {
                 return;
             };
             if let Some(front) = segment.split_front(room) {
-                self.paths[0].queue.push_front(segment);
+                self.paths[at].queue.push_front(segment);
                 segment = front;
             }
             let has_length = segment.frame_size(true) <= room;
             if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
-                self.paths[0].space.sent.push_token(Token::Segment(written));
+                self.paths[at]
+                    .space
+                    .sent
+                    .push_token(Token::Segment(written));
             }
             if !has_length {
                 return;

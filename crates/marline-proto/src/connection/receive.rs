@@ -6,6 +6,7 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
+use super::slots::Slot;
 use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
 use crate::level::SpaceId;
@@ -35,6 +36,7 @@ pub(super) struct Deferred {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     pub(super) arrival: Arrival,
+    pub(super) path: Slot,
     pub(super) space: SpaceId,
     pub(super) kind: ProtectedKind,
     pub(super) dcid: ConnectionId,
@@ -74,12 +76,13 @@ impl Connection {
     /// Counts a datagram for its 4-tuple; `false` if nothing may come from there.
     fn credit_sender(&mut self, arrival: &Arrival) -> bool {
         let bytes = arrival.datagram as u64;
-        let active = &mut self.paths[0].tuples.active;
+        let at = Slot::FIRST;
+        let active = &mut self.paths[at].tuples.active;
         if active.addresses == arrival.tuple {
             active.amplification.on_received(bytes);
             return true;
         }
-        if let Some(known) = self.paths[0].tuples.find(&arrival.tuple) {
+        if let Some(known) = self.paths[at].tuples.find(&arrival.tuple) {
             known.amplification.on_received(bytes);
             return true;
         }
@@ -135,24 +138,26 @@ impl Connection {
         }
         let reset_token = packet.last_chunk().copied();
         let size = packet.len();
-        match self.unseal(header, packet) {
+        let at = Slot::FIRST;
+        match self.unseal(at, header, packet) {
             Ok((unprotected, number, payload, generation, change)) => {
                 let space = space_of(header.kind);
                 let opened = Opened {
                     arrival,
+                    path: at,
                     space,
                     kind: header.kind,
                     dcid: header.dcid,
                     number,
                     generation,
                 };
-                if self.is_duplicate(space, number) {
+                if self.is_duplicate(at, space, number) {
                     self.tell_dropped(now, kind, size, DropTrigger::Duplicate);
                     return;
                 }
                 if let Some(observer) = &mut self.observer {
                     let event = PacketReceived {
-                        path: 0,
+                        path: self.paths[at].id.0,
                         kind,
                         number: Some(number),
                         size,
@@ -260,12 +265,13 @@ impl Connection {
     #[expect(clippy::type_complexity, reason = "used once, taken apart at once")]
     fn unseal<'a>(
         &mut self,
+        at: Slot,
         header: &ProtectedHeader,
         packet: &'a mut [u8],
     ) -> Result<(Unprotected, u64, &'a [u8], u64, Option<KeyChange>), OpenError> {
         let offset = header.number_offset;
         let largest = match space_of(header.kind) {
-            SpaceId::Data => self.paths[0].space.received.largest(),
+            SpaceId::Data => self.paths[at].space.received.largest(),
             early => self
                 .early
                 .get(early)
@@ -281,7 +287,7 @@ impl Connection {
                 let number = number_of(&unprotected);
                 let payload_offset = offset + unprotected.number_len;
                 let incoming = crypto::Incoming {
-                    path_id: PathId::INITIAL,
+                    path_id: self.paths[at].id,
                     number,
                     largest_received: largest,
                     first_byte: unprotected.first_byte,
@@ -314,9 +320,9 @@ impl Connection {
         Ok((unprotected, number, payload, 0, None))
     }
 
-    fn is_duplicate(&self, space: SpaceId, number: u64) -> bool {
+    fn is_duplicate(&self, at: Slot, space: SpaceId, number: u64) -> bool {
         match space {
-            SpaceId::Data => self.paths[0].space.received.is_duplicate(number),
+            SpaceId::Data => self.paths[at].space.received.is_duplicate(number),
             early => self
                 .early
                 .get(early)
@@ -344,7 +350,8 @@ impl Connection {
         self.counters.packets_received += 1;
         self.packet_opened = true;
         if opened.space == SpaceId::Handshake && self.side.is_server() {
-            self.paths[0].tuples.active.amplification.on_validated();
+            let active = &mut self.paths[opened.path].tuples.active;
+            active.amplification.on_validated();
             self.discard_keys(now, SpaceId::Initial);
         }
         let (mut ack_eliciting, mut probing) = (false, true);
@@ -381,7 +388,7 @@ impl Connection {
             }
             return;
         }
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[opened.path];
         let received = &mut path.space.received;
         let is_newest = received.largest().is_none_or(|largest| number > largest);
         self.newest_packet = is_newest;

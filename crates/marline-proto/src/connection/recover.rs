@@ -9,6 +9,7 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::path::Recovery;
+use super::slots::Slot;
 use super::token::{Rooms, Token};
 use crate::coordination::careful_resume::CarefulResume;
 use crate::level::SpaceId;
@@ -33,6 +34,7 @@ struct Newly {
 
 /// One space and the path that carries it, borrowed apart.
 struct Road<'a> {
+    path_id: PathId,
     sent: &'a mut Sent<Token>,
     probes: &'a mut u8,
     loss_time: &'a mut Option<Instant>,
@@ -43,13 +45,14 @@ struct Road<'a> {
 }
 
 impl Connection {
-    fn road(&mut self, id: SpaceId) -> Option<Road<'_>> {
-        let path = &mut self.paths[0];
+    fn road(&mut self, at: Slot, id: SpaceId) -> Option<Road<'_>> {
+        let path = &mut self.paths[at];
         let space = match id {
             SpaceId::Data => &mut path.space,
             early => self.early.get_mut(early)?,
         };
         Some(Road {
+            path_id: path.id,
             sent: &mut space.sent,
             probes: &mut space.probes,
             loss_time: &mut space.loss_time,
@@ -76,7 +79,7 @@ impl Connection {
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
-        id: SpaceId,
+        (at, id): (Slot, SpaceId),
         ack: &Ack<'_>,
         generation: u64,
     ) -> Result<(), TransportError> {
@@ -87,7 +90,7 @@ impl Connection {
             SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
         };
         let mut observer = self.observer.take();
-        let Some(mut road) = self.road(id) else {
+        let Some(mut road) = self.road(at, id) else {
             self.observer = observer;
             return Ok(());
         };
@@ -150,13 +153,13 @@ impl Connection {
 
         // A client whose address the server has not validated keeps its backoff (section 6.2.1).
         if self.peer_completed_address_validation() {
-            self.paths[0].recovery.pto_count = 0;
+            self.paths[at].recovery.pto_count = 0;
         }
         self.observer = observer;
         if id == SpaceId::Data
             && let Some(keys) = &mut self.keys.one_rtt
         {
-            keys.on_acked(PathId::INITIAL, largest, generation)?;
+            keys.on_acked(self.paths[at].id, largest, generation)?;
         }
         if id == SpaceId::Data {
             self.count_bundle_round(largest);
@@ -164,40 +167,44 @@ impl Connection {
         self.report_to_bundle();
         self.settle_resume(now);
         self.tell_client_of_path(now);
-        self.tell_metrics(now);
+        self.tell_metrics(now, at);
         Ok(())
     }
 
     /// Declares lost what the detector says is lost.
-    pub(super) fn detect_lost(&mut self, now: Instant, id: SpaceId) {
+    pub(super) fn detect_lost(&mut self, now: Instant, at: Slot, id: SpaceId) {
         let max_ack_delay = self.peer.max_ack_delay;
         let mut observer = self.observer.take();
-        if let Some(mut road) = self.road(id) {
+        if let Some(mut road) = self.road(at, id) {
             road.detect_lost(now, id, max_ack_delay, &mut observer);
         }
         self.observer = observer;
         self.report_to_bundle();
         self.settle_resume(now);
-        self.tell_metrics(now);
+        self.tell_metrics(now, at);
     }
 
-    /// When the loss detection timer fires (RFC 9002, appendix A.8).
-    pub(super) fn set_loss_timer(&mut self, now: Instant) {
-        let earliest = self.spaces().filter_map(|(_, space)| space.loss_time).min();
-        let timer = earliest.or_else(|| self.pto_space(now).map(|(at, _)| at));
-        self.paths[0].recovery.timer = timer;
+    /// When the loss detection timer of each path fires (RFC 9002, appendix A.8).
+    pub(super) fn set_loss_timers(&mut self, now: Instant) {
+        for at in self.paths.slots() {
+            let losses = self.spaces(at).filter_map(|(_, space)| space.loss_time);
+            let timer = losses
+                .min()
+                .or_else(|| self.pto_space(now, at).map(|(due, _)| due));
+            self.paths[at].recovery.timer = timer;
+        }
     }
 
-    /// The space whose probe timeout ends first, and when.
-    fn pto_space(&self, now: Instant) -> Option<(Instant, SpaceId)> {
-        let path = &self.paths[0];
+    /// The space of a path whose probe timeout ends first, and when.
+    fn pto_space(&self, now: Instant, at: Slot) -> Option<(Instant, SpaceId)> {
+        let path = &self.paths[at];
         if !path.tuples.active.may_send() {
             return None;
         }
         // Before the handshake is confirmed, application data is no reason to probe (section 6.2.1).
         let probes_data = self.is_confirmed() || self.early.is_empty();
         let mut eliciting = self
-            .spaces()
+            .spaces(at)
             .filter(|(_, space)| space.sent.has_ack_eliciting_in_flight())
             .filter(|&(id, _)| id != SpaceId::Data || probes_data)
             .peekable();
@@ -229,29 +236,38 @@ impl Connection {
             .min()
     }
 
-    /// The loss detection timer fired (RFC 9002, appendix A.9).
-    pub(super) fn on_loss_timeout(&mut self, now: Instant) {
+    /// The loss detection timers that are over have fired (RFC 9002, appendix A.9).
+    pub(super) fn on_loss_timeouts(&mut self, now: Instant) {
+        for at in self.paths.slots() {
+            let timer = self.paths[at].recovery.timer;
+            if timer.is_some_and(|timer| timer <= now) {
+                self.on_loss_timeout(now, at);
+            }
+        }
+    }
+
+    fn on_loss_timeout(&mut self, now: Instant, at: Slot) {
         let due = self
-            .spaces()
+            .spaces(at)
             .filter_map(|(id, space)| Some((space.loss_time?, id)))
             .min();
         if let Some((_, id)) = due {
-            self.detect_lost(now, id);
-        } else if let Some((_, id)) = self.pto_space(now) {
+            self.detect_lost(now, at, id);
+        } else if let Some((_, id)) = self.pto_space(now, at) {
             self.counters.ptos += 1;
-            self.paths[0].recovery.pto_count += 1;
-            self.request_probes(id);
+            self.paths[at].recovery.pto_count += 1;
+            self.request_probes(at, id);
         }
-        self.set_loss_timer(now);
+        self.set_loss_timers(now);
     }
 
     /// Has two probes sent from `id`, which repeat what has waited longest (RFC 9002, section 6.2.4). Of
     /// the handshake all is repeated: its flights are short, travel together and get lost together,
     /// and each further timeout would be twice as long.
-    fn request_probes(&mut self, id: SpaceId) {
+    fn request_probes(&mut self, at: Slot, id: SpaceId) {
         const PROBES: u8 = 2;
         for space in SpaceId::ALL {
-            let Some(mut road) = self.road(space) else {
+            let Some(mut road) = self.road(at, space) else {
                 continue;
             };
             let Road {
@@ -271,18 +287,18 @@ impl Connection {
     }
 
     /// Has the flight of an early space go out once more.
-    pub(super) fn repeat_flight(&mut self, id: SpaceId) {
+    pub(super) fn repeat_flight(&mut self, at: Slot, id: SpaceId) {
         if let Some(Road {
             sent, mut rooms, ..
-        }) = self.road(id)
+        }) = self.road(at, id)
         {
             sent.oldest_outstanding(usize::MAX, |token| rooms.on_lost(token));
         }
     }
 
     /// Has all that a space sent go out again, without blaming the network.
-    pub(super) fn resend_all(&mut self, id: SpaceId) {
-        let Some(mut road) = self.road(id) else {
+    pub(super) fn resend_all(&mut self, at: Slot, id: SpaceId) {
+        let Some(mut road) = self.road(at, id) else {
             return;
         };
         let Road {
@@ -305,7 +321,7 @@ impl Connection {
         let Some(mut space) = self.early.take(id) else {
             return;
         };
-        let recovery = &mut self.paths[0].recovery;
+        let recovery = &mut self.paths[Slot::FIRST].recovery;
         space.sent.discard(|packet| {
             if packet.in_flight {
                 recovery.in_flight -= u64::from(packet.size);
@@ -328,6 +344,7 @@ impl Road<'_> {
         observer: &mut Option<Box<dyn Observer>>,
     ) -> Result<(), TransportError> {
         let Road {
+            path_id,
             sent,
             recovery,
             tuples,
@@ -359,7 +376,7 @@ impl Road<'_> {
                     recovery.on_spurious(now, packet, &spurious);
                     if let Some(observer) = observer {
                         let event = SpuriousLoss {
-                            path: 0,
+                            path: path_id.0,
                             kind: id.packet_kind(),
                             number,
                             reordering: spurious.packets_after,
@@ -426,6 +443,7 @@ impl Road<'_> {
         let persistent_after = pto::persistent_congestion(&rtt, max_ack_delay);
         let first_sample_at = self.recovery.first_sample_at;
         let Road {
+            path_id,
             sent,
             loss_time,
             recovery,
@@ -466,7 +484,7 @@ impl Road<'_> {
             }
             if let Some(observer) = observer {
                 let event = PacketLost {
-                    path: 0,
+                    path: path_id.0,
                     kind: id.packet_kind(),
                     number,
                     size: packet.size.into(),

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::path::Recovery;
+use super::slots::Slot;
 use crate::congestion::Capacity;
 use crate::coordination::careful_resume::{
     CarefulResume, CarefulResumeConfig, Limited, Phase, Step, Transition, Trigger, Window,
@@ -85,13 +86,14 @@ impl Recovery {
 impl Connection {
     /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
     pub(super) fn begin_resume(&mut self, now: Instant, moved: bool) {
-        if self.belongs_to_bundle() || self.paths[0].recovery.suffered {
+        if self.belongs_to_bundle() || self.main().recovery.suffered {
             return;
         }
         let policy = &self.config.initial_window;
         let remembered = policy.resumption(&self.kind(now, moved));
         let saved = newest(self.brought(now), remembered);
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         recovery.resume =
             saved.map(|saved| Box::new(Resume::new(saved, self.config.careful_resume, recovery)));
         self.settle_resume(now);
@@ -100,7 +102,8 @@ impl Connection {
     /// The path is another one from now on.
     pub(super) fn abandon_resume(&mut self, now: Instant) {
         self.leave_carry();
-        let recovery = &mut self.paths[0].recovery;
+        let main = self.paths.main();
+        let recovery = &mut self.paths[main].recovery;
         if let Some(resume) = &mut recovery.resume {
             // Nothing of the old path's controller is used any more.
             let step = resume.engine.on_path_changed();
@@ -110,14 +113,14 @@ impl Connection {
                 resume.events.push(event);
             }
             self.settle_resume(now);
-            self.paths[0].recovery.resume = None;
+            self.paths[main].recovery.resume = None;
         }
     }
 
     /// Data waits that the window, or a controller that works with rates, does not let leave: notes so.
     /// Returns whether careful resume has made room.
-    pub(super) fn on_window_limited(&mut self, now: Instant, bytes: u64) -> bool {
-        let recovery = &self.paths[0].recovery;
+    pub(super) fn on_window_limited(&mut self, now: Instant, at: Slot, bytes: u64) -> bool {
+        let recovery = &self.paths[at].recovery;
         let may_jump = recovery
             .resume
             .as_ref()
@@ -126,16 +129,16 @@ impl Connection {
             return false;
         }
         let is_limit = !recovery.has_window(bytes) || recovery.controller.is_rate_based();
-        if !is_limit || !self.has_data_output() {
+        if !is_limit || !self.has_data_output(at) {
             return false;
         }
-        self.paths[0].recovery.window_limited = true;
+        self.paths[at].recovery.window_limited = true;
         may_jump && self.jump(now)
     }
 
     /// Takes the confirmed path to what is remembered of it, unless another connection was faster.
     fn jump(&mut self, now: Instant) -> bool {
-        let path = &self.paths[0];
+        let path = self.main();
         if !path.tuples.active.amplification.is_validated() {
             return false;
         }
@@ -148,15 +151,18 @@ impl Connection {
             Some(Window::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
-        self.paths[0].recovery.drive_resume(|engine| match claimed {
-            Some(None) => engine.abandon(),
-            Some(Some(capacity)) => {
-                engine.replace_saved(capacity);
-                engine.on_window_limited(now, &limited)
-            }
-            None => engine.on_window_limited(now, &limited),
-        });
-        let resume = &self.paths[0].recovery.resume;
+        let main = self.paths.main();
+        self.paths[main]
+            .recovery
+            .drive_resume(|engine| match claimed {
+                Some(None) => engine.abandon(),
+                Some(Some(capacity)) => {
+                    engine.replace_saved(capacity);
+                    engine.on_window_limited(now, &limited)
+                }
+                None => engine.on_window_limited(now, &limited),
+            });
+        let resume = &self.main().recovery.resume;
         resume
             .as_ref()
             .is_some_and(|resume| resume.phase() == Phase::Unvalidated)
@@ -171,13 +177,14 @@ impl Connection {
 
     /// Passes on what the engine has said, and lets it go when nothing more will come of it.
     pub(super) fn settle_resume(&mut self, now: Instant) {
-        let Some(resume) = &mut self.paths[0].recovery.resume else {
+        let main = self.paths.main();
+        let Some(resume) = &mut self.paths[main].recovery.resume else {
             return;
         };
         let events = std::mem::take(&mut resume.events);
         let forget = std::mem::take(&mut resume.forget);
         if resume.engine.is_over() {
-            self.paths[0].recovery.resume = None;
+            self.paths[main].recovery.resume = None;
         }
         if forget {
             let kind = self.kind(now, self.moved);

@@ -4,6 +4,7 @@ use marline_wire::frame::AckFrequency;
 
 use super::Connection;
 use super::events::{ConnectionError, Event};
+use super::slots::Slot;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
 use crate::level::SpaceId;
@@ -71,22 +72,23 @@ impl Connection {
     }
 
     /// RTT, window and phase, where someone listens.
-    pub(super) fn tell_metrics(&mut self, now: Instant) {
+    pub(super) fn tell_metrics(&mut self, now: Instant, at: Slot) {
         if self.observer.is_none() {
             return;
         }
         let packets_in_flight = self
-            .spaces()
+            .spaces(at)
             .map(|(_, space)| space.sent.ack_eliciting_in_flight())
             .sum();
         let Some(observer) = &mut self.observer else {
             return;
         };
-        let recovery = &mut self.paths[0].recovery;
+        let path = self.paths[at].id.0;
+        let recovery = &mut self.paths[at].recovery;
         let rtt = recovery.rtt.view();
         let sampled = recovery.rtt.has_sample();
         let metrics = MetricsUpdated {
-            path: 0,
+            path,
             min_rtt: sampled.then_some(rtt.min),
             smoothed_rtt: rtt.smoothed,
             latest_rtt: sampled.then_some(rtt.latest),
@@ -102,7 +104,7 @@ impl Connection {
         let phase = recovery.controller.phase();
         if recovery.told_phase != Some(phase) {
             let event = CongestionStateUpdated {
-                path: 0,
+                path,
                 old: recovery.told_phase.map(phase_name),
                 new: phase_name(phase),
                 trigger: None,
@@ -203,19 +205,20 @@ impl Connection {
         self.tell(now, &observe::Event::ConnectionClosed(event));
     }
 
-    pub(super) fn tell_migration(&mut self, now: Instant, new: MigrationState) {
+    pub(super) fn tell_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
         let event = MigrationStateUpdated {
-            path: 0,
+            path: self.paths[at].id.0,
             old: None,
             new,
         };
         self.tell(now, &observe::Event::MigrationStateUpdated(event));
     }
 
-    pub(super) fn tell_path(&mut self, now: Instant) {
-        let addresses = self.paths[0].tuples.active.addresses;
+    pub(super) fn tell_path(&mut self, now: Instant, at: Slot) {
+        let path = &self.paths[at];
+        let addresses = path.tuples.active.addresses;
         let event = PathAssigned {
-            path: 0,
+            path: path.id.0,
             local: Some(addresses.local),
             remote: Some(addresses.remote),
         };
@@ -245,13 +248,13 @@ impl Connection {
             datagrams: counters.datagrams_received,
             bytes: counters.bytes_received,
         };
-        let path = &self.paths[0];
+        let path = self.main();
         let recovery = &path.recovery;
         let rtt = recovery.rtt.view();
         let sampled = recovery.rtt.has_sample();
         let active = &path.tuples.active;
         let path_stats = PathStats {
-            id: path.id,
+            id: path.id.0,
             local: Some(active.addresses.local),
             remote: active.addresses.remote,
             udp_sent: sent,

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent};
+use super::slots::Slot;
 use crate::time::Instant;
 
 impl Connection {
@@ -10,18 +11,10 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return self.lifecycle.next_timeout();
         }
-        let path = &self.paths[0];
-        // What the amplification limit stops waits for the peer, not for a time.
-        let may_send = path.tuples.active.may_send();
-        let sends = self
-            .spaces()
-            .filter_map(|(_, space)| space.received.deadline())
-            .chain(path.recovery.paced_until)
-            .filter(|_| may_send);
-        sends
-            .chain(path.recovery.timer)
+        self.paths
+            .slots()
+            .filter_map(|at| self.next_timeout_of(at))
             .chain(self.idle.next_timeout())
-            .chain(self.next_validation_timeout())
             .chain(
                 self.keys
                     .one_rtt
@@ -30,6 +23,21 @@ impl Connection {
             )
             .chain(self.handshake_deadline)
             .chain(self.zero_rtt_until)
+            .min()
+    }
+
+    fn next_timeout_of(&self, at: Slot) -> Option<Instant> {
+        let path = &self.paths[at];
+        // What the amplification limit stops waits for the peer, not for a time.
+        let may_send = path.tuples.active.may_send();
+        let sends = self
+            .spaces(at)
+            .filter_map(|(_, space)| space.received.deadline())
+            .chain(path.recovery.paced_until)
+            .filter(|_| may_send);
+        sends
+            .chain(path.recovery.timer)
+            .chain(path.tuples.next_validation_timeout())
             .min()
     }
 
@@ -51,19 +59,15 @@ impl Connection {
             return self.die(now, ConnectionError::HandshakeTimeout);
         }
         if self.idle.take_ping(now) {
-            self.ping_due = true;
+            self.ping();
         }
-        if self.paths[0]
-            .recovery
-            .timer
-            .is_some_and(|timer| timer <= now)
-        {
-            self.on_loss_timeout(now);
-        }
+        self.on_loss_timeouts(now);
         if self.zero_rtt_until.take_if(|until| *until <= now).is_some() {
             self.keys.zero_rtt = None;
         }
-        self.on_validation_timeout(now);
+        for at in self.paths.slots() {
+            self.on_validation_timeout(now, at);
+        }
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_timeout(now);
         }

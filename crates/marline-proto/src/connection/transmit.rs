@@ -7,6 +7,7 @@ use marline_wire::TransportError;
 
 use super::Connection;
 use super::packet::{Envelope, MIN_ROOM, OpenPacket};
+use super::slots::Slot;
 use crate::level::SpaceId;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::PacketKind;
@@ -39,14 +40,9 @@ impl Connection {
         if let Some(transmit) = self.transmit_path_probe(now, buf) {
             return Some(transmit);
         }
-        let outcome = self
-            .transmit_batch(now, max_datagrams.max(1), buf)
-            .and_then(|batch| match batch {
-                None => self.transmit_mtu_probe(now, buf),
-                some => Ok(some),
-            });
+        let outcome = self.transmit_any(now, max_datagrams.max(1), buf);
         self.settle_resume(now);
-        self.set_loss_timer(now);
+        self.set_loss_timers(now);
         match outcome {
             Ok(transmit) => transmit,
             Err(error) => {
@@ -56,31 +52,54 @@ impl Connection {
         }
     }
 
-    /// As many datagrams as window, pacer and content allow.
-    fn transmit_batch(
+    /// A batch of the first path that has something to say.
+    fn transmit_any(
         &mut self,
         now: Instant,
         max_datagrams: usize,
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
+        for at in self.paths.slots() {
+            let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
+        for at in self.paths.slots() {
+            let probe = self.transmit_mtu_probe(now, at, buf)?;
+            if probe.is_some() {
+                return Ok(probe);
+            }
+        }
+        Ok(None)
+    }
+
+    /// As many datagrams of a path as its window, its pacer and what there is to say allow.
+    fn transmit_batch(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        max_datagrams: usize,
+        buf: &mut Vec<u8>,
+    ) -> Result<Option<Transmit>, TransportError> {
         let start = buf.len();
-        let mtu = self.datagram_size();
-        let ecn = self.config.ecn && self.paths[0].tuples.active.ecn.marks(now);
+        let mtu = self.datagram_size(at);
+        let ecn = self.config.ecn && self.paths[at].tuples.active.ecn.marks(now);
         let mut segment_size = None;
         for _ in 0..max_datagrams {
-            let credit = self.paths[0].tuples.active.amplification.credit();
+            let credit = self.paths[at].tuples.active.amplification.credit();
             let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
             if size < MIN_ROOM {
                 break;
             }
-            let permit = self.permit(now, mtu as u64);
+            let permit = self.permit(now, at, mtu as u64);
             let from = buf.len();
-            if !self.write_datagram(now, from + size, ecn, permit, buf)? {
-                self.note_idle_road(permit);
+            if !self.write_datagram(now, at, (from + size, ecn), permit, buf)? {
+                self.note_idle_road(at, permit);
                 break;
             }
             let len = buf.len() - from;
-            self.on_datagram_sent(len);
+            self.on_datagram_sent(at, len);
             segment_size.get_or_insert(len);
             if len < mtu {
                 break;
@@ -88,7 +107,7 @@ impl Connection {
         }
         let size = buf.len() - start;
         Ok((size > 0).then(|| Transmit {
-            tuple: self.paths[0].tuples.active.addresses,
+            tuple: self.paths[at].tuples.active.addresses,
             ecn: ecn.then_some(EcnCodepoint::Ect0),
             size,
             segment_size: segment_size.filter(|&segment| segment < size),
@@ -97,21 +116,22 @@ impl Connection {
 
     /// How large datagrams are now. Probes are small: if only large datagrams get lost, they get
     /// through and show it (RFC 8899, section 4.2).
-    fn datagram_size(&self) -> usize {
-        let size = match self.spaces().any(|(_, space)| space.probes > 0) {
+    fn datagram_size(&self, at: Slot) -> usize {
+        let size = match self.spaces(at).any(|(_, space)| space.probes > 0) {
             true => MIN_DATAGRAM_SIZE,
-            false => self.paths[0].tuples.active.mtu.current(),
+            false => self.paths[at].tuples.active.mtu.current(),
         };
         size.into()
     }
 
     /// What window and pacer allow for a datagram of `bytes` (RFC 9002, sections 7 and 7.7).
-    fn permit(&mut self, now: Instant, bytes: u64) -> Permit {
-        if self.spaces().any(|(_, space)| space.probes > 0) {
+    fn permit(&mut self, now: Instant, at: Slot, bytes: u64) -> Permit {
+        if self.spaces(at).any(|(_, space)| space.probes > 0) {
             return Permit::All;
         }
-        let may_send = self.paths[0].recovery.may_send(now, bytes)
-            || self.on_window_limited(now, bytes) && self.paths[0].recovery.may_send(now, bytes);
+        let may_send = self.paths[at].recovery.may_send(now, bytes)
+            || self.on_window_limited(now, at, bytes)
+                && self.paths[at].recovery.may_send(now, bytes);
         match may_send {
             true => Permit::All,
             false => Permit::AcksOnly,
@@ -119,13 +139,13 @@ impl Connection {
     }
 
     /// Nothing was left to say: does the application or the network hold the road up?
-    fn note_idle_road(&mut self, permit: Permit) {
-        let recovery = &mut self.paths[0].recovery;
+    fn note_idle_road(&mut self, at: Slot, permit: Permit) {
+        let recovery = &mut self.paths[at].recovery;
         recovery.app_limited = permit == Permit::All;
         if recovery.app_limited {
             recovery.rate.on_app_limited(recovery.in_flight);
-        } else if !self.has_data_output() {
-            self.paths[0].recovery.paced_until = None;
+        } else if !self.has_data_output(at) {
+            self.paths[at].recovery.paced_until = None;
         }
     }
 
@@ -133,14 +153,15 @@ impl Connection {
     fn write_datagram(
         &mut self,
         now: Instant,
-        end: usize,
-        ecn: bool,
+        at: Slot,
+        (end, ecn): (usize, bool),
         permit: Permit,
         buf: &mut Vec<u8>,
     ) -> Result<bool, TransportError> {
         let start = buf.len();
-        let path = &self.paths[0];
+        let path = &self.paths[at];
         let envelope = Envelope {
+            path: at,
             end,
             ecn,
             tuple: path.tuples.active.generation,
@@ -152,7 +173,7 @@ impl Connection {
             let Some(kind) = self.sealing_kind(space) else {
                 continue;
             };
-            if !self.has_output(now, space, permit) {
+            if !self.has_output(now, (at, space), permit) {
                 continue;
             }
             if end - buf.len() < MIN_ROOM {
@@ -189,10 +210,10 @@ impl Connection {
         Ok(true)
     }
 
-    fn on_datagram_sent(&mut self, len: usize) {
+    fn on_datagram_sent(&mut self, at: Slot, len: usize) {
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += len as u64;
-        self.paths[0]
+        self.paths[at]
             .tuples
             .active
             .amplification
@@ -236,12 +257,13 @@ impl Connection {
     fn transmit_mtu_probe(
         &mut self,
         now: Instant,
+        at: Slot,
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
         if !self.is_confirmed() {
             return Ok(None);
         }
-        let path = &mut self.paths[0];
+        let path = &mut self.paths[at];
         let active = &mut path.tuples.active;
         if !self.config.mtu.discover || !active.amplification.is_validated() {
             return Ok(None);
@@ -253,6 +275,7 @@ impl Connection {
             return Ok(None);
         }
         let envelope = Envelope {
+            path: at,
             end: buf.len() + size,
             ecn: false,
             tuple: active.generation,
@@ -268,7 +291,7 @@ impl Connection {
             |this, packet, buf| {
                 packet.mtu_probe = true;
                 Self::write_ping(packet, buf);
-                this.paths[0].tuples.active.mtu.on_probe_sent(number);
+                this.paths[at].tuples.active.mtu.on_probe_sent(number);
                 true
             },
         )

@@ -24,7 +24,7 @@ fn establish_within_limit(pair: &mut Pair) -> (ConnectionHandle, ConnectionHandl
         if let Some(server) = server {
             let connection = pair.server(server);
             let stats = connection.stats();
-            let limit = connection.paths[0].tuples.active.amplification;
+            let limit = connection.paths[Slot::FIRST].tuples.active.amplification;
             if !limit.is_validated() {
                 assert!(
                     stats.udp_sent.bytes <= 3 * stats.udp_received.bytes,

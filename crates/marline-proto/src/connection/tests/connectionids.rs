@@ -47,7 +47,10 @@ fn an_endpoint_routes_no_more_ids_than_its_connections_hold() {
         pair.server(ends.1).rotate_connection_ids();
         pair.client(ends.0).ping();
         pair.drive(Duration::from_millis(100));
-        let held = pair.server(ends.1).paths[0].local_cids.iter().count();
+        let held = pair.server(ends.1).paths[Slot::FIRST]
+            .local_cids
+            .iter()
+            .count();
         assert!(held <= 5, "{held} IDs lead to one connection");
     }
     download(&mut pair, ends.0, ends.1, &pattern(10_000));

@@ -63,8 +63,18 @@ fn a_client_moves_and_cannot_be_linked() {
         }
         transfer.complete(&mut pair);
         pair.drive(Duration::from_secs(5));
-        assert!(pair.server(ends.1).paths[0].tuples.previous.is_none());
-        assert!(pair.client(ends.0).paths[0].tuples.previous.is_none());
+        assert!(
+            pair.server(ends.1).paths[Slot::FIRST]
+                .tuples
+                .previous
+                .is_none()
+        );
+        assert!(
+            pair.client(ends.0).paths[Slot::FIRST]
+                .tuples
+                .previous
+                .is_none()
+        );
         let seen = seen.lock().unwrap();
         for (place, ids) in &*seen {
             for (other, others) in &*seen {
@@ -125,7 +135,12 @@ fn a_preferred_address_that_cannot_be_reached_is_left_alone() {
     pair.drive(Duration::from_secs(10));
     download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
     assert_eq!(pair.client(ends.0).remote_address(), home);
-    assert!(pair.client(ends.0).paths[0].tuples.probed.is_none());
+    assert!(
+        pair.client(ends.0).paths[Slot::FIRST]
+            .tuples
+            .probed
+            .is_none()
+    );
 }
 
 #[test]

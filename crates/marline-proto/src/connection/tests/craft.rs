@@ -64,8 +64,9 @@ impl Connection {
         pad_to: u16,
     ) -> Vec<u8> {
         let mut buf = Vec::new();
-        let path = &self.paths[0];
+        let path = &self.paths[Slot::FIRST];
         let envelope = Envelope {
+            path: Slot::FIRST,
             end: usize::MAX,
             ecn: false,
             tuple: path.tuples.active.generation,
@@ -88,7 +89,7 @@ impl Connection {
         let mut buf = Vec::new();
         let keys = self.keys.one_rtt.as_mut().expect("the keys exist");
         let header = ShortHeader {
-            dcid: *self.paths[0].remote_cids.active(),
+            dcid: *self.paths[Slot::FIRST].remote_cids.active(),
             spin: false,
             key_phase: keys.next_key_phase().expect("the keys are fresh"),
         };
@@ -107,13 +108,14 @@ impl Connection {
 
     /// Makes the next packet number one that is left out; returns it.
     pub(super) fn skip_next(&mut self) -> u64 {
-        self.skip_at = self.next_data_number();
-        self.skip_at
+        let next = self.next_data_number();
+        self.paths[Slot::FIRST].skip_at = next;
+        next
     }
 
     /// The next number of a 1-RTT packet.
     pub(super) fn next_data_number(&self) -> u64 {
-        self.paths[0].space.sent.next_number()
+        self.paths[Slot::FIRST].space.sent.next_number()
     }
 
     /// Has the connection name itself otherwise in long headers than in its transport parameters.
@@ -128,11 +130,12 @@ impl Connection {
 
     /// What it holds because of its peer.
     pub(super) fn held(&self) -> Held {
+        let every = || self.paths.slots().flat_map(|at| self.spaces(at));
         Held {
             unread: self.streams.buffered(),
             unacked: self.streams.stats().bytes_held,
-            sent_packets: self.spaces().map(|(_, space)| space.sent.len()).sum(),
-            received_ranges: self.spaces().map(|(_, space)| space.received.len()).sum(),
+            sent_packets: every().map(|(_, space)| space.sent.len()).sum(),
+            received_ranges: every().map(|(_, space)| space.received.len()).sum(),
             deferred: self.deferred.len(),
             streams: self.streams.stats().open,
         }

@@ -69,7 +69,7 @@ impl Visits {
     /// Connects; returns both handles and the window that the server begins with.
     fn begin(&mut self) -> ((ConnectionHandle, ConnectionHandle), u64) {
         let ends = self.pair.establish();
-        let recovery = &self.pair.server(ends.1).paths[0].recovery;
+        let recovery = &self.pair.server(ends.1).paths[Slot::FIRST].recovery;
         (ends, recovery.first_flight.window())
     }
 
@@ -180,7 +180,11 @@ fn who_is_short_of_data_lowers_nothing() {
     for _ in 0..100 {
         download(&mut visits.pair, ends.0, ends.1, &pattern(5000));
     }
-    assert!(!visits.pair.server(ends.1).paths[0].recovery.window_limited);
+    assert!(
+        !visits.pair.server(ends.1).paths[Slot::FIRST]
+            .recovery
+            .window_limited
+    );
     close(&mut visits.pair, ends.0);
     assert!(visits.average().unwrap() >= before);
 }
@@ -276,7 +280,11 @@ fn a_handshake_that_met_congestion_keeps_its_window() {
         direction == Direction::ToClient && number == 2
     }));
     let (ends, window) = visits.begin();
-    assert!(visits.pair.server(ends.1).paths[0].recovery.suffered);
+    assert!(
+        visits.pair.server(ends.1).paths[Slot::FIRST]
+            .recovery
+            .suffered
+    );
     assert_eq!(window, DEFAULT);
 }
 
@@ -305,14 +313,17 @@ fn a_path_that_was_no_path_teaches_nothing() {
     visits.pair.client.connections.remove(&ends.0);
     let thief = "203.0.113.66:6666".parse().unwrap();
     visits.pair.deliver_from(thief, copy.bytes);
-    let path = &mut visits.pair.server(ends.1).paths[0];
+    let path = &mut visits.pair.server(ends.1).paths[Slot::FIRST];
     assert!(path.recovery.first_flight.window() > DEFAULT);
     path.tuples.previous.as_mut().unwrap().validation = None;
     visits.pair.drive(Duration::from_secs(5));
     let server = visits.pair.server(ends.1);
     assert_eq!(server.remote_address(), home);
     // Ten of the larger datagrams that the path carries.
-    assert_eq!(server.paths[0].recovery.first_flight.window(), 14_720);
+    assert_eq!(
+        server.paths[Slot::FIRST].recovery.first_flight.window(),
+        14_720
+    );
     assert_eq!(server.member_view().window, 14_720);
     visits.pair.drive(Duration::from_secs(60));
     assert_eq!(visits.store.len(), 1);
@@ -352,7 +363,7 @@ fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
     download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
     assert_eq!(visits.store.len(), 2, "of the path that was left");
     let learnt = visits.average().unwrap() as u64;
-    let recovery = &visits.pair.server(ends.1).paths[0].recovery;
+    let recovery = &visits.pair.server(ends.1).paths[Slot::FIRST].recovery;
     assert_eq!(recovery.first_flight.window(), learnt.min(240_000));
 }
 

@@ -25,7 +25,7 @@ fn download_behind(mut pair: Pair, bindings: &[&str]) {
         pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
         let connection = pair.server(server);
         assert_eq!(connection.remote_address(), binding);
-        let active = &connection.paths[0].tuples.active;
+        let active = &connection.paths[Slot::FIRST].tuples.active;
         assert!(active.amplification.is_validated(), "{binding}");
         assert!(active.validation.is_none(), "{binding}");
     }
@@ -37,7 +37,7 @@ fn download_behind(mut pair: Pair, bindings: &[&str]) {
     pair.drive(Duration::from_secs(5));
     assert_eq!(client_end(&pair, client), None);
     assert_eq!(server_end(&pair, server), None);
-    let previous = &pair.server(server).paths[0].tuples.previous;
+    let previous = &pair.server(server).paths[Slot::FIRST].tuples.previous;
     assert!(previous.is_none(), "the way back is kept for ever");
 }
 

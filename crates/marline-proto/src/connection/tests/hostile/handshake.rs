@@ -206,7 +206,7 @@ fn an_initial_packet_in_a_small_datagram_is_dropped_by_servers() {
     let dropped = pair.server(server).stats().packets_dropped;
     let received = pair.server(server).stats().frames_received.ping;
     let connection = pair.client(client);
-    connection.ping_due = false;
+    connection.paths[Slot::FIRST].ping_due = false;
     let mut small = connection.craft_small_initial(now, &[0x01]);
     assert!(small.len() < 1200);
     pair.deliver(Direction::ToServer, std::mem::take(&mut small));

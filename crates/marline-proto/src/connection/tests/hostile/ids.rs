@@ -87,7 +87,9 @@ fn retiring_the_id_in_use() {
 fn retiring_without_end_leaves_no_more_ids_than_before() {
     let mut siege = Siege::by(Side::Client);
     for sequence in 1..500 {
-        siege.attacker().paths[0].remote_cids.retire(sequence);
+        siege.attacker().paths[Slot::FIRST]
+            .remote_cids
+            .retire(sequence);
         siege.attacker().ping();
         siege.pair.drive(Duration::from_millis(100));
         assert_eq!(siege.verdict(), None);
@@ -138,13 +140,13 @@ fn challenges_from_everywhere_keep_one_path_in_mind() {
 #[test]
 fn the_path_left_behind_keeps_its_id() {
     let mut siege = Siege::by(Side::Client);
-    let before = *siege.victim().paths[0].remote_cids.active();
+    let before = *siege.victim().paths[Slot::FIRST].remote_cids.active();
     let client = siege.client;
     let now = siege.pair.now;
     let elsewhere = SocketAddr::from(([192, 0, 2, 77], 50_001));
     siege.pair.client(client).rebind(now, elsewhere);
     siege.pair.drive(Duration::from_millis(15));
-    let path = &siege.victim().paths[0];
+    let path = &siege.victim().paths[Slot::FIRST];
     assert_ne!(*path.remote_cids.active(), before);
     let previous = path.tuples.previous.as_ref().expect("the way back");
     assert_eq!(previous.cid.map(|(_, id)| id), Some(before));
