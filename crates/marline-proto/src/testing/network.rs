@@ -107,13 +107,50 @@ impl Way {
     }
 }
 
+/// All ways between a client and a server.
+#[derive(Debug)]
+struct Ways {
+    to_server: Way,
+    to_client: Way,
+    /// To the server and back, for further addresses of the client.
+    links: BTreeMap<SocketAddr, [Way; 2]>,
+}
+
+impl Ways {
+    fn new() -> Self {
+        Self {
+            to_server: Way::new(),
+            to_client: Way::new(),
+            links: BTreeMap::new(),
+        }
+    }
+
+    fn is_on_link(&self, datagram: &Datagram) -> bool {
+        !self.links.is_empty()
+            && (self.links.contains_key(&datagram.source)
+                || self.links.contains_key(&datagram.destination))
+    }
+
+    /// The way that a datagram takes.
+    fn of(&mut self, direction: Direction, datagram: &Datagram) -> &mut Way {
+        let client = match direction {
+            Direction::ToServer => datagram.source,
+            Direction::ToClient => datagram.destination,
+        };
+        match (self.links.get_mut(&client), direction) {
+            (Some([way, _]), Direction::ToServer) | (Some([_, way]), Direction::ToClient) => way,
+            (None, Direction::ToServer) => &mut self.to_server,
+            (None, Direction::ToClient) => &mut self.to_client,
+        }
+    }
+}
+
 /// Says which datagrams to drop.
 pub type Filter = Box<dyn FnMut(Direction, &Datagram) -> bool + Send>;
 
 /// Both ways between a client and a server.
 pub struct Network {
-    to_server: Way,
-    to_client: Way,
+    ways: Ways,
     in_flight: BTreeMap<(Instant, u64), (Direction, Datagram)>,
     sequence: u64,
     /// Where the client is.
@@ -128,8 +165,7 @@ pub struct Network {
 impl Network {
     pub(super) fn new(seed: u64, inside: SocketAddr) -> Self {
         Self {
-            to_server: Way::new(),
-            to_client: Way::new(),
+            ways: Ways::new(),
             in_flight: BTreeMap::new(),
             sequence: 0,
             inside,
@@ -146,8 +182,27 @@ impl Network {
 
     /// Sets the same conditions both ways.
     pub fn set(&mut self, conditions: Conditions) {
-        self.to_server.conditions = conditions;
-        self.to_client.conditions = conditions;
+        self.ways.to_server.conditions = conditions;
+        self.ways.to_client.conditions = conditions;
+    }
+
+    /// Sets the conditions of another link to the server, that of the client's address `at`. There is
+    /// no NAT on it.
+    pub fn set_link(&mut self, at: SocketAddr, conditions: Conditions) {
+        let ways = self.ways.links.entry(at);
+        for way in ways.or_insert_with(|| [Way::new(), Way::new()]) {
+            way.conditions = conditions;
+        }
+    }
+
+    /// The conditions one way on the link of the client's address `at`, to change.
+    pub fn link(&mut self, at: SocketAddr, direction: Direction) -> &mut Conditions {
+        let ways = self.ways.links.entry(at);
+        let [to_server, to_client] = ways.or_insert_with(|| [Way::new(), Way::new()]);
+        match direction {
+            Direction::ToServer => &mut to_server.conditions,
+            Direction::ToClient => &mut to_client.conditions,
+        }
     }
 
     /// Datagrams sent and lost one way so far, and bytes sent.
@@ -169,8 +224,8 @@ impl Network {
 
     fn way(&mut self, direction: Direction) -> &mut Way {
         match direction {
-            Direction::ToServer => &mut self.to_server,
-            Direction::ToClient => &mut self.to_client,
+            Direction::ToServer => &mut self.ways.to_server,
+            Direction::ToClient => &mut self.ways.to_client,
         }
     }
 
@@ -180,7 +235,8 @@ impl Network {
             0..1024 => Direction::ToServer,
             _ => Direction::ToClient,
         };
-        if let Some(outside) = self.nat {
+        let nat = self.nat.filter(|_| !self.ways.is_on_link(&datagram));
+        if let Some(outside) = nat {
             match direction {
                 Direction::ToServer => datagram.source = outside,
                 // Behind a new binding the old one leads nowhere.
@@ -193,16 +249,13 @@ impl Network {
             .as_mut()
             .is_some_and(|filter| filter(direction, &datagram))
         {
-            let way = self.way(direction);
+            let way = self.ways.of(direction, &datagram);
             way.sent += 1;
             way.lost += 1;
             return;
         }
         let rng = &mut self.rng;
-        let way = match direction {
-            Direction::ToServer => &mut self.to_server,
-            Direction::ToClient => &mut self.to_client,
-        };
+        let way = self.ways.of(direction, &datagram);
         let conditions = way.conditions;
         way.sent += 1;
         way.bytes += datagram.bytes.len() as u64;
@@ -236,12 +289,12 @@ impl Network {
     }
 
     fn enqueue(&mut self, now: Instant, direction: Direction, datagram: Datagram) {
-        let jitter = self.way(direction).conditions.jitter;
+        let jitter = self.ways.of(direction, &datagram).conditions.jitter;
         let extra = match jitter.as_nanos() as u64 {
             0 => Duration::ZERO,
             most => Duration::from_nanos(self.rng.random_range(0..=most)),
         };
-        let way = self.way(direction);
+        let way = self.ways.of(direction, &datagram);
         let mut leaves = now;
         if let Some(rate) = way.conditions.rate {
             let waiting = way.free_at - now;
