@@ -33,9 +33,11 @@ mod tuple;
 pub use address_tokens::AddressTokens;
 pub use config::{
     AckFrequencyConfig, ClientConfig, ConnectionInfo, EndpointConfig, MakeObserver, MtuConfig,
-    RetryPolicy, ServerConfig, TransportConfig,
+    MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
-pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
+pub use connection::{
+    AbandonPathError, Connection, ConnectionError, EndpointEvent, Event, OpenPathError,
+};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, Route};

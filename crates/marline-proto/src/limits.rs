@@ -17,6 +17,13 @@ pub(crate) const RETIRED_CIDS: usize = 4 * REMOTE_CIDS;
 /// costs an entry in the endpoint's routing table.
 pub(crate) const LOCAL_CIDS: usize = 4;
 
+/// Paths that a connection may have at once, whatever is configured: each costs a number space, a
+/// controller and the IDs above.
+pub(crate) const PATHS: u32 = 16;
+
+/// IDs issued for a path that is not open: one to open it with, one to move to.
+pub(crate) const RESERVED_CIDS: usize = 2;
+
 /// PATH_CHALLENGEs of one validation whose answer still counts: one per probe timeout, and one more
 /// when the address is valid but the datagram size is not yet.
 pub(crate) const PATH_CHALLENGES: usize = 4;

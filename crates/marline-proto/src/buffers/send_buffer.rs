@@ -136,7 +136,6 @@ impl SendBuffer {
     }
 
     /// Bytes to be sent again.
-    #[cfg(test)]
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost.iter().map(|range| range.end - range.start).sum()
     }

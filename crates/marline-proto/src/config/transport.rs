@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::MultipathConfig;
 use crate::ack::{self, AckPolicy};
 use crate::congestion::slow_start::{HyStartPp, SlowStartExit};
 use crate::congestion::{Algorithm, ControllerFactory, InitialWindow, Rfc9002Window};
@@ -80,6 +81,9 @@ pub struct TransportConfig {
     /// connection on its own.
     pub bundle: Option<Arc<BundleConfig>>,
 
+    /// How the connection uses several paths at once; `None` is one path.
+    pub multipath: Option<MultipathConfig>,
+
     /// How large datagrams may become.
     pub mtu: MtuConfig,
     /// Whether to mark packets ECT(0) and react to marks.
@@ -121,6 +125,7 @@ impl Default for TransportConfig {
             pacing: true,
             ack_frequency: None,
             bundle: None,
+            multipath: None,
             mtu: MtuConfig::default(),
             ecn: true,
             grease: true,

@@ -9,6 +9,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
+use super::path::Stage;
 use super::slots::Slot;
 use crate::crypto::TAG_LEN;
 use crate::datagrams::DatagramError;
@@ -32,7 +33,7 @@ impl Connection {
     /// Whether reading a stream left something to send, such as credit: if not, nobody need look at
     /// the connection because of it.
     pub fn wants_transmit(&self) -> bool {
-        !self.lifecycle.is_open() || self.paths.slots().any(|at| self.has_data_output(at))
+        !self.lifecycle.is_open() || self.paths.slots().any(|at| self.has_waiting(at))
     }
 
     /// The next thing the endpoint must know, for [`crate::Endpoint::on_connection_event`].
@@ -147,7 +148,17 @@ impl Connection {
 
     /// Bytes of frames that a 1-RTT packet holds at least.
     fn payload_room(&self) -> usize {
-        let path = self.main();
+        let mut slots = self.paths.slots();
+        let first = self.payload_room_of(self.paths.main());
+        let is_open = |at: &Slot| self.paths[*at].stage == Stage::Open;
+        let rooms = slots.by_ref().filter(is_open);
+        rooms
+            .map(|at| self.payload_room_of(at))
+            .fold(first, usize::min)
+    }
+
+    pub(super) fn payload_room_of(&self, at: Slot) -> usize {
+        let path = &self.paths[at];
         let header = 1 + path.remote_cids.active().len() + 4;
         usize::from(path.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
     }
@@ -168,7 +179,8 @@ impl Connection {
     /// Asks the peer to address us by new connection IDs only (RFC 9000, section 5.1.2); returns
     /// whether it could be asked now.
     pub fn rotate_connection_ids(&mut self) -> bool {
-        let rotates = self.confirmed && self.paths[Slot::FIRST].local_cids.retire_all();
+        let main = self.paths.main();
+        let rotates = self.confirmed && self.paths[main].local_cids.retire_all();
         self.issue_ids = true;
         self.issue_connection_ids();
         rotates
@@ -186,7 +198,7 @@ impl Connection {
 
     /// Sends a PING, so that the peer answers.
     pub fn ping(&mut self) {
-        let at = self.paths.main();
+        let at = self.best_path();
         self.paths[at].ping_due = true;
     }
 

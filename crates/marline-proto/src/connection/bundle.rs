@@ -38,9 +38,12 @@ impl Connection {
 
     /// Whether other connections have a say in its window.
     pub(super) fn belongs_to_bundle(&self) -> bool {
+        // Of a connection with paths of its own there is no one window to coordinate.
+        let is_single = self.multipath.is_none();
         self.config.bundle.as_ref().is_some_and(|config| {
-            self.coordination.membership.is_some()
-                || config.match_addresses && self.side.is_server()
+            is_single
+                && (self.coordination.membership.is_some()
+                    || config.match_addresses && self.side.is_server())
         })
     }
 

@@ -105,7 +105,7 @@ impl Connection {
     pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         let close = self.lifecycle.take_due_close()?;
         let start = buf.len();
-        let at = self.paths.main();
+        let at = self.best_path();
         let active = &self.paths[at].tuples.active;
         let credit = usize::try_from(active.amplification.credit()).unwrap_or(usize::MAX);
         let size = usize::from(MIN_DATAGRAM_SIZE).min(credit);
@@ -137,13 +137,7 @@ impl Connection {
             self.finish_packet(now, packet, &envelope, buf);
         }
         let size = buf.len() - start;
-        self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += size as u64;
-        self.paths[at]
-            .tuples
-            .active
-            .amplification
-            .on_sent(size as u64);
+        self.on_datagram_sent(at, size);
         (size > 0).then_some(Transmit {
             tuple,
             ecn: None,

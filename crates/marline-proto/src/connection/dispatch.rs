@@ -1,10 +1,13 @@
 //! One line for each frame, to the one room that owns it.
 
-use marline_wire::TransportError;
-use marline_wire::frame::{Frame, FrameError, FrameErrorKind};
+use marline_wire::frame::{
+    Frame, FrameError, FrameErrorKind, PathStatusAvailable, PathStatusBackup,
+};
+use marline_wire::{PathId, TransportError};
 
 use super::Connection;
 use super::receive::Opened;
+use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
 
 impl Connection {
@@ -21,9 +24,10 @@ impl Connection {
         self.frames_received.count(frame);
         match frame {
             Frame::Stream(frame) => self.streams.on_stream(frame),
-            Frame::Ack(frame) => {
-                self.on_ack(now, (packet.path, packet.space), frame, packet.generation)
-            }
+            Frame::Ack(frame) => match self.paths.by_id(PathId::INITIAL) {
+                Some(at) => self.on_ack(now, (at, packet.space), frame, packet.generation),
+                None => Ok(()),
+            },
             Frame::Padding { .. } | Frame::Ping => Ok(()),
             Frame::Crypto(frame) => self.handshake.on_crypto(packet.space, frame),
             Frame::MaxData(frame) => self.streams.on_max_data(frame),
@@ -37,8 +41,10 @@ impl Connection {
             Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|first| {
                 self.tell_datagram(first);
             }),
-            Frame::NewConnectionId(frame) => self.on_new_connection_id(frame),
-            Frame::RetireConnectionId(frame) => self.on_retire_connection_id(frame, packet),
+            Frame::NewConnectionId(frame) => self.on_new_connection_id(PathId::INITIAL, frame),
+            Frame::RetireConnectionId(frame) => {
+                self.on_retire_connection_id(PathId::INITIAL, frame, packet)
+            }
             Frame::PathChallenge(frame) => self.on_path_challenge(frame, packet),
             Frame::PathResponse(frame) => self.on_path_response(now, frame),
             Frame::HandshakeDone => self.on_handshake_done(now),
@@ -58,7 +64,28 @@ impl Connection {
             | Frame::PathRetireConnectionId(_)
             | Frame::MaxPathId(_)
             | Frame::PathsBlocked(_)
-            | Frame::PathCidsBlocked(_) => Err(unknown(frame)),
+            | Frame::PathCidsBlocked(_)
+                if self.multipath.is_none() =>
+            {
+                Err(unknown(frame))
+            }
+            Frame::PathAck(frame) => self.on_path_ack(now, frame, packet.generation),
+            Frame::PathAbandon(frame) => self.on_path_abandon(now, frame),
+            Frame::PathStatusBackup(PathStatusBackup { path_id, sequence }) => {
+                let status = (PathStatus::Backup, *sequence);
+                self.on_path_status(*path_id, status, PathStatusBackup::TYPE)
+            }
+            Frame::PathStatusAvailable(PathStatusAvailable { path_id, sequence }) => {
+                let status = (PathStatus::Available, *sequence);
+                self.on_path_status(*path_id, status, PathStatusAvailable::TYPE)
+            }
+            Frame::PathNewConnectionId(frame) => self.on_path_new_connection_id(frame),
+            Frame::PathRetireConnectionId(frame) => {
+                self.on_path_retire_connection_id(frame, packet)
+            }
+            Frame::MaxPathId(frame) => self.on_max_path_id(frame),
+            Frame::PathsBlocked(frame) => self.on_paths_blocked(frame),
+            Frame::PathCidsBlocked(frame) => self.on_path_cids_blocked(frame),
         }
     }
 }

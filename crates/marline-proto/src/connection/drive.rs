@@ -77,6 +77,7 @@ impl Connection {
             retry_source: self.retry_source,
         }
         .check(params)?;
+        self.check_multipath(params.initial_max_path_id)?;
         self.streams.set_peer_limits(&peer_limits(params))?;
         self.datagrams
             .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
@@ -133,6 +134,7 @@ impl Connection {
     }
 
     fn on_handshake_complete(&mut self, now: Instant) {
+        self.begin_multipath();
         self.handshake_deadline = None;
         self.handshake_took = Some(now - self.began);
         self.mailbox.application.push_back(Event::Connected);
@@ -297,22 +299,9 @@ impl Connection {
         for path in self.paths.iter_mut() {
             path.ack_policy.on_frequency(&requested);
         }
+        self.ack_frequency_asked = Some(requested);
         self.tell_ack_frequency(now, frame);
         Ok(())
-    }
-
-    /// The IDs by which the peer may reach us, beside the one of the handshake.
-    pub(super) fn issue_connection_ids(&mut self) {
-        if !self.issue_ids || self.keys.one_rtt.is_none() {
-            return;
-        }
-        self.issue_ids = false;
-        for _ in 0..self.paths[Slot::FIRST].local_cids.want_more() {
-            let id = self.dice.connection_id(self.handshake_cid.len());
-            let token = self.endpoint.reset_key.token(&id);
-            self.paths[Slot::FIRST].local_cids.issue(id, token);
-            self.mailbox.endpoint.push_back(EndpointEvent::Issued(id));
-        }
     }
 
     /// Whether `token` is what a stateless reset from the peer would end in.

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use marline_wire::{ConnectionId, ErrorCode, TransportError};
+use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use crate::coordination::bundle::{JoinBundle, Signal};
+use crate::scheduling::path::PathStatus;
 use crate::streams::StreamEvent;
 
 /// Something an application may want to act on.
@@ -26,6 +27,24 @@ pub enum Event {
     DatagramsUnblocked,
     /// The peer speaks from another address now, or we do.
     PathChanged,
+    /// A path was opened, and is validated now.
+    PathOpened(PathId),
+    /// A path carries data from now on.
+    PathValidated(PathId),
+    /// A path is abandoned.
+    PathClosed {
+        /// Which.
+        id: PathId,
+        /// Why.
+        error: ErrorCode,
+    },
+    /// The peer wants a path used in another way.
+    PathStatus {
+        /// Which.
+        id: PathId,
+        /// How.
+        status: PathStatus,
+    },
     /// The connection is over; the last event.
     Closed(ConnectionError),
 }

@@ -8,6 +8,7 @@ use super::{ACK_DELAY_EXPONENT, Connection};
 use crate::level::SpaceId;
 use crate::observe::events::PacketKind;
 use crate::time::Instant;
+use marline_wire::PathId;
 
 /// ACK-only packets after which one asks to be acknowledged, so that the peer's ACK of our ACKs lets
 /// old ranges go (RFC 9000, section 13.2.4).
@@ -23,8 +24,7 @@ impl Connection {
     ) -> bool {
         match space {
             SpaceId::Data => {
-                let path = &self.paths[at];
-                (self.keys.one_rtt.is_some() && path.space.received.is_ack_due(now))
+                (self.keys.one_rtt.is_some() && self.is_ack_due(now, at))
                     || permit == Permit::All && self.has_data_output(at)
             }
             early => self.early.get(early).is_some_and(|space| {
@@ -39,16 +39,51 @@ impl Connection {
     pub(super) fn has_data_output(&self, at: Slot) -> bool {
         let path = &self.paths[at];
         path.space.probes > 0
-            || self.ready.is_some()
             || !path.queue.is_empty()
             || path.ping_due
-            || self.datagrams.is_due()
-            || self.streams.has_control_frames()
-            || self.announcements.is_due()
-            || path.local_cids.has_frames()
-            || path.remote_cids.has_frames()
             || path.tuples.active.responses.is_due()
-            || self.handshake.has_crypto(SpaceId::Data)
+            || self.paths.is_single() && self.ready.is_some()
+            || at == self.best_path()
+                && (self.datagrams.is_due()
+                    || self.streams.has_control_frames()
+                    || self.announcements.is_due()
+                    || self.has_path_frames()
+                    || self.handshake.has_crypto(SpaceId::Data))
+    }
+
+    /// Whether something waits that `at` might carry, if only window and pacer let it.
+    pub(super) fn has_waiting(&self, at: Slot) -> bool {
+        self.ready.is_some() || self.has_data_output(at)
+    }
+
+    /// Whether a packet of `at` is due that acknowledges.
+    fn is_ack_due(&self, now: Instant, at: Slot) -> bool {
+        let is_due = |of: Slot| self.paths[of].space.received.is_ack_due(now);
+        if self.paths.is_single() {
+            return is_due(at);
+        }
+        let mut slots = self.paths.slots();
+        slots.any(|of| is_due(of) && self.ack_path(of) == at)
+    }
+
+    /// Appends the acknowledgments that `at` carries: its own, as a rule.
+    fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
+        for of in self.paths.slots() {
+            if !self.paths[of].space.received.has_unacked() || self.ack_path(of) != at {
+                continue;
+            }
+            let room = limit.saturating_sub(buf.len());
+            let acked = &mut self.paths[of];
+            let path = acked.id;
+            let named = self.multipath.as_ref().map(|_| path);
+            let received = &mut acked.space.received;
+            let written = received.write_ack(now, named, ACK_DELAY_EXPONENT, room, buf);
+            if let Some(largest) = written {
+                acked.ack_policy.on_ack_sent();
+                let sent = &mut self.paths[at].space.sent;
+                sent.push_token(Token::Ack { path, largest });
+            }
+        }
     }
 
     /// Fills `packet` from the rooms.
@@ -85,8 +120,11 @@ impl Connection {
         };
         if space.received.has_unacked() || probes > 0 {
             let room = packet.limit.saturating_sub(buf.len());
-            if let Some(largest) = space.received.write_ack(now, 0, room, buf) {
-                space.sent.push_token(Token::Ack { largest });
+            if let Some(largest) = space.received.write_ack(now, None, 0, room, buf) {
+                space.sent.push_token(Token::Ack {
+                    path: PathId::INITIAL,
+                    largest,
+                });
             }
         }
         if permit == Permit::AcksOnly {
@@ -113,18 +151,12 @@ impl Connection {
     ) {
         let limit = packet.limit;
         let one_rtt = packet.kind == PacketKind::OneRtt;
-        let path = &mut self.paths[packet.path];
-        if one_rtt && path.space.received.has_unacked() {
-            let room = limit.saturating_sub(buf.len());
-            if let Some(largest) = path
-                .space
-                .received
-                .write_ack(now, ACK_DELAY_EXPONENT, room, buf)
-            {
-                path.space.sent.push_token(Token::Ack { largest });
-                path.ack_policy.on_ack_sent();
-            }
+        let at = packet.path;
+        if one_rtt {
+            self.write_acks(now, at, buf, limit);
         }
+        let is_best = at == self.best_path();
+        let path = &mut self.paths[at];
         if permit == Permit::AcksOnly {
             if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight == 0 {
                 Self::write_ping(packet, buf);
@@ -133,7 +165,7 @@ impl Connection {
         }
         let before = buf.len();
         let sent = &mut path.space.sent;
-        if one_rtt {
+        if one_rtt && is_best {
             self.handshake
                 .write_frames(SpaceId::Data, buf, limit, &mut |token| {
                     sent.push_token(Token::Crypto(token));
@@ -149,21 +181,22 @@ impl Connection {
                     sent.push_token(Token::AddressValidation { sequence });
                 }
             }
-            if path.tuples.active.responses.is_due() {
-                packet.wants_full |= path.tuples.active.responses.write_frames(buf, limit);
-            }
-            path.local_cids.write_frames(buf, limit, &mut |sequence| {
-                sent.push_token(Token::NewConnectionId { sequence });
-            });
-            path.remote_cids.write_frames(buf, limit, &mut |sequence| {
-                sent.push_token(Token::RetireConnectionId { sequence });
-            });
         }
-        self.streams.write_control_frames(buf, limit, &mut |token| {
-            sent.push_token(Token::Control(token));
-        });
-        let fresh = buf.len() == packet.payload_offset;
-        self.datagrams.write_frames(buf, limit, fresh);
+        let responses = &mut path.tuples.active.responses;
+        if one_rtt && responses.is_due() {
+            packet.wants_full |= responses.write_frames(buf, limit);
+        }
+        if one_rtt && is_best {
+            self.write_path_frames(at, buf, limit);
+        }
+        if is_best {
+            let sent = &mut self.paths[at].space.sent;
+            self.streams.write_control_frames(buf, limit, &mut |token| {
+                sent.push_token(Token::Control(token));
+            });
+            let fresh = buf.len() == packet.payload_offset;
+            self.datagrams.write_frames(buf, limit, fresh);
+        }
         self.fill_streams(packet, buf);
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {

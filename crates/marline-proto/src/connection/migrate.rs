@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use marline_wire::frame::{NewConnectionId, PathChallenge, PathResponse, RetireConnectionId};
+use marline_wire::frame::{PathChallenge, PathResponse};
 use marline_wire::{ConnectionId, ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::packet::{Envelope, MIN_ROOM};
-use super::path::Path;
+use super::path::Stage;
 use super::receive::Opened;
 use super::slots::Slot;
 use crate::config::TransportConfig;
@@ -84,12 +84,12 @@ impl Connection {
         }
     }
 
-    fn new_tuple(&mut self, addresses: FourTuple) -> Tuple {
+    pub(super) fn new_tuple(&mut self, addresses: FourTuple) -> Tuple {
         self.tuple_generation += 1;
         Tuple::new(&self.config, self.tuple_generation, addresses)
     }
 
-    fn validation(&self, now: Instant, at: Slot) -> Validation {
+    pub(super) fn validation(&self, now: Instant, at: Slot) -> Validation {
         let pto = self.paths[at].recovery.pto(self.peer.max_ack_delay);
         Validation::new(now, pto.max(self.config.initial_rtt * 3))
     }
@@ -164,7 +164,11 @@ impl Connection {
             if let Some((sequence, _)) = previous.and_then(|previous| previous.cid) {
                 path.remote_cids.retire(sequence);
             }
-            self.tell_migration(now, at, MigrationState::MigrationComplete);
+            if path.stage == Stage::Opening {
+                self.on_path_valid(at);
+            } else {
+                self.tell_migration(now, at, MigrationState::MigrationComplete);
+            }
         } else if path
             .tuples
             .probed
@@ -238,13 +242,14 @@ impl Connection {
 
     /// Data takes `tuple` from now on; the one in use becomes the way back.
     fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
-        if reset {
+        let is_main = at == self.paths.main();
+        if reset && is_main {
             self.abandon_resume(now);
             self.tell_history(now);
         }
         let cid = tuple.cid;
         let path = &mut self.paths[at];
-        for segment in path.queue.drain(..) {
+        for segment in path.queue.drain() {
             self.streams.return_segment(&segment);
         }
         let old_cid = (
@@ -265,12 +270,18 @@ impl Connection {
             path.remote_cids.retire(sequence);
         }
         if reset {
-            self.moved = true;
-            let first = self.first_window_elsewhere(now);
-            self.paths[at].reset_recovery(&self.config, first, self.dice.seed());
+            self.moved |= is_main;
+            let first = match is_main {
+                true => self.first_window_elsewhere(now),
+                false => self.first_window_at(now, &self.paths[at].tuples.active),
+            };
+            let kinds = (&*self.config, &*self.controllers);
+            self.paths[at].reset_recovery(kinds, first, self.dice.seed());
             self.tell_first_window(now, at);
-            self.begin_resume(now, true);
-            self.join_bundle(now, true);
+            if is_main {
+                self.begin_resume(now, true);
+                self.join_bundle(now, true);
+            }
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
@@ -346,43 +357,6 @@ impl Connection {
             .is_some_and(|server| server.config.preferred_address == Some(local))
     }
 
-    /// The peer issued an ID, and may want others back: a 4-tuple whose ID is gone takes another.
-    pub(super) fn on_new_connection_id(
-        &mut self,
-        frame: &NewConnectionId,
-    ) -> Result<(), TransportError> {
-        let Path {
-            remote_cids,
-            tuples,
-            ..
-        } = &mut self.paths[Slot::FIRST];
-        remote_cids.on_new_connection_id(frame)?;
-        for tuple in tuples.inactive() {
-            if tuple
-                .cid
-                .is_some_and(|(sequence, _)| !remote_cids.holds(sequence))
-            {
-                tuple.cid = remote_cids.next_unused();
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn on_retire_connection_id(
-        &mut self,
-        frame: &RetireConnectionId,
-        packet: &Opened,
-    ) -> Result<(), TransportError> {
-        if let Some(id) = self.paths[Slot::FIRST]
-            .local_cids
-            .on_retire(frame, &packet.dcid)?
-        {
-            self.issue_ids = true;
-            self.mailbox.endpoint.push_back(EndpointEvent::Retired(id));
-        }
-        Ok(())
-    }
-
     /// The endpoint must know which stateless resets are for us.
     pub(super) fn tell_reset_tokens(&mut self) {
         for path in self.paths.iter_mut() {
@@ -414,7 +388,13 @@ impl Connection {
         if !expired(&path.tuples.active) {
             return;
         }
-        self.abandon_resume(now);
+        if self.paths[at].stage == Stage::Opening {
+            return self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR);
+        }
+        let is_main = at == self.paths.main();
+        if is_main {
+            self.abandon_resume(now);
+        }
         let path = &mut self.paths[at];
         path.tuples.active.validation = None;
         match path.tuples.previous.take() {
@@ -428,13 +408,16 @@ impl Connection {
                 if let Some((sequence, _)) = failed.cid {
                     path.remote_cids.retire(sequence);
                 }
-                if failed.addresses.remote.ip() != self.remote_address().ip() {
+                if is_main && failed.addresses.remote.ip() != self.remote_address().ip() {
                     self.begin_here_again(now);
                     self.join_bundle(now, true);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
                 self.tell_migration(now, at, MigrationState::MigrationAbandoned);
                 self.tell_path(now, at);
+            }
+            None if self.has_open_path_beside(at) => {
+                self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR);
             }
             None if self.side.is_server() => self.fail(
                 now,
@@ -476,11 +459,17 @@ impl Connection {
     }
 
     fn transmit_probe_of(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>) -> Option<Transmit> {
+        if self.paths[at].is_abandoned() {
+            return None;
+        }
+        let is_opening = self.paths[at].stage == Stage::Opening;
         let generation = {
             let tuples = &mut self.paths[at].tuples;
             let active = &tuples.active;
-            let active_due =
-                (active.may_send() && active.is_challenge_due(now)).then_some(active.generation);
+            // Nothing but probes takes a path that is not open yet.
+            let answers = is_opening && active.responses.is_due();
+            let active_due = (active.may_send() && (answers || active.is_challenge_due(now)))
+                .then_some(active.generation);
             let inactive_due = tuples
                 .inactive()
                 .filter(|tuple| tuple.may_send())

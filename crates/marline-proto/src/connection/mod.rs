@@ -7,7 +7,8 @@
 //! | back: acknowledged, lost, return tickets | `recover`, `token` |
 //! | time | `timers`, `idle` |
 //! | handshake and keys | `drive`, `keys`, `early`, `peer` |
-//! | paths and addresses | `slots`, `path`, `migrate` |
+//! | paths and addresses | `slots`, `path`, `queue`, `migrate` |
+//! | several paths | `multipath` |
 //! | connections beside it | `bundle` |
 //! | connections before and after it | `history`, `resume`, `carry` |
 //! | the end | `close`, `lifecycle` |
@@ -28,10 +29,12 @@ mod idle;
 mod keys;
 mod lifecycle;
 mod migrate;
+mod multipath;
 mod packet;
 mod path;
 mod peer;
 mod plan;
+mod queue;
 mod receive;
 mod recover;
 mod resume;
@@ -44,6 +47,7 @@ mod transmit;
 #[cfg(test)]
 mod tests;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,10 +55,14 @@ use marline_wire::params::{BundleMembership, PreferredAddress, TransportParamete
 use marline_wire::{ConnectionId, PathId, Side, StreamId, varint};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
+pub use multipath::{AbandonPathError, OpenPathError};
 
+use crate::ack::Requested;
 use crate::announce::Announcements;
-use crate::config::{ClientConfig, ConnectionInfo, EndpointConfig, ServerConfig, TransportConfig};
-use crate::congestion::ConnectionKind;
+use crate::config::{
+    ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
+};
+use crate::congestion::{ConnectionKind, ControllerFactory};
 use crate::crypto;
 use crate::datagrams::Datagrams;
 use crate::handshake::{ConnectError, Handshake};
@@ -63,7 +71,7 @@ use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
 use crate::observe::stats::FrameCounts;
 use crate::observe::{self, Observer};
-use crate::paths::{AmplificationLimit, EcnLedger, LocalCids, RemoteCids, Tuple, Tuples};
+use crate::paths::{AmplificationLimit, LocalCids, RemoteCids, Tuple};
 use crate::scheduling::stream::StreamScheduler;
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
@@ -79,12 +87,13 @@ use history::FirstWindow;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
-use path::{Path, Recovery};
+use multipath::Multipath;
+use path::{Ids, Path, Recovery};
 use peer::Peer;
 use receive::Deferred;
 use slots::{Paths, Slot};
 use tell::Counters;
-use token::Token;
+use token::{Returned, Token};
 
 /// The shortest delay within which we can be asked to acknowledge.
 const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
@@ -110,6 +119,8 @@ pub struct Connection {
     side: Side,
     version: u32,
     config: Arc<TransportConfig>,
+    /// Makes the controllers of paths.
+    controllers: Arc<dyn ControllerFactory>,
     endpoint: Arc<EndpointConfig>,
     client: Option<Box<ClientSide>>,
     server: Option<Box<ServerSide>>,
@@ -121,6 +132,10 @@ pub struct Connection {
     early: EarlySpaces,
     /// Without the multipath extension there is one.
     paths: Paths,
+    /// Once both ends have said that they want several.
+    multipath: Option<Box<Multipath>>,
+    /// Tickets that a path brought back for another one.
+    elsewhere: Vec<Returned>,
     streams: Streams,
     scheduler: Box<dyn StreamScheduler>,
     /// Who the scheduler would let send next.
@@ -144,6 +159,8 @@ pub struct Connection {
     /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
     confirmed: bool,
     original_destination: ConnectionId,
+    /// Where the peer was during the handshake.
+    handshake_remote: SocketAddr,
     /// Our ID during the handshake.
     handshake_cid: ConnectionId,
     /// The peer's, once known.
@@ -161,6 +178,8 @@ pub struct Connection {
     /// Whether the peer may be able to hold more of our connection IDs.
     issue_ids: bool,
     ack_frequency_seen: Option<u64>,
+    /// How the peer wants to be acknowledged, on paths to come too.
+    ack_frequency_asked: Option<Requested>,
     tuple_generation: u32,
     /// Whether the path is another one than that of the handshake.
     moved: bool,
@@ -377,24 +396,22 @@ impl Connection {
         if start.validated {
             tuple.amplification = AmplificationLimit::validated();
         }
-        let path = Path {
-            id: PathId::INITIAL,
-            space: Space::new(),
-            recovery: Recovery::new(&config, first, max_datagram_size, dice.seed()),
-            ack_policy: (config.ack_policy)(),
-            local_cids: LocalCids::new(start.local_cid),
-            remote_cids: RemoteCids::new(start.remote_cid),
-            active_local_cid: start.local_cid,
-            tuples: Tuples::new(tuple),
-            ledgers: [EcnLedger::new(); 3],
-            queue: std::collections::VecDeque::new(),
-            acks_alone: 0,
-            ping_due: false,
-            skip_at: dice.first_skip(&config),
+        let ids = Ids {
+            local: LocalCids::new(start.local_cid),
+            remote: RemoteCids::new(start.remote_cid),
+            active_local: start.local_cid,
         };
+        let controllers = config.controller.of_connection();
+        let controllers = controllers.unwrap_or_else(|| Arc::clone(&config.controller));
+        let kinds = (&*config, &*controllers);
+        let recovery = Recovery::new(kinds, first, max_datagram_size, dice.seed());
+        let skip_at = dice.first_skip(&config);
+        let ack_policy = (config.ack_policy)();
+        let path = Path::new(PathId::INITIAL, ids, tuple, recovery, ack_policy, skip_at);
         let mut connection = Self {
             side: start.side,
             version: start.version,
+            controllers,
             accept_cleared_fixed_bit: start.endpoint.grease_fixed_bit,
             endpoint: start.endpoint,
             client: None,
@@ -410,6 +427,8 @@ impl Connection {
             },
             early: EarlySpaces::new(),
             paths: Paths::new(path),
+            multipath: None,
+            elsewhere: Vec::new(),
             streams: Streams::new(StreamsConfig {
                 side: start.side,
                 receive_window: config.receive_window,
@@ -438,6 +457,7 @@ impl Connection {
             zero_rtt_until: None,
             confirmed: false,
             original_destination: start.original_destination,
+            handshake_remote: start.tuple.remote,
             handshake_cid: start.local_cid,
             peer_handshake_cid: start.peer_handshake_cid,
             retry_source: start.retry_source,
@@ -448,6 +468,7 @@ impl Connection {
             newest_packet: false,
             issue_ids: false,
             ack_frequency_seen: None,
+            ack_frequency_asked: None,
             tuple_generation: 0,
             moved: false,
             told_state: None,
@@ -484,9 +505,10 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return;
         }
+        self.settle_abandoned(now);
         self.issue_connection_ids();
         self.tell_reset_tokens();
-        self.streams.set_rtt(self.main().recovery.rtt.smoothed());
+        self.streams.set_rtt(self.paths.longest_rtt());
         self.refresh_ready();
         self.set_loss_timers(now);
     }
@@ -558,6 +580,11 @@ fn local_parameters(
         initial_source_connection_id: Some(source),
         max_datagram_frame_size: config.datagram_receive_buffer.map(|_| u64::from(u16::MAX)),
         grease_quic_bit: endpoint.grease_fixed_bit,
+        initial_max_path_id: config
+            .multipath
+            .as_ref()
+            .filter(|_| !source.is_empty())
+            .map(MultipathConfig::last_path),
         min_ack_delay: Some(MIN_ACK_DELAY.as_micros() as u64),
         ..TransportParameters::default()
     }

@@ -297,7 +297,7 @@ impl Connection {
             let ledger = &mut path.ledgers[packet.space as usize];
             path.tuples.active.ecn.on_sent(ledger, now, pto);
         }
-        self.counters.packets_sent += 1;
+        path.counters.packets_sent += 1;
     }
 
     /// Appends a PING.

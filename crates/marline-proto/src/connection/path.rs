@@ -1,29 +1,63 @@
 //! The outer layer of a path: one path ID with its number space, recovery and send queue.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use marline_wire::{ConnectionId, PathId};
 
 use crate::ack::AckPolicy;
 use crate::config::TransportConfig;
-use crate::congestion::{Controller, ControllerConfig, Pacer, Phase};
-use crate::paths::{EcnLedger, LocalCids, RemoteCids, Tuples};
+use crate::congestion::{Controller, ControllerConfig, ControllerFactory, Pacer, Phase};
+use crate::observe::stats::UdpStats;
+use crate::paths::{EcnLedger, LocalCids, Preference, RemoteCids, Tuple, Tuples};
 use crate::recovery::{DeliveryRate, LossDetector, RttEstimator};
 use crate::samples::RttView;
 use crate::spaces::Space;
-use crate::streams::Segment;
 use crate::time::Instant;
 
 use super::bundle::Noticed;
 use super::history::{FirstFlight, FirstWindow};
+use super::queue::SendQueue;
 use super::resume::Resume;
 use super::token::Token;
+
+/// Where a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its addresses are validated for the first time.
+    Opening,
+    /// It may carry everything.
+    Open,
+    /// It carries nothing any more; what the peer had sent is still taken until it is forgotten.
+    Abandoned {
+        /// `None` as long as the peer may not know.
+        until: Option<Instant>,
+    },
+}
+
+/// What a path has carried; nobody but statistics reads it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathCounters {
+    pub(super) sent: UdpStats,
+    pub(super) received: UdpStats,
+    pub(super) packets_sent: u64,
+    pub(super) ptos: u64,
+}
+
+/// The connection IDs of a path.
+#[derive(Debug)]
+pub(super) struct Ids {
+    pub(super) local: LocalCids,
+    pub(super) remote: RemoteCids,
+    /// The ID of ours that the peer uses first.
+    pub(super) active_local: ConnectionId,
+}
 
 /// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) id: PathId,
+    pub(super) stage: Stage,
+    pub(super) preference: Preference,
     /// The application data space of this path.
     pub(super) space: Space<Token>,
     pub(super) recovery: Recovery,
@@ -35,13 +69,13 @@ pub(super) struct Path {
     pub(super) tuples: Tuples,
     /// ECN accounts, by number space.
     pub(super) ledgers: [EcnLedger; 3],
-    /// Segments assigned to this path and not yet in a packet: orders, not bytes.
-    pub(super) queue: VecDeque<Segment>,
+    pub(super) queue: SendQueue,
     /// ACK-only packets since the last ack-eliciting one.
     pub(super) acks_alone: u32,
     pub(super) ping_due: bool,
     /// The packet number to leave out.
     pub(super) skip_at: u64,
+    pub(super) counters: PathCounters,
 }
 
 /// Loss recovery and congestion control of one path (RFC 9002).
@@ -99,12 +133,12 @@ pub(super) struct LossEpoch {
 
 impl Recovery {
     pub(super) fn new(
-        config: &TransportConfig,
+        (config, controllers): (&TransportConfig, &dyn ControllerFactory),
         first: FirstWindow,
         max_datagram_size: u64,
         seed: u64,
     ) -> Self {
-        let controller = config.controller.build(ControllerConfig {
+        let controller = controllers.build(ControllerConfig {
             initial_window: first.bytes,
             max_datagram_size,
             slow_start_exit: (config.slow_start_exit)(),
@@ -186,10 +220,43 @@ impl Recovery {
 }
 
 impl Path {
+    /// A path that is open, between addresses of which `tuple` says what is known.
+    pub(super) fn new(
+        id: PathId,
+        ids: Ids,
+        tuple: Tuple,
+        recovery: Recovery,
+        ack_policy: Box<dyn AckPolicy>,
+        skip_at: u64,
+    ) -> Self {
+        Self {
+            id,
+            stage: Stage::Open,
+            preference: Preference::default(),
+            space: Space::new(),
+            recovery,
+            ack_policy,
+            local_cids: ids.local,
+            remote_cids: ids.remote,
+            active_local_cid: ids.active_local,
+            tuples: Tuples::new(tuple),
+            ledgers: [EcnLedger::new(); 3],
+            queue: SendQueue::default(),
+            acks_alone: 0,
+            ping_due: false,
+            skip_at,
+            counters: PathCounters::default(),
+        }
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        matches!(self.stage, Stage::Abandoned { .. })
+    }
+
     /// The window and everything learnt start anew (RFC 9000, section 9.4).
     pub(super) fn reset_recovery(
         &mut self,
-        config: &TransportConfig,
+        kinds: (&TransportConfig, &dyn ControllerFactory),
         first: FirstWindow,
         seed: u64,
     ) {
@@ -205,7 +272,7 @@ impl Path {
             ecn_ce: old.ecn_ce,
             spurious_losses: old.spurious_losses,
             congestion_events: old.congestion_events,
-            ..Recovery::new(config, first, max_datagram_size, seed)
+            ..Recovery::new(kinds, first, max_datagram_size, seed)
         };
     }
 }

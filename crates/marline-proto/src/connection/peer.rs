@@ -16,6 +16,10 @@ pub(super) struct Peer {
     /// The shortest delay it can be asked to acknowledge within, if it can be asked.
     pub(super) min_ack_delay: Option<Duration>,
     pub(super) preferred_address: Option<PreferredAddress>,
+    pub(super) active_connection_id_limit: u64,
+    pub(super) max_udp_payload_size: u64,
+    /// The last path that we may use at first; `None` if it wants one path only.
+    pub(super) initial_max_path_id: Option<u32>,
 }
 
 impl Default for Peer {
@@ -35,6 +39,9 @@ impl From<&TransportParameters> for Peer {
             disable_active_migration: params.disable_active_migration,
             min_ack_delay: params.min_ack_delay.map(Duration::from_micros),
             preferred_address: params.preferred_address,
+            active_connection_id_limit: params.active_connection_id_limit,
+            max_udp_payload_size: params.max_udp_payload_size,
+            initial_max_path_id: params.initial_max_path_id,
         }
     }
 }

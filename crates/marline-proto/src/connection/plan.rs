@@ -4,12 +4,13 @@
 //! bytes. Bytes are cut when the packet is built, so that a path that dies returns orders only. With
 //! one path the queue is never longer than the packet being built.
 
-use marline_wire::varint;
+use marline_wire::{StreamId, varint};
 
 use super::Connection;
 use super::packet::OpenPacket;
 use super::slots::Slot;
 use super::token::Token;
+use crate::streams::Segment;
 
 /// The least room, in bytes, in which a STREAM frame is begun.
 const MIN_SEGMENT_ROOM: usize = 24;
@@ -26,23 +27,15 @@ impl Connection {
         self.ready = self.scheduler.pick();
     }
 
-    /// Queues the next segment whose frame fits `room` bytes; `false` if no stream has one.
-    ///
-    /// `may_end_packet` says that a frame may fill the packet to its end, and then needs no length.
-    fn plan_segment(&mut self, at: Slot, room: usize, may_end_packet: bool) -> bool {
-        let Some(id) = self.ready else { return false };
-        let length = if may_end_packet {
-            0
-        } else {
-            varint::size(room as u64)
-        };
-        let segment = self.streams.take_frame(id, room - length);
+    /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if it has none.
+    pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
+        let segment = self.streams.take_frame(id, room);
         if let Some(segment) = segment {
             self.scheduler.on_sent(id, segment.len as u64);
-            self.paths[at].queue.push_back(segment);
+            self.paths[at].queue.push(segment);
         }
         self.refresh_ready();
-        segment.is_some()
+        segment
     }
 
     /// Fills what is left of the packet with STREAM frames.
@@ -55,16 +48,17 @@ impl Connection {
             if room < MIN_SEGMENT_ROOM {
                 return;
             }
-            if self.paths[at].queue.is_empty() && !self.plan_segment(at, room, may_end_packet) {
-                return;
+            let length = match may_end_packet {
+                true => 0,
+                false => varint::size(room as u64),
+            };
+            if self.paths[at].queue.is_empty() && self.paths.is_single() {
+                self.ready
+                    .and_then(|id| self.plan_segment(at, id, room - length));
             }
-            let Some(mut segment) = self.paths[at].queue.pop_front() else {
+            let Some(segment) = self.paths[at].queue.pop(room - length) else {
                 return;
             };
-            if let Some(front) = segment.split_front(room) {
-                self.paths[at].queue.push_front(segment);
-                segment = front;
-            }
             let has_length = segment.frame_size(true) <= room;
             if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
                 self.paths[at]

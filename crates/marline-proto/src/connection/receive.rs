@@ -25,6 +25,15 @@ pub(super) struct Arrival {
     pub(super) datagram: usize,
 }
 
+/// Whose a packet is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Path(Slot),
+    /// It opens a path, if it is authentic.
+    Opens(PathId),
+    Nobody,
+}
+
 /// A packet whose keys are not here yet.
 #[derive(Debug)]
 pub(super) struct Deferred {
@@ -65,7 +74,7 @@ impl Connection {
             ecn,
             datagram: datagram.len(),
         };
-        if !self.credit_sender(&arrival) {
+        if !self.credit_sender(&arrival, datagram) {
             return;
         }
         self.handle_packets(now, arrival, datagram);
@@ -74,19 +83,51 @@ impl Connection {
     }
 
     /// Counts a datagram for its 4-tuple; `false` if nothing may come from there.
-    fn credit_sender(&mut self, arrival: &Arrival) -> bool {
+    fn credit_sender(&mut self, arrival: &Arrival, datagram: &[u8]) -> bool {
         let bytes = arrival.datagram as u64;
-        let at = Slot::FIRST;
-        let active = &mut self.paths[at].tuples.active;
+        let Some(at) = self.path_of(datagram) else {
+            return self.may_come_from(&arrival.tuple);
+        };
+        let path = &mut self.paths[at];
+        path.counters.received.count(arrival.datagram);
+        let active = &mut path.tuples.active;
         if active.addresses == arrival.tuple {
             active.amplification.on_received(bytes);
             return true;
         }
-        if let Some(known) = self.paths[at].tuples.find(&arrival.tuple) {
+        if let Some(known) = path.tuples.find(&arrival.tuple) {
             known.amplification.on_received(bytes);
             return true;
         }
         self.may_come_from(&arrival.tuple)
+    }
+
+    /// The path that a datagram came on, if it is open.
+    fn path_of(&self, datagram: &[u8]) -> Option<Slot> {
+        if self.multipath.is_none() {
+            return Some(Slot::FIRST);
+        }
+        let destination = packet::destination(datagram, self.handshake_cid.len())?;
+        self.paths.by_destination(&ConnectionId::new(destination)?)
+    }
+
+    /// Whose a packet is.
+    fn owner(&mut self, header: &ProtectedHeader) -> Owner {
+        let Some(multipath) = &self.multipath else {
+            return Owner::Path(Slot::FIRST);
+        };
+        if header.kind != ProtectedKind::Short {
+            return Owner::Path(Slot::FIRST);
+        }
+        if let Some(at) = self.paths.by_destination(&header.dcid) {
+            return Owner::Path(at);
+        }
+        match multipath.reserve.by_destination(&header.dcid) {
+            Some(id) if self.may_accept(id) => Owner::Opens(id),
+            Some(_) => Owner::Nobody,
+            // It may be a stateless reset.
+            None => Owner::Path(self.paths.main()),
+        }
     }
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).
@@ -138,10 +179,27 @@ impl Connection {
         }
         let reset_token = packet.last_chunk().copied();
         let size = packet.len();
-        let at = Slot::FIRST;
-        match self.unseal(at, header, packet) {
+        let owner = self.owner(header);
+        let (path_id, largest) = match owner {
+            Owner::Path(at) => {
+                let path = &self.paths[at];
+                (path.id, path.space.received.largest())
+            }
+            Owner::Opens(id) => (id, None),
+            Owner::Nobody => {
+                self.tell_dropped(now, kind, size, DropTrigger::General);
+                return;
+            }
+        };
+        match self.unseal((path_id, largest), header, packet) {
             Ok((unprotected, number, payload, generation, change)) => {
                 let space = space_of(header.kind);
+                let at = match owner {
+                    Owner::Path(at) => Some(at),
+                    Owner::Opens(id) => self.accept_path(now, id, header.dcid, &arrival),
+                    Owner::Nobody => None,
+                };
+                let Some(at) = at else { return };
                 let opened = Opened {
                     arrival,
                     path: at,
@@ -265,13 +323,13 @@ impl Connection {
     #[expect(clippy::type_complexity, reason = "used once, taken apart at once")]
     fn unseal<'a>(
         &mut self,
-        at: Slot,
+        (path_id, largest): (PathId, Option<u64>),
         header: &ProtectedHeader,
         packet: &'a mut [u8],
     ) -> Result<(Unprotected, u64, &'a [u8], u64, Option<KeyChange>), OpenError> {
         let offset = header.number_offset;
         let largest = match space_of(header.kind) {
-            SpaceId::Data => self.paths[at].space.received.largest(),
+            SpaceId::Data => largest,
             early => self
                 .early
                 .get(early)
@@ -287,7 +345,7 @@ impl Connection {
                 let number = number_of(&unprotected);
                 let payload_offset = offset + unprotected.number_len;
                 let incoming = crypto::Incoming {
-                    path_id: self.paths[at].id,
+                    path_id,
                     number,
                     largest_received: largest,
                     first_byte: unprotected.first_byte,

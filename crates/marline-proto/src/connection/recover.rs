@@ -8,7 +8,7 @@ use marline_wire::frame::Ack;
 use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
-use super::path::Recovery;
+use super::path::{Recovery, Stage};
 use super::slots::Slot;
 use super::token::{Rooms, Token};
 use crate::coordination::careful_resume::CarefulResume;
@@ -21,6 +21,9 @@ use crate::recovery::pto;
 use crate::samples::{AckSample, CeSample, LossSample};
 use crate::spaces::{Sent, SentPacket, Settled};
 use crate::time::Instant;
+
+/// Packets that probe after a timeout (RFC 9002, section 6.2.4).
+const PROBES: u8 = 2;
 
 /// What one ACK frame acknowledged for the first time.
 #[derive(Default)]
@@ -60,12 +63,14 @@ impl Connection {
             tuples: &mut path.tuples,
             ledger: &mut path.ledgers[id as usize],
             rooms: Rooms {
+                path: path.id,
                 received: &mut space.received,
-                handshake: &mut self.handshake,
-                streams: &mut self.streams,
                 local_cids: &mut path.local_cids,
                 remote_cids: &mut path.remote_cids,
+                handshake: &mut self.handshake,
+                streams: &mut self.streams,
                 announcements: &mut self.announcements,
+                elsewhere: &mut self.elsewhere,
             },
         })
     }
@@ -156,6 +161,7 @@ impl Connection {
             self.paths[at].recovery.pto_count = 0;
         }
         self.observer = observer;
+        self.settle_elsewhere();
         if id == SpaceId::Data
             && let Some(keys) = &mut self.keys.one_rtt
         {
@@ -179,6 +185,7 @@ impl Connection {
             road.detect_lost(now, id, max_ack_delay, &mut observer);
         }
         self.observer = observer;
+        self.settle_elsewhere();
         self.report_to_bundle();
         self.settle_resume(now);
         self.tell_metrics(now, at);
@@ -198,7 +205,7 @@ impl Connection {
     /// The space of a path whose probe timeout ends first, and when.
     fn pto_space(&self, now: Instant, at: Slot) -> Option<(Instant, SpaceId)> {
         let path = &self.paths[at];
-        if !path.tuples.active.may_send() {
+        if path.stage != Stage::Open || !path.tuples.active.may_send() {
             return None;
         }
         // Before the handshake is confirmed, application data is no reason to probe (section 6.2.1).
@@ -254,9 +261,16 @@ impl Connection {
         if let Some((_, id)) = due {
             self.detect_lost(now, at, id);
         } else if let Some((_, id)) = self.pto_space(now, at) {
-            self.counters.ptos += 1;
-            self.paths[at].recovery.pto_count += 1;
-            self.request_probes(at, id);
+            let path = &mut self.paths[at];
+            path.counters.ptos += 1;
+            path.recovery.pto_count += 1;
+            if self.multipath.is_some() && self.paths[self.best_path()].is_live() {
+                // Whoever waits for this path need not: another one works.
+                self.return_outstanding(at);
+                self.paths[at].space.probes = PROBES;
+            } else {
+                self.request_probes(at, id);
+            }
         }
         self.set_loss_timers(now);
     }
@@ -265,7 +279,6 @@ impl Connection {
     /// the handshake all is repeated: its flights are short, travel together and get lost together,
     /// and each further timeout would be twice as long.
     fn request_probes(&mut self, at: Slot, id: SpaceId) {
-        const PROBES: u8 = 2;
         for space in SpaceId::ALL {
             let Some(mut road) = self.road(at, space) else {
                 continue;
@@ -284,6 +297,19 @@ impl Connection {
                 **probes = PROBES;
             }
         }
+        self.settle_elsewhere();
+    }
+
+    /// What a path has on its way is due again, on whatever path; what becomes of the packets still
+    /// counts.
+    pub(super) fn give_back(&mut self, at: Slot, id: SpaceId) {
+        if let Some(Road {
+            sent, mut rooms, ..
+        }) = self.road(at, id)
+        {
+            sent.return_outstanding(|token| rooms.on_lost(token));
+        }
+        self.settle_elsewhere();
     }
 
     /// Has the flight of an early space go out once more.

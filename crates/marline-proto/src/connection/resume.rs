@@ -129,7 +129,7 @@ impl Connection {
             return false;
         }
         let is_limit = !recovery.has_window(bytes) || recovery.controller.is_rate_based();
-        if !is_limit || !self.has_data_output(at) {
+        if !is_limit || !self.has_waiting(at) {
             return false;
         }
         self.paths[at].recovery.window_limited = true;

@@ -3,7 +3,9 @@
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
-use super::path::Path;
+use marline_wire::{ConnectionId, PathId};
+
+use super::path::{Path, Stage};
 
 /// Where a path stands among those of its connection. It holds until a path is added or forgotten, so
 /// never longer than the call that found it.
@@ -31,6 +33,53 @@ impl Paths {
         }
     }
 
+    /// Whether there is nothing to choose.
+    #[inline]
+    pub(super) fn is_single(&self) -> bool {
+        self.list.len() == 1
+    }
+
+    pub(super) fn by_id(&self, id: PathId) -> Option<Slot> {
+        self.list.iter().position(|path| path.id == id).map(Slot)
+    }
+
+    /// The path that packets to `destination` belong to.
+    pub(super) fn by_destination(&self, destination: &ConnectionId) -> Option<Slot> {
+        let is_active = |path: &Path| path.active_local_cid == *destination;
+        let active = self.list.iter().position(is_active);
+        let knows = |path: &Path| path.local_cids.contains(destination);
+        active
+            .or_else(|| self.list.iter().position(knows))
+            .map(Slot)
+    }
+
+    /// Adds a path; returns where it stands.
+    pub(super) fn insert(&mut self, path: Path) -> Slot {
+        let position = self.list.partition_point(|other| other.id < path.id);
+        self.list.insert(position, path);
+        self.find_main();
+        Slot(position)
+    }
+
+    /// Removes the paths that match, but for the last one.
+    pub(super) fn remove_where(&mut self, mut matches: impl FnMut(&Path) -> bool) -> Vec<Path> {
+        let mut left = self.list.len();
+        let is_gone = |path: &mut Path| {
+            let is_gone = left > 1 && matches(path);
+            left -= usize::from(is_gone);
+            is_gone
+        };
+        let gone = self.list.extract_if(.., is_gone).collect();
+        self.find_main();
+        gone
+    }
+
+    /// A path was opened or abandoned.
+    pub(super) fn find_main(&mut self) {
+        let is_open = |path: &Path| path.stage == Stage::Open;
+        self.main = Slot(self.list.iter().position(is_open).unwrap_or(0));
+    }
+
     /// The path that speaks for the connection: the oldest that is open.
     pub(super) const fn main(&self) -> Slot {
         self.main
@@ -48,9 +97,19 @@ impl Paths {
         self.list.iter_mut()
     }
 
-    /// The longest probe timeout, without backoff.
+    /// The longest round-trip time of those that are open.
+    pub(super) fn longest_rtt(&self) -> Duration {
+        self.iter()
+            .filter(|path| path.stage == Stage::Open)
+            .map(|path| path.recovery.rtt.smoothed())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The longest probe timeout of those that are open, without backoff.
     pub(super) fn longest_pto(&self, max_ack_delay: Duration) -> Duration {
         self.iter()
+            .filter(|path| path.stage == Stage::Open)
             .map(|path| path.recovery.pto(max_ack_delay))
             .max()
             .unwrap_or_default()

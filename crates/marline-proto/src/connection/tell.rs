@@ -1,9 +1,11 @@
 //! What observers and statistics hear.
 
+use marline_wire::PathId;
 use marline_wire::frame::AckFrequency;
 
 use super::Connection;
 use super::events::{ConnectionError, Event};
+use super::path::Path;
 use super::slots::Slot;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
@@ -28,10 +30,8 @@ pub(super) struct Counters {
     pub(super) bytes_sent: u64,
     pub(super) datagrams_received: u64,
     pub(super) bytes_received: u64,
-    pub(super) packets_sent: u64,
     pub(super) packets_received: u64,
     pub(super) packets_dropped: u64,
-    pub(super) ptos: u64,
 }
 
 impl SpaceId {
@@ -225,6 +225,15 @@ impl Connection {
         self.tell(now, &observe::Event::PathAssigned(event));
     }
 
+    pub(super) fn tell_path_gone(&mut self, now: Instant, id: PathId) {
+        let event = PathAssigned {
+            path: id.0,
+            local: None,
+            remote: None,
+        };
+        self.tell(now, &observe::Event::PathAssigned(event));
+    }
+
     pub(super) fn tell_ack_frequency(&mut self, now: Instant, frame: &AckFrequency) {
         let event = AckFrequencyUpdated {
             initiator: Initiator::Remote,
@@ -248,22 +257,42 @@ impl Connection {
             datagrams: counters.datagrams_received,
             bytes: counters.bytes_received,
         };
-        let path = self.main();
-        let recovery = &path.recovery;
-        let rtt = recovery.rtt.view();
-        let sampled = recovery.rtt.has_sample();
-        let active = &path.tuples.active;
-        let path_stats = PathStats {
-            id: path.id.0,
-            local: Some(active.addresses.local),
-            remote: active.addresses.remote,
+        let streams = self.streams.stats();
+        ConnectionStats {
+            streams: StreamStats {
+                open: streams.open,
+                bytes_sent: streams.bytes_sent,
+                bytes_retransmitted: streams.bytes_retransmitted,
+                bytes_received: streams.bytes_received,
+                bytes_held: streams.bytes_held,
+            },
             udp_sent: sent,
             udp_received: received,
-            packets_sent: counters.packets_sent,
+            frames_received: self.frames_received,
+            packets_dropped: counters.packets_dropped,
+            handshake: self.handshake_took,
+            paths: self.paths.iter().map(Path::stats).collect(),
+        }
+    }
+}
+
+impl Path {
+    fn stats(&self) -> PathStats {
+        let recovery = &self.recovery;
+        let rtt = recovery.rtt.view();
+        let sampled = recovery.rtt.has_sample();
+        let active = &self.tuples.active;
+        PathStats {
+            id: self.id.0,
+            local: Some(active.addresses.local),
+            remote: active.addresses.remote,
+            udp_sent: self.counters.sent,
+            udp_received: self.counters.received,
+            packets_sent: self.counters.packets_sent,
             packets_lost: recovery.lost_packets,
             bytes_lost: recovery.lost_bytes,
             packets_lost_spuriously: recovery.spurious_losses,
-            ptos: counters.ptos,
+            ptos: self.counters.ptos,
             congestion_events: recovery.congestion_events,
             min_rtt: sampled.then_some(rtt.min),
             latest_rtt: sampled.then_some(rtt.latest),
@@ -282,22 +311,6 @@ impl Connection {
             },
             ecn_ce: recovery.ecn_ce,
             mtu: active.mtu.current(),
-        };
-        let streams = self.streams.stats();
-        ConnectionStats {
-            streams: StreamStats {
-                open: streams.open,
-                bytes_sent: streams.bytes_sent,
-                bytes_retransmitted: streams.bytes_retransmitted,
-                bytes_received: streams.bytes_received,
-                bytes_held: streams.bytes_held,
-            },
-            udp_sent: sent,
-            udp_received: received,
-            frames_received: self.frames_received,
-            packets_dropped: counters.packets_dropped,
-            handshake: self.handshake_took,
-            paths: vec![path_stats],
         }
     }
 }

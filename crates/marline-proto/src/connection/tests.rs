@@ -36,6 +36,7 @@ mod idle;
 mod keyupdate;
 mod longrtt;
 mod mtu;
+mod multipath;
 mod multiplexing;
 mod priorities;
 mod random;

@@ -14,6 +14,7 @@ impl Connection {
         self.paths
             .slots()
             .filter_map(|at| self.next_timeout_of(at))
+            .chain(self.next_forgetting())
             .chain(self.idle.next_timeout())
             .chain(
                 self.keys
@@ -30,12 +31,14 @@ impl Connection {
         let path = &self.paths[at];
         // What the amplification limit stops waits for the peer, not for a time.
         let may_send = path.tuples.active.may_send();
-        let sends = self
+        let acks = self
             .spaces(at)
-            .filter_map(|(_, space)| space.received.deadline())
-            .chain(path.recovery.paced_until)
-            .filter(|_| may_send);
-        sends
+            .filter_map(|(_, space)| space.received.deadline());
+        let carrier = &self.paths[self.ack_path(at)];
+        let may_acknowledge = carrier.tuples.active.may_send();
+        let sends = path.recovery.paced_until.filter(|_| may_send);
+        acks.filter(|_| may_acknowledge)
+            .chain(sends)
             .chain(path.recovery.timer)
             .chain(path.tuples.next_validation_timeout())
             .min()
@@ -71,6 +74,7 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_timeout(now);
         }
+        self.forget_paths(now);
         self.refresh_ready();
     }
 }

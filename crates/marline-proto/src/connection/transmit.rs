@@ -7,6 +7,7 @@ use marline_wire::TransportError;
 
 use super::Connection;
 use super::packet::{Envelope, MIN_ROOM, OpenPacket};
+use super::path::Stage;
 use super::slots::Slot;
 use crate::level::SpaceId;
 use crate::limits::MIN_DATAGRAM_SIZE;
@@ -60,6 +61,9 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Result<Option<Transmit>, TransportError> {
         for at in self.paths.slots() {
+            if self.paths[at].stage != Stage::Open {
+                continue;
+            }
             let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
             if batch.is_some() {
                 return Ok(batch);
@@ -93,6 +97,9 @@ impl Connection {
                 break;
             }
             let permit = self.permit(now, at, mtu as u64);
+            if permit == Permit::All && !self.paths.is_single() {
+                self.plan_ahead(at);
+            }
             let from = buf.len();
             if !self.write_datagram(now, at, (from + size, ecn), permit, buf)? {
                 self.note_idle_road(at, permit);
@@ -144,7 +151,7 @@ impl Connection {
         recovery.app_limited = permit == Permit::All;
         if recovery.app_limited {
             recovery.rate.on_app_limited(recovery.in_flight);
-        } else if !self.has_data_output(at) {
+        } else if !self.has_waiting(at) {
             self.paths[at].recovery.paced_until = None;
         }
     }
@@ -210,14 +217,16 @@ impl Connection {
         Ok(true)
     }
 
-    fn on_datagram_sent(&mut self, at: Slot, len: usize) {
+    pub(super) fn on_datagram_sent(&mut self, at: Slot, len: usize) {
+        self.count_datagram(at, len);
+        let active = &mut self.paths[at].tuples.active;
+        active.amplification.on_sent(len as u64);
+    }
+
+    pub(super) fn count_datagram(&mut self, at: Slot, len: usize) {
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += len as u64;
-        self.paths[at]
-            .tuples
-            .active
-            .amplification
-            .on_sent(len as u64);
+        self.paths[at].counters.sent.count(len);
     }
 
     /// A datagram of one packet, to a 4-tuple that may not be the active one; `write` fills it and
@@ -242,8 +251,7 @@ impl Connection {
         Self::pad_packet(&mut packet, (start + pad_to).min(envelope.end), buf);
         self.finish_packet(now, packet, &envelope, buf);
         let size = buf.len() - start;
-        self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += size as u64;
+        self.count_datagram(envelope.path, size);
         let ecn = envelope.ecn.then_some(EcnCodepoint::Ect0);
         Ok(Some(Transmit {
             tuple: addresses,
@@ -264,6 +272,9 @@ impl Connection {
             return Ok(None);
         }
         let path = &mut self.paths[at];
+        if path.stage != Stage::Open {
+            return Ok(None);
+        }
         let active = &mut path.tuples.active;
         if !self.config.mtu.discover || !active.amplification.is_validated() {
             return Ok(None);

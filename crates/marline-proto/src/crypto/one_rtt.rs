@@ -349,6 +349,14 @@ impl OneRttKeys {
         }
     }
 
+    /// No packet of `path` comes or goes any more.
+    pub(crate) fn forget_path(&mut self, path: PathId) {
+        self.first_sealed.retain(|&(id, _)| id != path);
+        if let Some(previous) = &mut self.previous {
+            previous.boundaries.retain(|known| known.path_id != path);
+        }
+    }
+
     fn key_phase(&self) -> bool {
         self.generation & 1 == 1
     }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use marline_wire::frame::{NewConnectionId, RetireConnectionId};
-use marline_wire::{ConnectionId, ErrorCode, TransportError};
+use marline_wire::frame::{NewConnectionId, PathNewConnectionId, RetireConnectionId};
+use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
-use crate::limits::LOCAL_CIDS;
+use crate::limits::{LOCAL_CIDS, RESERVED_CIDS};
 
 /// How far the peer knows an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,17 @@ impl LocalCids {
         };
         cids.push(first, [0; 16], Delivery::Known);
         cids
+    }
+
+    /// Begins without any ID, for a path that is not open.
+    pub(crate) const fn reserved() -> Self {
+        Self {
+            issued: VecDeque::new(),
+            next_sequence: 0,
+            retire_prior_to: 0,
+            limit: RESERVED_CIDS,
+            zero_length: false,
+        }
     }
 
     /// Heeds the peer's `active_connection_id_limit`, as far as ours allows.
@@ -150,9 +161,10 @@ impl LocalCids {
     }
 
     /// Appends the NEW_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes, and
-    /// gives `tokens` the sequence number of each.
+    /// gives `tokens` the sequence number of each. With several paths, the frames say which is `path`.
     pub(crate) fn write_frames(
         &mut self,
+        path: Option<PathId>,
         buf: &mut Vec<u8>,
         limit: usize,
         tokens: &mut impl FnMut(u64),
@@ -164,10 +176,27 @@ impl LocalCids {
                 id: issued.id,
                 reset_token: issued.reset_token,
             };
-            if buf.len() + frame.size() > limit {
+            let written = match path {
+                None => {
+                    let fits = buf.len() + frame.size() <= limit;
+                    if fits {
+                        frame.encode(buf);
+                    }
+                    fits
+                }
+                Some(path_id) => {
+                    let issued = frame;
+                    let frame = PathNewConnectionId { path_id, issued };
+                    let fits = buf.len() + frame.size() <= limit;
+                    if fits {
+                        frame.encode(buf);
+                    }
+                    fits
+                }
+            };
+            if !written {
                 break;
             }
-            frame.encode(buf);
             issued.delivery = Delivery::InFlight;
             tokens(issued.sequence);
         }
@@ -189,8 +218,23 @@ impl LocalCids {
         }
     }
 
+    /// Whether packets sent to `id` are ours.
+    pub(crate) fn contains(&self, id: &ConnectionId) -> bool {
+        self.issued.iter().any(|issued| issued.id == *id)
+    }
+
+    /// Whether the peer is known to have one.
+    pub(crate) fn is_known(&self) -> bool {
+        let mut issued = self.issued.iter();
+        issued.any(|issued| issued.delivery == Delivery::Known)
+    }
+
+    /// The number of the ID that is issued next.
+    pub(crate) const fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
     /// The IDs that route to us.
-    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.iter_from(0)
     }

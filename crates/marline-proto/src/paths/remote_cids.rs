@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use marline_wire::frame::{NewConnectionId, RetireConnectionId};
-use marline_wire::{ConnectionId, ErrorCode, TransportError};
+use marline_wire::frame::{NewConnectionId, PathRetireConnectionId, RetireConnectionId};
+use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use crate::limits::{REMOTE_CIDS, RETIRED_CIDS};
 
@@ -67,6 +67,48 @@ impl RemoteCids {
             retired: Vec::new(),
             changes: VecDeque::new(),
         }
+    }
+
+    /// Begins with the first ID that came for a path that is not open.
+    pub(crate) fn reserved(frame: &NewConnectionId) -> Self {
+        let mut seen = Seen::default();
+        seen.insert(frame.sequence);
+        Self {
+            active: Remote {
+                used: true,
+                ..Remote::unused(frame.sequence, frame.id, frame.reset_token)
+            },
+            others: Vec::new(),
+            retire_prior_to: frame.retire_prior_to,
+            seen,
+            retired: Vec::new(),
+            changes: VecDeque::new(),
+        }
+    }
+
+    /// The path is open from now on: its stateless resets count.
+    pub(crate) fn begin_use(&mut self) {
+        self.changes.clear();
+        self.changes
+            .extend(self.active.reset_token.map(TokenChange::Add));
+    }
+
+    /// The path is abandoned: no ID is used any more, and no stateless reset counts. Nothing need be
+    /// said of it.
+    pub(crate) fn retire_all(&mut self) {
+        self.retired.clear();
+        let used = self.held().filter(|remote| remote.used);
+        let removed: Vec<_> = used
+            .filter_map(|remote| remote.reset_token.map(TokenChange::Remove))
+            .collect();
+        self.changes.extend(removed);
+        self.active.reset_token = None;
+        self.others.clear();
+    }
+
+    /// Whether the peer issued `id`, as far as is known.
+    pub(crate) fn has(&self, id: &ConnectionId) -> bool {
+        self.held().any(|remote| remote.id == *id)
     }
 
     /// The ID for packets on the main path.
@@ -198,21 +240,38 @@ impl RemoteCids {
     }
 
     /// Appends the RETIRE_CONNECTION_ID frames that are due while `buf` stays within `limit` bytes,
-    /// and gives `tokens` the sequence number of each.
+    /// and gives `tokens` the sequence number of each. With several paths, the frames say which is
+    /// `path`.
     pub(crate) fn write_frames(
         &mut self,
+        path: Option<PathId>,
         buf: &mut Vec<u8>,
         limit: usize,
         tokens: &mut impl FnMut(u64),
     ) {
         for retired in self.retired.iter_mut().filter(|retired| !retired.in_flight) {
-            let frame = RetireConnectionId {
-                sequence: retired.sequence,
+            let sequence = retired.sequence;
+            let written = match path {
+                None => {
+                    let frame = RetireConnectionId { sequence };
+                    let fits = buf.len() + frame.size() <= limit;
+                    if fits {
+                        frame.encode(buf);
+                    }
+                    fits
+                }
+                Some(path_id) => {
+                    let frame = PathRetireConnectionId { path_id, sequence };
+                    let fits = buf.len() + frame.size() <= limit;
+                    if fits {
+                        frame.encode(buf);
+                    }
+                    fits
+                }
             };
-            if buf.len() + frame.size() > limit {
+            if !written {
                 break;
             }
-            frame.encode(buf);
             retired.in_flight = true;
             tokens(retired.sequence);
         }

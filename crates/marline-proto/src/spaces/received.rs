@@ -1,6 +1,7 @@
 //! Packets that were received: duplicates, and what to acknowledge by when.
 
-use marline_wire::frame::{Ack, EcnCounts};
+use marline_wire::PathId;
+use marline_wire::frame::{Ack, EcnCounts, PathAck};
 
 use crate::buffers::RangeSet;
 use crate::limits::MAX_RECEIVED_RANGES;
@@ -149,10 +150,12 @@ impl Received {
         self.unacked > 0
     }
 
-    /// Appends an ACK frame of at most `room` bytes; returns the largest number it acknowledges.
+    /// Appends an ACK frame of at most `room` bytes, or a PATH_ACK frame for `path`; returns the largest
+    /// number it acknowledges.
     pub(crate) fn write_ack(
         &mut self,
         now: Instant,
+        path: Option<PathId>,
         delay_exponent: u8,
         room: usize,
         buf: &mut Vec<u8>,
@@ -167,7 +170,12 @@ impl Received {
             .rev()
             .take_while(|range| range.end > from);
         let ranges = ranges.map(|range| range.start..=range.end - 1);
-        if Ack::encode_bounded(ranges, delay, seen.then_some(self.ecn), room, buf) == 0 {
+        let ecn = seen.then_some(self.ecn);
+        let written = match path {
+            None => Ack::encode_bounded(ranges, delay, ecn, room, buf),
+            Some(path) => PathAck::encode_bounded(path, ranges, delay, ecn, room, buf),
+        };
+        if written == 0 {
             return None;
         }
         self.largest_reported = Some(largest);

@@ -39,6 +39,8 @@ enum State {
 struct Slot {
     packet: SentPacket,
     state: State,
+    /// Whether its tickets were handed back while it was outstanding.
+    returned: bool,
     /// Position of its first token, counted from the first token ever.
     tokens_from: u64,
     tokens: u16,
@@ -161,6 +163,7 @@ impl<T> Sent<T> {
         self.slots.push_back(Slot {
             packet,
             state,
+            returned: false,
             tokens_from,
             tokens,
         });
@@ -240,7 +243,22 @@ impl<T> Sent<T> {
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             let until = from + usize::from(slot.tokens);
             visit(number, &packet);
-            self.tokens.range(from..until).for_each(&mut ticket);
+            if !slot.returned {
+                self.tokens.range(from..until).for_each(&mut ticket);
+            }
+        }
+    }
+
+    /// Hands back the tickets of all outstanding packets, once: they go another way, and what becomes of
+    /// the packets still counts for the path, and if they arrive, for the rooms.
+    pub(crate) fn return_outstanding(&mut self, mut ticket: impl FnMut(&T)) {
+        let outstanding = |slot: &&mut Slot| slot.state == State::Outstanding && !slot.returned;
+        for slot in self.slots.iter_mut().filter(outstanding) {
+            slot.returned = true;
+            let from = (slot.tokens_from - self.tokens_popped) as usize;
+            self.tokens
+                .range(from..from + usize::from(slot.tokens))
+                .for_each(&mut ticket);
         }
     }
 

@@ -30,6 +30,7 @@ use super::error::WriteError;
 use crate::buffers::SendBuffer;
 use crate::priority::Priority;
 use bytes::Bytes;
+use marline_wire::PathId;
 use std::ops::Range;
 
 /// States of a sending part; the last two are terminal.
@@ -70,6 +71,8 @@ pub(super) struct SendPart {
     stopped: Option<u64>,
     /// What the scheduler hears with it.
     pub(super) priority: Priority,
+    /// The path that carried its latest segment, if there are several.
+    pub(super) path: Option<PathId>,
     /// A write found no room; the application waits to hear of some.
     pub(super) write_blocked: bool,
     /// It stands among the streams that wait for memory.
@@ -87,6 +90,7 @@ impl SendPart {
             max_data,
             stopped: None,
             priority: Priority::default(),
+            path: None,
             write_blocked: false,
             waits_for_memory: false,
             blocked_at: None,
@@ -184,7 +188,6 @@ impl SendPart {
     }
 
     /// Bytes to be sent: never sent, or lost.
-    #[cfg(test)]
     pub(super) fn pending(&self) -> u64 {
         self.buffer.len_unsent() + self.buffer.lost_bytes()
     }

@@ -4,8 +4,9 @@ use super::control::Owed;
 use super::send::{SendPart, SendState};
 use super::{Segment, StreamEvent, StreamToken, Streams};
 use crate::priority::Priority;
+use crate::scheduling::path::StreamView;
 use marline_wire::frame;
-use marline_wire::{Dir, StreamId};
+use marline_wire::{Dir, PathId, StreamId};
 
 impl Streams {
     /// A stream that began to have something to send, with its priority, or ceased to (`None`).
@@ -77,6 +78,25 @@ impl Streams {
             len,
             fin,
         })
+    }
+
+    /// What a stream has to send, for the scheduler of paths.
+    pub(crate) fn view(&self, id: StreamId) -> Option<StreamView> {
+        let send = self.table.get(&id)?.send.as_ref()?;
+        Some(StreamView {
+            id,
+            remaining: send.pending().max(1),
+            weight: send.priority.weight(),
+            previous: send.path,
+        })
+    }
+
+    /// The latest segment of a stream takes `path`.
+    pub(crate) fn note_path(&mut self, id: StreamId, path: PathId) {
+        let stream = self.table.get_mut(&id);
+        if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
+            send.path = Some(path);
+        }
     }
 
     /// Appends the STREAM frame of `segment`; returns what of the segment is in it.

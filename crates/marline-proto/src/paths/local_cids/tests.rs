@@ -22,7 +22,7 @@ fn fill(cids: &mut LocalCids) {
 /// Writes all that is due: sequence number and Retire Prior To of each frame.
 fn written(cids: &mut LocalCids) -> Vec<(u64, u64)> {
     let (mut buf, mut tokens) = (Vec::new(), Vec::new());
-    cids.write_frames(&mut buf, 10_000, &mut |token| tokens.push(token));
+    cids.write_frames(None, &mut buf, 10_000, &mut |token| tokens.push(token));
     let frames: Vec<_> = Frames::new(&buf)
         .map(|frame| match frame {
             Ok(Frame::NewConnectionId(frame)) => {
@@ -84,7 +84,7 @@ fn frames_wait_for_room() {
     cids.set_limit(3);
     fill(&mut cids);
     let mut buf = Vec::new();
-    cids.write_frames(&mut buf, 40, &mut |token| assert_eq!(token, 1));
+    cids.write_frames(None, &mut buf, 40, &mut |token| assert_eq!(token, 1));
     assert!(buf.len() <= 40 && cids.has_frames());
     assert_eq!(written(&mut cids), [(2, 0)]);
 }

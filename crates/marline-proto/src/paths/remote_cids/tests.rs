@@ -41,7 +41,7 @@ fn holding(last: u64) -> RemoteCids {
 
 fn written(cids: &mut RemoteCids) -> Vec<u64> {
     let (mut buf, mut tokens) = (Vec::new(), Vec::new());
-    cids.write_frames(&mut buf, 10_000, &mut |token| tokens.push(token));
+    cids.write_frames(None, &mut buf, 10_000, &mut |token| tokens.push(token));
     let frames: Vec<_> = Frames::new(&buf)
         .map(|frame| match frame {
             Ok(Frame::RetireConnectionId(frame)) => frame.sequence,
@@ -110,7 +110,7 @@ fn retirements_are_repeated_until_acknowledged() {
     cids.retire(2);
     cids.retire(3);
     let mut buf = Vec::new();
-    cids.write_frames(&mut buf, 2, &mut |_| ());
+    cids.write_frames(None, &mut buf, 2, &mut |_| ());
     assert_eq!(written(&mut cids), [3], "the other found room before");
     assert!(!cids.has_frames());
     cids.on_lost(2);
@@ -297,7 +297,7 @@ proptest! {
                         next += 1;
                     }
                     let mut buf = Vec::new();
-                    local.write_frames(&mut buf, 1200, &mut |_| ());
+                    local.write_frames(None, &mut buf, 1200, &mut |_| ());
                     issues.extend(Frames::new(&buf).map(|frame| match frame {
                         Ok(Frame::NewConnectionId(frame)) => frame,
                         other => panic!("{other:?}"),

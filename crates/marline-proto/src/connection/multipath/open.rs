@@ -1,0 +1,221 @@
+//! A path begins (section 3.1): the client opens it, both ends validate it.
+
+use marline_wire::{ConnectionId, PathId};
+
+use super::super::Connection;
+use super::super::events::Event;
+use super::super::history::FirstWindow;
+use super::super::path::{Ids, Path, Recovery, Stage};
+use super::super::receive::Arrival;
+use super::super::slots::Slot;
+use super::Multipath;
+use crate::congestion::ConnectionKind;
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::paths::{AmplificationLimit, Notice, RemoteCids, Reserved, Tuple};
+use crate::time::Instant;
+use crate::tuple::FourTuple;
+
+/// Why a path cannot be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenPathError {
+    /// The connection has one path only: the handshake is not confirmed, or one end wants no more.
+    #[error("the connection does not use several paths")]
+    NotNegotiated,
+    /// Only clients open paths.
+    #[error("only clients open paths")]
+    NotClient,
+    /// The connection is over.
+    #[error("the connection is over")]
+    Closed,
+    /// The server wants no other way to its address.
+    #[error("the server allows no other path to its address")]
+    Forbidden,
+    /// No more paths are allowed. Another attempt may succeed after one was abandoned.
+    #[error("no more paths are allowed")]
+    LimitReached,
+    /// The connection IDs for it are still on their way. Another attempt may succeed a round trip later.
+    #[error("there are no connection IDs for another path yet")]
+    NoConnectionIds,
+}
+
+impl Connection {
+    /// Client: opens a path between these addresses; returns its ID.
+    ///
+    /// It is validated first, then it carries data: [`Event::PathValidated`] tells. Several paths may
+    /// share their addresses.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be opened now.
+    pub fn open_path(&mut self, now: Instant, tuple: FourTuple) -> Result<PathId, OpenPathError> {
+        if !self.lifecycle.is_open() {
+            return Err(OpenPathError::Closed);
+        }
+        if self.side.is_server() {
+            return Err(OpenPathError::NotClient);
+        }
+        let confirmed = self.confirmed;
+        let Some(multipath) = self.multipath.as_mut().filter(|_| confirmed) else {
+            return Err(OpenPathError::NotNegotiated);
+        };
+        let to_handshake = tuple.remote == self.handshake_remote;
+        if self.peer.disable_active_migration && to_handshake {
+            return Err(OpenPathError::Forbidden);
+        }
+        let id = multipath.next_path()?;
+        let taken = multipath.reserve.take(id);
+        let Some((reserved, remote)) = taken.and_then(split) else {
+            return Err(OpenPathError::NoConnectionIds);
+        };
+        let Some(local) = reserved.local.iter().next() else {
+            return Err(OpenPathError::NoConnectionIds);
+        };
+        let at = self.add_path(now, (reserved, remote), local, tuple);
+        // Nobody has asked us to come: no limit holds us.
+        self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
+        self.after_input(now);
+        Ok(id)
+    }
+
+    /// Server: the client has opened a path, with an authentic packet to `destination`.
+    pub(in super::super) fn accept_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        destination: ConnectionId,
+        arrival: &Arrival,
+    ) -> Option<Slot> {
+        let reserved = self.multipath.as_mut()?.reserve.take(id)?;
+        let at = self.add_path(now, split(reserved)?, destination, arrival.tuple);
+        let limit = &mut self.paths[at].tuples.active.amplification;
+        limit.on_received(arrival.datagram as u64);
+        self.paths[at].counters.received.count(arrival.datagram);
+        Some(at)
+    }
+
+    /// Whether packets on a path that is not open could be answered.
+    pub(in super::super) fn may_accept(&mut self, id: PathId) -> bool {
+        let reserved = self
+            .multipath
+            .as_mut()
+            .and_then(|multipath| multipath.reserve.get_mut(id));
+        self.side.is_server() && reserved.is_some_and(|path| path.remote.is_some())
+    }
+
+    fn add_path(
+        &mut self,
+        now: Instant,
+        (reserved, mut remote_cids): (Reserved, RemoteCids),
+        active_local_cid: ConnectionId,
+        addresses: FourTuple,
+    ) -> Slot {
+        let is_valid = |path: &Path| {
+            let active = &path.tuples.active;
+            path.stage == Stage::Open
+                && active.addresses.matches(&addresses)
+                && active.amplification.is_validated()
+                && active.validation.is_none()
+        };
+        let is_known = self.paths.iter().any(is_valid);
+        let mut local_cids = reserved.local;
+        local_cids.set_limit(self.peer.active_connection_id_limit);
+        self.issue_ids = true;
+        remote_cids.begin_use();
+        let mut tuple = self.new_tuple(addresses);
+        tuple.mtu.set_peer_limit(self.peer.max_udp_payload_size);
+        let first = self.first_window_at(now, &tuple);
+        let seed = self.dice.seed();
+        let recovery = Recovery::new(
+            (&self.config, &*self.controllers),
+            first,
+            MIN_DATAGRAM_SIZE.into(),
+            seed,
+        );
+        let skip_at = self.dice.first_skip(&self.config);
+        let mut ack_policy = (self.config.ack_policy)();
+        if let Some(requested) = &self.ack_frequency_asked {
+            ack_policy.on_frequency(requested);
+        }
+        let ids = Ids {
+            local: local_cids,
+            remote: remote_cids,
+            active_local: active_local_cid,
+        };
+        let mut path = Path::new(reserved.id, ids, tuple, recovery, ack_policy, skip_at);
+        path.preference = reserved.preference;
+        path.stage = Stage::Opening;
+        let at = self.paths.insert(path);
+        self.mailbox
+            .application
+            .push_back(Event::PathOpened(reserved.id));
+        self.tell_path(now, at);
+        self.tell_first_window(now, at);
+        if is_known {
+            self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
+            self.paths[at].ping_due = true;
+            self.on_path_valid(at);
+        } else {
+            let validation = self.validation(now, at);
+            self.paths[at].tuples.active.validation = Some(validation);
+        }
+        at
+    }
+
+    pub(in super::super) fn first_window_at(&self, now: Instant, tuple: &Tuple) -> FirstWindow {
+        let kind = ConnectionKind {
+            peer: tuple.addresses.remote,
+            ..self.kind(now, true)
+        };
+        let policy = &self.config.initial_window;
+        FirstWindow {
+            bytes: policy.window(&kind),
+            default: policy.window_before_handshake(&kind),
+        }
+    }
+
+    /// A path has proven to work: it may carry data.
+    pub(in super::super) fn on_path_valid(&mut self, at: Slot) {
+        let path = &mut self.paths[at];
+        if path.stage == Stage::Opening {
+            path.stage = Stage::Open;
+            path.recovery.pto_count = 0;
+            let id = path.id;
+            self.mailbox.application.push_back(Event::PathValidated(id));
+        }
+    }
+}
+
+impl Multipath {
+    /// The path to open next: the first for which both ends have issued connection IDs. If there is
+    /// none, the peer is told what is missing.
+    fn next_path(&mut self) -> Result<PathId, OpenPathError> {
+        let theirs = self.theirs;
+        let mut allowed = self.reserve.iter().filter(|path| path.id <= theirs);
+        let Some(first) = allowed.next() else {
+            if theirs < self.ours {
+                self.notices.tell(Notice::PathsBlocked(theirs));
+            }
+            return Err(OpenPathError::LimitReached);
+        };
+        let ready = std::iter::once(first)
+            .chain(allowed)
+            .find(|path| path.is_ready());
+        if let Some(ready) = ready {
+            return Ok(ready.id);
+        }
+        if first.remote.is_none() {
+            let path = first.id;
+            self.notices.tell(Notice::CidsBlocked {
+                path,
+                next_sequence: 0,
+            });
+        }
+        Err(OpenPathError::NoConnectionIds)
+    }
+}
+
+/// What is taken out of the reserve, and the peer's IDs.
+fn split(mut reserved: Reserved) -> Option<(Reserved, RemoteCids)> {
+    let remote = reserved.remote.take()?;
+    Some((reserved, remote))
+}

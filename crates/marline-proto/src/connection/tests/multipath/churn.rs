@@ -1,0 +1,170 @@
+//! Paths come and go at random while data flows; it arrives whole.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::*;
+
+/// One thing that happens to paths.
+#[derive(Clone, Debug)]
+enum Turn {
+    Open(u8),
+    Abandon(Side, u8),
+    Status(Side, u8, bool),
+    /// The link of an address changes: its delay, its loss, or nothing passes.
+    Link(u8, u64, f64, bool),
+    Rebind(u16),
+    UpdateKeys(Side),
+    Pass(u64),
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    prop_oneof![Just(Side::Client), Just(Side::Server)]
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        4 => (0..4u8).prop_map(Turn::Open),
+        2 => (side(), any::<u8>()).prop_map(|(side, n)| Turn::Abandon(side, n)),
+        1 => (side(), any::<u8>(), any::<bool>()).prop_map(|(side, n, b)| Turn::Status(side, n, b)),
+        4 => (0..4u8, 1..80u64, 0.0..0.1f64, prop::bool::weighted(0.2))
+            .prop_map(|(n, delay, loss, down)| Turn::Link(n, delay, loss, down)),
+        1 => any::<u16>().prop_map(Turn::Rebind),
+        1 => side().prop_map(Turn::UpdateKeys),
+        6 => (0..400u64).prop_map(Turn::Pass),
+    ]
+}
+
+fn link(several: &mut Several, n: u8, conditions: Conditions) {
+    match n {
+        0 => several.pair.network.set(conditions),
+        n => several.pair.network.set_link(address(n), conditions),
+    }
+}
+
+fn run(turns: &[Turn], seed: u64) {
+    let config = TransportConfig {
+        max_idle_timeout: Some(Duration::from_secs(120)),
+        ..several()
+    };
+    let mut several = Several::with(Pair::with(PairConfig {
+        client: config.clone(),
+        server: config,
+        seed,
+        ..PairConfig::default()
+    }));
+    for n in 0..4 {
+        link(&mut several, n, narrow());
+    }
+    let ends = several.ends();
+    let data = pattern(1_000_000);
+    let mut down = Transfer::down(&mut several.pair, ends, &data);
+    let mut up = Transfer::up(&mut several.pair, ends, &data);
+    let (mut down_done, mut up_done) = (false, false);
+    let mut advance = |pair: &mut Pair| {
+        if pair.client(ends.0).is_closed() || pair.server(ends.1).is_closed() {
+            return true;
+        }
+        down_done = down_done || down.advance(pair);
+        up_done = up_done || up.advance(pair);
+        down_done && up_done
+    };
+    for turn in turns {
+        let now = several.pair.now;
+        let pick = |several: &mut Several, side, n: u8| {
+            let paths = several.paths(side);
+            PathId(paths[usize::from(n) % paths.len()])
+        };
+        match *turn {
+            Turn::Open(n) => {
+                let _ = several.open(n);
+            }
+            Turn::Abandon(side, n) => {
+                let path = pick(&mut several, side, n);
+                let error = ErrorCode::APPLICATION_ABANDON_PATH;
+                let _ = several.end(side).abandon_path(now, path, error);
+            }
+            Turn::Status(side, n, backup) => {
+                let path = pick(&mut several, side, n);
+                let status = match backup {
+                    true => PathStatus::Backup,
+                    false => PathStatus::Available,
+                };
+                several.end(side).set_path_status(path, status);
+            }
+            Turn::Link(n, delay, loss, down) => {
+                let conditions = Conditions {
+                    delay: Duration::from_millis(delay),
+                    loss,
+                    down,
+                    ..narrow()
+                };
+                link(&mut several, n, conditions);
+            }
+            Turn::Rebind(port) => {
+                let port = 1024 + port % 60_000;
+                let outside = SocketAddr::from(([203, 0, 113, 1], port));
+                several.pair.rebind_nat(outside);
+            }
+            Turn::UpdateKeys(side) => {
+                several.end(side).initiate_key_update(now);
+            }
+            Turn::Pass(millis) => {
+                several
+                    .pair
+                    .drive_until(Duration::from_millis(millis), &mut advance);
+            }
+        }
+        if several.client().is_closed() || several.server().is_closed() {
+            break;
+        }
+    }
+    for n in 0..4 {
+        link(&mut several, n, Conditions::default());
+    }
+    let done = several.pair.drive_until(PATIENCE, &mut advance);
+    // Both ends may abandon different paths at once, and NATs may close the last way.
+    let no_path = |error: Option<&ConnectionError>| match error {
+        Some(ConnectionError::Transport(error)) => error.code == ErrorCode::NO_VIABLE_PATH,
+        Some(ConnectionError::PeerTransport { code, .. }) => *code == ErrorCode::NO_VIABLE_PATH,
+        Some(_) => false,
+        None => true,
+    };
+    assert!(
+        done,
+        "stalled: {} down, {} up",
+        down.received(),
+        up.received()
+    );
+    for side in [Side::Client, Side::Server] {
+        let connection = several.end(side);
+        assert!(no_path(connection.error()), "{:?}", connection.error());
+    }
+}
+
+#[test]
+fn data_arrives_whole_while_paths_come_and_go() {
+    let cases = std::env::var("MARLINE_PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok());
+    let config = Config {
+        cases: cases.unwrap_or(24),
+        failure_persistence: None,
+        max_shrink_time: 60_000,
+        ..Config::default()
+    };
+    let mut runner = match cases {
+        None => {
+            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+            TestRunner::new_with_rng(config, rng)
+        }
+        Some(_) => TestRunner::new(config),
+    };
+    let turns = (prop::collection::vec(turn(), 1..30), any::<u64>());
+    runner
+        .run(&turns, |(turns, seed)| {
+            run(&turns, seed);
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+}

@@ -1,0 +1,175 @@
+//! A peer with real keys that breaks the rules about paths.
+
+use super::super::craft::varints;
+use super::*;
+
+impl Several {
+    /// An end gets a 1-RTT packet of the other with `frames` at once.
+    fn say(&mut self, by: Side, frames: &[u8]) {
+        let now = self.pair.now;
+        let mut datagram = self.end(by).craft(now, SpaceId::Data, frames);
+        let victim = self.end(by.peer());
+        let tuple = FourTuple {
+            local: victim.local_address(),
+            remote: victim.remote_address(),
+        };
+        victim.handle_datagram(now, tuple, None, &mut datagram);
+    }
+
+    fn error(&mut self, side: Side) -> Option<ErrorCode> {
+        match self.end(side).error() {
+            Some(ConnectionError::Transport(error)) => Some(error.code),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a victim of either side closes when it hears `frames`.
+fn closes(frames: &[u8], code: ErrorCode) {
+    for by in [Side::Client, Side::Server] {
+        let mut several = Several::two(Conditions::default());
+        several.say(by, frames);
+        assert_eq!(several.error(by.peer()), Some(code), "{frames:?}");
+    }
+}
+
+fn stands(frames: &[u8]) {
+    for by in [Side::Client, Side::Server] {
+        let mut several = Several::two(Conditions::default());
+        several.say(by, frames);
+        let error = several.end(by.peer()).error().cloned();
+        assert_eq!(error, None, "{frames:?}");
+    }
+}
+
+fn new_id(path: u64, sequence: u64, id: u8) -> Vec<u8> {
+    let mut frame = varints(&[0x3e78, path, sequence, 0]);
+    frame.push(4);
+    frame.extend([id; 4 + 16]);
+    frame
+}
+
+#[test]
+fn paths_beyond_the_limit() {
+    for frame in [
+        varints(&[0x3e, 4, 0, 0, 0, 0]),
+        varints(&[0x3e75, 4, 0]),
+        varints(&[0x3e76, 4, 1]),
+        varints(&[0x3e77, 4, 1]),
+        new_id(4, 0, 9),
+        varints(&[0x3e79, 4, 0]),
+        varints(&[0x3e7b, 4]),
+        varints(&[0x3e7c, 4, 0]),
+    ] {
+        closes(&frame, ErrorCode::PROTOCOL_VIOLATION);
+    }
+}
+
+#[test]
+fn contradictions() {
+    // Takes back what was allowed.
+    closes(&varints(&[0x3e7a, 2]), ErrorCode::PROTOCOL_VIOLATION);
+    stands(&varints(&[0x3e7a, 3]));
+    // Waits for the ID after the next.
+    closes(&varints(&[0x3e7c, 2, 3]), ErrorCode::PROTOCOL_VIOLATION);
+    stands(&varints(&[0x3e7c, 2, 2]));
+    // Retires what was never issued.
+    closes(&varints(&[0x3e79, 2, 2]), ErrorCode::PROTOCOL_VIOLATION);
+    stands(&varints(&[0x3e79, 2, 1]));
+    // Acknowledges what was never sent.
+    closes(
+        &varints(&[0x3e, 1, 1000, 0, 0, 0]),
+        ErrorCode::PROTOCOL_VIOLATION,
+    );
+    // One ID for two paths.
+    closes(
+        &[new_id(2, 2, 9), new_id(3, 2, 9)].concat(),
+        ErrorCode::PROTOCOL_VIOLATION,
+    );
+    // More IDs than allowed.
+    let many: Vec<u8> = (2..20).flat_map(|n| new_id(2, n, n as u8)).collect();
+    closes(&many, ErrorCode::CONNECTION_ID_LIMIT_ERROR);
+}
+
+#[test]
+fn the_only_path_is_abandoned() {
+    for by in [Side::Client, Side::Server] {
+        let mut several = Several::new();
+        several.say(by, &varints(&[0x3e75, 0, 0]));
+        assert_eq!(several.error(by.peer()), Some(ErrorCode::NO_VIABLE_PATH));
+    }
+}
+
+#[test]
+fn a_flood_of_abandoned_paths_is_bounded() {
+    for by in [Side::Client, Side::Server] {
+        let mut several = Several::new();
+        // The peer does not listen.
+        several.pair.network.filter = Some(Box::new(|_, _| true));
+        let mut next = 1;
+        for _ in 0..200 {
+            let victim = several.end(by.peer());
+            let limit = victim
+                .multipath
+                .as_ref()
+                .expect("negotiated")
+                .last_allowed();
+            while next <= limit.0 {
+                several.say(by, &varints(&[0x3e75, next.into(), 0]));
+                several.say(by, &varints(&[0x3e75, next.into(), 0]));
+                next += 1;
+            }
+            several.pair.drive(Duration::from_millis(20));
+            let victim = several.end(by.peer());
+            assert!(victim.error().is_none());
+            let multipath = victim.multipath.as_ref().expect("negotiated");
+            assert!(multipath.len() <= 3);
+        }
+        // Each costs the peer three probe timeouts.
+        assert!(next < 250, "{next} paths in four seconds");
+        let node = match by.peer() {
+            Side::Client => &several.pair.client,
+            Side::Server => &several.pair.server,
+        };
+        assert!(node.endpoint.routes_of_ids() <= 4 + 3 * 2);
+    }
+}
+
+#[test]
+fn an_address_that_is_not_validated_gets_three_times_what_it_sent() {
+    let mut several = Several::new();
+    several
+        .pair
+        .network
+        .set_link(address(1), Conditions::default());
+    assert_eq!(several.open(1), Ok(ONE));
+    // The client never answers the server.
+    several
+        .pair
+        .network
+        .link(address(1), Direction::ToClient)
+        .down = true;
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(200_000));
+    several.pair.drive(Duration::from_millis(800));
+    let stats = several.server().stats();
+    let path = stats.paths.iter().find(|path| path.id == 1);
+    let path = path.expect("the server knows the path");
+    assert!(path.udp_sent.bytes <= 3 * path.udp_received.bytes);
+    assert!(path.udp_sent.bytes > 0);
+}
+
+#[test]
+fn a_flood_of_challenges_is_answered_in_part() {
+    let mut several = Several::two(Conditions::default());
+    let before = several.sent(Side::Server, PathId::INITIAL);
+    let mut frames = Vec::new();
+    for n in 0..100u8 {
+        frames.push(0x1a);
+        frames.extend([n; 8]);
+    }
+    several.say(Side::Client, &frames);
+    several.pair.drive(Duration::from_millis(100));
+    let sent = several.sent(Side::Server, PathId::INITIAL) - before;
+    assert!(sent < 4000, "{sent} bytes");
+}

@@ -1,0 +1,92 @@
+use super::*;
+
+#[test]
+fn either_end_abandons_a_path_in_the_middle_of_a_transfer() {
+    for by in [Side::Client, Side::Server] {
+        for path in [PathId::INITIAL, ONE] {
+            let mut several = Several::two(narrow());
+            let ends = several.ends();
+            let mut transfer = Transfer::down(&mut several.pair, ends, &pattern(3_000_000));
+            let half = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
+            assert!(several.pair.drive_until(PATIENCE, half));
+            let now = several.pair.now;
+            let error = ErrorCode::APPLICATION_ABANDON_PATH;
+            assert_eq!(several.end(by).abandon_path(now, path, error), Ok(()));
+            transfer.complete(&mut several.pair);
+            assert_eq!(several.closed(by.peer(), path), Some(error));
+            several.pair.drive(Duration::from_secs(3));
+            for side in [Side::Client, Side::Server] {
+                let left = if path == ONE { 0 } else { 1 };
+                assert_eq!(several.paths(side), [left], "at the {side:?}");
+            }
+            download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+            let routes = several.pair.server.endpoint.routes_of_ids();
+            assert!(routes <= 4 + 3 * 4, "{routes} IDs of ours");
+        }
+    }
+}
+
+#[test]
+fn a_path_may_follow_another_that_was_abandoned() {
+    let mut several = Several::two(Conditions::default());
+    for last in 1..20 {
+        let now = several.pair.now;
+        let gone = several
+            .client()
+            .abandon_path(now, PathId(last), ErrorCode::NO_ERROR);
+        assert_eq!(gone, Ok(()));
+        several.pair.drive(Duration::from_secs(2));
+        assert_eq!(several.open(1), Ok(PathId(last + 1)));
+        several.pair.drive(Duration::from_secs(1));
+        assert!(several.is_validated(PathId(last + 1)), "path {last} + 1");
+    }
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+}
+
+#[test]
+fn the_last_path_stays() {
+    let mut several = Several::two(Conditions::default());
+    let now = several.pair.now;
+    let abandon = |several: &mut Several, path| {
+        let error = ErrorCode::NO_ERROR;
+        several.client().abandon_path(now, path, error)
+    };
+    assert_eq!(abandon(&mut several, ONE), Ok(()));
+    assert_eq!(
+        abandon(&mut several, ONE),
+        Err(AbandonPathError::NoSuchPath)
+    );
+    assert_eq!(
+        abandon(&mut several, PathId::INITIAL),
+        Err(AbandonPathError::LastPath)
+    );
+    assert_eq!(
+        abandon(&mut several, PathId(9)),
+        Err(AbandonPathError::NoSuchPath)
+    );
+}
+
+#[test]
+fn a_nat_may_change_the_addresses_of_one_path() {
+    let mut several = Several::two(narrow());
+    several
+        .pair
+        .rebind_nat("203.0.113.5:7777".parse().expect("an address"));
+    let ends = several.ends();
+    upload(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+    download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+    assert_eq!(several.paths(Side::Server), [0, 1]);
+    let stats = several.server().stats();
+    assert_eq!(stats.paths[0].remote.port(), 7777);
+    assert_eq!(stats.paths[1].remote, address(1));
+}
+
+#[test]
+fn a_connection_of_several_paths_ends_like_any_other() {
+    let mut several = Several::two(Conditions::default());
+    let client = several.client;
+    close(&mut several.pair, client);
+    assert_eq!(several.pair.server.endpoint.routes_of_ids(), 0);
+    assert_eq!(several.pair.client.endpoint.routes_of_ids(), 0);
+}

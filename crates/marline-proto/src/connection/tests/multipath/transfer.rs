@@ -1,0 +1,172 @@
+use super::*;
+
+#[test]
+fn data_takes_both_paths_and_is_whole() {
+    for from in [Side::Server, Side::Client] {
+        let mut several = Several::two(narrow());
+        let ends = several.ends();
+        let data = pattern(3_000_000);
+        let transfer = match from {
+            Side::Server => Transfer::down(&mut several.pair, ends, &data),
+            Side::Client => Transfer::up(&mut several.pair, ends, &data),
+        };
+        let took = transfer.complete(&mut several.pair);
+        for path in [PathId::INITIAL, ONE] {
+            let sent = several.sent(from, path);
+            assert!(sent > 1_000_000, "{sent} bytes on path {path}");
+        }
+        // One link alone takes three seconds.
+        assert!(took < Duration::from_millis(2200), "{took:?}");
+    }
+}
+
+#[test]
+fn data_goes_both_ways_at_once() {
+    let mut several = Several::two(Conditions {
+        loss: 0.01,
+        jitter: Duration::from_millis(3),
+        ..narrow()
+    });
+    let ends = several.ends();
+    let data = pattern(1_500_000);
+    let mut down = Transfer::down(&mut several.pair, ends, &data);
+    let mut up = Transfer::up(&mut several.pair, ends, &data);
+    let (mut down_done, mut up_done) = (false, false);
+    let done = several.pair.drive_until(PATIENCE, |pair| {
+        down_done = down_done || down.advance(pair);
+        up_done = up_done || up.advance(pair);
+        down_done && up_done
+    });
+    assert!(done, "{} down, {} up", down.received(), up.received());
+}
+
+#[test]
+fn paths_of_different_delay_work_together() {
+    let mut several = Several::two(narrow());
+    let far = Conditions {
+        delay: Duration::from_millis(80),
+        ..narrow()
+    };
+    several.pair.network.set_link(address(1), far);
+    let ends = several.ends();
+    let took = download(&mut several.pair, ends.0, ends.1, &pattern(4_000_000));
+    assert!(took < Duration::from_millis(3500), "{took:?}");
+    assert!(several.sent(Side::Server, ONE) > 500_000);
+}
+
+#[test]
+fn a_path_may_share_its_addresses_with_another() {
+    let mut several = Several::new();
+    let now = several.pair.now;
+    let tuple = FourTuple {
+        local: several.pair.client.address,
+        remote: several.pair.server.address,
+    };
+    assert_eq!(several.client().open_path(now, tuple), Ok(ONE));
+    several.pair.drive(Duration::from_millis(50));
+    assert!(several.is_validated(ONE));
+    several.pair.network.set(narrow());
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(2_000_000));
+    assert!(several.sent(Side::Server, ONE) > 500_000);
+    assert!(several.sent(Side::Server, PathId::INITIAL) > 500_000);
+}
+
+#[test]
+fn a_backup_carries_data_only_while_nothing_else_does() {
+    let mut several = Several::two(narrow());
+    several.client().set_path_status(ONE, PathStatus::Backup);
+    several.pair.drive(Duration::from_millis(50));
+    let heard = several.pair.server.events.iter().any(|(_, event)| {
+        matches!(event, Event::PathStatus { id: ONE, status } if *status == PathStatus::Backup)
+    });
+    assert!(heard);
+    let before = several.sent(Side::Server, ONE);
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+    assert_eq!(several.sent(Side::Server, ONE), before);
+
+    let dead = Conditions {
+        down: true,
+        ..narrow()
+    };
+    several.pair.network.set(dead);
+    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+    assert!(several.sent(Side::Server, ONE) > 500_000);
+}
+
+#[test]
+fn datagrams_and_keys_do_not_mind_several_paths() {
+    let mut several = Several::two(narrow());
+    let ends = several.ends();
+    for round in 0..5u8 {
+        let now = several.pair.now;
+        assert!(several.server().initiate_key_update(now));
+        several
+            .client()
+            .send_datagram(vec![round; 1000].into())
+            .expect("there is room");
+        download(&mut several.pair, ends.0, ends.1, &pattern(400_000));
+        let received = several.server().recv_datagram();
+        assert_eq!(received.as_deref(), Some(&[round; 1000][..]));
+        several.pair.drive(Duration::from_millis(500));
+    }
+}
+
+#[test]
+fn without_the_peer_there_is_one_path() {
+    for takes in [Side::Client, Side::Server] {
+        let config = |side| match takes == side {
+            true => several(),
+            false => TransportConfig::default(),
+        };
+        let mut several = Several::with(Pair::with(PairConfig {
+            client: config(Side::Client),
+            server: config(Side::Server),
+            ..PairConfig::default()
+        }));
+        assert!(!several.client().is_multipath() && !several.server().is_multipath());
+        assert_eq!(several.open(1), Err(OpenPathError::NotNegotiated));
+        let ends = several.ends();
+        download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+    }
+}
+
+#[test]
+fn every_scheduler_brings_all_of_several_streams() {
+    for algorithm in PathAlgorithm::ALL {
+        let config = TransportConfig {
+            multipath: Some(MultipathConfig {
+                scheduler: std::sync::Arc::new(move || algorithm.build()),
+                ..MultipathConfig::default()
+            }),
+            ..TransportConfig::default()
+        };
+        let mut several = Several::with(both(config));
+        several.pair.network.set(narrow());
+        let slow = Conditions {
+            delay: Duration::from_millis(40),
+            loss: 0.01,
+            rate: Some(500_000),
+            ..narrow()
+        };
+        several.pair.network.set_link(address(1), slow);
+        assert_eq!(several.open(1), Ok(ONE));
+        several.pair.drive(Duration::from_millis(300));
+        let ends = several.ends();
+        let data = pattern(500_000);
+        let mut transfers: Vec<_> = (0..4)
+            .map(|_| Some(Transfer::down(&mut several.pair, ends, &data)))
+            .collect();
+        let done = several.pair.drive_until(PATIENCE, |pair| {
+            for transfer in &mut transfers {
+                if transfer.as_mut().is_some_and(|some| some.advance(pair)) {
+                    *transfer = None;
+                }
+            }
+            transfers.iter().all(Option::is_none)
+        });
+        assert!(done, "{algorithm}");
+        assert!(several.sent(Side::Server, PathId::INITIAL) > 500_000);
+    }
+}

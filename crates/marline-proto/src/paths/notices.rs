@@ -1,0 +1,157 @@
+//! What is told of paths until the peer has heard it (draft-ietf-quic-multipath-21, section 4).
+
+use marline_wire::frame::{
+    MaxPathId, PathAbandon, PathCidsBlocked, PathStatusAvailable, PathStatusBackup, PathsBlocked,
+};
+use marline_wire::{ErrorCode, PathId};
+
+use crate::scheduling::path::PathStatus;
+
+/// Something about a path. Of two about the same thing the later one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The last path that the peer may use.
+    MaxPathId(PathId),
+    /// A path is wanted beyond this one.
+    PathsBlocked(PathId),
+    /// A path is wanted for which there is no connection ID.
+    CidsBlocked { path: PathId, next_sequence: u64 },
+    /// Nothing is sent on a path any more.
+    Abandon { path: PathId, error: ErrorCode },
+    /// How a path is to be used.
+    Status {
+        path: PathId,
+        status: PathStatus,
+        sequence: u64,
+    },
+}
+
+/// The notices that the peer may not have heard: no more than three for each path, and two.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    list: Vec<Pending>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    notice: Notice,
+    in_flight: bool,
+}
+
+impl Notices {
+    /// Has `notice` told, instead of an earlier one about the same thing.
+    pub(crate) fn tell(&mut self, notice: Notice) {
+        self.list
+            .retain(|pending| !pending.notice.is_replaced_by(&notice));
+        self.list.push(Pending {
+            notice,
+            in_flight: false,
+        });
+    }
+
+    /// Whether the peer may not know yet that `path` is abandoned.
+    pub(crate) fn is_abandoning(&self, path: PathId) -> bool {
+        let is_abandon = |pending: &Pending| matches!(pending.notice, Notice::Abandon { path: of, .. } if of == path);
+        self.list.iter().any(is_abandon)
+    }
+
+    /// Nothing about `path` matters any more, but that it is abandoned.
+    pub(crate) fn forget(&mut self, path: PathId) {
+        self.list.retain(|pending| match pending.notice {
+            Notice::CidsBlocked { path: of, .. } | Notice::Status { path: of, .. } => of != path,
+            Notice::MaxPathId(_) | Notice::PathsBlocked(_) | Notice::Abandon { .. } => true,
+        });
+    }
+
+    /// Whether `write_frames` has something to write.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.list.iter().any(|pending| !pending.in_flight)
+    }
+
+    /// Appends the frames that are due while `buf` stays within `limit` bytes, and gives `tokens` the
+    /// notice of each.
+    pub(crate) fn write_frames(
+        &mut self,
+        buf: &mut Vec<u8>,
+        limit: usize,
+        tokens: &mut impl FnMut(Notice),
+    ) {
+        for pending in self.list.iter_mut().filter(|pending| !pending.in_flight) {
+            if !pending.notice.write(buf, limit) {
+                break;
+            }
+            pending.in_flight = true;
+            tokens(pending.notice);
+        }
+    }
+
+    /// The peer has heard.
+    pub(crate) fn on_acked(&mut self, notice: &Notice) {
+        self.list.retain(|pending| pending.notice != *notice);
+    }
+
+    /// The peer may not have heard.
+    pub(crate) fn on_lost(&mut self, notice: &Notice) {
+        for pending in &mut self.list {
+            pending.in_flight &= pending.notice != *notice;
+        }
+    }
+}
+
+impl Notice {
+    fn is_replaced_by(&self, later: &Self) -> bool {
+        match (self, later) {
+            (Self::MaxPathId(_), Self::MaxPathId(_))
+            | (Self::PathsBlocked(_), Self::PathsBlocked(_)) => true,
+            (Self::CidsBlocked { path: a, .. }, Self::CidsBlocked { path: b, .. })
+            | (Self::Abandon { path: a, .. }, Self::Abandon { path: b, .. })
+            | (Self::Status { path: a, .. }, Self::Status { path: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Appends the frame if it fits; returns whether it did.
+    fn write(&self, buf: &mut Vec<u8>, limit: usize) -> bool {
+        macro_rules! write {
+            ($frame:expr) => {{
+                let frame = $frame;
+                let fits = buf.len() + frame.size() <= limit;
+                if fits {
+                    frame.encode(buf);
+                }
+                fits
+            }};
+        }
+        match *self {
+            Self::MaxPathId(maximum) => write!(MaxPathId { maximum }),
+            Self::PathsBlocked(limit) => write!(PathsBlocked { limit }),
+            Self::CidsBlocked {
+                path: path_id,
+                next_sequence,
+            } => write!(PathCidsBlocked {
+                path_id,
+                next_sequence
+            }),
+            Self::Abandon {
+                path: path_id,
+                error: error_code,
+            } => write!(PathAbandon {
+                path_id,
+                error_code
+            }),
+            Self::Status {
+                path: path_id,
+                status: PathStatus::Backup,
+                sequence,
+            } => write!(PathStatusBackup { path_id, sequence }),
+            Self::Status {
+                path: path_id,
+                status: PathStatus::Available,
+                sequence,
+            } => write!(PathStatusAvailable { path_id, sequence }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

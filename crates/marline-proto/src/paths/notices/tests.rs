@@ -1,0 +1,79 @@
+use super::*;
+
+const ONE: PathId = PathId(1);
+
+fn status(status: PathStatus, sequence: u64) -> Notice {
+    Notice::Status {
+        path: ONE,
+        status,
+        sequence,
+    }
+}
+
+fn written(notices: &mut Notices) -> Vec<Notice> {
+    let (mut buf, mut told) = (Vec::new(), Vec::new());
+    notices.write_frames(&mut buf, 1200, &mut |notice| told.push(notice));
+    told
+}
+
+#[test]
+fn a_notice_is_repeated_until_it_is_heard() {
+    let mut notices = Notices::default();
+    let abandon = Notice::Abandon {
+        path: ONE,
+        error: ErrorCode::NO_ERROR,
+    };
+    notices.tell(abandon);
+    assert_eq!(written(&mut notices), [abandon]);
+    assert!(!notices.has_frames());
+    notices.on_lost(&abandon);
+    assert_eq!(written(&mut notices), [abandon]);
+    assert!(notices.is_abandoning(ONE));
+    notices.on_acked(&abandon);
+    notices.on_lost(&abandon);
+    assert!(!notices.has_frames() && !notices.is_abandoning(ONE));
+}
+
+#[test]
+fn only_the_latest_of_a_thing_is_told() {
+    let mut notices = Notices::default();
+    notices.tell(status(PathStatus::Backup, 0));
+    assert_eq!(written(&mut notices).len(), 1);
+    notices.tell(status(PathStatus::Available, 1));
+    notices.on_lost(&status(PathStatus::Backup, 0));
+    notices.tell(Notice::MaxPathId(PathId(3)));
+    notices.tell(Notice::MaxPathId(PathId(4)));
+    assert_eq!(
+        written(&mut notices),
+        [
+            status(PathStatus::Available, 1),
+            Notice::MaxPathId(PathId(4))
+        ]
+    );
+}
+
+#[test]
+fn what_does_not_fit_waits() {
+    let mut notices = Notices::default();
+    notices.tell(Notice::PathsBlocked(ONE));
+    notices.tell(Notice::CidsBlocked {
+        path: ONE,
+        next_sequence: 0,
+    });
+    let mut buf = Vec::new();
+    notices.write_frames(&mut buf, 5, &mut |_| {});
+    assert!(!buf.is_empty() && notices.has_frames());
+}
+
+#[test]
+fn of_a_path_that_is_gone_only_that_is_told() {
+    let mut notices = Notices::default();
+    notices.tell(status(PathStatus::Backup, 7));
+    notices.tell(Notice::Abandon {
+        path: ONE,
+        error: ErrorCode::NO_ERROR,
+    });
+    notices.forget(ONE);
+    assert_eq!(written(&mut notices).len(), 1);
+    assert!(notices.is_abandoning(ONE));
+}

@@ -1,0 +1,69 @@
+//! How both ends want a path to be used (draft-ietf-quic-multipath-21, section 3.3).
+
+use crate::scheduling::path::PathStatus;
+
+/// What both ends have said of one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preference {
+    ours: PathStatus,
+    /// Of the next frame.
+    sequence: u64,
+    theirs: PathStatus,
+    /// The least that the peer's next frame must have to be news.
+    expected: u64,
+}
+
+impl Preference {
+    /// How the path is to be used: as a backup if either end says so.
+    pub(crate) fn status(&self) -> PathStatus {
+        match (self.ours, self.theirs) {
+            (PathStatus::Available, PathStatus::Available) => PathStatus::Available,
+            _ => PathStatus::Backup,
+        }
+    }
+
+    /// We want another status; returns the sequence number of the frame that says so.
+    pub(crate) fn set(&mut self, status: PathStatus) -> Option<u64> {
+        if self.ours == status {
+            return None;
+        }
+        self.ours = status;
+        let sequence = self.sequence;
+        self.sequence += 1;
+        Some(sequence)
+    }
+
+    /// The peer's frame number `sequence`; returns whether it is news.
+    pub(crate) fn on_frame(&mut self, status: PathStatus, sequence: u64) -> bool {
+        if sequence < self.expected {
+            return false;
+        }
+        self.expected = sequence + 1;
+        std::mem::replace(&mut self.theirs, status) != status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_frames_change_nothing() {
+        let mut preference = Preference::default();
+        assert!(preference.on_frame(PathStatus::Backup, 5));
+        assert_eq!(preference.status(), PathStatus::Backup);
+        assert!(!preference.on_frame(PathStatus::Available, 5));
+        assert!(!preference.on_frame(PathStatus::Available, 3));
+        assert_eq!(preference.status(), PathStatus::Backup);
+        assert!(preference.on_frame(PathStatus::Available, 6));
+        assert_eq!(preference.status(), PathStatus::Available);
+    }
+
+    #[test]
+    fn frames_count_up() {
+        let mut preference = Preference::default();
+        assert_eq!(preference.set(PathStatus::Available), None);
+        assert_eq!(preference.set(PathStatus::Backup), Some(0));
+        assert_eq!(preference.set(PathStatus::Available), Some(1));
+    }
+}

@@ -1,0 +1,109 @@
+//! Paths that may be opened: the connection IDs that both ends hold ready for them
+//! (draft-ietf-quic-multipath-21, section 3.2).
+
+use marline_wire::frame::NewConnectionId;
+use marline_wire::{ConnectionId, PathId, TransportError};
+
+use super::{LocalCids, Preference, RemoteCids};
+
+/// A path that is not open.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    pub(crate) id: PathId,
+    pub(crate) local: LocalCids,
+    /// `None` until the peer issues one.
+    pub(crate) remote: Option<RemoteCids>,
+    pub(crate) preference: Preference,
+}
+
+impl Reserved {
+    /// Whether both ends have an ID of the other: ours, too, is known to the peer.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.remote.is_some() && self.local.is_known()
+    }
+
+    /// The peer issued an ID for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RemoteCids::on_new_connection_id`].
+    pub(crate) fn on_new_connection_id(
+        &mut self,
+        frame: &NewConnectionId,
+    ) -> Result<(), TransportError> {
+        match &mut self.remote {
+            Some(remote) => remote.on_new_connection_id(frame),
+            None => {
+                self.remote = Some(RemoteCids::reserved(frame));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The paths that are neither open nor used up, by ascending ID. As many as we allow.
+#[derive(Debug, Default)]
+pub(crate) struct Reserve {
+    list: Vec<Reserved>,
+    /// The next to join.
+    next: u32,
+}
+
+impl Reserve {
+    /// Begins after the path that is open already.
+    pub(crate) const fn new() -> Self {
+        Self {
+            list: Vec::new(),
+            next: 1,
+        }
+    }
+
+    /// Makes room for all paths up to `last`.
+    pub(crate) fn extend(&mut self, last: PathId) {
+        while self.next <= last.0 {
+            self.list.push(Reserved {
+                id: PathId(self.next),
+                local: LocalCids::reserved(),
+                remote: None,
+                preference: Preference::default(),
+            });
+            let Some(next) = self.next.checked_add(1) else {
+                return;
+            };
+            self.next = next;
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, id: PathId) -> Option<&mut Reserved> {
+        self.list.iter_mut().find(|path| path.id == id)
+    }
+
+    /// Takes a path out: it is open from now on, or never will be.
+    pub(crate) fn take(&mut self, id: PathId) -> Option<Reserved> {
+        let position = self.list.iter().position(|path| path.id == id)?;
+        Some(self.list.remove(position))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Reserved> {
+        self.list.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reserved> {
+        self.list.iter_mut()
+    }
+
+    /// The path that `destination` belongs to.
+    pub(crate) fn by_destination(&self, destination: &ConnectionId) -> Option<PathId> {
+        self.list
+            .iter()
+            .find(|path| path.local.contains(destination))
+            .map(|path| path.id)
+    }
+
+    /// Whether `write_frames` of any ID has something to write.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.list.iter().any(|path| {
+            path.local.has_frames() || path.remote.as_ref().is_some_and(RemoteCids::has_frames)
+        })
+    }
+}
