@@ -88,8 +88,9 @@ impl Reserve {
         self.list.iter()
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reserved> {
-        self.list.iter_mut()
+    /// The paths that the peer takes as well, whose last one is `theirs`.
+    pub(crate) fn up_to(&mut self, theirs: PathId) -> impl Iterator<Item = &mut Reserved> {
+        self.list.iter_mut().filter(move |path| path.id <= theirs)
     }
 
     /// The path that `destination` belongs to.
@@ -100,9 +101,10 @@ impl Reserve {
             .map(|path| path.id)
     }
 
-    /// Whether `write_frames` of any ID has something to write.
-    pub(crate) fn has_frames(&self) -> bool {
-        self.list.iter().any(|path| {
+    /// Whether there is something to write of the IDs of paths up to `theirs`.
+    pub(crate) fn has_frames(&self, theirs: PathId) -> bool {
+        let mut paths = self.list.iter().filter(|path| path.id <= theirs);
+        paths.any(|path| {
             path.local.has_frames() || path.remote.as_ref().is_some_and(RemoteCids::has_frames)
         })
     }

@@ -69,10 +69,12 @@ impl Connection {
         multipath.check(id, PathAbandon::TYPE)?;
         if let Some(reserved) = multipath.reserve.take(id) {
             multipath.notices.forget(id);
-            multipath.notices.tell(Notice::Abandon {
-                path: id,
-                error: ErrorCode::NO_ERROR,
-            });
+            if id <= multipath.theirs {
+                multipath.notices.tell(Notice::Abandon {
+                    path: id,
+                    error: ErrorCode::NO_ERROR,
+                });
+            }
             multipath.unopened.push(Unopened {
                 id,
                 local: reserved.local,

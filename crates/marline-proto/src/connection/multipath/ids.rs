@@ -7,11 +7,20 @@ use marline_wire::{PathId, TransportError};
 
 use super::super::Connection;
 use super::super::events::EndpointEvent;
+use super::super::path::Path;
 use super::super::receive::Opened;
+use super::super::slots::Slot;
 use super::super::token::Token;
 use super::violation;
 use crate::paths::LocalCids;
 use crate::spaces::Sent;
+
+impl Path {
+    /// Whether there is anything to say of its IDs.
+    fn has_id_frames(&self) -> bool {
+        !self.is_abandoned() && (self.local_cids.has_frames() || self.remote_cids.has_frames())
+    }
+}
 
 impl Connection {
     /// The IDs by which the peer may reach us, beside the one of the handshake.
@@ -35,10 +44,8 @@ impl Connection {
             return;
         };
         let theirs = multipath.theirs;
-        for path in multipath.reserve.iter_mut() {
-            if path.id <= theirs {
-                issue(&mut path.local);
-            }
+        for path in multipath.reserve.up_to(theirs) {
+            issue(&mut path.local);
         }
     }
 
@@ -138,25 +145,24 @@ impl Connection {
 
     /// Whether there is anything to say of connection IDs, or of paths themselves.
     pub(in super::super) fn has_path_frames(&self) -> bool {
-        self.paths
-            .iter()
-            .any(|path| path.local_cids.has_frames() || path.remote_cids.has_frames())
+        self.paths.iter().any(Path::has_id_frames)
             || self.multipath.as_ref().is_some_and(|multipath| {
-                multipath.notices.has_frames() || multipath.reserve.has_frames()
+                let theirs = multipath.theirs;
+                multipath.notices.has_frames() || multipath.reserve.has_frames(theirs)
             })
     }
 
     /// Says it, in a packet that `at` carries.
     pub(in super::super) fn write_path_frames(
         &mut self,
-        at: super::super::slots::Slot,
+        at: Slot,
         buf: &mut Vec<u8>,
         limit: usize,
     ) {
         let told = self.multipath.is_some();
         for of in self.paths.slots() {
             let path = &mut self.paths[of];
-            if !path.local_cids.has_frames() && !path.remote_cids.has_frames() {
+            if !path.has_id_frames() {
                 continue;
             }
             let id = path.id;
@@ -180,7 +186,8 @@ impl Connection {
         multipath.notices.write_frames(buf, limit, &mut |notice| {
             sent.push_token(Token::Notice(notice));
         });
-        for path in multipath.reserve.iter_mut() {
+        let theirs = multipath.theirs;
+        for path in multipath.reserve.up_to(theirs) {
             let id = path.id;
             path.local
                 .write_frames(Some(id), buf, limit, &mut |sequence| {

@@ -208,6 +208,7 @@ impl Connection {
         let preference = match self.paths.by_id(id) {
             Some(at) if self.paths[at].is_abandoned() => return,
             Some(at) => &mut self.paths[at].preference,
+            None if id > multipath.theirs => return,
             None => match multipath.reserve.get_mut(id) {
                 Some(reserved) => &mut reserved.preference,
                 None => return,

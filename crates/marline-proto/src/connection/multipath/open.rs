@@ -112,7 +112,7 @@ impl Connection {
         let is_valid = |path: &Path| {
             let active = &path.tuples.active;
             path.stage == Stage::Open
-                && active.addresses.matches(&addresses)
+                && active.addresses == addresses
                 && active.amplification.is_validated()
                 && active.validation.is_none()
         };
