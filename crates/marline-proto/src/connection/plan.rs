@@ -21,6 +21,7 @@ impl Connection {
         while let Some((id, priority)) = self.streams.poll_ready_change() {
             match priority {
                 Some(priority) => self.scheduler.activate(id, priority),
+                None if self.streams.is_all_sent(id) => self.scheduler.finish(id),
                 None => self.scheduler.deactivate(id),
             }
         }

@@ -45,8 +45,8 @@ impl Reserved {
 #[derive(Debug, Default)]
 pub(crate) struct Reserve {
     list: Vec<Reserved>,
-    /// The next to join.
-    next: u32,
+    /// The next to join; after the last of all, none.
+    next: Option<PathId>,
 }
 
 impl Reserve {
@@ -54,23 +54,20 @@ impl Reserve {
     pub(crate) const fn new() -> Self {
         Self {
             list: Vec::new(),
-            next: 1,
+            next: Some(PathId(1)),
         }
     }
 
     /// Makes room for all paths up to `last`.
     pub(crate) fn extend(&mut self, last: PathId) {
-        while self.next <= last.0 {
+        while let Some(id) = self.next.filter(|&next| next <= last) {
             self.list.push(Reserved {
-                id: PathId(self.next),
+                id,
                 local: LocalCids::reserved(),
                 remote: None,
                 preference: Preference::default(),
             });
-            let Some(next) = self.next.checked_add(1) else {
-                return;
-            };
-            self.next = next;
+            self.next = id.0.checked_add(1).map(PathId);
         }
     }
 
@@ -109,3 +106,6 @@ impl Reserve {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,12 @@ impl Streams {
         })
     }
 
+    /// Whether a stream has nothing to send but what may yet be lost.
+    pub(crate) fn is_all_sent(&self, id: StreamId) -> bool {
+        let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
+        send.is_none_or(|send| !matches!(send.state(), SendState::Ready | SendState::Send))
+    }
+
     /// What a stream has to send, for the scheduler of paths.
     pub(crate) fn view(&self, id: StreamId) -> Option<StreamView> {
         let send = self.table.get(&id)?.send.as_ref()?;

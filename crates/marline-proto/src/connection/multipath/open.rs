@@ -93,13 +93,20 @@ impl Connection {
         Some(at)
     }
 
-    /// Whether packets on a path that is not open could be answered.
+    /// Whether a client may open the path, and we could answer.
     pub(in super::super) fn may_accept(&mut self, id: PathId) -> bool {
+        if !self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.config.migration)
+        {
+            return false;
+        }
         let reserved = self
             .multipath
             .as_mut()
             .and_then(|multipath| multipath.reserve.get_mut(id));
-        self.side.is_server() && reserved.is_some_and(|path| path.remote.is_some())
+        reserved.is_some_and(|path| path.remote.is_some())
     }
 
     fn add_path(
