@@ -8,10 +8,10 @@
 
 use marline_wire::StreamId;
 
-use super::super::Connection;
-use super::super::path::{Path, Stage};
-use super::super::slots::Slot;
 use super::Multipath;
+use crate::connection::Connection;
+use crate::connection::path::{Path, Stage};
+use crate::connection::slots::Slot;
 use crate::scheduling::path::{PathStatus, PathView, Plan, Work};
 
 /// Streams that a scheduler compares that compares any.
@@ -19,7 +19,7 @@ const STREAMS_COMPARED: usize = 32;
 
 impl Path {
     /// Whether nothing says that the path does not work.
-    pub(in super::super) fn is_live(&self) -> bool {
+    pub(in crate::connection) fn is_live(&self) -> bool {
         self.stage == Stage::Open && self.recovery.pto_count == 0
     }
 
@@ -54,7 +54,7 @@ impl Path {
 
 impl Connection {
     /// The path for what concerns the connection as a whole.
-    pub(in super::super) fn best_path(&self) -> Slot {
+    pub(in crate::connection) fn best_path(&self) -> Slot {
         if self.paths.is_single() {
             return Slot::FIRST;
         }
@@ -63,7 +63,7 @@ impl Connection {
     }
 
     /// The path that carries the acknowledgments of what comes on `of`.
-    pub(in super::super) fn ack_path(&self, of: Slot) -> Slot {
+    pub(in crate::connection) fn ack_path(&self, of: Slot) -> Slot {
         if self.paths.is_single() || self.paths[of].is_live() {
             of
         } else {
@@ -73,7 +73,7 @@ impl Connection {
 
     /// Has the scheduler say which paths carry what the streams have, until `at` has a packet's worth
     /// or nothing more goes there now.
-    pub(in super::super) fn plan_ahead(&mut self, at: Slot) {
+    pub(in crate::connection) fn plan_ahead(&mut self, at: Slot) {
         let enough = u64::from(self.paths[at].tuples.active.mtu.current());
         while self.paths[at].queue.bytes() < enough && self.assign() {}
     }

@@ -3,11 +3,11 @@
 use marline_wire::frame::PathAbandon;
 use marline_wire::{ErrorCode, PathId, TransportError};
 
-use super::super::Connection;
-use super::super::events::{EndpointEvent, Event};
-use super::super::path::Stage;
-use super::super::slots::Slot;
 use super::Unopened;
+use crate::connection::Connection;
+use crate::connection::events::{EndpointEvent, Event};
+use crate::connection::path::Stage;
+use crate::connection::slots::Slot;
 use crate::level::SpaceId;
 use crate::paths::{LocalCids, Notice};
 use crate::time::Instant;
@@ -51,12 +51,12 @@ impl Connection {
         Ok(())
     }
 
-    pub(in super::super) fn has_open_path_beside(&self, at: Slot) -> bool {
+    pub(in crate::connection) fn has_open_path_beside(&self, at: Slot) -> bool {
         let mut others = self.paths.slots().filter(|&other| other != at);
         others.any(|other| self.paths[other].stage == Stage::Open)
     }
 
-    pub(in super::super) fn on_path_abandon(
+    pub(in crate::connection) fn on_path_abandon(
         &mut self,
         now: Instant,
         frame: &PathAbandon,
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Nothing is sent on a path any more, and the peer is told so.
-    pub(in super::super) fn end_path(&mut self, now: Instant, at: Slot, error: ErrorCode) {
+    pub(in crate::connection) fn end_path(&mut self, now: Instant, at: Slot, error: ErrorCode) {
         if at == self.paths.main() {
             self.abandon_resume(now);
             self.tell_history(now);
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// What a path has on its way and in its queue is due on the others.
-    pub(in super::super) fn return_outstanding(&mut self, at: Slot) {
+    pub(in crate::connection) fn return_outstanding(&mut self, at: Slot) {
         self.give_back(at, SpaceId::Data);
         let path = &mut self.paths[at];
         for segment in path.queue.drain() {
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// The peer that does not answer PATH_ABANDON has its time as well, from when it has heard ours.
-    pub(in super::super) fn settle_abandoned(&mut self, now: Instant) {
+    pub(in crate::connection) fn settle_abandoned(&mut self, now: Instant) {
         let Some(multipath) = &self.multipath else {
             return;
         };
@@ -154,7 +154,7 @@ impl Connection {
         }
     }
 
-    pub(in super::super) fn next_forgetting(&self) -> Option<Instant> {
+    pub(in crate::connection) fn next_forgetting(&self) -> Option<Instant> {
         let multipath = self.multipath.as_ref()?;
         let unopened = multipath.unopened.iter().filter_map(|path| path.until);
         let abandoned = self.paths.iter().filter_map(|path| match path.stage {
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Forgets paths that were abandoned long enough ago; the peer may have others instead.
-    pub(in super::super) fn forget_paths(&mut self, now: Instant) {
+    pub(in crate::connection) fn forget_paths(&mut self, now: Instant) {
         let Some(multipath) = &mut self.multipath else {
             return;
         };

@@ -5,13 +5,13 @@ use marline_wire::frame::{
 };
 use marline_wire::{PathId, TransportError};
 
-use super::super::Connection;
-use super::super::events::EndpointEvent;
-use super::super::path::Path;
-use super::super::receive::Opened;
-use super::super::slots::Slot;
-use super::super::token::Token;
 use super::violation;
+use crate::connection::Connection;
+use crate::connection::events::EndpointEvent;
+use crate::connection::path::Path;
+use crate::connection::receive::Opened;
+use crate::connection::slots::Slot;
+use crate::connection::token::Token;
 use crate::paths::LocalCids;
 use crate::spaces::Sent;
 
@@ -24,7 +24,7 @@ impl Path {
 
 impl Connection {
     /// The IDs by which the peer may reach us, beside the one of the handshake.
-    pub(in super::super) fn issue_connection_ids(&mut self) {
+    pub(in crate::connection) fn issue_connection_ids(&mut self) {
         if !self.issue_ids || self.keys.one_rtt.is_none() {
             return;
         }
@@ -49,7 +49,7 @@ impl Connection {
         }
     }
 
-    pub(in super::super) fn on_path_new_connection_id(
+    pub(in crate::connection) fn on_path_new_connection_id(
         &mut self,
         frame: &PathNewConnectionId,
     ) -> Result<(), TransportError> {
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    pub(in super::super) fn on_path_retire_connection_id(
+    pub(in crate::connection) fn on_path_retire_connection_id(
         &mut self,
         frame: &PathRetireConnectionId,
         packet: &Opened,
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// The peer issued an ID, and may want others back: a 4-tuple whose ID is gone takes another.
-    pub(in super::super) fn on_new_connection_id(
+    pub(in crate::connection) fn on_new_connection_id(
         &mut self,
         path: PathId,
         frame: &NewConnectionId,
@@ -126,7 +126,7 @@ impl Connection {
         Ok(())
     }
 
-    pub(in super::super) fn on_retire_connection_id(
+    pub(in crate::connection) fn on_retire_connection_id(
         &mut self,
         path: PathId,
         frame: &RetireConnectionId,
@@ -144,7 +144,7 @@ impl Connection {
     }
 
     /// Whether there is anything to say of connection IDs, or of paths themselves.
-    pub(in super::super) fn has_path_frames(&self) -> bool {
+    pub(in crate::connection) fn has_path_frames(&self) -> bool {
         self.paths.iter().any(Path::has_id_frames)
             || self.multipath.as_ref().is_some_and(|multipath| {
                 let theirs = multipath.theirs;
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Says it, in a packet that `at` carries.
-    pub(in super::super) fn write_path_frames(
+    pub(in crate::connection) fn write_path_frames(
         &mut self,
         at: Slot,
         buf: &mut Vec<u8>,

@@ -2,14 +2,14 @@
 
 use marline_wire::{ConnectionId, PathId};
 
-use super::super::Connection;
-use super::super::events::Event;
-use super::super::history::FirstWindow;
-use super::super::path::{Ids, Path, Recovery, Stage};
-use super::super::receive::Arrival;
-use super::super::slots::Slot;
 use super::Multipath;
 use crate::congestion::ConnectionKind;
+use crate::connection::Connection;
+use crate::connection::events::Event;
+use crate::connection::history::FirstWindow;
+use crate::connection::path::{Ids, Path, Recovery, Stage};
+use crate::connection::receive::Arrival;
+use crate::connection::slots::Slot;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::paths::{AmplificationLimit, Notice, RemoteCids, Reserved, Tuple};
 use crate::time::Instant;
@@ -78,7 +78,7 @@ impl Connection {
     }
 
     /// Server: the client has opened a path, with an authentic packet to `destination`.
-    pub(in super::super) fn accept_path(
+    pub(in crate::connection) fn accept_path(
         &mut self,
         now: Instant,
         id: PathId,
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Whether a client may open the path, and we could answer.
-    pub(in super::super) fn may_accept(&mut self, id: PathId) -> bool {
+    pub(in crate::connection) fn may_accept(&mut self, id: PathId) -> bool {
         if !self
             .server
             .as_ref()
@@ -168,7 +168,11 @@ impl Connection {
         at
     }
 
-    pub(in super::super) fn first_window_at(&self, now: Instant, tuple: &Tuple) -> FirstWindow {
+    pub(in crate::connection) fn first_window_at(
+        &self,
+        now: Instant,
+        tuple: &Tuple,
+    ) -> FirstWindow {
         let kind = ConnectionKind {
             peer: tuple.addresses.remote,
             ..self.kind(now, true)
@@ -181,7 +185,7 @@ impl Connection {
     }
 
     /// A path has proven to work: it may carry data.
-    pub(in super::super) fn on_path_valid(&mut self, at: Slot) {
+    pub(in crate::connection) fn on_path_valid(&mut self, at: Slot) {
         let path = &mut self.paths[at];
         if path.stage == Stage::Opening {
             path.stage = Stage::Open;

@@ -22,12 +22,23 @@ fn several() -> TransportConfig {
     }
 }
 
+/// The same, with this scheduler of paths.
+fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
+    TransportConfig {
+        multipath: Some(MultipathConfig {
+            scheduler: std::sync::Arc::new(move || algorithm.build()),
+            ..MultipathConfig::default()
+        }),
+        ..TransportConfig::default()
+    }
+}
+
 /// The client's address on its `n`th link, from 1.
 fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, n], 40_000 + u16::from(n)))
 }
 
-/// What two ends with several paths say of themselves.
+/// A connection whose ends take several paths.
 struct Several {
     pair: Pair,
     client: ConnectionHandle,
@@ -52,7 +63,11 @@ impl Several {
 
     /// A connection with a second path, validated, over a link like the first one.
     fn two(conditions: Conditions) -> Self {
-        let mut several = Self::new();
+        Self::two_of(several(), conditions)
+    }
+
+    fn two_of(transport: TransportConfig, conditions: Conditions) -> Self {
+        let mut several = Self::with(both(transport));
         several.pair.network.set(conditions);
         several.pair.network.set_link(address(1), conditions);
         assert_eq!(several.open(1), Ok(ONE));

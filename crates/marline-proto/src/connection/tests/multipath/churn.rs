@@ -46,11 +46,7 @@ fn run(turns: &[Turn], seed: u64) {
     let algorithm = PathAlgorithm::ALL[(seed % PathAlgorithm::ALL.len() as u64) as usize];
     let config = TransportConfig {
         max_idle_timeout: Some(Duration::from_secs(120)),
-        multipath: Some(MultipathConfig {
-            scheduler: std::sync::Arc::new(move || algorithm.build()),
-            ..MultipathConfig::default()
-        }),
-        ..several()
+        ..scheduled(algorithm)
     };
     let mut several = Several::with(Pair::with(PairConfig {
         client: config.clone(),

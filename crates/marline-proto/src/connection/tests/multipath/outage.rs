@@ -106,3 +106,30 @@ fn a_path_that_does_not_answer_is_given_up() {
     let ends = several.ends();
     download(&mut several.pair, ends.0, ends.1, &pattern(300_000));
 }
+
+#[test]
+fn what_waits_for_a_path_that_dies_takes_another() {
+    // It queues on paths whose windows are full.
+    let mut several = Several::two_of(scheduled(PathAlgorithm::Hbes), narrow());
+    let ends = several.ends();
+    let data = pattern(4_000_000);
+    let mut transfer = Transfer::down(&mut several.pair, ends, &data);
+    let waits = |several: &mut Several| {
+        let server = several.server();
+        let at = server.paths.by_id(ONE).expect("the path is there");
+        server.paths[at].queue.bytes()
+    };
+    let has_queue = several.pair.drive_until(PATIENCE, |pair| {
+        transfer.advance(pair);
+        let server = pair.server(ends.1);
+        let at = server.paths.by_id(ONE).expect("the path is there");
+        transfer.received() > 500_000 && server.paths[at].queue.bytes() > 5_000
+    });
+    assert!(has_queue);
+    several.pair.network.set_link(address(1), DEAD);
+    let stuck_at = transfer.received();
+    let time = Duration::from_millis(400);
+    reach(&mut several, &mut transfer, stuck_at + 200_000, time);
+    assert_eq!(waits(&mut several), 0);
+    transfer.complete(&mut several.pair);
+}

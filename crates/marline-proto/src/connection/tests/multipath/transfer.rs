@@ -135,14 +135,7 @@ fn without_the_peer_there_is_one_path() {
 #[test]
 fn every_scheduler_brings_all_of_several_streams() {
     for algorithm in PathAlgorithm::ALL {
-        let config = TransportConfig {
-            multipath: Some(MultipathConfig {
-                scheduler: std::sync::Arc::new(move || algorithm.build()),
-                ..MultipathConfig::default()
-            }),
-            ..TransportConfig::default()
-        };
-        let mut several = Several::with(both(config));
+        let mut several = Several::with(both(scheduled(algorithm)));
         several.pair.network.set(narrow());
         let slow = Conditions {
             delay: Duration::from_millis(40),
