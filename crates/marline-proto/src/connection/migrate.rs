@@ -101,6 +101,9 @@ impl Connection {
     ) -> Result<(), TransportError> {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
+        if self.paths[at].is_abandoned() {
+            return Ok(());
+        }
         if let Some(known) = self.paths[at].tuples.find(&addresses) {
             known.responses.on_challenge(frame);
             return Ok(());
@@ -187,6 +190,9 @@ impl Connection {
     pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened) {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
+        if self.paths[at].is_abandoned() {
+            return;
+        }
         let active = &mut self.paths[at].tuples.active;
         if active.addresses == addresses {
             return;

@@ -5,6 +5,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
+/// Things that happen before something is wrong: a case takes a few thousand.
+const MOST_STEPS: usize = 100_000;
+
 /// One thing that happens to paths.
 #[derive(Clone, Debug)]
 enum Turn {
@@ -62,7 +65,10 @@ fn run(turns: &[Turn], seed: u64) {
     let mut down = Transfer::down(&mut several.pair, ends, &data);
     let mut up = Transfer::up(&mut several.pair, ends, &data);
     let (mut down_done, mut up_done) = (false, false);
+    let mut steps = 0;
     let mut advance = |pair: &mut Pair| {
+        steps += 1;
+        assert!(steps < MOST_STEPS, "time stands still at {:?}", pair.now);
         if pair.client(ends.0).is_closed() || pair.server(ends.1).is_closed() {
             return true;
         }
@@ -151,7 +157,7 @@ fn data_arrives_whole_while_paths_come_and_go() {
     let config = Config {
         cases: cases.unwrap_or(24),
         failure_persistence: None,
-        max_shrink_time: 60_000,
+        max_shrink_time: 15_000,
         ..Config::default()
     };
     let mut runner = match cases {
