@@ -45,6 +45,14 @@ class Downloader(QuicConnectionProtocol):
         self._http = H3Connection(self._quic)
         self._responses: dict[int, Response] = {}
         self.handshake: HandshakeCompleted | None = None
+        self.moves = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Takes the transport for its own: from here on it sends from there."""
+        super().connection_made(transport)
+        if self.moves:
+            # At once, before an acknowledgment leaves with the old one.
+            self.change_connection_id()
 
     def quic_event_received(self, event: QuicEvent) -> None:
         """Passes QUIC's events to HTTP/3; errors end what waits."""
@@ -166,6 +174,5 @@ async def migrate(connection: Downloader) -> None:
     local = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     local.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     local.bind(("::", 0))
-    # The protocol takes the new transport for its own: from here on it sends from there.
+    connection.moves = True
     await asyncio.get_running_loop().create_datagram_endpoint(lambda: connection, sock=local)
-    connection.change_connection_id()
