@@ -1,9 +1,9 @@
 //! What can go wrong, one type an operation.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use marline_proto::ConnectionError;
+use marline_proto::{ConnectionError, ErrorCode};
 use thiserror::Error;
 
 /// Why a connection could not even be tried.
@@ -22,6 +22,48 @@ pub enum ConnectError {
     /// The name or the configuration is not valid.
     #[error(transparent)]
     Invalid(#[from] marline_proto::ConnectError),
+}
+
+/// Why [`Connection::open_path`](crate::Connection::open_path) opened no path.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenPathError {
+    /// The endpoint's socket has one address: bind it to an unspecified one for several.
+    #[error(
+        "the endpoint is bound to {bound} and cannot send from {local}; bind it to 0.0.0.0 or [::]"
+    )]
+    BoundElsewhere {
+        /// Where it is bound.
+        bound: IpAddr,
+        /// Where it should have sent from.
+        local: IpAddr,
+    },
+    /// This host has no such address now: try again when it has.
+    #[error("cannot send from {local}: {cause}")]
+    NoSuchAddress {
+        /// Where to send from.
+        local: IpAddr,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// One is IPv4 and the other IPv6, or the socket takes only the other of both.
+    #[error("there is no path from {local} to {remote}: the address families differ")]
+    FamiliesDiffer {
+        /// Where to send from.
+        local: IpAddr,
+        /// Where to send to.
+        remote: SocketAddr,
+    },
+    /// The connection takes no other path, or not yet.
+    #[error(transparent)]
+    Refused(#[from] marline_proto::OpenPathError),
+    /// The path was tried and given up: PATH_UNSTABLE_OR_POOR if no answer came that way.
+    #[error("the path was given up: {0}")]
+    Failed(ErrorCode),
+    /// The connection is gone.
+    #[error("the connection was lost: {0}")]
+    ConnectionLost(#[source] ConnectionError),
 }
 
 /// Why reading from a stream ended early.
@@ -154,6 +196,21 @@ impl From<ConnectError> for io::Error {
         let kind = match &error {
             ConnectError::EndpointClosed => io::ErrorKind::NotConnected,
             _ => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<OpenPathError> for io::Error {
+    fn from(error: OpenPathError) -> Self {
+        let kind = match &error {
+            OpenPathError::BoundElsewhere { .. } | OpenPathError::FamiliesDiffer { .. } => {
+                io::ErrorKind::InvalidInput
+            }
+            OpenPathError::NoSuchAddress { cause, .. } => cause.kind(),
+            OpenPathError::Refused(_) => io::ErrorKind::Unsupported,
+            OpenPathError::Failed(_) => io::ErrorKind::HostUnreachable,
+            OpenPathError::ConnectionLost(cause) => connection_kind(cause),
         };
         Self::new(kind, error)
     }

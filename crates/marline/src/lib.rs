@@ -78,19 +78,22 @@ mod wakers;
 
 pub use bytes::Bytes;
 pub use marline_proto as proto;
-pub use marline_proto::observe::ConnectionStats;
+pub use marline_proto::observe::{ConnectionStats, PathStats};
+pub use marline_proto::scheduling::path::PathStatus;
 pub use marline_proto::{
-    AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ConnectionError, ConnectionId,
-    ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant, MakeObserver, MtuConfig,
-    Priority, ResetKey, RetryPolicy, ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError,
-    TlsServerConfig, TokenKey, Transmit, TransportConfig, TransportError, ack, congestion,
-    coordination, crypto_provider, observe, recovery, samples, scheduling,
+    AbandonPathError, AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ConnectionError,
+    ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant,
+    MakeObserver, MtuConfig, MultipathConfig, PathId, Priority, ResetKey, RetryPolicy,
+    ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey,
+    Transmit, TransportConfig, TransportError, ack, congestion, coordination, crypto_provider,
+    observe, recovery, samples, scheduling,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events};
 pub use crate::endpoint::Endpoint;
 pub use crate::error::{
-    ClosedStream, ConnectError, ReadError, ReadToEndError, SendDatagramError, WriteError,
+    ClosedStream, ConnectError, OpenPathError, ReadError, ReadToEndError, SendDatagramError,
+    WriteError,
 };
 pub use crate::profile::{Profile, UnknownProfile};
 pub use crate::runtime::{Runtime, TokioRuntime};

@@ -1,6 +1,7 @@
 //! What happens to a connection, for those who watch.
 
-use marline_proto::ConnectionError;
+use marline_proto::scheduling::path::PathStatus;
+use marline_proto::{ConnectionError, ErrorCode, PathId};
 use tokio::sync::broadcast;
 
 /// Events kept for a watcher that is behind.
@@ -18,6 +19,24 @@ pub enum ConnectionEvent {
     EarlyDataRejected,
     /// The peer speaks from another address now, or this side does.
     PathChanged,
+    /// A path was opened, by the client; it is validated now and carries no data yet.
+    PathOpened(PathId),
+    /// A path carries data from now on.
+    PathValidated(PathId),
+    /// A path is abandoned, by either end, or because it did not work.
+    PathClosed {
+        /// Which.
+        id: PathId,
+        /// Why.
+        error: ErrorCode,
+    },
+    /// The peer wants a path used in another way.
+    PathStatus {
+        /// Which.
+        id: PathId,
+        /// How.
+        status: PathStatus,
+    },
     /// The connection ended; the last event.
     Closed(ConnectionError),
 }

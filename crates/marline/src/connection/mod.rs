@@ -3,6 +3,7 @@
 mod connecting;
 mod events;
 mod info;
+mod paths;
 mod state;
 
 use std::fmt;

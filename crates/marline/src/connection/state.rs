@@ -1,14 +1,16 @@
 //! A connection as its handles, its streams and the driver share it.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use marline_proto::{
-    ConnectionError, ConnectionHandle, Event, Instant, Side, StreamEvent, StreamId,
+    ConnectionError, ConnectionHandle, ErrorCode, Event, Instant, PathId, Side, StreamEvent,
+    StreamId,
 };
 use rustc_hash::FxHashMap;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 use super::events::ConnectionEvent;
 use crate::runtime::Runtime;
@@ -19,7 +21,7 @@ use crate::wakers::WakerList;
 pub(crate) struct Shared {
     pub(crate) handle: ConnectionHandle,
     pub(crate) side: Side,
-    runtime: Arc<dyn Runtime>,
+    pub(super) runtime: Arc<dyn Runtime>,
     signal: Arc<Signal<Arc<Self>>>,
     state: Mutex<State>,
     /// Connections, streams and attempts in the application's hands.
@@ -29,6 +31,8 @@ pub(crate) struct Shared {
 /// What the connection's mutex guards.
 pub(crate) struct State {
     pub(crate) proto: Box<marline_proto::Connection>,
+    /// Where the endpoint's socket is bound.
+    pub(crate) bound: SocketAddr,
     /// Waits in the driver's queue.
     pub(crate) queued: bool,
     pub(crate) connected: bool,
@@ -39,6 +43,8 @@ pub(crate) struct State {
     pub(crate) readers: FxHashMap<StreamId, Waker>,
     pub(crate) senders: FxHashMap<StreamId, Sender>,
     pub(crate) waiting: Waiting,
+    /// Who waits for the paths that are being validated.
+    pub(super) opening: FxHashMap<PathId, oneshot::Sender<Result<(), ErrorCode>>>,
     pub(crate) events: Option<broadcast::Sender<ConnectionEvent>>,
 }
 
@@ -74,6 +80,7 @@ impl Shared {
         proto: Box<marline_proto::Connection>,
         handle: ConnectionHandle,
         side: Side,
+        bound: SocketAddr,
         runtime: Arc<dyn Runtime>,
         signal: Arc<Signal<Arc<Self>>>,
     ) -> Arc<Self> {
@@ -84,6 +91,7 @@ impl Shared {
             signal,
             state: Mutex::new(State {
                 proto,
+                bound,
                 queued: false,
                 connected: false,
                 confirmed: false,
@@ -92,6 +100,7 @@ impl Shared {
                 readers: FxHashMap::default(),
                 senders: FxHashMap::default(),
                 waiting: Waiting::default(),
+                opening: FxHashMap::default(),
                 events: None,
             }),
             handles: AtomicUsize::new(0),
@@ -150,6 +159,18 @@ impl State {
                 }
                 Event::ZeroRttRejected => self.publish(ConnectionEvent::EarlyDataRejected),
                 Event::PathChanged => self.publish(ConnectionEvent::PathChanged),
+                Event::PathOpened(id) => self.publish(ConnectionEvent::PathOpened(id)),
+                Event::PathValidated(id) => {
+                    self.end_opening(id, Ok(()));
+                    self.publish(ConnectionEvent::PathValidated(id));
+                }
+                Event::PathClosed { id, error } => {
+                    self.end_opening(id, Err(error));
+                    self.publish(ConnectionEvent::PathClosed { id, error });
+                }
+                Event::PathStatus { id, status } => {
+                    self.publish(ConnectionEvent::PathStatus { id, status });
+                }
                 Event::Closed(error) => self.terminate(error, woken),
                 _ => {}
             }
@@ -181,6 +202,13 @@ impl State {
         }
     }
 
+    fn end_opening(&mut self, id: PathId, outcome: Result<(), ErrorCode>) {
+        if let Some(waiting) = self.opening.remove(&id) {
+            // Fails when nobody waits any more, which is as well.
+            waiting.send(outcome).ok();
+        }
+    }
+
     /// Ends everything with `error`, unless it ended before.
     pub(crate) fn terminate(&mut self, error: ConnectionError, woken: &mut Vec<Waker>) {
         if self.error.is_some() {
@@ -189,6 +217,7 @@ impl State {
         self.publish(ConnectionEvent::Closed(error.clone()));
         self.events = None;
         self.error = Some(error);
+        self.opening.clear();
         woken.extend(self.readers.drain().map(|(_, waker)| waker));
         for sender in self.senders.values_mut() {
             woken.extend(sender.writable.take());

@@ -241,6 +241,7 @@ impl Endpoint {
         for connection in state.connections.iter().flatten() {
             if connection.side.is_client() {
                 let mut inner = connection.lock();
+                inner.bound = local;
                 inner.proto.rebind(now, local);
                 connection.touch(&mut inner);
             }
@@ -291,7 +292,7 @@ fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
 }
 
 /// `remote` as a socket at `local` can address it: a dual-stack socket maps IPv4 into IPv6.
-fn in_family_of(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
+pub(crate) fn in_family_of(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
     match (local.ip(), remote.ip()) {
         (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => Some(remote),
         (IpAddr::V6(ip), IpAddr::V4(remote_ip)) if ip == Ipv6Addr::UNSPECIFIED => Some(
