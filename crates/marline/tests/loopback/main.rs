@@ -11,5 +11,7 @@ mod echo;
 mod events;
 mod faults;
 mod migration;
+#[cfg(target_os = "linux")]
+mod paths;
 mod setup;
 mod streams;

@@ -1,11 +1,11 @@
 //! A runtime of virtual time, one thread and sockets made of memory.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
@@ -28,6 +28,10 @@ struct State {
     happenings: BTreeMap<u64, Happening>,
     next: u64,
     inboxes: BTreeMap<SocketAddr, Inbox>,
+    /// Addresses that hosts have, of those bound to more than one.
+    hosts: BTreeMap<IpAddr, SocketAddr>,
+    /// Addresses whose link is cut.
+    cut: BTreeSet<IpAddr>,
 }
 
 enum Happening {
@@ -37,6 +41,7 @@ enum Happening {
 
 struct Datagram {
     from: SocketAddr,
+    to: IpAddr,
     ecn: Option<EcnCodepoint>,
     bytes: Vec<u8>,
 }
@@ -69,7 +74,28 @@ impl World {
             happenings: BTreeMap::new(),
             next: 0,
             inboxes: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            cut: BTreeSet::new(),
         })))
+    }
+
+    /// A socket of a host with these addresses, each on a link of its own.
+    pub(crate) fn bind_all(&self, addresses: &[Ipv4Addr], port: u16) -> Arc<dyn UdpSocket> {
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        let mut state = self.state();
+        state.inboxes.insert(any, Inbox::default());
+        let own = addresses.iter().map(|&address| (address.into(), any));
+        state.hosts.extend(own);
+        Arc::new(MemorySocket {
+            world: self.clone(),
+            addr: any,
+            first: addresses[0].into(),
+        })
+    }
+
+    /// Loses all that comes from this address or goes there, from now on.
+    pub(crate) fn cut(&self, address: Ipv4Addr) {
+        self.state().cut.insert(address.into());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -115,10 +141,7 @@ impl World {
         state.now = state.now.max(at);
         let waker = match state.happenings.remove(&number) {
             Some(Happening::Ring(waker)) => Some(waker),
-            Some(Happening::Arrive(to, datagram)) => state.inboxes.get_mut(&to).and_then(|inbox| {
-                inbox.datagrams.push_back(datagram);
-                inbox.reader.take()
-            }),
+            Some(Happening::Arrive(to, datagram)) => state.deliver(to, datagram),
             None => None,
         };
         drop(state);
@@ -133,6 +156,17 @@ impl State {
         self.events.push(Reverse((at, number)));
         self.happenings.insert(number, happening);
         number
+    }
+
+    /// Who is to be woken for it.
+    fn deliver(&mut self, to: SocketAddr, datagram: Datagram) -> Option<Waker> {
+        if self.cut.contains(&to.ip()) || self.cut.contains(&datagram.from.ip()) {
+            return None;
+        }
+        let any = self.hosts.get(&to.ip()).copied();
+        let inbox = self.inboxes.get_mut(&any.unwrap_or(to))?;
+        inbox.datagrams.push_back(datagram);
+        inbox.reader.take()
     }
 }
 
@@ -176,6 +210,7 @@ impl Runtime for World {
         Ok(Arc::new(MemorySocket {
             world: self.clone(),
             addr,
+            first: addr.ip(),
         }))
     }
 }
@@ -210,7 +245,10 @@ impl Timer for VirtualTimer {
 
 struct MemorySocket {
     world: World,
+    /// Where it is bound.
     addr: SocketAddr,
+    /// Where it sends from, unless told otherwise.
+    first: IpAddr,
 }
 
 impl fmt::Debug for MemorySocket {
@@ -223,9 +261,15 @@ impl UdpSocket for MemorySocket {
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
         let mut state = self.world.state();
         let at = state.now + state.delay;
+        let wanted = transmit.tuple.local.ip();
+        let from = match self.addr.ip().is_unspecified() && !wanted.is_unspecified() {
+            true => wanted,
+            false => self.first,
+        };
         for bytes in payload.chunks(transmit.segment_size.unwrap_or(payload.len())) {
             let datagram = Datagram {
-                from: self.addr,
+                from: SocketAddr::new(from, self.addr.port()),
+                to: transmit.tuple.remote.ip(),
                 ecn: transmit.ecn,
                 bytes: bytes.to_vec(),
             };
@@ -255,7 +299,7 @@ impl UdpSocket for MemorySocket {
             buffer[..len].copy_from_slice(&datagram.bytes);
             *meta = RecvMeta {
                 remote: datagram.from,
-                local_ip: Some(self.addr.ip()),
+                local_ip: Some(datagram.to),
                 len,
                 stride: len,
                 ecn: datagram.ecn,
