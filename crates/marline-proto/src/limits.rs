@@ -107,3 +107,6 @@ pub(crate) const TREE_DEPTH: u8 = 32;
 /// Paths of a connection whose windows are coupled: more than any device has networks. Each acknowledgment
 /// looks at all of them.
 pub(crate) const COUPLED_PATHS: usize = 16;
+
+/// Bytes of the amplification limit that are kept for two PATH_CHALLENGE frames in packets of their own.
+pub(crate) const CHALLENGE_CREDIT: u64 = 128;

@@ -12,7 +12,7 @@ use super::path::Stage;
 use super::receive::Opened;
 use super::slots::Slot;
 use crate::config::TransportConfig;
-use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE};
 use crate::observe::events::MigrationState;
 use crate::paths::{
     AmplificationLimit, EcnValidation, MtuDiscovery, Proof, Responses, TokenChange, Tuple, Tuples,
@@ -39,6 +39,19 @@ impl Tuple {
             mtu: MtuDiscovery::new(ceiling),
             ecn: EcnValidation::new(config.ecn),
         }
+    }
+
+    /// What data may take of the amplification limit, in bytes. Some is kept for challenges: only an answer
+    /// ends the limit.
+    pub(super) fn credit_for_data(&self) -> u64 {
+        let credit = self.amplification.credit();
+        let is_limited = self.validation.is_some() && !self.amplification.is_validated();
+        credit.saturating_sub(if is_limited { CHALLENGE_CREDIT } else { 0 })
+    }
+
+    /// Whether that leaves room for a packet.
+    pub(super) fn may_send_data(&self) -> bool {
+        self.credit_for_data() >= MIN_ROOM as u64
     }
 
     /// Whether the amplification limit leaves room for a packet.

@@ -205,7 +205,7 @@ impl Connection {
     /// The space of a path whose probe timeout ends first, and when.
     fn pto_space(&self, now: Instant, at: Slot) -> Option<(Instant, SpaceId)> {
         let path = &self.paths[at];
-        if path.stage != Stage::Open || !path.tuples.active.may_send() {
+        if path.stage != Stage::Open || !path.tuples.active.may_send_data() {
             return None;
         }
         // Before the handshake is confirmed, application data is no reason to probe (section 6.2.1).

@@ -30,12 +30,12 @@ impl Connection {
     fn next_timeout_of(&self, at: Slot) -> Option<Instant> {
         let path = &self.paths[at];
         // What the amplification limit stops waits for the peer, not for a time.
-        let may_send = path.tuples.active.may_send();
+        let may_send = path.tuples.active.may_send_data();
         let acks = self
             .spaces(at)
             .filter_map(|(_, space)| space.received.deadline());
         let carrier = &self.paths[self.ack_path(at)];
-        let may_acknowledge = carrier.tuples.active.may_send();
+        let may_acknowledge = carrier.tuples.active.may_send_data();
         let sends = path.recovery.paced_until.filter(|_| may_send);
         acks.filter(|_| may_acknowledge)
             .chain(sends)

@@ -91,7 +91,7 @@ impl Connection {
         let ecn = self.config.ecn && self.paths[at].tuples.active.ecn.marks(now);
         let mut segment_size = None;
         for _ in 0..max_datagrams {
-            let credit = self.paths[at].tuples.active.amplification.credit();
+            let credit = self.paths[at].tuples.active.credit_for_data();
             let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
             if size < MIN_ROOM {
                 break;
