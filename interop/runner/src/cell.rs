@@ -90,7 +90,7 @@ pub(crate) struct Outcome {
 
 /// How often a cell is tried. Peers share a machine with whatever else runs there, and time is real: what
 /// fails once under load tells little. The table says which cells needed more than one try, and why.
-const TRIES: u64 = 5;
+const TRIES: u64 = 3;
 
 impl Cell<'_> {
     /// Runs the cell, again with other seeds if it fails.

@@ -413,9 +413,9 @@ fn in_sum_like_one<G: Growth>(
             }
         }
         let sum: u64 = all.iter().map(Path::window).sum();
-        // A window that grows by packets may be one apart.
+        // Members round their growth each for itself.
         prop_assert!(
-            sum.abs_diff(one.window()) <= one.window() / 1000 + MTU,
+            sum.abs_diff(one.window()) <= one.window() / 250 + members,
             "round {round}: {sum} bytes, one has {}",
             one.window()
         );
