@@ -105,8 +105,8 @@ fn the_scenario_of_the_guide_works() {
 /// The small stream is earlier by the packets that the derivation says: 40 before it instead of 910.
 #[test]
 fn priorities_show_what_they_must() {
-    let path = root().join("experiments/multipath/priority.toml");
-    let experiment = Experiment::load(&path, "multipath/priority", &[]).unwrap();
+    let path = root().join("experiments/multipath/turns.toml");
+    let experiment = Experiment::load(&path, "multipath/turns", &[]).unwrap();
     let cells = &experiment.cells[..experiment.variants.len()];
     let metrics = cells.iter().map(|cell| {
         let metrics = metrics_of(&experiment, cell);

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
+
 use marline_lab::play::network;
 use marline_lab::scenario::{Backend, Experiment, Job};
 use marline_lab::sim::{Datagram, Simulator};
@@ -15,12 +17,13 @@ WORKLOAD
 [variant.first]
 [variant.second]
 path = 2
+[variant.both]
+multipath = true
 "#;
 
-/// The completion time over each of the paths, and what it could be at best.
-fn completions(workload: &str) -> Vec<(f64, f64)> {
-    let text = TWO.replace("WORKLOAD", workload);
-    let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap();
+/// The metrics of each variant of `text`.
+fn metrics(text: &str) -> Vec<BTreeMap<String, f64>> {
+    let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
     let runs = experiment.cells.iter().map(|cell| {
         let job = Job {
             experiment: "test".into(),
@@ -33,10 +36,16 @@ fn completions(workload: &str) -> Vec<(f64, f64)> {
             pcap: None,
             watch: false,
         };
-        let metrics = Simulator.run(&job).unwrap().metrics;
-        (metrics["completion_s"], metrics["ideal_s"])
+        Simulator.run(&job).unwrap().metrics
     });
     runs.collect()
+}
+
+/// The completion time over each of the paths and over both, and what it could be at best.
+fn completions(workload: &str) -> Vec<(f64, f64)> {
+    let runs = metrics(&TWO.replace("WORKLOAD", workload)).into_iter();
+    let times = runs.map(|metrics| (metrics["completion_s"], metrics["ideal_s"]));
+    times.collect()
 }
 
 #[test]
@@ -48,7 +57,7 @@ fn connections_stay_on_the_path_on_which_they_begin() {
         "streams = [{ id = 1, size = '500kB' }]",
     ] {
         let times = completions(workload);
-        let [(first, ideal), (second, second_ideal)] = times[..] else {
+        let [(first, ideal), (second, second_ideal), ..] = times[..] else {
             panic!("{times:?}");
         };
         assert!((0.4..0.7).contains(&first), "{workload}: {first}");
@@ -71,4 +80,39 @@ fn each_path_has_addresses_of_its_own() {
         assert_eq!(fabric.source_for(client, far[path]), Some(near[path]));
         assert_eq!(fabric.source_for(server, near[path]), Some(far[path]));
     }
+}
+
+#[test]
+fn a_connection_that_may_uses_every_path() {
+    for workload in [
+        "transfer = '2MB'\nwarm = true",
+        "transfer = '2MB'\nwarm = true\ndirection = 'up'",
+        "streams = [{ id = 1, size = '1MB' }, { id = 2, size = '1MB' }]",
+    ] {
+        let times = completions(workload);
+        let [(first, _), (second, _), (both, ideal)] = times[..] else {
+            panic!("{times:?}");
+        };
+        assert!(both < 0.9 * first.min(second), "{workload}: {times:?}");
+        assert!(ideal < both, "{workload}: {times:?}");
+        let runs = metrics(&TWO.replace("WORKLOAD", workload));
+        let percent = |path| runs[2][&format!("path_{path}_percent")];
+        assert!(
+            (10.0..60.0).contains(&percent(2)),
+            "{workload}: {}",
+            percent(2)
+        );
+        assert!((percent(1) + percent(2) - 100.0).abs() < 1e-9);
+        assert_eq!(runs[0]["path_2_percent"], 0.0);
+    }
+}
+
+#[test]
+fn a_path_that_dies_is_a_pause_and_no_end() {
+    let dies = "transfer = '4MB'\nwarm = true\n\
+                [[change]]\nat = '2s'\npaths.1.loss = '100%'";
+    let runs = metrics(&TWO.replace("WORKLOAD", dies));
+    let both = &runs[2];
+    assert!(both["path_1_percent"] > 10.0, "{both:?}");
+    assert!(both["longest_pause_s"] < 1.0, "{both:?}");
 }

@@ -8,6 +8,7 @@ use marline::{
     ServerConfig,
 };
 
+use super::paths::ANY;
 use super::{Stage, failed, transport};
 use crate::identity::identity;
 use crate::scenario::{Job, RunError, Topology};
@@ -33,7 +34,11 @@ impl Ends {
         let config = identity().server_config(ALPN, &transport).map_err(failed)?;
         let config = ServerConfig { observer, ..config };
         let host = stage.host(Topology::SERVER)?;
-        Self::new(&host.runtime, stage.server_address()?, Some(config))
+        let mut address = stage.server_address()?;
+        if job.settings.is_multipath() {
+            address.set_ip(ANY);
+        }
+        Self::new(&host.runtime, address, Some(config))
     }
 
     pub(super) fn client(
@@ -43,7 +48,10 @@ impl Ends {
         bundle: Option<Membership>,
     ) -> Result<Self, RunError> {
         let host = stage.host(Topology::CLIENT)?;
-        let address = stage.first_path()?.client;
+        let address = match job.settings.is_multipath() {
+            true => ANY,
+            false => stage.first_path()?.client,
+        };
         let ends = Self::new(&host.runtime, (address, 0).into(), None)?;
         let transport = transport(&job.settings.client);
         let config = identity().client_config(ALPN, &transport).map_err(failed)?;
@@ -93,7 +101,17 @@ pub(super) async fn fill(stream: &mut SendStream, size: u64) -> Result<(), RunEr
 }
 
 /// Takes all that comes.
-pub(super) async fn drain(mut stream: RecvStream) -> Result<(), RunError> {
-    while stream.read_chunk(CHUNK).await.map_err(failed)?.is_some() {}
+pub(super) async fn drain(stream: RecvStream) -> Result<(), RunError> {
+    drain_telling(stream, || {}).await
+}
+
+/// The same, and tells when something has come.
+pub(super) async fn drain_telling(
+    mut stream: RecvStream,
+    mut tell: impl FnMut() + Send,
+) -> Result<(), RunError> {
+    while stream.read_chunk(CHUNK).await.map_err(failed)?.is_some() {
+        tell();
+    }
     Ok(())
 }

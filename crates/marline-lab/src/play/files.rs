@@ -58,7 +58,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         bytes: files.values().map(|content| content.len() as u64).sum(),
         handshakes: u32::from(!warm),
     };
-    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
     outcome.metrics.insert("files".to_owned(), count.into());
     if let Some(watched) = &mut outcome.series {

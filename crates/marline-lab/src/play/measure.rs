@@ -83,7 +83,7 @@ pub(super) async fn throughput(
     let shares = Shares {
         connections: rates,
         flows,
-        capacity: stage.ideal.map(|ideal| ideal.goodput_bps() * 1e-6),
+        capacity: stage.ideal.as_ref().map(|ideal| ideal.goodput_bps() * 1e-6),
     };
     let mut outcome = Outcome {
         metrics: shares.metrics(),

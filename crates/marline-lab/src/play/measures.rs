@@ -7,8 +7,17 @@ use super::{Probe, Seen, SeenBundle};
 use crate::scenario::{LinkDef, Outcome, Settings, Topology, Watched};
 
 /// What the links of a scenario would allow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ideal {
+    /// The way on which connections begin.
+    pub first: Way,
+    /// Ways that they use beside it.
+    pub beside: Vec<Way>,
+}
+
+/// What the links from one end to the other would allow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Way {
     /// Round-trip time of a small packet without any queue, in seconds.
     pub rtt_s: f64,
     /// Rate of the narrowest link towards the client, in bits per second, headers included.
@@ -27,11 +36,11 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     if !is_chain {
         return None;
     }
-    of_chain(&topology.links)
+    of_chain(&topology.links).map(Ideal::of)
 }
 
-fn of_chain(links: &[LinkDef]) -> Option<Ideal> {
-    let mut ideal = Ideal {
+fn of_chain(links: &[LinkDef]) -> Option<Way> {
+    let mut ideal = Way {
         rtt_s: 0.0,
         rate_bps: f64::INFINITY,
     };
@@ -43,27 +52,75 @@ fn of_chain(links: &[LinkDef]) -> Option<Ideal> {
     Some(ideal)
 }
 
-/// The same of `settings`, or of the path on which connections begin; of links that change, nothing is
-/// said.
+/// The same of `settings`, or of the path on which connections begin and those beside it that they use;
+/// of links that change, nothing is said.
 pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
-    let links = &settings.topology.links;
-    match (settings.changes.is_empty(), settings.path) {
-        (false, _) => None,
-        (true, None) => ideal(&settings.topology),
-        (true, Some(path)) => of_chain(links.get(path.checked_sub(1)?..path)?),
+    if !settings.changes.is_empty() {
+        return None;
     }
+    let Some(path) = settings.path else {
+        return ideal(&settings.topology);
+    };
+    let links = &settings.topology.links;
+    let way = |number: usize| of_chain(links.get(number.checked_sub(1)?..number)?);
+    let beside = match settings.is_multipath() {
+        true => 1..=links.len(),
+        false => 1..=0,
+    };
+    Some(Ideal {
+        first: way(path)?,
+        beside: beside
+            .filter(|&number| number != path)
+            .map(way)
+            .collect::<Option<_>>()?,
+    })
 }
 
 impl Ideal {
-    /// Bits of content per second.
-    pub fn goodput_bps(&self) -> f64 {
-        self.rate_bps / OVERHEAD
+    /// Of one way alone.
+    pub const fn of(way: Way) -> Self {
+        Self {
+            first: way,
+            beside: Vec::new(),
+        }
     }
 
-    /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips.
+    fn ways(&self) -> impl Iterator<Item = &Way> {
+        std::iter::once(&self.first).chain(&self.beside)
+    }
+
+    /// Bits of content per second.
+    pub fn goodput_bps(&self) -> f64 {
+        self.ways().map(|way| way.rate_bps).sum::<f64>() / OVERHEAD
+    }
+
+    /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips. It takes the
+    /// quickest way, and the answer all of them at once.
     pub fn seconds(&self, bytes: u64, handshakes: u32) -> f64 {
-        let round_trips = f64::from(handshakes) + 1.0;
-        round_trips * self.rtt_s + bytes as f64 * OVERHEAD * 8.0 / self.rate_bps
+        let bits = bytes as f64 * OVERHEAD * 8.0;
+        if self.beside.is_empty() {
+            let round_trips = f64::from(handshakes) + 1.0;
+            return round_trips * self.first.rtt_s + bits / self.first.rate_bps;
+        }
+        let quickest = self
+            .ways()
+            .map(|way| way.rtt_s)
+            .fold(f64::INFINITY, f64::min);
+        let asked = f64::from(handshakes) * self.first.rtt_s + quickest / 2.0;
+        let mut begins: Vec<(f64, f64)> = self
+            .ways()
+            .map(|way| (asked + way.rtt_s / 2.0, way.rate_bps))
+            .collect();
+        begins.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (mut rate, mut left, mut at) = (0.0, bits, 0.0);
+        for (begin, more) in begins {
+            let until = left - rate * (begin - at);
+            if until <= 0.0 {
+                break;
+            }
+            (left, at, rate) = (until, begin, rate + more);
+        }
+        at + left / rate
     }
 }
 
@@ -81,7 +138,7 @@ pub(super) struct Measured {
 
 impl Measured {
     /// The outcome, with what `probe` saw of the sender.
-    pub(super) fn outcome(&self, probe: &Probe, ideal: Option<Ideal>, watch: bool) -> Outcome {
+    pub(super) fn outcome(&self, probe: &Probe, ideal: Option<&Ideal>, watch: bool) -> Outcome {
         let seen = probe.seen();
         let mut outcome = Outcome::default();
         count(&seen, &mut outcome);

@@ -12,6 +12,7 @@ mod measures;
 mod network;
 mod objects;
 mod page;
+mod paths;
 mod probe;
 mod streams;
 mod transfer;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use marline::{Runtime, TransportConfig};
 
 pub(crate) use background::begins;
-pub use measures::{Ideal, ideal, ideal_of};
+pub use measures::{Ideal, Way, ideal, ideal_of};
 pub use network::{changing_network, network};
 pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
 
@@ -89,18 +90,20 @@ impl Stage {
     ) -> Result<Self, RunError> {
         let addresses = |name| find(&hosts, name).map(|host| &host.addresses);
         let client = addresses(Topology::CLIENT)?;
-        let pairs = client.iter().zip(addresses(Topology::SERVER)?);
-        let mut paths: Vec<_> = pairs
-            .map(|(&client, &server)| PathEnds { client, server })
-            .collect();
+        let server = addresses(Topology::SERVER)?;
+        let pairs = (0..client.len().max(server.len())).filter_map(|place| {
+            Some(PathEnds {
+                client: *client.get(place).or(client.last())?,
+                server: *server.get(place).or(server.last())?,
+            })
+        });
+        let mut paths: Vec<_> = pairs.collect();
         // Only of `paths` it is known that they go side by side.
-        let first = match settings.path {
-            Some(path) => path.saturating_sub(1),
-            None => {
-                paths.truncate(1);
-                0
-            }
-        };
+        let is_told = settings.path.is_some() || settings.is_multipath();
+        if !is_told {
+            paths.truncate(1);
+        }
+        let first = settings.path.map_or(0, |path| path.saturating_sub(1));
         let stage = Self {
             paths,
             first,
@@ -123,7 +126,7 @@ impl Stage {
         path.ok_or_else(|| failed("client and server have no such path between them"))
     }
 
-    /// Where the server listens.
+    /// Where the client finds the server.
     fn server_address(&self) -> Result<SocketAddr, RunError> {
         Ok(SocketAddr::new(self.first_path()?.server, PORT))
     }

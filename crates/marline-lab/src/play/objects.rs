@@ -65,7 +65,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         bytes: objects.iter().sum(),
         handshakes: u32::from(!warm),
     };
-    let outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     server.shut_down();
     Ok(outcome)
 }

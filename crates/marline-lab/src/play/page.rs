@@ -43,7 +43,7 @@ pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outc
         bytes: page.objects.iter().map(|object| object.size).sum(),
         handshakes: 1,
     };
-    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     let mut metric = |name: &str, value: f64| {
         outcome.metrics.insert(name.to_owned(), value);
     };

@@ -12,11 +12,12 @@ use marline::{
 use tokio::sync::mpsc;
 
 use self::lives::{Life, add_metrics, watched};
-use super::ends::{CHUNK, Ends, drain, fill, write};
+use super::ends::{CHUNK, Ends, drain_telling, fill, write};
 use super::measures::Measured;
+use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::identity::Identity;
-use crate::scenario::{Job, Outcome, RunError, StreamDef, Topology, Workload};
+use crate::scenario::{Direction, Job, Outcome, RunError, StreamDef, Topology, Workload};
 
 /// Fetches the streams of `job`.
 pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
@@ -43,19 +44,31 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         .connect(stage.server_address()?, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     if *warm {
+        paths::open_all(job, stage, &*here, &connection).await?;
         sleep(&*here, SETTLE).await;
         probe.reset();
         start = here.now();
+    } else {
+        paths::open_meanwhile(job, stage, &here, &connection);
     }
-    let lives = Asking::new(&connection, &here, streams).all().await?;
+    let asking = Asking::new(&connection, &here, streams);
+    let pauses = asking.pauses.clone();
+    let lives = asking.all().await?;
     let measured = Measured {
         start,
         completion_s: here.now().saturating_since(start).as_secs_f64(),
         bytes: streams.iter().map(|stream| stream.size).sum(),
         handshakes: u32::from(!warm),
     };
-    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     add_metrics(streams, &lives, &mut outcome.metrics);
+    paths::add_metrics(stage, &connection, Direction::Down, &mut outcome.metrics);
+    if stage.paths.len() > 1 {
+        let longest = pauses.longest_s();
+        outcome
+            .metrics
+            .insert("longest_pause_s".to_owned(), longest);
+    }
     if let Some(series) = &mut outcome.series {
         series.objects = watched(streams, &lives, start);
     }
@@ -72,6 +85,7 @@ struct Asking<'a> {
     due: BTreeSet<(Instant, usize)>,
     /// By place.
     lives: Vec<Life>,
+    pauses: Pauses,
 }
 
 /// Which stream came to its end, by its place, and when.
@@ -94,6 +108,7 @@ impl<'a> Asking<'a> {
                 .map(|(place, stream)| (now + stream.start, place))
                 .collect(),
             lives: vec![Life::new(now); streams.len()],
+            pauses: Pauses::since(now),
         }
     }
 
@@ -138,8 +153,9 @@ impl<'a> Asking<'a> {
         request.finish().map_err(failed)?;
         self.lives[place].asked = self.runtime.now();
         let clock = Arc::clone(self.runtime);
+        let pauses = self.pauses.clone();
         self.runtime.spawn(Box::pin(async move {
-            let end = drain(answer).await;
+            let end = drain_telling(answer, || pauses.end(clock.now())).await;
             // Nobody listens any more when another stream failed.
             let _ = tell.send((place, clock.now(), end));
         }));

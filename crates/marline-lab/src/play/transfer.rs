@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use marline::Endpoint;
 
-use super::ends::{Ends, drain, write};
+use super::ends::{Ends, drain, drain_telling, write};
 use super::measures::Measured;
+use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::identity::Identity;
 use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
@@ -36,15 +37,20 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
         .connect(stage.server_address()?, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     if warm {
+        paths::open_all(job, stage, &*here, &connection).await?;
         sleep(&*here, SETTLE).await;
         probe.reset();
         start = here.now();
+    } else {
+        paths::open_meanwhile(job, stage, &here, &connection);
     }
+    let pauses = Pauses::since(start);
     match direction {
         Direction::Down => {
             let mut request = connection.open_uni().await.map_err(failed)?;
             request.finish().map_err(failed)?;
-            drain(connection.accept_uni().await.map_err(failed)?).await?;
+            let answer = connection.accept_uni().await.map_err(failed)?;
+            drain_telling(answer, || pauses.end(here.now())).await?;
         }
         Direction::Up => {
             let stream = connection.open_uni().await.map_err(failed)?;
@@ -60,7 +66,14 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
         bytes,
         handshakes: u32::from(!warm),
     };
-    let outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    paths::add_metrics(stage, &connection, direction, &mut outcome.metrics);
+    if stage.paths.len() > 1 && direction == Direction::Down {
+        let longest = pauses.longest_s();
+        outcome
+            .metrics
+            .insert("longest_pause_s".to_owned(), longest);
+    }
     connection.close(0, b"");
     Ok(outcome)
 }

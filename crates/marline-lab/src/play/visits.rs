@@ -82,7 +82,7 @@ pub(super) async fn visit(
         bytes: last.size,
         handshakes: 1,
     };
-    let mut outcome = measured.outcome(probe, stage.ideal, job.watch);
+    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     add_metrics(&mut outcome, last.size, &fetched, probe);
     let window = start.window() as f64;
     let metrics = &mut outcome.metrics;

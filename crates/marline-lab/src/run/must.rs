@@ -93,7 +93,10 @@ impl MustResult {
     /// How many comparisons are as claimed, and how sure that is.
     pub fn tally(&self) -> String {
         let mut text = format!("in {} of {} comparisons", self.met, self.of);
-        if matches!(self.claim, Claim::ReachesPublishedIn(_)) {
+        if matches!(
+            self.claim,
+            Claim::ReachesPublishedIn(_) | Claim::BetterIn(_)
+        ) {
             text.push_str(&format!(" ({} needed)", self.needed));
         }
         text.push_str(&format!(

@@ -12,9 +12,10 @@ use marline::scheduling::stream::{Fifo, Rfc9218, Wrr, WrrConfig};
 use marline::{MtuConfig, Profile, TransportConfig};
 use serde::{Serialize, Serializer};
 
-use super::FirstWindow;
 use super::bundle::DescribedBundle;
 use super::first_window::DescribedLearnt;
+use super::multipath::DescribedMultipath;
+use super::{FirstWindow, Multipath};
 
 /// A profile, and what is different from it. `None` is the profile's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,6 +44,8 @@ pub struct EndpointSettings {
     pub backoff: Option<f64>,
     /// How what it sends is coordinated with the other connections of a bundle.
     pub bundle: Option<BundleConfig>,
+    /// How several paths are used.
+    pub multipath: Multipath,
 }
 
 /// What ends slow start before a loss does.
@@ -202,6 +205,7 @@ impl EndpointSettings {
         if let Some(bundle) = &self.bundle {
             config.bundle = Some(Arc::new(bundle.clone()));
         }
+        self.multipath.apply(&mut config.multipath);
         config
     }
 }
@@ -228,6 +232,8 @@ struct Described {
     mtu: u16,
     backoff: Option<f64>,
     bundle: Option<DescribedBundle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multipath: Option<DescribedMultipath>,
 }
 
 impl Serialize for EndpointSettings {
@@ -270,6 +276,7 @@ impl Serialize for EndpointSettings {
             },
             backoff: config.backoff,
             bundle: config.bundle.as_deref().map(DescribedBundle::from),
+            multipath: config.multipath.as_ref().map(DescribedMultipath::from),
         }
         .serialize(to)
     }

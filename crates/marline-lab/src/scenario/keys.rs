@@ -20,7 +20,7 @@ pub(super) const SETTINGS_KEYS: [&str; 13] = [
 ];
 
 /// Keys that may stand for both ends.
-pub(super) const ENDPOINT_KEYS: [&str; 12] = [
+pub(super) const ENDPOINT_KEYS: [&str; 14] = [
     "profile",
     "cc",
     "initial_window",
@@ -33,6 +33,8 @@ pub(super) const ENDPOINT_KEYS: [&str; 12] = [
     "mtu",
     "backoff",
     "bundle",
+    "multipath",
+    "path_scheduler",
 ];
 
 /// Kinds of workload: naming one replaces the others.

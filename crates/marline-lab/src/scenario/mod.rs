@@ -34,9 +34,9 @@
 //! | `link` | the link between client and server: text of [`marline_link::spec`], or its keys as a table |
 //! | `links` | a list: a chain from the client to the server; or tables `[links.NAME]` with `between` |
 //! | `paths` | a list of links that all join client and server, each with addresses of its own at both ends |
-//! | `path` | the one of `paths` on which connections begin, from 1 |
+//! | `path` | the one of `paths` on which connections begin, from 1; where both ends have `multipath = true` they use all of them |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
-//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `stream_scheduler`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
+//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `stream_scheduler`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle`, `multipath`, `path_scheduler` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
 //! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
 //! | `initial_window` | packets, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the switches of [`HistoryConfig`](marline::coordination::history::HistoryConfig) by their names, of which `average` is `mean`, `window` (with `window = 8`) or `ewma` (with `weight = 0.125`), `scope` is `prefix`, `address` or `global`, `cap` is bytes or `none`, `lifetime` a time or `none`; `careful` is `default`, with `max_jump` (bytes or `none`) and `beta` of [`CarefulResumeConfig`](marline::coordination::careful_resume::CarefulResumeConfig) |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`: [`HttpSettings`] |
@@ -79,6 +79,7 @@ mod job;
 mod keys;
 mod links;
 mod model;
+mod multipath;
 mod must;
 mod overrides;
 mod published;
@@ -103,6 +104,7 @@ pub use model::{
     Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,
     Settings, StreamDef, Topology, Traffic, Visit, When, Workload,
 };
+pub use multipath::{Multipath, PathSchedulerKind};
 pub use must::{Check, Claim, Must};
 pub use tcp::{TcpController, TcpFlows, TcpRunner};
 

@@ -38,6 +38,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether connections of the workload may have several paths: both ends want it.
+    pub fn is_multipath(&self) -> bool {
+        let may = |end: &EndpointSettings| end.transport().multipath.is_some();
+        may(&self.client) && may(&self.server)
+    }
+
     /// Runs in `backend`, which decides who runs TCP in the background.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;

@@ -40,6 +40,8 @@ pub enum Claim {
     AtLeastPercent(f64),
     /// At least this part of them, above 0 and up to 1, is no smaller than what was published.
     ReachesPublishedIn(f64),
+    /// At least this part of them, above 0 and up to 1, is above 0.
+    BetterIn(f64),
     /// None is a loss of more than so many percent.
     NeverWorseThanPercent(f64),
 }
@@ -50,6 +52,7 @@ impl Claim {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
             Self::ReachesPublishedIn(_) => published.is_some_and(|other| improvement >= other),
+            Self::BetterIn(_) => improvement > 0.0,
             Self::NeverWorseThanPercent(most) => improvement >= -most,
         }
     }
@@ -57,7 +60,7 @@ impl Claim {
     /// Of `count` improvements, how many must be as claimed.
     pub fn needed(self, count: usize) -> usize {
         match self {
-            Self::ReachesPublishedIn(part) => {
+            Self::ReachesPublishedIn(part) | Self::BetterIn(part) => {
                 // 7 of 100 are 0.07, but 0.07 times 100 is more than 7.
                 let is_enough = |met: &usize| *met as f64 / count as f64 >= part;
                 (0..count).find(is_enough).unwrap_or(count)

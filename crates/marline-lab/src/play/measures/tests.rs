@@ -73,3 +73,19 @@ fn without_a_bundle_nothing_is_said_of_one() {
     let mut names = outcome.metrics.keys();
     assert!(!names.any(|name| name.contains("bundle") || name == "coalesced"));
 }
+
+#[test]
+fn several_ways_are_used_from_when_they_can_be() {
+    let way = |rtt_s, rate_bps| Way { rtt_s, rate_bps };
+    let both = Ideal {
+        first: way(0.02, 1e7 * OVERHEAD),
+        beside: vec![way(0.2, 1e7 * OVERHEAD)],
+    };
+    let alone = Ideal::of(both.first);
+    // 90 ms alone, at 1250 bytes a millisecond, are 112.5 kB.
+    assert_eq!(both.seconds(100_000, 0), alone.seconds(100_000, 0));
+    let close = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-9, "{ours} {theirs}");
+    close(both.seconds(112_500 + 250_000, 0), 0.02 + 0.09 + 0.1);
+    close(both.seconds(362_500, 2), 0.04 + 0.02 + 0.09 + 0.1);
+    close(both.goodput_bps(), 2e7);
+}

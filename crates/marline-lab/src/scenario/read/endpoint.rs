@@ -7,7 +7,8 @@ use super::first_window::read_first_window;
 use super::{Node, Problem, Reader};
 use crate::scenario::endpoint::SMALLEST_DATAGRAM;
 use crate::scenario::{
-    AckKind, EndpointSettings, LossDetection, SlowStartExitKind, StreamSchedulerKind,
+    AckKind, EndpointSettings, LossDetection, PathSchedulerKind, SlowStartExitKind,
+    StreamSchedulerKind,
 };
 
 /// Client and server.
@@ -51,6 +52,7 @@ pub(super) fn read_endpoint(
         mtu,
         backoff,
         bundle,
+        multipath,
     } = into;
     replace(cc, reader.optional("cc", Node::controller)?);
     if let Some(node) = reader.get("initial_window") {
@@ -70,6 +72,13 @@ pub(super) fn read_endpoint(
         stream_scheduler,
         reader.optional("stream_scheduler", scheduler)?,
     );
+    let scheduler = |node: &Node| node.named("scheduler of paths", &PathSchedulerKind::NAMES);
+    replace(
+        &mut multipath.scheduler,
+        reader.optional("path_scheduler", scheduler)?,
+    );
+    let on = reader.optional("multipath", Node::switch)?;
+    replace(&mut multipath.on, on);
     replace(pacing, reader.optional("pacing", Node::switch)?);
     replace(ecn, reader.optional("ecn", Node::switch)?);
     let datagram = |node: &Node| {

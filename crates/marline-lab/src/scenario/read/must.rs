@@ -32,7 +32,7 @@ pub(in crate::scenario) enum Filter {
 }
 
 /// Ways to make a claim.
-const CLAIMS: &str = "at_least_percent, reaches_published_in, never_worse_than_percent";
+const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -141,6 +141,7 @@ fn read_filter(reader: &mut Reader<'_>) -> Result<Option<(Filter, Place)>, Probl
 fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let at_least = reader.get("at_least_percent");
     let reaches = reader.get("reaches_published_in");
+    let better = reader.get("better_in");
     let worse = reader.get("never_worse_than_percent");
     let mut claims = Vec::new();
     if let Some(node) = at_least {
@@ -152,12 +153,15 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
         }
         claims.push((node, Claim::AtLeastPercent(percent)));
     }
+    let part = |node: &Node| match node.number()? {
+        part if part > 0.0 && part <= 1.0 => Ok(part),
+        _ => Err(node.problem("this must be above 0 and at most 1, as 0.5 for half")),
+    };
     if let Some(node) = reaches {
-        let part = node.number()?;
-        if part <= 0.0 || part > 1.0 {
-            return Err(node.problem("this must be above 0 and at most 1, as 0.5 for half"));
-        }
-        claims.push((node, Claim::ReachesPublishedIn(part)));
+        claims.push((node, Claim::ReachesPublishedIn(part(node)?)));
+    }
+    if let Some(node) = better {
+        claims.push((node, Claim::BetterIn(part(node)?)));
     }
     if let Some(node) = worse {
         let percent = node.number()?;

@@ -1,5 +1,7 @@
 //! Several links side by side.
 
+use marline::scheduling::path::PathAlgorithm;
+
 use super::*;
 
 const HEAD: &str = "title = 'x'\npaths = ['rate=10mbps, rtt=20ms', 'rate=5mbps, rtt=80ms']\nworkload.transfer = '1MB'\n";
@@ -113,4 +115,35 @@ fn mistakes_in_paths_have_a_place() {
         let error = error(&format!("title = 'x'\n{head}\nworkload.transfer = '1MB'\n"));
         assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
     }
+}
+
+#[test]
+fn both_ends_say_whether_they_use_several() {
+    let text = format!(
+        "{HEAD}path_scheduler = 'rr'\n[variant.both]\nmultipath = true\npath_scheduler = 'hbes'\n\
+         [variant.one]\nserver.multipath = true\n[variant.none]\nprofile = 'today'\n"
+    );
+    let experiment = read(&text);
+    let both = experiment.cells.iter().map(|cell| {
+        let may = cell.settings.is_multipath();
+        (&*cell.variant, may, cell.settings.server.multipath)
+    });
+    let multipath = |on, scheduler| Multipath {
+        on,
+        scheduler: Some(PathSchedulerKind::Known(scheduler)),
+    };
+    assert_eq!(
+        both.collect::<Vec<_>>(),
+        [
+            ("both", true, multipath(Some(true), PathAlgorithm::Hbes)),
+            ("one", false, multipath(Some(true), PathAlgorithm::Rr)),
+            ("none", false, multipath(None, PathAlgorithm::Rr)),
+        ]
+    );
+    let settings = serde_json::to_value(&*experiment.cells[0].settings).unwrap();
+    let described = &settings["client"]["multipath"];
+    assert_eq!(described["path_scheduler"], "hbes");
+    assert_eq!(described["max_paths"], 16);
+    let wrong = error(&format!("{HEAD}path_scheduler = 'fastest'\n"));
+    assert!(wrong.contains("rr, lrf, ecf"), "{wrong}");
 }

@@ -1,0 +1,124 @@
+//! Connections of several paths.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use marline::proto::OpenPathError::NoConnectionIds;
+use marline::{Connection, Instant, OpenPathError, Runtime};
+
+use super::{PORT, PathEnds, Stage, failed, sleep};
+use crate::scenario::{Direction, Job, RunError};
+
+/// The address of sockets whose connections may have several paths.
+pub(super) const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// How long to wait for connection IDs that are on their way, and how often.
+const WAIT: Duration = Duration::from_millis(10);
+const WAITS: usize = 500;
+
+/// Opens what there is beside the path on which `connection` began, if it may have several; all that
+/// work carry data then.
+pub(super) async fn open_all(
+    job: &Job,
+    stage: &Stage,
+    runtime: &dyn Runtime,
+    connection: &Connection,
+) -> Result<(), RunError> {
+    if !job.settings.is_multipath() {
+        return Ok(());
+    }
+    for (place, path) in stage.paths.iter().enumerate() {
+        if place != stage.first {
+            open(connection, *path, runtime).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn open(
+    connection: &Connection,
+    path: PathEnds,
+    runtime: &dyn Runtime,
+) -> Result<(), RunError> {
+    let remote = SocketAddr::new(path.server, PORT);
+    for _ in 0..WAITS {
+        match connection.open_path(path.client, Some(remote)).await {
+            Err(OpenPathError::Refused(NoConnectionIds)) => sleep(runtime, WAIT).await,
+            opened => return opened.map(drop).map_err(failed),
+        }
+    }
+    Err(failed("the server gave no connection IDs for a path"))
+}
+
+/// Has `connection` open its paths while other things go on.
+pub(super) fn open_meanwhile(
+    job: &Job,
+    stage: &Stage,
+    runtime: &Arc<dyn Runtime>,
+    connection: &Connection,
+) {
+    let (job, stage, connection) = (job.clone(), stage.clone(), connection.clone());
+    let clock = Arc::clone(runtime);
+    runtime.spawn(Box::pin(async move {
+        // A path that is not there is seen in what comes on it.
+        let _ = open_all(&job, &stage, &*clock, &connection).await;
+    }));
+}
+
+/// How much each of several paths has carried: `path_N_bytes`, and of all bytes `path_N_percent`.
+pub(super) fn add_metrics(
+    stage: &Stage,
+    connection: &Connection,
+    direction: Direction,
+    metrics: &mut BTreeMap<String, f64>,
+) {
+    if stage.paths.len() < 2 {
+        return;
+    }
+    let carried = connection.paths();
+    let bytes = |ends: &PathEnds| {
+        let mine = carried.iter().filter(|path| {
+            let here = path.local.map(|local| local.ip());
+            here == Some(ends.client) && path.remote.ip() == ends.server
+        });
+        let udp = mine.map(|path| match direction {
+            Direction::Down => path.udp_received.bytes,
+            Direction::Up => path.udp_sent.bytes,
+        });
+        udp.sum::<u64>() as f64
+    };
+    let all: f64 = stage.paths.iter().map(bytes).sum();
+    for (number, ends) in (1..).zip(&stage.paths) {
+        let bytes = bytes(ends);
+        metrics.insert(format!("path_{number}_bytes"), bytes);
+        metrics.insert(
+            format!("path_{number}_percent"),
+            100.0 * bytes / all.max(1.0),
+        );
+    }
+}
+
+/// How long nothing came at a time, over all streams.
+#[derive(Clone, Debug)]
+pub(super) struct Pauses(Arc<Mutex<(Instant, Duration)>>);
+
+impl Pauses {
+    pub(super) fn since(start: Instant) -> Self {
+        Self(Arc::new(Mutex::new((start, Duration::ZERO))))
+    }
+
+    /// Something came.
+    pub(super) fn end(&self, now: Instant) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, longest) = *known;
+        *known = (now, longest.max(now.saturating_since(last)));
+    }
+
+    /// The longest so far, in seconds.
+    pub(super) fn longest_s(&self) -> f64 {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.1.as_secs_f64()
+    }
+}

@@ -1,0 +1,83 @@
+//! How an endpoint uses several paths at once.
+
+use std::sync::Arc;
+
+use marline::MultipathConfig;
+use marline::scheduling::path::{Hbes, HbesConfig, PathAlgorithm, QueueModel};
+use serde::Serialize;
+
+/// What is different from the profile's way with several paths. `None` is the profile's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Multipath {
+    /// Whether connections may have several paths. A client that may opens all that a scenario names.
+    pub on: Option<bool>,
+    /// What chooses among them.
+    pub scheduler: Option<PathSchedulerKind>,
+}
+
+/// What chooses among the paths of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathSchedulerKind {
+    /// One that comes with the stack, with its own switches.
+    Known(PathAlgorithm),
+    /// HBES, for which a packet that finds room in the window does not wait.
+    HbesFreeWindow,
+}
+
+impl PathSchedulerKind {
+    /// Every kind, with the name it has in scenarios.
+    pub const NAMES: [(&'static str, Self); 7] = [
+        ("rr", Self::Known(PathAlgorithm::Rr)),
+        ("lrf", Self::Known(PathAlgorithm::Lrf)),
+        ("ecf", Self::Known(PathAlgorithm::Ecf)),
+        ("sa_ecf", Self::Known(PathAlgorithm::SaEcf)),
+        ("hbes", Self::Known(PathAlgorithm::Hbes)),
+        ("hbes_free_window", Self::HbesFreeWindow),
+        ("redundant", Self::Known(PathAlgorithm::Redundant)),
+    ];
+}
+
+impl Multipath {
+    /// The paths that a connection may have at once where a scenario asks for several.
+    const MAX_PATHS: u32 = 16;
+
+    /// Makes `config` so.
+    pub(super) fn apply(self, config: &mut Option<MultipathConfig>) {
+        match self.on {
+            None => {}
+            Some(false) => *config = None,
+            Some(true) => {
+                config
+                    .get_or_insert_with(MultipathConfig::default)
+                    .max_paths = Self::MAX_PATHS;
+            }
+        }
+        let Some(config) = config else { return };
+        config.scheduler = match self.scheduler {
+            None => return,
+            Some(PathSchedulerKind::Known(algorithm)) => Arc::new(move || algorithm.build()),
+            Some(PathSchedulerKind::HbesFreeWindow) => Arc::new(|| {
+                Box::new(Hbes::new(HbesConfig {
+                    queue_model: QueueModel::FreeWindow,
+                    ..HbesConfig::default()
+                }))
+            }),
+        };
+    }
+}
+
+/// The same as it comes out.
+#[derive(Serialize)]
+pub(super) struct DescribedMultipath {
+    max_paths: u32,
+    path_scheduler: &'static str,
+}
+
+impl From<&MultipathConfig> for DescribedMultipath {
+    fn from(config: &MultipathConfig) -> Self {
+        Self {
+            max_paths: config.max_paths,
+            path_scheduler: (config.scheduler)().name(),
+        }
+    }
+}
