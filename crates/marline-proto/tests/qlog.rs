@@ -579,6 +579,9 @@ fn every_event_is_a_record_of_its_own() {
             requested_max_ack_delay: Duration::from_millis(25),
             reordering_threshold: 1,
         }),
+        Event::ReassemblyUpdated(ReassemblyUpdated {
+            out_of_order_bytes: 40_000,
+        }),
         Event::CarefulResumePhaseUpdated(careful_resume(None)),
         Event::InitialWindowChosen(InitialWindowChosen {
             path: 0,

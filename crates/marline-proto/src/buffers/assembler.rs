@@ -91,6 +91,11 @@ impl Assembler {
         self.read
     }
 
+    /// Bytes held that cannot be read because earlier ones are missing.
+    pub(crate) fn out_of_order(&self) -> usize {
+        self.beyond_gap
+    }
+
     /// Bytes held, readable or not.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn buffered(&self) -> usize {

@@ -119,6 +119,12 @@ impl Connection {
         self.streams.read(id, max, now)
     }
 
+    /// Bytes of a stream that have arrived and cannot be read because earlier ones are missing; 0 if there
+    /// is no such stream.
+    pub fn out_of_order_bytes(&self, id: StreamId) -> u64 {
+        self.streams.out_of_order_bytes_of(id)
+    }
+
     /// What stream gets the next opportunity when several have something to send.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
         self.streams.set_priority(id, priority);

@@ -423,6 +423,7 @@ impl Connection {
             }
         }
         self.note_received(now, opened, ack_eliciting);
+        self.tell_reassembly(now);
         if opened.space == SpaceId::Data && !probing {
             self.follow_peer(now, opened);
         }

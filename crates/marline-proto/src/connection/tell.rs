@@ -14,7 +14,7 @@ use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
     ConnectionState, ConnectionStateUpdated, EcnState, Initiator, KeyDiscarded, KeyKind,
     KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated, PacketKind,
-    PathAssigned,
+    PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
     self, ConnectionStats, PathStats,
@@ -32,6 +32,8 @@ pub(super) struct Counters {
     pub(super) bytes_received: u64,
     pub(super) packets_received: u64,
     pub(super) packets_dropped: u64,
+    /// Bytes held out of order, as last told to the observer.
+    out_of_order_told: u64,
 }
 
 impl SpaceId {
@@ -111,6 +113,19 @@ impl Connection {
             };
             recovery.told_phase = Some(phase);
             observer.on_event(now, &observe::Event::CongestionStateUpdated(event));
+        }
+    }
+
+    /// What the streams hold out of order, if that changed and someone listens.
+    pub(super) fn tell_reassembly(&mut self, now: Instant) {
+        let Some(observer) = &mut self.observer else {
+            return;
+        };
+        let out_of_order_bytes = self.streams.out_of_order_bytes();
+        if out_of_order_bytes != self.counters.out_of_order_told {
+            self.counters.out_of_order_told = out_of_order_bytes;
+            let event = ReassemblyUpdated { out_of_order_bytes };
+            observer.on_event(now, &observe::Event::ReassemblyUpdated(event));
         }
     }
 
@@ -265,6 +280,8 @@ impl Connection {
                 bytes_retransmitted: streams.bytes_retransmitted,
                 bytes_received: streams.bytes_received,
                 bytes_held: streams.bytes_held,
+                out_of_order_bytes: streams.out_of_order.bytes,
+                out_of_order_bytes_max: streams.out_of_order.max,
             },
             udp_sent: sent,
             udp_received: received,

@@ -37,6 +37,11 @@ pub struct StreamStats {
     pub bytes_received: u64,
     /// Bytes written and not acknowledged.
     pub bytes_held: u64,
+    /// Bytes received and held because earlier ones of their stream are missing. Flow control limits
+    /// them.
+    pub out_of_order_bytes: u64,
+    /// The most of them at once, so far.
+    pub out_of_order_bytes_max: u64,
 }
 
 /// What a connection has done so far.

@@ -130,7 +130,9 @@ impl Streams {
         if recv.stopped().is_some() {
             return Err(ClosedStream);
         }
+        let before = recv.out_of_order();
         let ask = recv.stop(error_code);
+        self.out_of_order.update(before, recv.out_of_order());
         let credit = recv.take_credit();
         self.control.settle(stream, Owed::MaxStreamData);
         if ask {

@@ -132,6 +132,25 @@ pub(crate) struct StreamsStats {
     pub(crate) bytes_received: u64,
     /// Bytes written and not acknowledged.
     pub(crate) bytes_held: u64,
+    /// Bytes received and held because earlier ones are missing.
+    pub(crate) out_of_order: OutOfOrder,
+}
+
+/// Bytes received and held because earlier ones of their stream are missing, on all streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OutOfOrder {
+    /// Now.
+    pub(crate) bytes: u64,
+    /// At most, so far.
+    pub(crate) max: u64,
+}
+
+impl OutOfOrder {
+    /// A stream that held `before` bytes now holds `after`.
+    fn update(&mut self, before: u64, after: u64) {
+        self.bytes = self.bytes - before + after;
+        self.max = self.max.max(self.bytes);
+    }
 }
 
 /// One stream: the parts it has and what is noted of it.
@@ -164,6 +183,7 @@ pub(crate) struct Streams {
     credit: SendCredit,
     window: ReceiveWindow,
     received: u64,
+    out_of_order: OutOfOrder,
     retransmitted: u64,
     buffer: WriteBuffer,
     /// Streams whose writes wait for room in `buffer`.
@@ -184,6 +204,7 @@ impl Streams {
             credit: SendCredit::default(),
             window: ReceiveWindow::new(config.receive_window, config.max_receive_window),
             received: 0,
+            out_of_order: OutOfOrder::default(),
             retransmitted: 0,
             buffer: WriteBuffer::new(config.send_buffer_limit),
             waiting_writers: VecDeque::new(),
@@ -294,7 +315,19 @@ impl Streams {
             bytes_retransmitted: self.retransmitted,
             bytes_received: self.received,
             bytes_held: self.buffer.held(),
+            out_of_order: self.out_of_order,
         }
+    }
+
+    /// Bytes of all streams that are held because earlier ones are missing.
+    pub(crate) fn out_of_order_bytes(&self) -> u64 {
+        self.out_of_order.bytes
+    }
+
+    /// Bytes of a stream that are held because earlier ones are missing; 0 if it does not receive.
+    pub(crate) fn out_of_order_bytes_of(&self, id: StreamId) -> u64 {
+        let recv = self.table.get(&id).and_then(|stream| stream.recv.as_ref());
+        recv.map_or(0, RecvPart::out_of_order)
     }
 
     /// Received bytes in memory, on all streams.

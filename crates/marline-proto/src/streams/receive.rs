@@ -1,6 +1,7 @@
 //! What the peer's frames do to the streams (RFC 9000, sections 19.4 to 19.14).
 
 use super::control::Owed;
+use super::recv::RecvPart;
 use super::{Stream, StreamEvent, Streams, wait_for_memory};
 use marline_wire::frame;
 use marline_wire::{Dir, ErrorCode, StreamId, TransportError};
@@ -176,7 +177,10 @@ impl Streams {
         let Some(stream) = self.table.get_mut(&id) else {
             return Ok(());
         };
+        let held = |stream: &Stream| stream.recv.as_ref().map_or(0, RecvPart::out_of_order);
+        let before = held(stream);
         self.received += take_in(stream)?;
+        self.out_of_order.update(before, held(stream));
         let Some(recv) = &mut stream.recv else {
             return Ok(());
         };

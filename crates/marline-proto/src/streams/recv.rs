@@ -106,6 +106,11 @@ impl RecvPart {
         }
     }
 
+    /// Bytes in memory that cannot be read because earlier ones are missing.
+    pub(super) fn out_of_order(&self) -> u64 {
+        self.assembler.out_of_order() as u64
+    }
+
     /// Bytes in memory.
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {

@@ -4,6 +4,7 @@ mod churn;
 mod hostile;
 mod lifecycle;
 mod limits;
+mod memory;
 mod outage;
 mod transfer;
 

@@ -31,7 +31,7 @@ pub use recovery::{
     RecoveryParametersSet, SpuriousLoss, Timer, TimerChange, TimerUpdated,
 };
 pub use security::{KeyDiscarded, KeyKind, KeyTrigger, KeyUpdated};
-pub use stream::{StreamHalf, StreamState, StreamStateUpdated};
+pub use stream::{ReassemblyUpdated, StreamHalf, StreamState, StreamStateUpdated};
 
 /// A path of a connection; 0 is the one the handshake ran on.
 pub type PathId = u32;
@@ -101,6 +101,8 @@ pub enum Event<'a> {
     MigrationStateUpdated(MigrationStateUpdated),
     /// One half of a stream moved on.
     StreamStateUpdated(StreamStateUpdated),
+    /// More or less received data waits for what is missing before it.
+    ReassemblyUpdated(ReassemblyUpdated),
     /// Other acknowledgement behavior was asked for.
     AckFrequencyUpdated(AckFrequencyUpdated),
     /// A path entered another phase of Careful Resume.
@@ -143,6 +145,7 @@ impl Event<'_> {
             | Self::KeyUpdated(_)
             | Self::KeyDiscarded(_)
             | Self::StreamStateUpdated(_)
+            | Self::ReassemblyUpdated(_)
             | Self::AckFrequencyUpdated(_)
             | Self::BundleUpdated(_) => None,
         }

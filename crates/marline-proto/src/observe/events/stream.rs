@@ -1,4 +1,4 @@
-//! The life of a stream.
+//! The life of a stream, and what streams hold.
 
 use marline_wire::StreamId;
 
@@ -53,4 +53,11 @@ pub struct StreamStateUpdated {
     pub new: StreamState,
     /// Who moved it, if known.
     pub trigger: Option<Initiator>,
+}
+
+/// The receiving halves of all streams hold another number of bytes that cannot be read yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReassemblyUpdated {
+    /// Bytes received and held because earlier ones of their stream are missing.
+    pub out_of_order_bytes: u64,
 }

@@ -195,6 +195,9 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.str("stream_side", names::stream_half(event.half));
             data.opt_str("trigger", event.trigger.map(names::initiator));
         }
+        Event::ReassemblyUpdated(event) => {
+            data.u64("out_of_order_bytes", event.out_of_order_bytes);
+        }
         Event::AckFrequencyUpdated(event) => {
             data.str("initiator", names::initiator(event.initiator));
             data.u64("ack_eliciting_threshold", event.ack_eliciting_threshold);

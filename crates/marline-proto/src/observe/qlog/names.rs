@@ -34,6 +34,7 @@ pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
         Event::EcnStateUpdated(_) => "quic:ecn_state_updated",
         Event::MigrationStateUpdated(_) => "quic:migration_state_updated",
         Event::StreamStateUpdated(_) => "quic:stream_state_updated",
+        Event::ReassemblyUpdated(_) => "marline:reassembly_updated",
         Event::AckFrequencyUpdated(_) => "marline:ack_frequency_updated",
         Event::CarefulResumePhaseUpdated(_) => "recovery:careful_resume_phase_updated",
         Event::BundleUpdated(_) => "marline:bundle_updated",

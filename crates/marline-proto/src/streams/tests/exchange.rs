@@ -125,6 +125,12 @@ impl World {
             self.hear(side);
             let streams = &self.ends[side].streams;
             assert!(streams.stats().bytes_held <= streams.config.send_buffer_limit);
+            let held = streams
+                .table
+                .keys()
+                .map(|&id| streams.out_of_order_bytes_of(id));
+            assert_eq!(streams.out_of_order_bytes(), held.sum());
+            assert!(streams.stats().out_of_order.max <= streams.window.size());
         }
     }
 

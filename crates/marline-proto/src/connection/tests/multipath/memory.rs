@@ -1,0 +1,74 @@
+//! What a receiver holds because earlier bytes are still on a slower path.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::observe::events::ReassemblyUpdated;
+
+/// Notes how many bytes are held out of order.
+struct Held(Arc<Mutex<Vec<u64>>>);
+
+impl Observer for Held {
+    fn on_event(&mut self, _now: Instant, event: &observe::Event<'_>) {
+        if let observe::Event::ReassemblyUpdated(ReassemblyUpdated { out_of_order_bytes }) = event {
+            self.0.lock().unwrap().push(*out_of_order_bytes);
+        }
+    }
+}
+
+#[test]
+fn bytes_out_of_order_are_told_and_stay_within_the_window() {
+    const WINDOW: u64 = 60_000;
+    for algorithm in PathAlgorithm::ALL {
+        let told = Arc::<Mutex<Vec<u64>>>::default();
+        let notes = Arc::clone(&told);
+        let mut pair = both(TransportConfig {
+            receive_window: WINDOW,
+            stream_receive_window: WINDOW / 2,
+            max_receive_window: WINDOW,
+            max_stream_receive_window: WINDOW / 2,
+            ..scheduled(algorithm)
+        });
+        pair.client_config.observer = Some(Arc::new(move |_: &ConnectionInfo| {
+            Some(Box::new(Held(Arc::clone(&notes))) as Box<dyn Observer>)
+        }));
+        let mut several = Several::with(pair);
+        several.pair.network.set(narrow());
+        let slow = Conditions {
+            delay: Duration::from_millis(40),
+            loss: 0.01,
+            rate: Some(500_000),
+            ..narrow()
+        };
+        several.pair.network.set_link(address(1), slow);
+        assert_eq!(several.open(1), Ok(ONE));
+        several.pair.drive(Duration::from_millis(300));
+        let ends = several.ends();
+        let data = pattern(300_000);
+        let mut transfers = [(); 3].map(|()| Some(Transfer::down(&mut several.pair, ends, &data)));
+        let mut of_streams = 0;
+        let done = several.pair.drive_until(PATIENCE, |pair| {
+            for transfer in &mut transfers {
+                let client = pair.client(ends.0);
+                if let Some(transfer) = transfer {
+                    of_streams = of_streams.max(client.out_of_order_bytes(transfer.id));
+                }
+                if transfer.as_mut().is_some_and(|some| some.advance(pair)) {
+                    *transfer = None;
+                }
+            }
+            transfers.iter().all(Option::is_none)
+        });
+        assert!(done, "{algorithm}");
+        let held = several.client().stats().streams;
+        let told = told.lock().unwrap();
+        assert_eq!(held.out_of_order_bytes, 0);
+        assert_eq!(told.last(), Some(&0));
+        assert_eq!(told.iter().max(), Some(&held.out_of_order_bytes_max));
+        assert!(
+            (1..=WINDOW).contains(&held.out_of_order_bytes_max),
+            "{algorithm}"
+        );
+        assert!((1..=WINDOW / 2).contains(&of_streams), "{algorithm}");
+    }
+}
