@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use marline_proto::TransportConfig;
 use marline_proto::ack::{AsAsked, EveryN};
 use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
@@ -12,6 +11,7 @@ use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::careful_resume::CarefulResumeConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::loss::Fixed;
+use marline_proto::{MultipathConfig, TransportConfig};
 
 /// A named set of policies: how a connection behaves, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,16 +31,20 @@ pub enum Profile {
     /// [`Plain`](Self::Plain), and connections begin with what earlier ones left
     /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
     History,
+    /// [`Plain`](Self::Plain), and a connection may have several paths, if both ends want it
+    /// ([`MultipathConfig`]). Each path has a controller of its own.
+    Multipath,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Plain,
         Self::Published,
         Self::Today,
         Self::Bundle,
         Self::History,
+        Self::Multipath,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -51,6 +55,7 @@ impl Profile {
             Self::Today => "today",
             Self::Bundle => "bundle",
             Self::History => "history",
+            Self::Multipath => "multipath",
         }
     }
 
@@ -67,6 +72,9 @@ impl Profile {
             }
             Self::History => {
                 "plain, and a server's connections go on where earlier ones of the client's network ended"
+            }
+            Self::Multipath => {
+                "plain, and a connection may use several paths, Wi-Fi and mobile at once"
             }
         }
     }
@@ -95,6 +103,10 @@ impl Profile {
                 HistoryConfig::default(),
                 Arc::new(MemoryStore::default()),
             ),
+            Self::Multipath => TransportConfig {
+                multipath: Some(MultipathConfig::default()),
+                ..TransportConfig::default()
+            },
         }
     }
 
@@ -191,8 +203,16 @@ mod tests {
         let error = "plan".parse::<Profile>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown profile `plan`; known: plain, published, today, bundle, history"
+            "unknown profile `plan`; known: plain, published, today, bundle, history, multipath"
         );
+    }
+
+    #[test]
+    fn only_multipath_has_several_paths() {
+        for profile in Profile::ALL {
+            let several = profile.config().multipath.is_some();
+            assert_eq!(several, profile == Profile::Multipath, "{profile}");
+        }
     }
 
     #[test]
