@@ -19,6 +19,14 @@ pub enum ConnectError {
     /// The socket cannot reach addresses of this family.
     #[error("the endpoint's socket cannot reach {0}")]
     UnreachableFamily(SocketAddr),
+    /// The socket cannot send from this address, or not from there to this family of addresses.
+    #[error("the endpoint's socket cannot send from {from} to {remote}")]
+    CannotSendFrom {
+        /// Where to send from.
+        from: IpAddr,
+        /// Where to send to.
+        remote: SocketAddr,
+    },
     /// The name or the configuration is not valid.
     #[error(transparent)]
     Invalid(#[from] marline_proto::ConnectError),

@@ -89,7 +89,7 @@ pub use marline_proto::{
     observe, recovery, samples, scheduling,
 };
 
-pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events};
+pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};
 pub use crate::endpoint::Endpoint;
 pub use crate::error::{
     ClosedStream, ConnectError, OpenPathError, ReadError, ReadToEndError, SendDatagramError,

@@ -5,6 +5,7 @@ mod events;
 mod info;
 mod paths;
 mod state;
+mod weak;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -17,6 +18,7 @@ use tokio::sync::broadcast;
 pub use self::connecting::Connecting;
 pub use self::events::{ConnectionEvent, Events};
 pub(crate) use self::state::{ConnectionRef, SendEnd, Sender, Shared, State};
+pub use self::weak::WeakConnection;
 use crate::error::SendDatagramError;
 use crate::stream::{RecvStream, SendStream};
 

@@ -8,7 +8,7 @@ use marline_proto::{AbandonPathError, ConnectionError, ErrorCode, FourTuple, Pat
 use tokio::sync::oneshot;
 
 use super::Connection;
-use crate::endpoint::in_family_of;
+use crate::endpoint::{in_family_of, in_words_of, sends_from};
 use crate::error::OpenPathError;
 
 impl Connection {
@@ -40,7 +40,7 @@ impl Connection {
         let tuple = self.tuple_from(local, remote)?;
         // A socket may let the system choose another address where this one is missing.
         let probe = SocketAddr::new(local, 0);
-        if let Err(cause) = self.0.runtime.bind(probe) {
+        if let Err(cause) = self.0.runtime().bind(probe) {
             return Err(OpenPathError::NoSuchAddress { local, cause });
         }
         let (id, validated) = self.begin_path(tuple)?;
@@ -117,8 +117,8 @@ impl Connection {
             let proto = &state.proto;
             (state.bound, (proto.local_address(), proto.remote_address()))
         };
-        let (here, there) = (local.to_canonical(), bound.ip().to_canonical());
-        if !bound.ip().is_unspecified() && here != there {
+        let here = local.to_canonical();
+        if !sends_from(bound, local) {
             return Err(OpenPathError::BoundElsewhere {
                 bound: bound.ip(),
                 local,
@@ -135,8 +135,7 @@ impl Connection {
         // The system has its own way to write addresses of IPv4 on a socket for both families.
         let ip = match (present.0.ip(), here) {
             (known, here) if known.to_canonical() == here => known,
-            (_, IpAddr::V4(here)) if bound.is_ipv6() => here.to_ipv6_mapped().into(),
-            (_, here) => here,
+            (_, here) => in_words_of(bound, here),
         };
         Ok(FourTuple {
             local: SocketAddr::new(ip, bound.port()),

@@ -21,7 +21,7 @@ use crate::wakers::WakerList;
 pub(crate) struct Shared {
     pub(crate) handle: ConnectionHandle,
     pub(crate) side: Side,
-    pub(super) runtime: Arc<dyn Runtime>,
+    runtime: Arc<dyn Runtime>,
     signal: Arc<Signal<Arc<Self>>>,
     state: Mutex<State>,
     /// Connections, streams and attempts in the application's hands.
@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) proto: Box<marline_proto::Connection>,
     /// Where the endpoint's socket is bound.
     pub(crate) bound: SocketAddr,
+    /// Sends from the addresses it was told to and from no others.
+    pub(crate) is_pinned: bool,
     /// Waits in the driver's queue.
     pub(crate) queued: bool,
     pub(crate) connected: bool,
@@ -92,6 +94,7 @@ impl Shared {
             state: Mutex::new(State {
                 proto,
                 bound,
+                is_pinned: false,
                 queued: false,
                 connected: false,
                 confirmed: false,
@@ -115,6 +118,10 @@ impl Shared {
 
     pub(crate) fn now(&self) -> Instant {
         self.runtime.now()
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
     }
 
     /// Has the driver look at the connection: it may have something to send.
@@ -262,6 +269,16 @@ impl ConnectionRef {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         shared.handles.fetch_add(1, Ordering::Relaxed);
         Self(shared)
+    }
+
+    /// One more reference, if there is one still.
+    pub(super) fn another(shared: &Arc<Shared>) -> Option<Self> {
+        let more = |handles: usize| (handles > 0).then_some(handles + 1);
+        shared
+            .handles
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more)
+            .ok()?;
+        Some(Self(Arc::clone(shared)))
     }
 }
 

@@ -207,9 +207,10 @@ impl Driver {
             }
         }
         let drained = state.drained;
+        let is_pinned = state.is_pinned || state.proto.is_multipath();
         drop(state);
         if let Some(batch) = batch {
-            self.outgoing.start(batch);
+            self.outgoing.start(batch, is_pinned);
         }
         if !self.endpoint_events.is_empty() {
             let shared = Arc::clone(&self.shared);

@@ -135,7 +135,32 @@ impl Endpoint {
     /// Nothing was sent: see [`ConnectError`].
     pub fn connect_with(
         &self,
+        config: ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        self.connect_between(config, None, remote, server_name)
+    }
+
+    /// Connects to `server_name` at `remote` from the address `local` of this host and from no other: if
+    /// that goes away, nothing is sent. The endpoint must be bound to an unspecified address, or to `local`.
+    ///
+    /// # Errors
+    /// Nothing was sent: see [`ConnectError`].
+    pub fn connect_from(
+        &self,
+        config: ClientConfig,
+        local: IpAddr,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connecting, ConnectError> {
+        self.connect_between(config, Some(local), remote, server_name)
+    }
+
+    fn connect_between(
+        &self,
         mut config: ClientConfig,
+        from: Option<IpAddr>,
         remote: SocketAddr,
         server_name: &str,
     ) -> Result<Connecting, ConnectError> {
@@ -144,15 +169,26 @@ impl Endpoint {
             return Err(ConnectError::EndpointClosed);
         }
         fit_to_socket(&mut config.transport, &*state.socket);
-        let local = state.local;
+        let mut local = state.local;
         let remote = in_family_of(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
+        if let Some(from) = from {
+            let is_of_family =
+                from.to_canonical().is_ipv4() == remote.ip().to_canonical().is_ipv4();
+            if !sends_from(local, from) || !is_of_family {
+                return Err(ConnectError::CannotSendFrom { from, remote });
+            }
+            local.set_ip(in_words_of(local, from));
+        }
         let tuple = FourTuple { local, remote };
         let now = self.shared.runtime.now();
         let (handle, proto) = state.proto.connect(now, &config, tuple, server_name)?;
         let connection = self
             .shared
             .adopt(&mut state, handle, Side::Client, Box::new(proto));
-        connection.touch(&mut connection.lock());
+        let mut inner = connection.lock();
+        inner.is_pinned = from.is_some();
+        connection.touch(&mut inner);
+        drop(inner);
         Ok(connecting(ConnectionRef::new(connection)))
     }
 
@@ -288,6 +324,19 @@ fn for_server(mut config: ServerConfig, socket: &dyn UdpSocket) -> ServerConfig 
 fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
     if socket.may_fragment() && transport.mtu.discover {
         Arc::make_mut(transport).mtu.discover = false;
+    }
+}
+
+/// Whether a socket bound to `bound` can send from the address `local`.
+pub(crate) fn sends_from(bound: SocketAddr, local: IpAddr) -> bool {
+    bound.ip().is_unspecified() || bound.ip().to_canonical() == local.to_canonical()
+}
+
+/// The address `local` as a socket bound to `bound` writes it: one for both families maps IPv4.
+pub(crate) fn in_words_of(bound: SocketAddr, local: IpAddr) -> IpAddr {
+    match local.to_canonical() {
+        IpAddr::V4(local) if bound.is_ipv6() => local.to_ipv6_mapped().into(),
+        local => local,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The batch on its way to the socket.
 
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -19,6 +20,8 @@ const MAX_BATCH: usize = 44;
 pub(super) struct Outgoing {
     pub(super) buffer: Vec<u8>,
     batch: Option<Transmit>,
+    /// Whether the batch leaves from its own address or not at all.
+    is_pinned: bool,
     sent: usize,
 }
 
@@ -28,9 +31,12 @@ impl Outgoing {
         socket.max_gso_segments().clamp(1, MAX_BATCH)
     }
 
-    /// Takes `batch`, whose bytes are in `buffer`.
-    pub(super) fn start(&mut self, batch: Transmit) {
+    /// Takes `batch`, whose bytes are in `buffer`. Unless it `is_pinned`, the system may choose another
+    /// source address if its own went away with its network. With several paths that would send what
+    /// belongs to one over another.
+    pub(super) fn start(&mut self, batch: Transmit, is_pinned: bool) {
         self.batch = Some(batch);
+        self.is_pinned = is_pinned;
         self.sent = 0;
     }
 
@@ -58,7 +64,7 @@ impl Outgoing {
                 segment_size: batch.segment_size.filter(|&segment| segment < part.len()),
                 ..batch
             };
-            match socket.try_send(&transmit, part) {
+            match self.try_send(&**socket, &transmit, part) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match socket.poll_send_ready(cx) {
                         Poll::Ready(Ok(())) => continue,
@@ -74,6 +80,29 @@ impl Outgoing {
         self.batch = None;
         Poll::Ready(())
     }
+
+    fn try_send(&self, socket: &dyn UdpSocket, transmit: &Transmit, part: &[u8]) -> io::Result<()> {
+        let sent = socket.try_send(transmit, part);
+        let has_source = !transmit.tuple.local.ip().is_unspecified();
+        match sent {
+            Err(error)
+                if has_source && !self.is_pinned && error.kind() != io::ErrorKind::WouldBlock =>
+            {
+                socket.try_send(&anywhere(transmit), part)
+            }
+            sent => sent,
+        }
+    }
+}
+
+/// The same from whatever address the system chooses.
+pub(super) fn anywhere(transmit: &Transmit) -> Transmit {
+    let mut transmit = *transmit;
+    transmit.tuple.local.set_ip(match transmit.tuple.local {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    });
+    transmit
 }
 
 #[cfg(test)]

@@ -15,12 +15,17 @@ struct Fake {
     sent: Mutex<Vec<(usize, Option<usize>)>>,
     full: AtomicBool,
     segments: AtomicUsize,
+    /// Whether its address went away.
+    moved: AtomicBool,
 }
 
 impl UdpSocket for Fake {
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
         if self.full.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if self.moved.load(Ordering::Relaxed) && !transmit.tuple.local.ip().is_unspecified() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
         }
         let mut sent = self.sent.lock().unwrap();
         sent.push((payload.len(), transmit.segment_size));
@@ -59,18 +64,28 @@ impl UdpSocket for Fake {
 }
 
 fn flush(segments: usize, size: usize, segment: Option<usize>) -> Vec<(usize, Option<usize>)> {
-    let fake = Arc::new(Fake {
+    let fake = Fake {
         sent: Mutex::default(),
         full: AtomicBool::new(true),
         segments: AtomicUsize::new(segments),
-    });
+        moved: AtomicBool::new(false),
+    };
+    flush_to(fake, (size, segment), true)
+}
+
+fn flush_to(
+    fake: Fake,
+    (size, segment): (usize, Option<usize>),
+    is_pinned: bool,
+) -> Vec<(usize, Option<usize>)> {
+    let fake = Arc::new(fake);
     let socket: Arc<dyn UdpSocket> = fake.clone();
     let addr = SocketAddr::from(([127, 0, 0, 1], 1));
     let mut outgoing = Outgoing {
         buffer: vec![0; size],
         ..Outgoing::default()
     };
-    outgoing.start(Transmit {
+    let batch = Transmit {
         tuple: FourTuple {
             local: addr,
             remote: addr,
@@ -78,7 +93,8 @@ fn flush(segments: usize, size: usize, segment: Option<usize>) -> Vec<(usize, Op
         ecn: None,
         size,
         segment_size: segment,
-    });
+    };
+    outgoing.start(batch, is_pinned);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(outgoing.poll_flush(&mut cx, &socket).is_pending());
     fake.full.store(false, Ordering::Relaxed);
@@ -110,4 +126,18 @@ fn goes_on_without_segmentation_when_the_card_has_none() {
         flush(64, 100 * 1400, Some(1400))[..3],
         [(46 * 1400, Some(1400)), (1400, None), (1400, None)]
     );
+}
+
+#[test]
+fn only_what_is_not_pinned_takes_another_address() {
+    for is_pinned in [true, false] {
+        let fake = Fake {
+            sent: Mutex::default(),
+            full: AtomicBool::new(true),
+            segments: AtomicUsize::new(10),
+            moved: AtomicBool::new(true),
+        };
+        let sent = flush_to(fake, (1200, None), is_pinned);
+        assert_eq!(sent.len(), usize::from(!is_pinned));
+    }
 }

@@ -42,7 +42,7 @@ impl TokioSocket {
 impl UdpSocket for TokioSocket {
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
         let local = transmit.tuple.local.ip();
-        let mut outgoing = quinn_udp::Transmit {
+        let outgoing = quinn_udp::Transmit {
             destination: transmit.tuple.remote,
             ecn: transmit.ecn.map(to_udp),
             contents: payload,
@@ -50,16 +50,7 @@ impl UdpSocket for TokioSocket {
             src_ip: (!local.is_unspecified()).then_some(local),
         };
         self.io.try_io(Interest::WRITABLE, || {
-            match self.state.try_send((&self.io).into(), &outgoing) {
-                // The address went away with its network: let the system choose another.
-                Err(error)
-                    if outgoing.src_ip.is_some() && error.kind() != io::ErrorKind::WouldBlock =>
-                {
-                    outgoing.src_ip = None;
-                    self.state.try_send((&self.io).into(), &outgoing)
-                }
-                result => result,
-            }
+            self.state.try_send((&self.io).into(), &outgoing)
         })
     }
 

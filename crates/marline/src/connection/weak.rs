@@ -1,0 +1,32 @@
+//! A hold on a connection that does not keep it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Connection, ConnectionRef, Shared};
+
+/// Names a [`Connection`] without keeping it open: for what watches over connections in the background.
+#[derive(Clone)]
+pub struct WeakConnection(Arc<Shared>);
+
+impl Connection {
+    /// A name for the connection that does not keep it open.
+    pub fn downgrade(&self) -> WeakConnection {
+        WeakConnection(Arc::clone(&self.0))
+    }
+}
+
+impl WeakConnection {
+    /// The connection, if the application has not dropped it.
+    pub fn upgrade(&self) -> Option<Connection> {
+        ConnectionRef::another(&self.0).map(Connection)
+    }
+}
+
+impl fmt::Debug for WeakConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakConnection")
+            .field("handle", &self.0.handle)
+            .finish_non_exhaustive()
+    }
+}
