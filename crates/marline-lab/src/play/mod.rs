@@ -9,6 +9,7 @@ mod files;
 mod http;
 mod measure;
 mod measures;
+mod memory;
 mod network;
 mod objects;
 mod page;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use marline::proto::OpenPathError::NoConnectionIds;
 use marline::{Connection, Instant, OpenPathError, Runtime};
 
+use super::memory::Memory;
 use super::{PORT, PathEnds, Stage, failed, sleep};
 use crate::scenario::{Direction, Job, RunError};
 
@@ -97,6 +98,27 @@ pub(super) fn add_metrics(
             format!("path_{number}_percent"),
             100.0 * bytes / all.max(1.0),
         );
+    }
+}
+
+/// What the receiver met: `longest_pause_s`, in which no bytes came, and `out_of_order_mean_bytes` and
+/// `out_of_order_max_bytes`, which it held because earlier ones were missing.
+pub(super) fn add_receiver(
+    stage: &Stage,
+    (pauses, memory): (&Pauses, &Memory),
+    (now, seconds): (Instant, f64),
+    metrics: &mut BTreeMap<String, f64>,
+) {
+    if stage.paths.len() < 2 {
+        return;
+    }
+    let (mean, most) = memory.end(now, seconds);
+    for (name, value) in [
+        ("longest_pause_s", pauses.longest_s()),
+        ("out_of_order_mean_bytes", mean),
+        ("out_of_order_max_bytes", most),
+    ] {
+        metrics.insert(name.to_owned(), value);
     }
 }
 

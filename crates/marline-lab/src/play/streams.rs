@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use self::lives::{Life, add_metrics, watched};
 use super::ends::{CHUNK, Ends, drain_telling, fill, write};
 use super::measures::Measured;
+use super::memory::Memory;
 use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::identity::Identity;
@@ -26,7 +27,8 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     };
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
     let server = Ends::server(job, stage, Some(probe.observers(job.watch)))?;
-    let client = Ends::client(job, stage, None, None)?;
+    let memory = Memory::default();
+    let client = Ends::client(job, stage, Some(memory.observers()), None)?;
     let accepting = server.endpoint.clone();
     let mut answering = Answering {
         runtime: Arc::clone(&server.runtime),
@@ -51,24 +53,23 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     } else {
         paths::open_meanwhile(job, stage, &here, &connection);
     }
+    memory.begin(start);
     let asking = Asking::new(&connection, &here, streams);
     let pauses = asking.pauses.clone();
     let lives = asking.all().await?;
+    let end = here.now();
+    let completion_s = end.saturating_since(start).as_secs_f64();
     let measured = Measured {
         start,
-        completion_s: here.now().saturating_since(start).as_secs_f64(),
+        completion_s,
         bytes: streams.iter().map(|stream| stream.size).sum(),
         handshakes: u32::from(!warm),
     };
     let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     add_metrics(streams, &lives, &mut outcome.metrics);
     paths::add_metrics(stage, &connection, Direction::Down, &mut outcome.metrics);
-    if stage.paths.len() > 1 {
-        let longest = pauses.longest_s();
-        outcome
-            .metrics
-            .insert("longest_pause_s".to_owned(), longest);
-    }
+    let seen = (&pauses, &memory);
+    paths::add_receiver(stage, seen, (end, completion_s), &mut outcome.metrics);
     if let Some(series) = &mut outcome.series {
         series.objects = watched(streams, &lives, start);
     }

@@ -6,6 +6,7 @@ use marline::Endpoint;
 
 use super::ends::{Ends, drain, drain_telling, write};
 use super::measures::Measured;
+use super::memory::Memory;
 use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::identity::Identity;
@@ -24,7 +25,9 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
     let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
     let server = Ends::server(job, stage, watching(Direction::Down))?;
-    let client = Ends::client(job, stage, watching(Direction::Up), None)?;
+    let memory = Memory::default();
+    let watching_client = watching(Direction::Up).unwrap_or_else(|| memory.observers());
+    let client = Ends::client(job, stage, Some(watching_client), None)?;
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(async move {
         // What goes wrong here is noticed by the client.
@@ -45,6 +48,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
         paths::open_meanwhile(job, stage, &here, &connection);
     }
     let pauses = Pauses::since(start);
+    memory.begin(start);
     match direction {
         Direction::Down => {
             let mut request = connection.open_uni().await.map_err(failed)?;
@@ -59,7 +63,8 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
             answer.read_to_end(0).await.map_err(failed)?;
         }
     }
-    let completion_s = here.now().saturating_since(start).as_secs_f64();
+    let end = here.now();
+    let completion_s = end.saturating_since(start).as_secs_f64();
     let measured = Measured {
         start,
         completion_s,
@@ -68,11 +73,9 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     };
     let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     paths::add_metrics(stage, &connection, direction, &mut outcome.metrics);
-    if stage.paths.len() > 1 && direction == Direction::Down {
-        let longest = pauses.longest_s();
-        outcome
-            .metrics
-            .insert("longest_pause_s".to_owned(), longest);
+    if direction == Direction::Down {
+        let seen = (&pauses, &memory);
+        paths::add_receiver(stage, seen, (end, completion_s), &mut outcome.metrics);
     }
     connection.close(0, b"");
     Ok(outcome)

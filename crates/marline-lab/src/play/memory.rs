@@ -1,0 +1,69 @@
+//! What a receiver holds because earlier bytes are missing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use marline::observe::{Event, Observer};
+use marline::{Instant, MakeObserver};
+
+/// Watches the connections of an endpoint, of which one is at work at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory(Arc<Mutex<Held>>);
+
+/// Bytes over time.
+#[derive(Debug, Default)]
+struct Held {
+    since: Instant,
+    bytes: u64,
+    most: u64,
+    /// Byte seconds until `since`.
+    area: f64,
+}
+
+impl Held {
+    fn advance(&mut self, now: Instant) {
+        let seconds = now.saturating_since(self.since).as_secs_f64();
+        self.area += self.bytes as f64 * seconds;
+        self.since = now;
+    }
+}
+
+impl Memory {
+    /// Makes the observers.
+    pub(super) fn observers(&self) -> MakeObserver {
+        let memory = self.clone();
+        Arc::new(move |_| Some(Box::new(memory.clone()) as Box<dyn Observer>))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts from here on.
+    pub(super) fn begin(&self, now: Instant) {
+        let mut held = self.held();
+        *held = Held {
+            since: now,
+            bytes: held.bytes,
+            most: held.bytes,
+            area: 0.0,
+        };
+    }
+
+    /// Bytes held `seconds` after the beginning, which is `now`: on average and at most.
+    pub(super) fn end(&self, now: Instant, seconds: f64) -> (f64, f64) {
+        let mut held = self.held();
+        held.advance(now);
+        (held.area / seconds.max(1e-9), held.most as f64)
+    }
+}
+
+impl Observer for Memory {
+    fn on_event(&mut self, now: Instant, event: &Event<'_>) {
+        if let Event::ReassemblyUpdated(update) = event {
+            let mut held = self.held();
+            held.advance(now);
+            held.bytes = update.out_of_order_bytes;
+            held.most = held.most.max(held.bytes);
+        }
+    }
+}
