@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use self::shares::Shares;
 use super::ends::Ends;
 use super::measures::{count, watched};
-use super::{Probe, Stage, failed, sleep};
+use super::{Probe, Stage, failed, paths, sleep};
 use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
@@ -46,7 +46,9 @@ pub(super) async fn throughput(
         let connecting = client
             .endpoint
             .connect(stage.server_address()?, Identity::NAME);
-        connections.push(connecting.map_err(failed)?.await.map_err(failed)?);
+        let connection = connecting.map_err(failed)?.await.map_err(failed)?;
+        paths::open_all(job, stage, &*here, &connection).await?;
+        connections.push(connection);
     }
     let (ended, mut ends) = mpsc::unbounded_channel();
     let mut subject = Vec::new();
