@@ -26,7 +26,7 @@ pub enum PathSchedulerKind {
 
 impl PathSchedulerKind {
     /// Every kind, with the name it has in scenarios.
-    pub const NAMES: [(&'static str, Self); 7] = [
+    pub const NAMES: [(&'static str, Self); 8] = [
         ("rr", Self::Known(PathAlgorithm::Rr)),
         ("lrf", Self::Known(PathAlgorithm::Lrf)),
         ("ecf", Self::Known(PathAlgorithm::Ecf)),
@@ -34,6 +34,7 @@ impl PathSchedulerKind {
         ("hbes", Self::Known(PathAlgorithm::Hbes)),
         ("hbes_free_window", Self::HbesFreeWindow),
         ("redundant", Self::Known(PathAlgorithm::Redundant)),
+        ("water_filling", Self::Known(PathAlgorithm::WaterFilling)),
     ];
 }
 

@@ -7,6 +7,7 @@ use marline_proto::scheduling::path::{
     QueueModel, Rr, SaEcf, SaEcfConfig, StreamView, Turns, Work, expected_wait, reorder_buffer_lrf,
     reorder_buffer_rr,
 };
+use marline_proto::scheduling::stream::Sharing;
 use marline_proto::{PathId, StreamId};
 use serde_json::{Value, json};
 
@@ -62,6 +63,7 @@ fn plan(
     let work = Work {
         streams: &[stream],
         unsent: remaining,
+        sharing: Sharing::Weighted,
     };
     scheduler.plan(paths, &work)
 }
@@ -128,6 +130,7 @@ pub(super) fn saecf_pick(input: &Value) -> Option<Value> {
     let work = Work {
         streams: &streams,
         unsent: streams.iter().map(|stream| stream.remaining).sum(),
+        sharing: Sharing::Weighted,
     };
     let plan = scheduler.plan(&paths(input)?, &work);
     Some(json!({

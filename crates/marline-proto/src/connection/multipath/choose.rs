@@ -89,6 +89,7 @@ impl Connection {
         let work = Work {
             streams: &multipath.seen.streams,
             unsent: self.unsent(),
+            sharing: self.scheduler.sharing(),
         };
         let plan = multipath.scheduler.plan(&multipath.seen.paths, &work);
         let assigned = self.carry_out(&plan, &multipath.seen.paths);

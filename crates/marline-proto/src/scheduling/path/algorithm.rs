@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Ecf, Hbes, Lrf, PathScheduler, Redundant, Rr, SaEcf};
+use super::{Ecf, Hbes, Lrf, PathScheduler, Redundant, Rr, SaEcf, WaterFilling};
 
 /// The path schedulers that come with this crate, with their default switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,17 +21,20 @@ pub enum PathAlgorithm {
     Hbes,
     /// [`Redundant`].
     Redundant,
+    /// [`WaterFilling`].
+    WaterFilling,
 }
 
 impl PathAlgorithm {
     /// Every scheduler.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Rr,
         Self::Lrf,
         Self::Ecf,
         Self::SaEcf,
         Self::Hbes,
         Self::Redundant,
+        Self::WaterFilling,
     ];
 
     /// The name that [`FromStr`] reads.
@@ -43,6 +46,7 @@ impl PathAlgorithm {
             Self::SaEcf => "sa_ecf",
             Self::Hbes => "hbes",
             Self::Redundant => "redundant",
+            Self::WaterFilling => "water_filling",
         }
     }
 
@@ -55,6 +59,7 @@ impl PathAlgorithm {
             Self::SaEcf => Box::new(SaEcf::default()),
             Self::Hbes => Box::new(Hbes::default()),
             Self::Redundant => Box::new(Redundant),
+            Self::WaterFilling => Box::new(WaterFilling),
         }
     }
 }
@@ -78,5 +83,5 @@ impl FromStr for PathAlgorithm {
 
 /// No path scheduler has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown path scheduler `{0}`: use rr, lrf, ecf, sa_ecf, hbes or redundant")]
+#[error("unknown path scheduler `{0}`: use rr, lrf, ecf, sa_ecf, hbes, redundant or water_filling")]
 pub struct UnknownPathAlgorithm(pub String);

@@ -15,6 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
 use super::{PathScheduler, PathStatus, PathView, Plan, StreamView, Work};
+use crate::scheduling::stream::Sharing;
 
 const STEPS: usize = 20_000;
 const PACKET: u64 = 1200;
@@ -67,6 +68,7 @@ fn plan(scheduler: &mut dyn PathScheduler, paths: &[PathView], streams: &[Stream
     let work = Work {
         streams: &streams[..seen],
         unsent: unsent.fold(0, u64::saturating_add),
+        sharing: Sharing::Weighted,
     };
     scheduler.plan(paths, &work)
 }

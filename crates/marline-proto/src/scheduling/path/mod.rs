@@ -11,6 +11,7 @@ mod reinjection;
 mod rr;
 mod sa_ecf;
 mod view;
+mod water_filling;
 
 use std::fmt::Debug;
 
@@ -26,6 +27,7 @@ pub use reinjection::{Outstanding, Reinjection, ReinjectionConfig};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
 pub use view::{PathStatus, PathView, StreamView, Work};
+pub use water_filling::WaterFilling;
 
 /// What to do with the next packet's opportunity: an order, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

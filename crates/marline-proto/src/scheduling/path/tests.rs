@@ -3,6 +3,8 @@ use std::time::Duration;
 use super::*;
 use conformance::conformance;
 
+use crate::scheduling::stream::Sharing;
+
 #[test]
 fn all_conform() {
     for algorithm in PathAlgorithm::ALL {
@@ -93,6 +95,7 @@ fn plan(scheduler: &mut dyn PathScheduler, paths: &[PathView], remaining: u64) -
         &Work {
             streams: &[stream(0, remaining)],
             unsent: remaining,
+            sharing: Sharing::Weighted,
         },
     )
 }
@@ -191,6 +194,7 @@ fn a_short_stream_waits_and_a_long_one_does_not() {
     let work = Work {
         streams: &streams,
         unsent,
+        sharing: Sharing::Weighted,
     };
     let mut scheduler = SaEcf::default();
     let plan = scheduler.plan(&paths, &work);
@@ -257,6 +261,7 @@ fn equals_keep_the_streams_path() {
         let work = Work {
             streams: &streams,
             unsent: 1,
+            sharing: Sharing::Weighted,
         };
         Hbes::default().plan(&paths, &work).path()
     };
@@ -282,4 +287,80 @@ fn packets_are_planned_to_arrive_in_order() {
         paths[0].queued > paths[1].queued,
         "the fastest has the longest queue: {paths:?}"
     );
+}
+
+#[test]
+fn a_slower_path_fills_when_the_faster_ones_would_be_later() {
+    // Full paths of one packet a millisecond each; the slow one delivers after 50 ms.
+    let (fast, fair) = (full(path(0, 10, 10)), full(path(2, 20, 20)));
+    let slow = path(1, 100, 100);
+    let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
+    assert_eq!(chosen(&[fast, slow], 45), None, "it would not be earlier");
+    assert_eq!(chosen(&[fast, slow], 46), Some(1));
+    assert_eq!(
+        chosen(&[fast, slow, fair], 85),
+        None,
+        "45 here and 40 there"
+    );
+    assert_eq!(chosen(&[fast, slow, fair], 86), Some(1));
+    assert_eq!(
+        chosen(&[fast, slow, path(2, 20, 20)], 1),
+        None,
+        "15 are not enough"
+    );
+    assert_eq!(chosen(&[fast, slow, path(2, 20, 20)], 6), Some(2));
+    let wavering = PathView {
+        rttvar: Duration::from_millis(10),
+        ..slow
+    };
+    assert_eq!(chosen(&[fast, wavering], 55), None);
+    assert_eq!(chosen(&[fast, wavering], 56), Some(1));
+    assert_eq!(
+        chosen(&[fast, unrated(slow)], 1),
+        Some(1),
+        "nothing speaks against it"
+    );
+    assert_eq!(chosen(&[path(0, 10, 10), slow], 1000), Some(0));
+}
+
+#[test]
+fn what_siblings_send_meanwhile_counts_as_they_share() {
+    let paths = [full(path(0, 10, 10)), path(1, 100, 100)];
+    let streams = |weight| {
+        [
+            StreamView {
+                weight,
+                ..stream(0, 20 * PACKET)
+            },
+            stream(4, 1000 * PACKET),
+        ]
+    };
+    let planned = |streams: &[StreamView], sharing| {
+        let unsent = streams.iter().map(|stream| stream.remaining).sum();
+        let work = Work {
+            streams,
+            unsent,
+            sharing,
+        };
+        WaterFilling.plan(&paths, &work).stream().map(u64::from)
+    };
+    assert_eq!(
+        planned(&streams(1), Sharing::Weighted),
+        Some(4),
+        "40 until it is done"
+    );
+    let mut three = streams(1).to_vec();
+    three.push(stream(8, 1000 * PACKET));
+    assert_eq!(
+        planned(&three, Sharing::Weighted),
+        Some(0),
+        "60 until it is done"
+    );
+    three[0].weight = 2;
+    assert_eq!(planned(&three, Sharing::Weighted), Some(4));
+    assert_eq!(planned(&three, Sharing::InOrder), Some(4), "it is first");
+    three.rotate_left(1);
+    assert_eq!(planned(&three, Sharing::InOrder), Some(4));
+    three.rotate_right(1);
+    assert_eq!(planned(&three[..1], Sharing::InOrder), None);
 }

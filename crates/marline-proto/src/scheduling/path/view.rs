@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use marline_wire::{PathId, StreamId};
 
+use crate::scheduling::stream::Sharing;
+
 /// Whether a path is for ordinary use (draft-ietf-quic-multipath-21, section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
@@ -89,6 +91,8 @@ pub struct Work<'a> {
     pub streams: &'a [StreamView],
     /// Bytes that all streams together have to send.
     pub unsent: u64,
+    /// How the streams share what is sent.
+    pub sharing: Sharing,
 }
 
 /// The paths to choose among: those that are available, or the backups if there are none.

@@ -15,6 +15,16 @@ pub use fifo::Fifo;
 pub use rfc9218::Rfc9218;
 pub use wrr::{Newcomer, Rounding, Tokens, Wrr, WrrConfig};
 
+/// How streams that have something to send share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// One after another, in their order, or nearly so.
+    #[default]
+    InOrder,
+    /// All at once, in proportion to their weights.
+    Weighted,
+}
+
 /// Chooses among the streams that have something to send.
 ///
 /// Calls come once or more per packet: they search no list of streams, and do not allocate once as
@@ -51,6 +61,11 @@ pub trait StreamScheduler: Send + Debug {
 
     /// `id` used one opportunity for `bytes` bytes.
     fn on_sent(&mut self, id: StreamId, bytes: u64);
+
+    /// How those that are active share what is sent.
+    fn sharing(&self) -> Sharing {
+        Sharing::InOrder
+    }
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;

@@ -6,7 +6,7 @@ mod tree;
 
 use marline_wire::StreamId;
 
-use super::{Priority, StreamScheduler};
+use super::{Priority, Sharing, StreamScheduler};
 pub use tokens::{Rounding, Tokens};
 use tree::Tree;
 
@@ -116,6 +116,10 @@ impl StreamScheduler for Wrr {
 
     fn on_sent(&mut self, id: StreamId, _bytes: u64) {
         self.tree.spend(id);
+    }
+
+    fn sharing(&self) -> Sharing {
+        Sharing::Weighted
     }
 
     fn name(&self) -> &'static str {
