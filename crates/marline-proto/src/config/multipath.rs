@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::limits::PATHS;
 use crate::scheduling::path::{PathAlgorithm, PathScheduler};
@@ -14,16 +15,32 @@ pub struct MultipathConfig {
     /// Paths that the connection may have at once, from 1 to 16. The smaller of both ends' numbers
     /// counts.
     pub max_paths: u32,
+    /// The longest pause between two probes of a path that does not answer while there are others.
+    /// Probes come sooner at first, and ever more rarely after half a minute.
+    pub probe_interval: Duration,
+    /// A path that has not answered for this long is abandoned, with
+    /// [`ErrorCode::PATH_UNSTABLE_OR_POOR`](crate::ErrorCode::PATH_UNSTABLE_OR_POOR), if another one
+    /// answers; `None` is never.
+    pub give_up_after: Option<Duration>,
+    /// A PING leaves on each path after this long without a packet there, on backup paths too, so that
+    /// NATs keep them and their round-trip times stay known; `None` is never. It keeps the connection
+    /// from being idle.
+    pub keep_alive: Option<Duration>,
     /// Makes what decides which path carries stream data of this end.
     pub scheduler: Arc<dyn Fn() -> Box<dyn PathScheduler> + Send + Sync>,
 }
 
 impl Default for MultipathConfig {
     /// Four paths: Wi-Fi, mobile, and one to change to for each. The one with the lowest round-trip time
-    /// goes first.
+    /// goes first. One that is silent is probed each second and abandoned after half a minute. None is
+    /// kept alive while it is idle: that costs battery, and only the application knows whether a path
+    /// stands behind a NAT (most forget after 30 s).
     fn default() -> Self {
         Self {
             max_paths: 4,
+            probe_interval: Duration::from_secs(1),
+            give_up_after: Some(Duration::from_secs(30)),
+            keep_alive: None,
             scheduler: Arc::new(|| PathAlgorithm::default().build()),
         }
     }
@@ -40,6 +57,9 @@ impl fmt::Debug for MultipathConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MultipathConfig")
             .field("max_paths", &self.max_paths)
+            .field("probe_interval", &self.probe_interval)
+            .field("give_up_after", &self.give_up_after)
+            .field("keep_alive", &self.keep_alive)
             .finish_non_exhaustive()
     }
 }

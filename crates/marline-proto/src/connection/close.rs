@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use marline_wire::frame::{ApplicationClose, ConnectionClose};
-use marline_wire::{ErrorCode, TransportError};
+use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
 use super::lifecycle::Close;
 use super::packet::{Envelope, MIN_ROOM};
+use super::path::Stage;
+use super::slots::Slot;
 use crate::level::SpaceId;
 use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE};
 use crate::observe::events::PacketKind;
@@ -39,7 +41,9 @@ impl Connection {
             let until = now + self.pto() * 3;
             self.tell_history(now);
             self.tell_closed(now, &error);
-            self.lifecycle.move_to_closing(close, error.clone(), until);
+            let paths = self.closing_paths();
+            self.lifecycle
+                .move_to_closing(close, error.clone(), (paths, until));
             self.on_end(error);
         }
     }
@@ -101,11 +105,45 @@ impl Connection {
         self.mailbox.application.push_back(Event::Closed(error));
     }
 
+    /// The paths that CONNECTION_CLOSE takes, the best one last: it has one chance on each, and which of
+    /// them work may not be known.
+    fn closing_paths(&self) -> Vec<PathId> {
+        let best = self.best_path();
+        let is_other = |at: &Slot| *at != best && self.paths[*at].stage == Stage::Open;
+        let others = self.paths.slots().filter(is_other);
+        let all = others.chain(std::iter::once(best));
+        all.map(|at| self.paths[at].id).collect()
+    }
+
+    /// A datagram came after the end.
+    pub(super) fn on_late_datagram(&mut self, datagram: &[u8]) {
+        let at = self
+            .path_of(datagram)
+            .filter(|&at| !self.paths[at].is_abandoned());
+        let at = at.unwrap_or_else(|| self.best_path());
+        self.lifecycle.on_datagram(self.paths[at].id);
+    }
+
     /// CONNECTION_CLOSE under all keys that the peer may have (RFC 9000, section 10.2.3).
     pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let close = self.lifecycle.take_due_close()?;
+        while let Some((close, path)) = self.lifecycle.take_due_close() {
+            let at = self.paths.by_id(path).unwrap_or_else(|| self.best_path());
+            let transmit = self.transmit_close_on(now, at, &close, buf);
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        None
+    }
+
+    fn transmit_close_on(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        close: &Close,
+        buf: &mut Vec<u8>,
+    ) -> Option<Transmit> {
         let start = buf.len();
-        let at = self.best_path();
         let active = &self.paths[at].tuples.active;
         let credit = usize::try_from(active.amplification.credit()).unwrap_or(usize::MAX);
         let size = usize::from(MIN_DATAGRAM_SIZE).min(credit);
@@ -128,7 +166,7 @@ impl Connection {
                 break;
             };
             let room = packet.limit.saturating_sub(buf.len());
-            write_close(&close, kind, room, buf);
+            write_close(close, kind, room, buf);
             let last = space == SpaceId::Data || self.sealing_kind(SpaceId::Data).is_none();
             if last && self.side.is_client() && self.keys.initial.is_some() {
                 Self::pad_packet(&mut packet, envelope.end, buf);

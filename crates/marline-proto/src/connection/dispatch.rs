@@ -25,7 +25,7 @@ impl Connection {
         match frame {
             Frame::Stream(frame) => self.streams.on_stream(frame),
             Frame::Ack(frame) => match self.paths.by_id(PathId::INITIAL) {
-                Some(at) => self.on_ack(now, (at, packet.space), frame, packet.generation),
+                Some(at) => self.on_ack(now, (at, packet.space), frame, packet),
                 None => Ok(()),
             },
             Frame::Padding { .. } | Frame::Ping => Ok(()),
@@ -69,7 +69,7 @@ impl Connection {
             {
                 Err(unknown(frame))
             }
-            Frame::PathAck(frame) => self.on_path_ack(now, frame, packet.generation),
+            Frame::PathAck(frame) => self.on_path_ack(now, frame, packet),
             Frame::PathAbandon(frame) => self.on_path_abandon(now, frame),
             Frame::PathStatusBackup(PathStatusBackup { path_id, sequence }) => {
                 let status = (PathStatus::Backup, *sequence);

@@ -45,6 +45,11 @@ pub enum Event {
         /// How.
         status: PathStatus,
     },
+    /// Client: a path can be opened now. Told once after [`Connection::open_path`] failed for want of a
+    /// path ID, of connection IDs, or because the handshake was not confirmed.
+    ///
+    /// [`Connection::open_path`]: crate::Connection::open_path
+    PathsAvailable,
     /// The connection is over; the last event.
     Closed(ConnectionError),
 }

@@ -201,7 +201,8 @@ impl Connection {
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {
             let path = &self.paths[packet.path];
-            if path.ping_due || path.space.probes > 0 || path.acks_alone >= ACKS_BEFORE_PING {
+            let is_due = path.ping_due || path.space.probes > 0;
+            if is_due || path.acks_alone >= ACKS_BEFORE_PING || self.wants_answer(now, at) {
                 Self::write_ping(packet, buf);
             }
         }

@@ -1,7 +1,7 @@
 //! From the first packet to the last: open, closing, draining, drained (RFC 9000, section 10).
 
 use bytes::Bytes;
-use marline_wire::TransportError;
+use marline_wire::{PathId, TransportError};
 
 use super::events::ConnectionError;
 use crate::time::Instant;
@@ -20,7 +20,8 @@ enum State {
     Closing {
         close: Close,
         until: Instant,
-        due: bool,
+        /// On these paths.
+        due: Vec<PathId>,
         received: u64,
     },
     /// The peer closed: nothing is sent.
@@ -58,13 +59,18 @@ impl Lifecycle {
         self.error.as_ref()
     }
 
-    /// We close: `close` goes to the peer, and to latecomers until `until`.
-    pub(super) fn move_to_closing(&mut self, close: Close, error: ConnectionError, until: Instant) {
+    /// We close: `close` goes to the peer on each of `paths`, and to latecomers until `until`.
+    pub(super) fn move_to_closing(
+        &mut self,
+        close: Close,
+        error: ConnectionError,
+        (paths, until): (Vec<PathId>, Instant),
+    ) {
         if self.is_open() {
             self.state = State::Closing {
                 close,
                 until,
-                due: true,
+                due: paths,
                 received: 0,
             };
             self.error = Some(error);
@@ -87,18 +93,20 @@ impl Lifecycle {
         self.error.get_or_insert(error);
     }
 
-    /// A datagram came while closing: the answer is repeated for the 1st, 2nd, 4th, 8th ...
-    pub(super) fn on_datagram(&mut self) {
+    /// A datagram came on `path` while closing: the answer is repeated for the 1st, 2nd, 4th, 8th ...
+    pub(super) fn on_datagram(&mut self, path: PathId) {
         if let State::Closing { due, received, .. } = &mut self.state {
             *received += 1;
-            *due |= received.is_power_of_two();
+            if received.is_power_of_two() && !due.contains(&path) {
+                due.push(path);
+            }
         }
     }
 
-    /// What to send now, once.
-    pub(super) fn take_due_close(&mut self) -> Option<Close> {
+    /// What to send now, and on which path, once.
+    pub(super) fn take_due_close(&mut self) -> Option<(Close, PathId)> {
         match &mut self.state {
-            State::Closing { close, due, .. } => std::mem::take(due).then(|| close.clone()),
+            State::Closing { close, due, .. } => Some((close.clone(), due.pop()?)),
             _ => None,
         }
     }

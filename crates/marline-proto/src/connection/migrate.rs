@@ -181,7 +181,7 @@ impl Connection {
                 path.remote_cids.retire(sequence);
             }
             if path.stage == Stage::Opening {
-                self.on_path_valid(at);
+                self.on_path_valid(now, at);
             } else {
                 self.tell_migration(now, at, MigrationState::MigrationComplete);
             }

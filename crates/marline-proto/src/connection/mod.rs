@@ -507,6 +507,7 @@ impl Connection {
         }
         self.settle_abandoned(now);
         self.issue_connection_ids();
+        self.tell_paths_available();
         self.tell_reset_tokens();
         self.streams.set_rtt(self.paths.longest_rtt());
         self.refresh_ready();

@@ -268,6 +268,9 @@ impl Connection {
             space.probes = space.probes.saturating_sub(1);
             self.idle.on_sent(now);
             path.acks_alone = 0;
+            if packet.space == SpaceId::Data && !packet.mtu_probe {
+                recovery.liveness.on_sent(now);
+            }
         } else {
             path.acks_alone += 1;
         }

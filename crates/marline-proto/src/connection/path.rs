@@ -8,7 +8,7 @@ use crate::ack::AckPolicy;
 use crate::config::TransportConfig;
 use crate::congestion::{Controller, ControllerConfig, ControllerFactory, Pacer, Phase};
 use crate::observe::stats::UdpStats;
-use crate::paths::{EcnLedger, LocalCids, Preference, RemoteCids, Tuple, Tuples};
+use crate::paths::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, Tuple, Tuples};
 use crate::recovery::{DeliveryRate, LossDetector, RttEstimator};
 use crate::samples::RttView;
 use crate::spaces::Space;
@@ -88,6 +88,7 @@ pub(super) struct Recovery {
     pub(super) rate: DeliveryRate,
     pub(super) in_flight: u64,
     pub(super) pto_count: u32,
+    pub(super) liveness: Liveness,
     /// Whether data, not the window or the pacer, ran out when we last sent.
     pub(super) app_limited: bool,
     /// When nothing was in flight any more.
@@ -153,6 +154,7 @@ impl Recovery {
             rate: DeliveryRate::default(),
             in_flight: 0,
             pto_count: 0,
+            liveness: Liveness::default(),
             app_limited: true,
             idle_since: None,
             timer: None,

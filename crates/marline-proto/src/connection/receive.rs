@@ -66,7 +66,7 @@ impl Connection {
         self.counters.datagrams_received += 1;
         self.counters.bytes_received += datagram.len() as u64;
         if !self.lifecycle.is_open() {
-            self.lifecycle.on_datagram();
+            self.on_late_datagram(datagram);
             return;
         }
         let arrival = Arrival {
@@ -103,7 +103,7 @@ impl Connection {
     }
 
     /// The path that a datagram came on, if it is open.
-    fn path_of(&self, datagram: &[u8]) -> Option<Slot> {
+    pub(super) fn path_of(&self, datagram: &[u8]) -> Option<Slot> {
         if self.multipath.is_none() {
             return Some(Slot::FIRST);
         }
@@ -424,6 +424,7 @@ impl Connection {
         }
         self.note_received(now, opened, ack_eliciting);
         self.tell_reassembly(now);
+        self.on_path_heard(now, opened.path);
         if opened.space == SpaceId::Data && !probing {
             self.follow_peer(now, opened);
         }

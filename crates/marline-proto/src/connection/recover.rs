@@ -9,6 +9,7 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::path::{Recovery, Stage};
+use super::receive::Opened;
 use super::slots::Slot;
 use super::token::{Rooms, Token};
 use crate::coordination::careful_resume::CarefulResume;
@@ -75,7 +76,7 @@ impl Connection {
         })
     }
 
-    /// An ACK frame, in a packet that the 1-RTT keys of `generation` opened.
+    /// An ACK frame in `carrier`, of what was sent in a space of a path.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Connection {
         now: Instant,
         (at, id): (Slot, SpaceId),
         ack: &Ack<'_>,
-        generation: u64,
+        carrier: &Opened,
     ) -> Result<(), TransportError> {
         let confirmed = self.is_confirmed();
         let max_ack_delay = self.peer.max_ack_delay;
@@ -156,16 +157,21 @@ impl Connection {
         let horizon = now - pto::period(&sample.rtt, max_ack_delay).saturating_mul(3);
         road.sent.forget_settled(horizon);
 
+        let works = self.shows_that_path_works(at, packet.sent_at, carrier.path);
+        let timeouts = self.paths[at].recovery.pto_count;
         // A client whose address the server has not validated keeps its backoff (section 6.2.1).
-        if self.peer_completed_address_validation() {
+        if works && self.peer_completed_address_validation() {
             self.paths[at].recovery.pto_count = 0;
+        }
+        if id == SpaceId::Data {
+            self.on_path_answer(now, at, works.then_some(timeouts));
         }
         self.observer = observer;
         self.settle_elsewhere();
         if id == SpaceId::Data
             && let Some(keys) = &mut self.keys.one_rtt
         {
-            keys.on_acked(self.paths[at].id, largest, generation)?;
+            keys.on_acked(self.paths[at].id, largest, carrier.generation)?;
         }
         if id == SpaceId::Data {
             self.count_bundle_round(largest);
@@ -215,7 +221,7 @@ impl Connection {
             .filter(|(_, space)| space.sent.has_ack_eliciting_in_flight())
             .filter(|&(id, _)| id != SpaceId::Data || probes_data)
             .peekable();
-        let backoff = |period| pto::backoff(period, path.recovery.pto_count);
+        let backoff = |period| self.probe_backoff(at, period);
         if eliciting.peek().is_none() {
             if self.peer_completed_address_validation() {
                 return None;
@@ -264,6 +270,7 @@ impl Connection {
             let path = &mut self.paths[at];
             path.counters.ptos += 1;
             path.recovery.pto_count += 1;
+            path.recovery.liveness.on_timeout(now);
             if self.multipath.is_some() && self.paths[self.best_path()].is_live() {
                 // Whoever waits for this path need not: another one works.
                 self.return_outstanding(at);

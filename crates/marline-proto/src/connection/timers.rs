@@ -41,6 +41,7 @@ impl Connection {
             .chain(sends)
             .chain(path.recovery.timer)
             .chain(path.tuples.next_validation_timeout())
+            .chain(self.next_liveness_timeout(at))
             .min()
     }
 
@@ -74,7 +75,9 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_timeout(now);
         }
+        self.on_liveness_timeouts(now);
         self.forget_paths(now);
+        self.tell_paths_available();
         self.refresh_ready();
     }
 }

@@ -271,8 +271,9 @@ impl Connection {
         if !self.is_confirmed() {
             return Ok(None);
         }
+        let is_single = self.paths.is_single();
         let path = &mut self.paths[at];
-        if path.stage != Stage::Open {
+        if path.stage != Stage::Open || !is_single && !path.is_live() {
             return Ok(None);
         }
         let active = &mut path.tuples.active;

@@ -11,9 +11,11 @@
 //! | which paths may be opened? | `reserve` |
 //! | how do the ends want a path used? | `preference` |
 //! | what must the peer hear of paths? | `notices` |
+//! | does a path still answer? | `liveness` |
 
 mod amplification;
 mod ecn;
+mod liveness;
 mod local_cids;
 mod mtu;
 mod notices;
@@ -25,6 +27,7 @@ mod validation;
 
 pub(crate) use amplification::AmplificationLimit;
 pub(crate) use ecn::{EcnLedger, EcnState, EcnValidation};
+pub(crate) use liveness::Liveness;
 pub(crate) use local_cids::LocalCids;
 pub(crate) use mtu::MtuDiscovery;
 pub(crate) use notices::{Notice, Notices};

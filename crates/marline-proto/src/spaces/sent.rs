@@ -120,6 +120,24 @@ impl<T> Sent<T> {
         self.ack_eliciting_in_flight
     }
 
+    /// When the oldest packet left that waits for an answer: it is ack-eliciting and newer than all that
+    /// were acknowledged.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        if self.ack_eliciting_in_flight == 0 {
+            return None;
+        }
+        let next = self.largest_acked.map_or(self.first, |acked| acked + 1);
+        let newer = self
+            .slots
+            .iter()
+            .skip(next.saturating_sub(self.first) as usize);
+        let mut waiting = newer.filter(|slot| {
+            let packet = &slot.packet;
+            slot.state == State::Outstanding && packet.ack_eliciting && !packet.mtu_probe
+        });
+        waiting.next().map(|slot| slot.packet.sent_at)
+    }
+
     /// Outstanding packets that do not ask to be acknowledged.
     pub(crate) fn silent_outstanding(&self) -> u64 {
         self.silent_outstanding

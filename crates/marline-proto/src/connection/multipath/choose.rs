@@ -18,11 +18,6 @@ use crate::scheduling::path::{PathStatus, PathView, Plan, Work};
 const STREAMS_COMPARED: usize = 32;
 
 impl Path {
-    /// Whether nothing says that the path does not work.
-    pub(in crate::connection) fn is_live(&self) -> bool {
-        self.stage == Stage::Open && self.recovery.pto_count == 0
-    }
-
     fn view(&self) -> PathView {
         let rtt = self.recovery.rtt.view();
         let window = self.recovery.controller.window();
@@ -46,6 +41,7 @@ impl Path {
         (
             self.stage != Stage::Open,
             self.recovery.pto_count,
+            self.recovery.liveness.is_in_doubt(),
             self.preference.status() == PathStatus::Backup,
             self.recovery.rtt.smoothed(),
         )

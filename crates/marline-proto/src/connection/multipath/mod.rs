@@ -7,10 +7,12 @@
 //! | how does it end? | `close` |
 //! | which connection IDs has it? | `ids` |
 //! | which path carries what? | `choose` |
+//! | which path answers, and what of those that do not? | `live` |
 
 mod choose;
 mod close;
 mod ids;
+mod live;
 mod open;
 
 use marline_wire::frame::{MaxPathId, PathAck, PathCidsBlocked, PathsBlocked};
@@ -21,6 +23,7 @@ pub use open::OpenPathError;
 
 use super::Connection;
 use super::events::Event;
+use super::receive::Opened;
 use super::slots::Slot;
 use crate::level::SpaceId;
 use crate::paths::{LocalCids, Notice, Notices, Reserve};
@@ -40,6 +43,8 @@ pub(super) struct Multipath {
     pub(super) notices: Notices,
     /// Paths that were abandoned before they were open.
     unopened: Vec<Unopened>,
+    /// Whether a path could not be opened that was wanted.
+    path_wanted: bool,
     /// Which path carries stream data.
     scheduler: Box<dyn PathScheduler>,
     seen: Seen,
@@ -130,6 +135,7 @@ impl Connection {
             reserve,
             notices: Notices::default(),
             unopened: Vec::new(),
+            path_wanted: false,
             scheduler: (config.scheduler)(),
             seen: Seen::default(),
         }));
@@ -140,13 +146,13 @@ impl Connection {
         &mut self,
         now: Instant,
         frame: &PathAck<'_>,
-        generation: u64,
+        packet: &Opened,
     ) -> Result<(), TransportError> {
         if let Some(multipath) = &self.multipath {
             multipath.check(frame.path_id, frame.frame_type())?;
         }
         match self.paths.by_id(frame.path_id) {
-            Some(at) => self.on_ack(now, (at, SpaceId::Data), &frame.ack, generation),
+            Some(at) => self.on_ack(now, (at, SpaceId::Data), &frame.ack, packet),
             None => Ok(()),
         }
     }

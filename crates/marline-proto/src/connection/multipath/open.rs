@@ -30,10 +30,12 @@ pub enum OpenPathError {
     /// The server wants no other way to its address.
     #[error("the server allows no other path to its address")]
     Forbidden,
-    /// No more paths are allowed. Another attempt may succeed after one was abandoned.
+    /// No more paths are allowed. Another attempt may succeed after one was abandoned:
+    /// [`Event::PathsAvailable`] tells.
     #[error("no more paths are allowed")]
     LimitReached,
-    /// The connection IDs for it are still on their way. Another attempt may succeed a round trip later.
+    /// The connection IDs for it are still on their way. Another attempt may succeed a round trip later:
+    /// [`Event::PathsAvailable`] tells.
     #[error("there are no connection IDs for another path yet")]
     NoConnectionIds,
 }
@@ -54,10 +56,13 @@ impl Connection {
         if self.side.is_server() {
             return Err(OpenPathError::NotClient);
         }
-        let confirmed = self.confirmed;
-        let Some(multipath) = self.multipath.as_mut().filter(|_| confirmed) else {
+        let Some(multipath) = &mut self.multipath else {
             return Err(OpenPathError::NotNegotiated);
         };
+        if !self.confirmed {
+            multipath.path_wanted = true;
+            return Err(OpenPathError::NotNegotiated);
+        }
         let to_handshake = tuple.remote == self.handshake_remote;
         if self.peer.disable_active_migration && to_handshake {
             return Err(OpenPathError::Forbidden);
@@ -160,7 +165,7 @@ impl Connection {
         if is_known {
             self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
             self.paths[at].ping_due = true;
-            self.on_path_valid(at);
+            self.on_path_valid(now, at);
         } else {
             let validation = self.validation(now, at);
             self.paths[at].tuples.active.validation = Some(validation);
@@ -185,13 +190,14 @@ impl Connection {
     }
 
     /// A path has proven to work: it may carry data.
-    pub(in crate::connection) fn on_path_valid(&mut self, at: Slot) {
+    pub(in crate::connection) fn on_path_valid(&mut self, now: Instant, at: Slot) {
         let path = &mut self.paths[at];
         if path.stage == Stage::Opening {
             path.stage = Stage::Open;
             path.recovery.pto_count = 0;
             let id = path.id;
             self.mailbox.application.push_back(Event::PathValidated(id));
+            self.relieve_silent_paths(now, at);
         }
     }
 }
@@ -203,6 +209,7 @@ impl Multipath {
         let theirs = self.theirs;
         let mut allowed = self.reserve.iter().filter(|path| path.id <= theirs);
         let Some(first) = allowed.next() else {
+            self.path_wanted = true;
             if theirs < self.ours {
                 self.notices.tell(Notice::PathsBlocked(theirs));
             }
@@ -211,6 +218,7 @@ impl Multipath {
         let ready = std::iter::once(first)
             .chain(allowed)
             .find(|path| path.is_ready());
+        self.path_wanted = ready.is_none();
         if let Some(ready) = ready {
             return Ok(ready.id);
         }
@@ -222,6 +230,21 @@ impl Multipath {
             });
         }
         Err(OpenPathError::NoConnectionIds)
+    }
+}
+
+impl Connection {
+    /// Tells the application that wanted a path when it can have one.
+    pub(in crate::connection) fn tell_paths_available(&mut self) {
+        let Some(multipath) = self.multipath.as_mut().filter(|wants| wants.path_wanted) else {
+            return;
+        };
+        let theirs = multipath.theirs;
+        let mut allowed = multipath.reserve.iter().filter(|path| path.id <= theirs);
+        if self.confirmed && allowed.any(Reserved::is_ready) {
+            multipath.path_wanted = false;
+            self.mailbox.application.push_back(Event::PathsAvailable);
+        }
     }
 }
 

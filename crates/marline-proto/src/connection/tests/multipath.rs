@@ -1,11 +1,13 @@
 //! Several paths in one connection (draft-ietf-quic-multipath-21).
 
 mod churn;
+
 mod hostile;
 mod lifecycle;
 mod limits;
 mod memory;
 mod outage;
+mod silence;
 mod transfer;
 
 use super::*;

@@ -23,39 +23,109 @@ fn reach(several: &mut Several, transfer: &mut Transfer, received: usize, time: 
     assert!(done, "{} of {received} bytes", transfer.received());
 }
 
+/// A link of `delay` milliseconds there and as many back that is the bottleneck and keeps up to `queue`
+/// bytes.
+fn link(delay: u64, queue: u64) -> Conditions {
+    Conditions {
+        delay: Duration::from_millis(delay),
+        queue,
+        ..narrow()
+    }
+}
+
+/// Two paths over these links, validated.
+fn two_links(config: TransportConfig, links: [Conditions; 2]) -> Several {
+    let mut pair = both(config);
+    pair.network.set(links[0]);
+    pair.network.set_link(address(1), links[1]);
+    let mut several = Several::with(pair);
+    several.pair.drive(Duration::from_secs(1));
+    assert_eq!(several.open(1), Ok(ONE));
+    several.pair.drive(Duration::from_secs(1));
+    assert!(several.is_validated(ONE));
+    several
+}
+
+fn set(several: &mut Several, path: PathId, conditions: Conditions) {
+    match path {
+        PathId::INITIAL => several.pair.network.set(conditions),
+        _ => several.pair.network.set_link(address(1), conditions),
+    }
+}
+
+fn begin(several: &mut Several, from: Side, data: &Bytes) -> Transfer {
+    let ends = several.ends();
+    match from {
+        Side::Server => Transfer::down(&mut several.pair, ends, data),
+        Side::Client => Transfer::up(&mut several.pair, ends, data),
+    }
+}
+
+/// Lets `time` pass; returns the longest time without a byte for the application that receives.
+fn longest_gap(several: &mut Several, transfer: &mut Transfer, time: Duration) -> Duration {
+    let mut before = (several.pair.now, transfer.received());
+    let mut longest = Duration::ZERO;
+    let mut done = false;
+    several.pair.drive_until(time, |pair| {
+        done = done || transfer.advance(pair);
+        if transfer.received() > before.1 {
+            before = (pair.now, transfer.received());
+        } else if !done {
+            longest = longest.max(pair.now - before.0);
+        }
+        done
+    });
+    longest
+}
+
+/// What may pass without a byte once a path is silent (the promise that is made for handovers).
+fn promise(several: &mut Several, from: Side, silent: PathId) -> Duration {
+    let sender = several.end(from);
+    let live = sender.paths.iter().find(|path| path.id != silent);
+    let rtt = live.map_or(Duration::ZERO, |path| path.recovery.rtt.smoothed());
+    (rtt * 3).max(Duration::from_millis(200))
+}
+
+/// Cuts a path in mid-transfer, lets it come back, and holds that nothing is lost, how long nothing moves,
+/// and that the path is used again.
+fn survives(mut several: Several, from: Side, silent: PathId, usual: Conditions) {
+    let data = pattern(4_500_000);
+    let mut transfer = begin(&mut several, from, &data);
+    reach(&mut several, &mut transfer, 1_500_000, PATIENCE);
+    let promise = promise(&mut several, from, silent);
+    set(&mut several, silent, DEAD);
+    let gap = longest_gap(&mut several, &mut transfer, Duration::from_millis(1000));
+    assert!(gap <= promise, "{gap:?} of silence, and not {promise:?}");
+
+    set(&mut several, silent, usual);
+    let before = several.sent(from, silent);
+    transfer.complete(&mut several.pair);
+    let again = several.sent(from, silent) - before;
+    assert!(again > 50_000, "{again} bytes on path {silent} again");
+}
+
 #[test]
 fn a_transfer_survives_the_silence_of_either_path() {
-    for from in [Side::Server, Side::Client] {
-        for silent in [PathId::INITIAL, ONE] {
-            let mut several = Several::two(narrow());
-            let ends = several.ends();
-            let data = pattern(6_000_000);
-            let mut transfer = match from {
-                Side::Server => Transfer::down(&mut several.pair, ends, &data),
-                Side::Client => Transfer::up(&mut several.pair, ends, &data),
-            };
-            reach(&mut several, &mut transfer, 2_000_000, PATIENCE);
-            match silent {
-                ONE => several.pair.network.set_link(address(1), DEAD),
-                _ => several.pair.network.set(DEAD),
+    let near_and_far = [(10, 10, 60_000), (10, 80, 60_000), (80, 10, 60_000)];
+    let deep_queues = [(10, 10, 500_000), (10, 80, 500_000)];
+    for (first, second, queue) in near_and_far.into_iter().chain(deep_queues) {
+        let links = [link(first, queue), link(second, queue)];
+        for from in [Side::Server, Side::Client] {
+            for silent in [PathId::INITIAL, ONE] {
+                let several = two_links(several(), links);
+                survives(several, from, silent, links[silent.0 as usize]);
             }
-            // What is on its way arrives; then the stream waits for what the dead path had.
-            several.pair.drive(Duration::from_millis(10));
-            transfer.advance(&mut several.pair);
-            let stuck_at = transfer.received();
-            let time = Duration::from_millis(200);
-            reach(&mut several, &mut transfer, stuck_at + 50_000, time);
+        }
+    }
+}
 
-            // For a while, and it comes back and is used again.
-            reach(&mut several, &mut transfer, 3_000_000, PATIENCE);
-            match silent {
-                ONE => several.pair.network.set_link(address(1), narrow()),
-                _ => several.pair.network.set(narrow()),
-            }
-            let before = several.sent(from, silent);
-            transfer.complete(&mut several.pair);
-            let again = several.sent(from, silent) - before;
-            assert!(again > 200_000, "{again} bytes on path {silent} again");
+#[test]
+fn every_scheduler_survives_the_silence_of_a_path() {
+    for algorithm in PathAlgorithm::ALL {
+        for silent in [PathId::INITIAL, ONE] {
+            let links = [link(10, 200_000), link(40, 200_000)];
+            let several = two_links(scheduled(algorithm), links);
+            survives(several, Side::Server, silent, links[silent.0 as usize]);
         }
     }
 }

@@ -1,0 +1,309 @@
+//! What becomes of a path that says nothing.
+
+use super::*;
+
+const DEAD: Conditions = Conditions { down: true, ..IDLE };
+
+/// A link of 10 ms that carries anything.
+const IDLE: Conditions = Conditions {
+    delay: Duration::from_millis(10),
+    jitter: Duration::ZERO,
+    loss: 0.0,
+    burst: 1,
+    duplicate: 0.0,
+    corrupt: 0.0,
+    mark: 0.0,
+    erase_marks: false,
+    rate: None,
+    queue: 1 << 20,
+    mtu: 1472,
+    down: false,
+};
+
+/// Two paths of ends with these settings.
+fn set_up(config: MultipathConfig) -> Several {
+    let transport = TransportConfig {
+        multipath: Some(config),
+        ..TransportConfig::default()
+    };
+    Several::two_of(transport, IDLE)
+}
+
+/// Data so that both ends have something to wait for on both paths.
+fn exchange(several: &mut Several, bytes: usize) {
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(bytes));
+    upload(&mut several.pair, ends.0, ends.1, &pattern(bytes));
+}
+
+fn cut(several: &mut Several, path: PathId, conditions: Conditions) {
+    match path {
+        PathId::INITIAL => several.pair.network.set(conditions),
+        _ => several.pair.network.set_link(address(1), conditions),
+    }
+}
+
+fn is_live(several: &mut Several, side: Side, path: PathId) -> bool {
+    let connection = several.end(side);
+    let at = connection.paths.by_id(path).expect("the path is there");
+    connection.paths[at].is_live()
+}
+
+fn packets_sent(several: &mut Several, side: Side, path: PathId) -> u64 {
+    let connection = several.end(side);
+    let at = connection.paths.by_id(path).expect("the path is there");
+    connection.paths[at].counters.packets_sent
+}
+
+#[test]
+fn a_silent_path_is_probed_each_second_and_used_when_it_answers() {
+    for silent in [PathId::INITIAL, ONE] {
+        let mut several = set_up(MultipathConfig::default());
+        exchange(&mut several, 200_000);
+        cut(&mut several, silent, DEAD);
+        exchange(&mut several, 400_000);
+        let probing = [Side::Client, Side::Server].map(|side| !is_live(&mut several, side, silent));
+        assert!(probing.iter().any(|&probes| probes), "nobody noticed");
+        several.pair.drive(Duration::from_secs(10));
+        let before = packets_sent(&mut several, Side::Server, silent);
+        several.pair.drive(Duration::from_secs(10));
+        let probes = packets_sent(&mut several, Side::Server, silent) - before;
+        assert!(probes <= 21, "{probes} packets in ten seconds");
+
+        cut(&mut several, silent, IDLE);
+        several.pair.drive(Duration::from_millis(1100));
+        for side in [Side::Client, Side::Server] {
+            assert!(
+                is_live(&mut several, side, silent),
+                "{silent} at the {side:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_path_that_stays_silent_is_given_up() {
+    for silent in [PathId::INITIAL, ONE] {
+        let mut several = set_up(MultipathConfig {
+            give_up_after: Some(Duration::from_secs(5)),
+            ..MultipathConfig::default()
+        });
+        cut(&mut several, silent, DEAD);
+        exchange(&mut several, 200_000);
+        several.pair.drive(Duration::from_secs(4));
+        assert_eq!(several.closed(Side::Client, silent), None);
+        several.pair.drive(Duration::from_secs(2));
+        for side in [Side::Client, Side::Server] {
+            let error = Some(ErrorCode::PATH_UNSTABLE_OR_POOR);
+            assert_eq!(several.closed(side, silent), error, "{side:?}");
+        }
+        exchange(&mut several, 200_000);
+        let left = PathId(1 - silent.0);
+        assert_eq!(several.closed(Side::Client, left), None);
+    }
+}
+
+#[test]
+fn a_path_stays_where_that_is_wanted_and_is_probed_ever_more_rarely() {
+    let mut several = set_up(MultipathConfig {
+        give_up_after: None,
+        keep_alive: Some(Duration::from_secs(10)),
+        ..MultipathConfig::default()
+    });
+    cut(&mut several, ONE, DEAD);
+    exchange(&mut several, 200_000);
+    several.pair.drive(Duration::from_secs(3600));
+    assert_eq!(several.closed(Side::Server, ONE), None);
+    assert_eq!(several.server().error(), None);
+    let server = several.server();
+    let at = server.paths.by_id(ONE).expect("the path is there");
+    let remembered = server.paths[at].space.sent.len();
+    assert!(remembered < 800, "{remembered} packets");
+    cut(&mut several, ONE, IDLE);
+    several.pair.drive(Duration::from_secs(64));
+    assert!(is_live(&mut several, Side::Server, ONE));
+}
+
+#[test]
+fn no_path_is_given_up_while_no_other_answers() {
+    let mut several = set_up(MultipathConfig {
+        give_up_after: Some(Duration::from_secs(5)),
+        ..MultipathConfig::default()
+    });
+    let ends = several.ends();
+    let data = pattern(2_000_000);
+    for path in [PathId::INITIAL, ONE] {
+        cut(
+            &mut several,
+            path,
+            Conditions {
+                rate: Some(1_000_000),
+                ..IDLE
+            },
+        );
+    }
+    let mut transfer = Transfer::down(&mut several.pair, ends, &data);
+    let begun = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 500_000;
+    assert!(several.pair.drive_until(PATIENCE, begun));
+    cut(&mut several, PathId::INITIAL, DEAD);
+    cut(&mut several, ONE, DEAD);
+    several.pair.drive(Duration::from_secs(20));
+    // The one that comes back first leaves the other its time.
+    cut(&mut several, ONE, IDLE);
+    transfer.complete(&mut several.pair);
+    several.pair.drive(Duration::from_secs(2));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(several.closed(side, PathId::INITIAL), None);
+        assert_eq!(several.closed(side, ONE), None);
+    }
+    cut(&mut several, PathId::INITIAL, IDLE);
+    several.pair.drive(Duration::from_secs(10));
+    assert!(is_live(&mut several, Side::Server, PathId::INITIAL));
+}
+
+#[test]
+fn the_connection_waits_for_a_path_until_it_is_idle_too_long() {
+    let mut several = set_up(MultipathConfig::default());
+    exchange(&mut several, 200_000);
+    cut(&mut several, PathId::INITIAL, DEAD);
+    cut(&mut several, ONE, DEAD);
+    let now = several.pair.now;
+    several.client().ping();
+    several.client().handle_timeout(now);
+    several.pair.drive(Duration::from_secs(25));
+    assert_eq!(several.client().error(), None);
+    several.pair.drive(Duration::from_secs(10));
+    let ending = client_end(&several.pair, several.client);
+    assert_eq!(ending, Some(ConnectionError::IdleTimeout));
+}
+
+#[test]
+fn idle_paths_are_kept_alive_where_that_is_wanted() {
+    for keep_alive in [None, Some(Duration::from_secs(5))] {
+        let mut several = set_up(MultipathConfig {
+            keep_alive,
+            ..MultipathConfig::default()
+        });
+        several.client().set_path_status(ONE, PathStatus::Backup);
+        several.pair.drive(Duration::from_secs(3));
+        let paths = [PathId::INITIAL, ONE];
+        let before = paths.map(|path| packets_sent(&mut several, Side::Client, path));
+        several.pair.drive(Duration::from_secs(26));
+        let sent = paths.map(|path| packets_sent(&mut several, Side::Client, path));
+        let sent = [sent[0] - before[0], sent[1] - before[1]];
+        match keep_alive {
+            // Either end may be the one that asks.
+            Some(_) => assert!(
+                sent.iter().all(|packets| (5..=12).contains(packets)),
+                "{sent:?}"
+            ),
+            None => assert_eq!(sent, [0, 0]),
+        }
+    }
+}
+
+#[test]
+fn a_dead_first_path_is_no_loss() {
+    let small = TransportConfig {
+        receive_window: 60_000,
+        stream_receive_window: 40_000,
+        max_receive_window: 60_000,
+        max_stream_receive_window: 40_000,
+        ..several()
+    };
+    for from in [Side::Server, Side::Client] {
+        let mut several = Several::two_of(small.clone(), IDLE);
+        cut(&mut several, PathId::INITIAL, DEAD);
+        // Data, credit, acknowledgments, keys and connection IDs all go elsewhere.
+        let now = several.pair.now;
+        assert!(several.client().initiate_key_update(now));
+        let ends = several.ends();
+        let data = pattern(1_000_000);
+        let took = match from {
+            Side::Server => download(&mut several.pair, ends.0, ends.1, &data),
+            Side::Client => upload(&mut several.pair, ends.0, ends.1, &data),
+        };
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        several.pair.network.set_link(address(2), IDLE);
+        let third = several.open(2);
+        assert_eq!(third, Ok(PathId(2)));
+        several.pair.drive(Duration::from_secs(1));
+        assert!(several.is_validated(PathId(2)));
+        let now = several.pair.now;
+        let by = several.end(from);
+        by.close(now, 7, b"enough");
+        several.pair.drive(Duration::from_secs(5));
+        let told = match from {
+            Side::Server => client_end(&several.pair, ends.0),
+            Side::Client => server_end(&several.pair, ends.1),
+        };
+        let expected = ConnectionError::PeerApplication {
+            code: 7,
+            reason: Bytes::from_static(b"enough"),
+        };
+        assert_eq!(told, Some(expected));
+    }
+}
+
+#[test]
+fn the_end_is_told_on_all_paths() {
+    for silent in [PathId::INITIAL, ONE] {
+        let mut several = set_up(MultipathConfig::default());
+        // Nobody knows yet.
+        cut(&mut several, silent, DEAD);
+        let now = several.pair.now;
+        several.client().close(now, 3, b"");
+        several.pair.drive(Duration::from_secs(1));
+        let expected = ConnectionError::PeerApplication {
+            code: 3,
+            reason: Bytes::new(),
+        };
+        assert_eq!(server_end(&several.pair, several.server), Some(expected));
+    }
+}
+
+#[test]
+fn the_application_hears_when_a_path_can_be_opened() {
+    let mut pair = both(TransportConfig {
+        multipath: Some(MultipathConfig {
+            max_paths: 2,
+            ..MultipathConfig::default()
+        }),
+        ..TransportConfig::default()
+    });
+    let client = pair.connect();
+    let remote = pair.server.address;
+    let open = |pair: &mut Pair, n| {
+        let now = pair.now;
+        let local = address(n);
+        pair.client(client)
+            .open_path(now, FourTuple { local, remote })
+    };
+    let told = |pair: &mut Pair| {
+        let is_news = |event: &Event| matches!(event, Event::PathsAvailable);
+        let count = |pair: &Pair| {
+            let events = pair.client.events.iter();
+            events.filter(|(_, event)| is_news(event)).count()
+        };
+        pair.drive(Duration::from_secs(3));
+        let found = count(pair);
+        pair.client.events.retain(|(_, event)| !is_news(event));
+        found
+    };
+    // Before the handshake is confirmed.
+    assert!(pair.drive_until(PATIENCE, |pair| pair.client(client).is_multipath()));
+    assert_eq!(open(&mut pair, 1), Err(OpenPathError::NotNegotiated));
+    assert_eq!(told(&mut pair), 1);
+    assert_eq!(open(&mut pair, 1), Ok(ONE));
+    assert_eq!(told(&mut pair), 0);
+    // No more are allowed, until one is forgotten.
+    assert_eq!(open(&mut pair, 2), Err(OpenPathError::LimitReached));
+    assert_eq!(told(&mut pair), 0);
+    let now = pair.now;
+    let gone = pair
+        .client(client)
+        .abandon_path(now, ONE, ErrorCode::NO_ERROR);
+    assert_eq!(gone, Ok(()));
+    assert_eq!(told(&mut pair), 1);
+    assert_eq!(open(&mut pair, 2), Ok(PathId(2)));
+}

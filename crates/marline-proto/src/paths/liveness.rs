@@ -1,0 +1,136 @@
+//! Whether a path still answers.
+//!
+//! A probe timeout is a late witness: it starts again with every packet sent, and waits for a round trip
+//! in full. Where another path shows that the peer is there, a path is in doubt earlier: as soon as the
+//! oldest packet that waits for an answer has waited for longer than answers take.
+
+use std::time::Duration;
+
+use crate::recovery::GRANULARITY;
+use crate::samples::RttView;
+use crate::time::Instant;
+
+/// The least deviation that an answer is allowed: wireless links pause for so long.
+const LEAST_DEVIATION: Duration = Duration::from_millis(25);
+
+/// The most that it is allowed at first, if the other path is no slower.
+const MOST_DEVIATION: Duration = Duration::from_millis(75);
+
+/// False alarms after which the allowance grows no more.
+const MOST_FALSE_ALARMS: u32 = 4;
+
+/// What was heard on a path, and what it waits for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Liveness {
+    /// When the last authentic packet came.
+    heard_at: Instant,
+    /// When the oldest packet left that waits for an answer: it is newer than all that were acknowledged.
+    waiting_since: Option<Instant>,
+    /// Whether the peer was asked on other paths while this one waited.
+    asked: bool,
+    /// Whether the answer is late while the peer answers elsewhere.
+    in_doubt: bool,
+    /// Since when no answer comes.
+    silent_since: Option<Instant>,
+    /// Until when no other path worked, if there was such a time.
+    alone_until: Instant,
+    /// Doubts in a row that were for nothing.
+    false_alarms: u32,
+}
+
+impl Liveness {
+    /// When the last authentic packet came.
+    pub(crate) const fn heard_at(&self) -> Instant {
+        self.heard_at
+    }
+
+    /// An authentic packet came.
+    pub(crate) fn on_heard(&mut self, now: Instant) {
+        self.heard_at = now;
+    }
+
+    /// A packet left that asks for an answer.
+    pub(crate) fn on_sent(&mut self, now: Instant) {
+        self.waiting_since.get_or_insert(now);
+    }
+
+    /// A packet was acknowledged for the first time; the oldest newer one left at `waiting_since`.
+    pub(crate) fn on_acked(&mut self, waiting_since: Option<Instant>) {
+        self.waiting_since = waiting_since;
+        self.asked = false;
+    }
+
+    /// The path works. `probed` says whether it had a probe timeout before: then a doubt was right.
+    pub(crate) fn on_answer(&mut self, probed: bool) {
+        self.false_alarms = match (self.in_doubt, probed) {
+            (_, true) => 0,
+            (true, false) => (self.false_alarms + 1).min(MOST_FALSE_ALARMS),
+            (false, false) => self.false_alarms,
+        };
+        self.in_doubt = false;
+        self.silent_since = None;
+    }
+
+    /// A probe timeout is over.
+    pub(crate) fn on_timeout(&mut self, now: Instant) {
+        self.silent_since.get_or_insert(now);
+    }
+
+    /// The answer is late.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        self.in_doubt = true;
+        self.silent_since.get_or_insert(now);
+    }
+
+    /// Whether the answer is late while the peer answers elsewhere.
+    pub(crate) const fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
+    /// The peer is asked on other paths.
+    pub(crate) fn ask(&mut self) {
+        self.asked = true;
+    }
+
+    /// Whether it was, about what this path waits for.
+    pub(crate) const fn has_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Since when no answer comes, if that is long.
+    pub(crate) const fn silent_since(&self) -> Option<Instant> {
+        self.silent_since
+    }
+
+    /// Another path works, where none did: only from now on silence is a reason to leave.
+    pub(crate) fn on_company(&mut self, now: Instant) {
+        self.alone_until = now;
+    }
+
+    /// Since when no answer comes while another path works.
+    pub(crate) fn counts_since(&self) -> Option<Instant> {
+        Some(self.silent_since?.max(self.alone_until))
+    }
+
+    /// When the answer that it waits for should be here, if it takes no longer than others.
+    pub(crate) fn expected_at(&self, rtt: &RttView) -> Option<Instant> {
+        Some(self.waiting_since? + rtt.smoothed)
+    }
+
+    /// How much later it may be. The peer holds back acknowledgments for `max_ack_delay`; what is given
+    /// up too late waits for the other path as well, which takes `other_rtt`.
+    pub(crate) fn patience(
+        &self,
+        rtt: &RttView,
+        max_ack_delay: Duration,
+        other_rtt: Duration,
+    ) -> Duration {
+        let deviation = (rtt.variance * 4).max(GRANULARITY);
+        let most = MOST_DEVIATION.max(other_rtt * 3 / 2);
+        let allowed = deviation.clamp(LEAST_DEVIATION, most) + max_ack_delay;
+        allowed.saturating_mul(1 << self.false_alarms)
+    }
+}
+
+#[cfg(test)]
+mod tests;
