@@ -2,9 +2,11 @@
 //!
 //! With one path there is nothing to choose. With several:
 //!
-//! - An acknowledgment takes the path that it acknowledges, unless that is not known to work.
+//! - An acknowledgment takes the path that it acknowledges, unless that is silent and another is not.
 //! - What concerns the connection takes the best path.
 //! - Stream data goes where the scheduler says, as an order on that path's queue.
+
+use std::cmp::Reverse;
 
 use marline_wire::StreamId;
 
@@ -40,8 +42,8 @@ impl Path {
     fn rank(&self) -> impl Ord + use<> {
         (
             self.stage != Stage::Open,
-            self.recovery.pto_count,
-            self.recovery.liveness.is_in_doubt(),
+            // Of silent ones the one heard last.
+            (!self.is_live()).then_some(Reverse(self.recovery.liveness.heard_at())),
             self.preference.status() == PathStatus::Backup,
             self.recovery.rtt.smoothed(),
         )
@@ -58,12 +60,18 @@ impl Connection {
         best.unwrap_or(Slot::FIRST)
     }
 
-    /// The path that carries the acknowledgments of what comes on `of`.
+    /// The path that carries the acknowledgments of what comes on `of`: if no path is known to work, the
+    /// one that it came on.
     pub(in crate::connection) fn ack_path(&self, of: Slot) -> Slot {
         if self.paths.is_single() || self.paths[of].is_live() {
-            of
+            return of;
+        }
+        let best = self.best_path();
+        let is_abandoned = self.paths[of].stage != Stage::Open;
+        if is_abandoned || self.paths[best].is_live() {
+            best
         } else {
-            self.best_path()
+            of
         }
     }
 

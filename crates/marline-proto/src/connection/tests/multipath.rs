@@ -1,6 +1,7 @@
 //! Several paths in one connection (draft-ietf-quic-multipath-21).
 
 mod churn;
+mod cuts;
 
 mod hostile;
 mod lifecycle;
