@@ -36,6 +36,8 @@ pub(crate) struct SendBuffer {
     acked: RangeSet,
     /// To be sent again.
     lost: RangeSet,
+    /// In flight twice: lost only if both are.
+    copied: RangeSet,
     /// Where the last read ended: reads are mostly sequential.
     last_read: Cell<usize>,
 }
@@ -209,8 +211,23 @@ impl SendBuffer {
         self.chunks.partition_point(|chunk| chunk.end() <= offset)
     }
 
+    /// The first part of `range` that is in flight, and once.
+    pub(crate) fn in_flight_once(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let Range { start, end } = self.held(range);
+        let unacked = self.acked.gaps(start..end.min(self.unsent)).next()?;
+        self.copied.gaps(unacked).next()
+    }
+
+    /// A copy of `range`, which was [in flight once](Self::in_flight_once), is put in flight.
+    pub(crate) fn on_copied(&mut self, range: Range<u64>) {
+        self.copied.insert(range);
+    }
+
     /// The peer has `range`; frees what nobody needs anymore.
     pub(crate) fn on_acked(&mut self, range: Range<u64>) {
+        if !self.copied.is_empty() {
+            self.copied.remove(range.clone());
+        }
         if !self.lost.is_empty() {
             self.lost.remove(range.clone());
         }
@@ -240,23 +257,27 @@ impl SendBuffer {
         }
     }
 
-    /// `range` did not arrive: what is not acknowledged meanwhile is due again.
+    /// `range` did not arrive: what is not acknowledged meanwhile and has no copy in flight is due again.
     pub(crate) fn on_lost(&mut self, range: Range<u64>) {
         let Range { start, end } = self.held(range);
         let range = start..end.min(self.unsent);
-        if self.acked.is_empty() {
+        if self.acked.is_empty() && self.copied.is_empty() {
             self.lost.insert(range);
             return;
         }
-        for gap in self.acked.gaps(range) {
-            self.lost.insert(gap);
+        for single in self.copied.gaps(range.clone()) {
+            for gap in self.acked.gaps(single) {
+                self.lost.insert(gap);
+            }
         }
+        self.copied.remove(range);
     }
 
     /// Nothing that was sent counts: all that is held is unsent again (0-RTT rejected, Retry).
     pub(crate) fn retransmit_all(&mut self) {
         self.unsent = self.base;
         self.lost.clear();
+        self.copied.clear();
     }
 
     /// Drops all content: nothing will be sent anymore. Offsets stay.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::PATHS;
-use crate::scheduling::path::{PathAlgorithm, PathScheduler};
+use crate::scheduling::path::{PathAlgorithm, PathScheduler, ReinjectionConfig};
 
 /// How a connection uses several paths at once (draft-ietf-quic-multipath-21).
 ///
@@ -28,6 +28,9 @@ pub struct MultipathConfig {
     pub keep_alive: Option<Duration>,
     /// Makes what decides which path carries stream data of this end.
     pub scheduler: Arc<dyn Fn() -> Box<dyn PathScheduler> + Send + Sync>,
+    /// Whether a faster path carries copies of what a slow one still has on its way, when there is nothing
+    /// else to send. `None` is without.
+    pub reinjection: Option<ReinjectionConfig>,
 }
 
 impl Default for MultipathConfig {
@@ -42,6 +45,7 @@ impl Default for MultipathConfig {
             give_up_after: Some(Duration::from_secs(30)),
             keep_alive: None,
             scheduler: Arc::new(|| PathAlgorithm::default().build()),
+            reinjection: None,
         }
     }
 }
@@ -60,6 +64,7 @@ impl fmt::Debug for MultipathConfig {
             .field("probe_interval", &self.probe_interval)
             .field("give_up_after", &self.give_up_after)
             .field("keep_alive", &self.keep_alive)
+            .field("reinjection", &self.reinjection)
             .finish_non_exhaustive()
     }
 }

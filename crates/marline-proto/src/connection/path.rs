@@ -41,6 +41,20 @@ pub(super) struct PathCounters {
     pub(super) received: UdpStats,
     pub(super) packets_sent: u64,
     pub(super) ptos: u64,
+    /// Bytes of STREAM frames.
+    pub(super) stream_bytes: u64,
+    /// Of those, what another path carried, too.
+    pub(super) stream_bytes_copied: u64,
+}
+
+impl PathCounters {
+    #[inline]
+    pub(super) fn count_stream(&mut self, bytes: u64, is_copy: bool) {
+        self.stream_bytes += bytes;
+        if is_copy {
+            self.stream_bytes_copied += bytes;
+        }
+    }
 }
 
 /// The connection IDs of a path.

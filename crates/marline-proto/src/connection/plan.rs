@@ -8,6 +8,7 @@ use marline_wire::{StreamId, varint};
 
 use super::Connection;
 use super::packet::OpenPacket;
+use super::queue::Queued;
 use super::slots::Slot;
 use super::token::Token;
 use crate::streams::Segment;
@@ -57,15 +58,14 @@ impl Connection {
                 self.ready
                     .and_then(|id| self.plan_segment(at, id, room - length));
             }
-            let Some(segment) = self.paths[at].queue.pop(room - length) else {
+            let Some(Queued { segment, is_copy }) = self.paths[at].queue.pop(room - length) else {
                 return;
             };
             let has_length = segment.frame_size(true) <= room;
             if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
-                self.paths[at]
-                    .space
-                    .sent
-                    .push_token(Token::Segment(written));
+                let path = &mut self.paths[at];
+                path.counters.count_stream(written.len as u64, is_copy);
+                path.space.sent.push_token(Token::Segment(written));
             }
             if !has_length {
                 return;

@@ -4,10 +4,18 @@ use std::collections::VecDeque;
 
 use crate::streams::Segment;
 
+/// A segment on a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    pub(super) segment: Segment,
+    /// Whether another path carries it, too.
+    pub(super) is_copy: bool,
+}
+
 /// Segments assigned to a path and not yet in a packet: orders, not bytes.
 #[derive(Debug, Default)]
 pub(super) struct SendQueue {
-    segments: VecDeque<Segment>,
+    segments: VecDeque<Queued>,
     /// Stream bytes that they stand for.
     bytes: u64,
 }
@@ -23,25 +31,51 @@ impl SendQueue {
     }
 
     pub(super) fn push(&mut self, segment: Segment) {
+        self.put(segment, false);
+    }
+
+    /// Adds what another path carries, too.
+    pub(super) fn push_copy(&mut self, segment: Segment) {
+        self.put(segment, true);
+    }
+
+    fn put(&mut self, segment: Segment, is_copy: bool) {
         self.bytes += segment.len as u64;
-        self.segments.push_back(segment);
+        self.segments.push_back(Queued { segment, is_copy });
     }
 
     /// The front of the next segment whose frame fits `room` bytes, as much as fits. If nothing does,
     /// the segment.
-    pub(super) fn pop(&mut self, room: usize) -> Option<Segment> {
+    pub(super) fn pop(&mut self, room: usize) -> Option<Queued> {
         let next = self.segments.front_mut()?;
-        let segment = match next.split_front(room) {
+        let is_copy = next.is_copy;
+        let segment = match next.segment.split_front(room) {
             Some(front) => front,
-            None => self.segments.pop_front()?,
+            None => self.segments.pop_front()?.segment,
         };
         self.bytes -= segment.len as u64;
-        Some(segment)
+        Some(Queued { segment, is_copy })
+    }
+
+    /// The next segment, unless it is a copy, for another path to carry.
+    pub(super) fn take_first(&mut self) -> Option<Segment> {
+        self.segments.front().filter(|first| !first.is_copy)?;
+        let first = self.segments.pop_front()?.segment;
+        self.bytes -= first.len as u64;
+        Some(first)
+    }
+
+    /// The last segment, unless it is a copy, for another path to carry.
+    pub(super) fn take_last(&mut self) -> Option<Segment> {
+        self.segments.back().filter(|last| !last.is_copy)?;
+        let last = self.segments.pop_back()?.segment;
+        self.bytes -= last.len as u64;
+        Some(last)
     }
 
     /// Takes all back.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Segment> {
         self.bytes = 0;
-        self.segments.drain(..)
+        self.segments.drain(..).map(|queued| queued.segment)
     }
 }

@@ -39,6 +39,16 @@ pub(crate) enum Token {
     },
 }
 
+impl Token {
+    /// The piece of a stream that it stands for.
+    pub(super) fn segment(&self) -> Option<Segment> {
+        match self {
+            Self::Segment(segment) => Some(*segment),
+            _ => None,
+        }
+    }
+}
+
 /// A ticket that leads to the rooms of another path than the one that carried it, or to none of a path.
 #[derive(Debug)]
 pub(super) enum Returned {

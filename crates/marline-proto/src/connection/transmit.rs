@@ -69,6 +69,12 @@ impl Connection {
                 return Ok(batch);
             }
         }
+        if let Some(at) = self.reinject(now) {
+            let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
         for at in self.paths.slots() {
             let probe = self.transmit_mtu_probe(now, at, buf)?;
             if probe.is_some() {

@@ -4,7 +4,7 @@ mod received;
 mod sent;
 
 pub(crate) use received::Received;
-pub(crate) use sent::{Sent, SentPacket, Settled};
+pub(crate) use sent::{Original, Sent, SentPacket, Settled};
 
 use crate::limits::MAX_ACKS_UNANSWERED;
 use crate::time::Instant;

@@ -41,9 +41,34 @@ struct Slot {
     state: State,
     /// Whether its tickets were handed back while it was outstanding.
     returned: bool,
+    /// Whether a copy of what it carries was made, or need not be.
+    passed: bool,
     /// Position of its first token, counted from the first token ever.
     tokens_from: u64,
     tokens: u16,
+}
+
+impl Slot {
+    fn may_be_copied(&self) -> bool {
+        self.state == State::Outstanding && !self.returned && !self.passed && self.tokens > 0
+    }
+}
+
+/// Where to look for packets to copy, so that none is looked at over and over.
+#[derive(Clone, Copy, Debug, Default)]
+struct CopyCursor {
+    /// There is none before this number.
+    from: u64,
+    /// Nor is there from this number on, as long as `next` is the next one.
+    until: u64,
+    next: u64,
+}
+
+/// A packet whose contents may be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Original {
+    pub(crate) number: u64,
+    pub(crate) sent_at: Instant,
 }
 
 /// How an acknowledgement found a packet.
@@ -79,6 +104,7 @@ pub(crate) struct Sent<T> {
     ack_eliciting_in_flight: u64,
     /// Outstanding packets that do not ask to be acknowledged.
     silent_outstanding: u64,
+    copies: CopyCursor,
 }
 
 impl<T> Sent<T> {
@@ -93,6 +119,7 @@ impl<T> Sent<T> {
             acked: RangeSet::default(),
             ack_eliciting_in_flight: 0,
             silent_outstanding: 0,
+            copies: CopyCursor::default(),
         }
     }
 
@@ -182,6 +209,7 @@ impl<T> Sent<T> {
             packet,
             state,
             returned: false,
+            passed: false,
             tokens_from,
             tokens,
         });
@@ -292,6 +320,53 @@ impl<T> Sent<T> {
             self.tokens
                 .range(from..from + usize::from(slot.tokens))
                 .for_each(&mut ticket);
+        }
+    }
+
+    /// The oldest packet that carries something, is outstanding and was not [passed](Self::pass).
+    pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {
+        let from = (self.copies.from.max(self.first) - self.first) as usize;
+        let found = self.slots.range(from..).position(Slot::may_be_copied);
+        let index = found.map_or(self.slots.len(), |skipped| from + skipped);
+        self.copies.from = self.first + index as u64;
+        self.original(index)
+    }
+
+    /// The latest of those packets.
+    pub(crate) fn latest_to_copy(&mut self) -> Option<Original> {
+        let next = self.next_number();
+        if self.copies.next != next {
+            (self.copies.next, self.copies.until) = (next, next);
+        }
+        let until = (self.copies.until.max(self.first) - self.first) as usize;
+        let found = self.slots.range(..until).rposition(Slot::may_be_copied);
+        self.copies.until = self.first + found.map_or(0, |index| index as u64 + 1);
+        self.original(found?)
+    }
+
+    fn original(&self, index: usize) -> Option<Original> {
+        self.slots.get(index).map(|slot| Original {
+            number: self.first + index as u64,
+            sent_at: slot.packet.sent_at,
+        })
+    }
+
+    /// The tickets of a packet that is remembered.
+    pub(crate) fn tickets(&self, number: u64) -> impl Iterator<Item = &T> {
+        let index = number.checked_sub(self.first);
+        let slot = index.and_then(|index| self.slots.get(index as usize));
+        let tokens = slot.map_or(0..0, |slot| {
+            let from = (slot.tokens_from - self.tokens_popped) as usize;
+            from..from + usize::from(slot.tokens)
+        });
+        self.tokens.range(tokens)
+    }
+
+    /// A packet needs no copy, or has one.
+    pub(crate) fn pass(&mut self, number: u64) {
+        let index = number.checked_sub(self.first);
+        if let Some(slot) = index.and_then(|index| self.slots.get_mut(index as usize)) {
+            slot.passed = true;
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod app;
 mod control;
+mod copies;
 mod error;
 mod flow;
 mod ids;

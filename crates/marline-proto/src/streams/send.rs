@@ -56,6 +56,8 @@ enum Fin {
     /// To be sent, for the first time or again.
     Due,
     InFlight,
+    /// A copy is in flight as well.
+    InFlightTwice,
     Acked,
 }
 
@@ -268,6 +270,31 @@ impl SendPart {
         self.buffer.read_into(range, buf);
     }
 
+    /// What of `range`, and of the end of the stream if `fin`, is in flight, and once.
+    pub(super) fn in_flight_once(
+        &self,
+        range: Range<u64>,
+        fin: bool,
+    ) -> Option<(Range<u64>, bool)> {
+        if !self.is_sending() {
+            return None;
+        }
+        let end = range.end;
+        let part = self.buffer.in_flight_once(range);
+        let is_last = part.as_ref().is_none_or(|part| part.end == end);
+        let fin = fin && is_last && self.fin == Fin::InFlight;
+        part.or_else(|| fin.then_some(end..end))
+            .map(|part| (part, fin))
+    }
+
+    /// A copy of what was in flight once is put in flight.
+    pub(super) fn on_copied(&mut self, range: Range<u64>, fin: bool) {
+        self.buffer.on_copied(range);
+        if fin {
+            self.fin = Fin::InFlightTwice;
+        }
+    }
+
     /// The peer has `range`, and the end of the stream if `fin`.
     pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) {
         if !self.is_sending() {
@@ -288,9 +315,11 @@ impl SendPart {
             return;
         }
         self.buffer.on_lost(range);
-        if fin && self.fin == Fin::InFlight {
-            self.fin = Fin::Due;
-        }
+        self.fin = match self.fin {
+            Fin::InFlight if fin => Fin::Due,
+            Fin::InFlightTwice if fin => Fin::InFlight,
+            other => other,
+        };
     }
 
     /// The peer has RESET_STREAM.

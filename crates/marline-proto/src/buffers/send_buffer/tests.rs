@@ -39,6 +39,27 @@ fn acknowledged_bytes_are_not_due_again() {
 }
 
 #[test]
+fn bytes_with_a_copy_are_due_once_both_are_lost() {
+    let mut buffer = SendBuffer::new();
+    buffer.write(Bytes::from(vec![7; 1000]));
+    buffer.take(600);
+    buffer.on_acked(100..200);
+    assert_eq!(buffer.in_flight_once(100..700), Some(200..600));
+    assert_eq!(buffer.in_flight_once(600..700), None, "it was never sent");
+    buffer.on_copied(200..400);
+    assert_eq!(buffer.in_flight_once(200..500), Some(400..500));
+    buffer.on_lost(200..500);
+    assert_eq!(buffer.take_lost(1000), Some(400..500));
+    buffer.on_lost(200..400);
+    assert_eq!(buffer.take_lost(1000), Some(200..400));
+
+    buffer.on_copied(200..400);
+    buffer.on_acked(200..400);
+    buffer.on_lost(200..400);
+    assert!(!buffer.has_lost());
+}
+
+#[test]
 fn large_writes_are_not_copied() {
     let bytes = Bytes::from(vec![1; 4096]);
     let mut buffer = SendBuffer::new();

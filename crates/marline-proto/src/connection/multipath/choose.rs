@@ -20,7 +20,7 @@ use crate::scheduling::path::{PathStatus, PathView, Plan, Work};
 const STREAMS_COMPARED: usize = 32;
 
 impl Path {
-    fn view(&self) -> PathView {
+    pub(super) fn view(&self) -> PathView {
         let rtt = self.recovery.rtt.view();
         let window = self.recovery.controller.window();
         let in_flight = self.recovery.in_flight;
@@ -96,7 +96,7 @@ impl Connection {
             sharing: self.scheduler.sharing(),
         };
         let plan = multipath.scheduler.plan(&multipath.seen.paths, &work);
-        let assigned = self.carry_out(&plan, &multipath.seen.paths);
+        let assigned = self.carry_out(&plan, &multipath);
         self.multipath = Some(multipath);
         assigned
     }
@@ -132,7 +132,7 @@ impl Connection {
         self.streams.stats().bytes_held.saturating_sub(assigned)
     }
 
-    fn carry_out(&mut self, plan: &Plan, views: &[PathView]) -> bool {
+    fn carry_out(&mut self, plan: &Plan, multipath: &Multipath) -> bool {
         let (stream, id, copies) = match *plan {
             Plan::Wait => return false,
             Plan::Send {
@@ -150,10 +150,14 @@ impl Connection {
             return false;
         };
         self.streams.note_path(stream, id);
-        let others = views.iter().filter(|view| view.id != id);
+        let others = multipath.seen.paths.iter().filter(|view| view.id != id);
         for view in others.filter(|view| copies && !view.is_full()) {
             if let Some(at) = self.paths.by_id(view.id) {
-                self.paths[at].queue.push(segment);
+                self.paths[at].queue.push_copy(segment);
+                if multipath.reinjection.is_some() {
+                    // It needs no other copy.
+                    self.streams.take_copy(&segment);
+                }
             }
         }
         true

@@ -8,12 +8,14 @@
 //! | which connection IDs has it? | `ids` |
 //! | which path carries what? | `choose` |
 //! | which path answers, and what of those that do not? | `live` |
+//! | which path carries what another one has? | `reinject` |
 
 mod choose;
 mod close;
 mod ids;
 mod live;
 mod open;
+mod reinject;
 
 use marline_wire::frame::{MaxPathId, PathAck, PathCidsBlocked, PathsBlocked};
 use marline_wire::{ErrorCode, PathId, StreamId, TransportError};
@@ -27,7 +29,8 @@ use super::receive::Opened;
 use super::slots::Slot;
 use crate::level::SpaceId;
 use crate::paths::{LocalCids, Notice, Notices, Reserve};
-use crate::scheduling::path::{PathScheduler, PathStatus, PathView, StreamView};
+use crate::scheduling::path::{PathScheduler, PathStatus, PathView, Reinjection, StreamView};
+use crate::streams::Segment;
 use crate::time::Instant;
 
 /// What a connection keeps beside its paths.
@@ -47,6 +50,7 @@ pub(super) struct Multipath {
     path_wanted: bool,
     /// Which path carries stream data.
     scheduler: Box<dyn PathScheduler>,
+    reinjection: Option<Reinjection>,
     seen: Seen,
 }
 
@@ -56,6 +60,7 @@ struct Seen {
     paths: Vec<PathView>,
     streams: Vec<StreamView>,
     ids: Vec<StreamId>,
+    segments: Vec<Segment>,
 }
 
 /// A path that was abandoned before it was open: until it is forgotten, its IDs are ours.
@@ -137,6 +142,7 @@ impl Connection {
             unopened: Vec::new(),
             path_wanted: false,
             scheduler: (config.scheduler)(),
+            reinjection: config.reinjection.map(Reinjection::new),
             seen: Seen::default(),
         }));
         self.issue_ids = true;

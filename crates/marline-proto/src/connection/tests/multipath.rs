@@ -9,11 +9,12 @@ mod limits;
 mod memory;
 mod outage;
 mod silence;
+mod reinject;
 mod transfer;
 
 use super::*;
 use crate::config::MultipathConfig;
-use crate::scheduling::path::{PathAlgorithm, PathStatus};
+use crate::scheduling::path::{PathAlgorithm, PathStatus, ReinjectionConfig};
 use marline_wire::{ErrorCode, PathId};
 
 const ONE: PathId = PathId(1);
@@ -35,6 +36,15 @@ fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
         }),
         ..TransportConfig::default()
     }
+}
+
+/// The same, with copies if so.
+fn copying(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> TransportConfig {
+    let mut transport = scheduled(algorithm);
+    if let Some(multipath) = &mut transport.multipath {
+        multipath.reinjection = reinjection;
+    }
+    transport
 }
 
 /// The client's address on its `n`th link, from 1.

@@ -23,7 +23,7 @@ pub use ecf::{Ecf, EcfConfig, EcfVariant};
 pub use hbes::{Hbes, HbesConfig, QueueModel};
 pub use lrf::Lrf;
 pub use redundant::Redundant;
-pub use reinjection::{Outstanding, Reinjection, ReinjectionConfig};
+pub use reinjection::{Outstanding, Reinject, Reinjection, ReinjectionConfig, ReinjectionOrder};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
 pub use view::{PathStatus, PathView, StreamView, Work};

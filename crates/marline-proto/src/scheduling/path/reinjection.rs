@@ -17,11 +17,27 @@ const ALLOWANCE: u64 = 8 * 1200;
 pub struct ReinjectionConfig {
     /// Copied bytes as a part of all that were sent, at most. What XLINK copies is about 0.02.
     pub budget: f64,
+    /// What is copied first.
+    pub order: ReinjectionOrder,
+}
+
+/// What is copied first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReinjectionOrder {
+    /// The oldest bytes: what the peer reads, and what its flow control waits for.
+    Oldest,
+    /// Of streams that are sent to their end the latest bytes, which arrive last: the transfer ends earlier
+    /// with every one of them, be the budget used up. Of other streams the oldest.
+    #[default]
+    Ends,
 }
 
 impl Default for ReinjectionConfig {
     fn default() -> Self {
-        Self { budget: 0.05 }
+        Self {
+            budget: 0.05,
+            order: ReinjectionOrder::default(),
+        }
     }
 }
 
@@ -30,10 +46,21 @@ impl Default for ReinjectionConfig {
 pub struct Outstanding {
     /// The path that carries them.
     pub path: PathId,
-    /// When they left; if they wait in the path's queue, now.
-    pub sent_at: Instant,
+    /// When they left; `None` if they wait in the path's queue.
+    pub sent_at: Option<Instant>,
     /// How many.
     pub bytes: u64,
+}
+
+/// What is to become of bytes that are outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reinject {
+    /// This path carries a copy. What waits in a queue moves there.
+    On(PathId),
+    /// Nothing: they arrive before a copy would.
+    Never,
+    /// Nothing now: no other path has room, or the budget is used up.
+    NotNow,
 }
 
 /// Sends again on a faster path what was sent on a slow one, when any scheduler has nothing else to do.
@@ -57,39 +84,55 @@ impl Reinjection {
         }
     }
 
-    /// `bytes` were sent for the first time: the budget grows.
-    pub const fn on_sent(&mut self, bytes: u64) {
-        self.sent = self.sent.saturating_add(bytes);
+    /// What is copied first.
+    pub const fn order(&self) -> ReinjectionOrder {
+        self.config.order
     }
 
-    /// The path that is to carry a copy of `oldest`, the oldest bytes that are not acknowledged; there is
-    /// nothing else to send. The copy counts against the budget.
+    /// So many bytes were sent for the first time so far: the budget is a part of them.
+    pub const fn set_sent(&mut self, bytes: u64) {
+        self.sent = bytes;
+    }
+
+    /// `bytes` were copied.
+    pub const fn on_copied(&mut self, bytes: u64) {
+        self.copied = self.copied.saturating_add(bytes);
+    }
+
+    /// What is to become of `oldest`, the oldest bytes that nobody copied and that are not acknowledged;
+    /// there is nothing else to send.
     ///
     /// A path must have room, and the copy must arrive before the original would. Where the original should
     /// be acknowledged by now it may not arrive at all, and any other path will do.
-    pub fn plan(
-        &mut self,
-        now: Instant,
-        paths: &[PathView],
-        oldest: &Outstanding,
-    ) -> Option<PathId> {
-        let copied = self.copied.saturating_add(oldest.bytes);
-        let budget = (self.sent as f64 * self.config.budget) as u64;
-        if copied > budget.saturating_add(ALLOWANCE) {
-            return None;
-        }
+    pub fn plan(&self, now: Instant, paths: &[PathView], oldest: &Outstanding) -> Reinject {
         let others = open(paths).filter(|path| path.id != oldest.path);
-        let best = others.min_by_key(|path| path.delay())?;
+        let Some(best) = others.min_by_key(|path| path.delay()) else {
+            return Reinject::NotNow;
+        };
+        if oldest.sent_at.is_some() && !self.allows(oldest.bytes) {
+            return Reinject::NotNow;
+        }
+        let sent_at = oldest.sent_at.unwrap_or(now);
         let original = paths.iter().find(|path| path.id == oldest.path);
-        let (arrives, overdue) = original.map_or((oldest.sent_at, oldest.sent_at), |path| {
+        let (arrives, overdue) = original.map_or((sent_at, sent_at), |path| {
             let late = path.delay().saturating_add(path.rttvar.saturating_mul(4));
-            (oldest.sent_at + flight(path), oldest.sent_at + late)
+            (sent_at + flight(path), sent_at + late)
         });
-        let is_earlier = best.smoothed_rtt.is_some() && now + flight(best) < arrives;
-        (is_earlier || now > overdue).then(|| {
-            self.copied = copied;
-            best.id
-        })
+        if now > overdue {
+            return Reinject::On(best.id);
+        }
+        if best.smoothed_rtt.is_none() {
+            return Reinject::NotNow;
+        }
+        match now + flight(best) < arrives {
+            true => Reinject::On(best.id),
+            false => Reinject::Never,
+        }
+    }
+
+    fn allows(&self, bytes: u64) -> bool {
+        let budget = (self.sent as f64 * self.config.budget) as u64;
+        self.copied.saturating_add(bytes) <= budget.saturating_add(ALLOWANCE)
     }
 }
 

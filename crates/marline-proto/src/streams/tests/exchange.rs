@@ -35,6 +35,7 @@ enum Op {
     Read(usize, usize),
     Send(usize, usize),
     QueueOnDyingPath(usize),
+    Copy(usize),
     Deliver(usize, bool),
     Lose(usize, bool),
 }
@@ -51,6 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (pick.clone(), 1usize..900).prop_map(|(i, n)| Op::Read(i, n)),
         12 => (pick, 30usize..700).prop_map(|(i, n)| Op::Send(n, i)),
         1 => (1usize..700).prop_map(Op::QueueOnDyingPath),
+        3 => any::<usize>().prop_map(Op::Copy),
         10 => (any::<usize>(), prop::bool::weighted(0.1)).prop_map(|(i, d)| Op::Deliver(i, d)),
         4 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(i, s)| Op::Lose(i, s)),
     ]
@@ -110,6 +112,9 @@ impl World {
             }),
             Op::Send(size, pick) => {
                 self.ends[side].send(size, pick);
+            }
+            Op::Copy(index) => {
+                self.ends[side].copy(index);
             }
             Op::QueueOnDyingPath(max) => self.ends[side].queue_on_dying_path(max),
             Op::Deliver(index, again) => {

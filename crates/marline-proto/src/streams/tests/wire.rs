@@ -67,6 +67,33 @@ impl End {
         any
     }
 
+    /// Sends what is left of the `index`-th packet's data once more. Returns whether there was any.
+    pub(super) fn copy(&mut self, index: usize) -> bool {
+        let Some(original) = self.in_flight.get(index % self.in_flight.len().max(1)) else {
+            return false;
+        };
+        let mut packet = Packet {
+            bytes: Vec::new(),
+            segments: Vec::new(),
+            tokens: Vec::new(),
+        };
+        for segment in &original.segments {
+            let Some(copy) = self.streams.take_copy(segment) else {
+                continue;
+            };
+            assert_eq!(self.streams.take_copy(&copy), None, "it is copied once");
+            let bytes = &mut packet.bytes;
+            let written = self.streams.write_segment(&copy, true, bytes);
+            assert_eq!(written, Some(copy));
+            packet.segments.push(copy);
+        }
+        let any = !packet.bytes.is_empty();
+        if any {
+            self.in_flight.push(packet);
+        }
+        any
+    }
+
     /// Takes a segment of every ready stream for a path that never sends them.
     pub(super) fn queue_on_dying_path(&mut self, max: usize) {
         let mut queue = Vec::new();

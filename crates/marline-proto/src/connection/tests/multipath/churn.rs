@@ -47,9 +47,13 @@ fn link(several: &mut Several, n: u8, conditions: Conditions) {
 
 fn run(turns: &[Turn], seed: u64) {
     let algorithm = PathAlgorithm::ALL[(seed % PathAlgorithm::ALL.len() as u64) as usize];
+    let reinjection = (seed / 7).is_multiple_of(2).then_some(ReinjectionConfig {
+        budget: 1.0,
+        ..ReinjectionConfig::default()
+    });
     let config = TransportConfig {
         max_idle_timeout: Some(Duration::from_secs(120)),
-        ..scheduled(algorithm)
+        ..copying(algorithm, reinjection)
     };
     let mut several = Several::with(Pair::with(PairConfig {
         client: config.clone(),

@@ -18,16 +18,23 @@ fn path(id: u32, rtt: u64) -> PathView {
     }
 }
 
+/// 1200 bytes of path 1.
+fn outstanding(sent_at: Option<Instant>) -> Outstanding {
+    Outstanding {
+        path: PathId(1),
+        sent_at,
+        bytes: 1200,
+    }
+}
+
 /// Where 1200 bytes of path 1 are copied to that left at the epoch.
 fn plan(after: u64, paths: &[PathView]) -> Option<u32> {
-    let oldest = Outstanding {
-        path: PathId(1),
-        sent_at: Instant::EPOCH,
-        bytes: 1200,
-    };
     let now = Instant::EPOCH + millis(after);
-    let copy = Reinjection::default().plan(now, paths, &oldest);
-    copy.map(|path| path.0)
+    let oldest = outstanding(Some(Instant::EPOCH));
+    match Reinjection::default().plan(now, paths, &oldest) {
+        Reinject::On(path) => Some(path.0),
+        Reinject::Never | Reinject::NotNow => None,
+    }
 }
 
 #[test]
@@ -71,18 +78,52 @@ fn queues_count() {
 }
 
 #[test]
-fn copies_stay_within_their_budget() {
-    let mut reinjection = Reinjection::new(ReinjectionConfig { budget: 0.1 });
-    let paths = [path(0, 20), path(1, 200)];
-    let oldest = Outstanding {
-        path: PathId(1),
-        sent_at: Instant::EPOCH,
-        bytes: 1200,
+fn what_cannot_be_now_may_be_later() {
+    let unrated = PathView {
+        smoothed_rtt: None,
+        ..path(0, 0)
     };
+    let full = PathView {
+        in_flight: 12_000,
+        ..path(0, 20)
+    };
+    let plan = |paths: &[PathView], sent_at| {
+        let now = Instant::EPOCH + millis(1);
+        Reinjection::default().plan(now, paths, &outstanding(sent_at))
+    };
+    let left = Some(Instant::EPOCH);
+    assert_eq!(plan(&[unrated, path(1, 200)], left), Reinject::NotNow);
+    assert_eq!(plan(&[full, path(1, 200)], left), Reinject::NotNow);
+    assert_eq!(plan(&[path(0, 200), path(1, 20)], left), Reinject::Never);
+}
+
+#[test]
+fn what_waits_moves_without_a_budget() {
+    let none = Reinjection {
+        copied: u64::MAX,
+        ..Reinjection::default()
+    };
+    let paths = [path(0, 20), path(1, 200)];
+    let plan = |sent_at| none.plan(Instant::EPOCH, &paths, &outstanding(sent_at));
+    assert_eq!(plan(Some(Instant::EPOCH)), Reinject::NotNow);
+    assert_eq!(plan(None), Reinject::On(PathId(0)));
+}
+
+#[test]
+fn copies_stay_within_their_budget() {
+    let mut reinjection = Reinjection::new(ReinjectionConfig {
+        budget: 0.1,
+        ..ReinjectionConfig::default()
+    });
+    let paths = [path(0, 20), path(1, 200)];
+    let oldest = outstanding(Some(Instant::EPOCH));
     let mut copies = 0;
-    for _ in 0..1000 {
-        reinjection.on_sent(1200);
-        copies += u64::from(reinjection.plan(Instant::EPOCH, &paths, &oldest).is_some());
+    for n in 1..=1000 {
+        reinjection.set_sent(n * 1200);
+        if let Reinject::On(_) = reinjection.plan(Instant::EPOCH, &paths, &oldest) {
+            reinjection.on_copied(1200);
+            copies += 1;
+        }
     }
     assert_eq!(copies, 108, "a tenth, and the first eight");
 }

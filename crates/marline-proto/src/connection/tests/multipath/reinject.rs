@@ -1,0 +1,139 @@
+//! A fast path carries copies of what a slow one still has on its way.
+
+use super::*;
+use crate::scheduling::path::ReinjectionOrder;
+
+/// Copies as many bytes as are sent, if need be.
+const EAGER: ReinjectionConfig = ReinjectionConfig {
+    budget: 1.0,
+    order: ReinjectionOrder::Ends,
+};
+
+/// 10 Mbit/s with 20 ms there and back, and 5 Mbit/s with 160 ms.
+fn fast_and_slow(transport: TransportConfig) -> Several {
+    let mut several = Several::with(both(transport));
+    several.pair.network.set(Conditions {
+        rate: Some(1_250_000),
+        queue: 50_000,
+        ..Conditions::default()
+    });
+    let slow = Conditions {
+        delay: Duration::from_millis(80),
+        rate: Some(625_000),
+        queue: 100_000,
+        ..Conditions::default()
+    };
+    several.pair.network.set_link(address(1), slow);
+    assert_eq!(several.open(1), Ok(ONE));
+    several.pair.drive(Duration::from_secs(1));
+    assert!(several.is_validated(ONE));
+    several
+}
+
+/// Bytes that the server copied.
+fn copied(several: &mut Several) -> u64 {
+    let server = several.server();
+    let paths = server.paths.iter();
+    paths.map(|path| path.counters.stream_bytes_copied).sum()
+}
+
+/// How long downloads of 100, 300 and 600 kB take, each on a connection of its own.
+fn times(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> [Duration; 3] {
+    [100_000, 300_000, 600_000].map(|size| {
+        let mut several = fast_and_slow(copying(algorithm, reinjection));
+        let ends = several.ends();
+        download(&mut several.pair, ends.0, ends.1, &pattern(size))
+    })
+}
+
+#[test]
+fn the_end_of_a_transfer_does_not_wait_for_the_slow_path() {
+    for algorithm in [PathAlgorithm::Lrf, PathAlgorithm::Rr] {
+        let without = times(algorithm, None);
+        for order in [ReinjectionOrder::Oldest, ReinjectionOrder::Ends] {
+            let config = ReinjectionConfig {
+                order,
+                ..ReinjectionConfig::default()
+            };
+            let with = times(algorithm, Some(config));
+            // The little that the slow path has of 100 kB is back on the fast one at once.
+            assert!(with[0] * 2 < without[0], "{with:?} {without:?}");
+            let sum = |times: [Duration; 3]| times.iter().sum::<Duration>();
+            assert!(sum(with) * 10 < sum(without) * 8, "{with:?} {without:?}");
+        }
+    }
+}
+
+#[test]
+fn copies_stay_within_the_budget() {
+    for budget in [0.0, 0.02] {
+        let reinjection = ReinjectionConfig { budget, ..EAGER };
+        let mut several = fast_and_slow(copying(PathAlgorithm::Rr, Some(reinjection)));
+        let ends = several.ends();
+        for _ in 0..8 {
+            download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+        }
+        let sent = several.server().stats().streams.bytes_sent;
+        let most = (sent as f64 * budget) as u64 + 9600;
+        let copied = copied(&mut several);
+        assert!((most / 2..=most).contains(&copied), "{copied} of {most}");
+    }
+}
+
+#[test]
+fn what_has_a_copy_is_not_sent_a_third_time() {
+    let mut several = fast_and_slow(copying(PathAlgorithm::Lrf, Some(EAGER)));
+    let ends = several.ends();
+    // All that takes the slow path gets lost.
+    let slow = several.pair.network.link(address(1), Direction::ToClient);
+    slow.down = true;
+    let took = download(&mut several.pair, ends.0, ends.1, &pattern(60_000));
+    assert!(took < Duration::from_millis(150), "{took:?}");
+    several.pair.drive(Duration::from_secs(3));
+    let copied = copied(&mut several);
+    let streams = several.server().stats().streams;
+    assert!(copied > 5_000, "{copied}");
+    assert_eq!((streams.bytes_retransmitted, streams.bytes_held), (0, 0));
+}
+
+#[test]
+fn copies_bring_all_over_bad_links() {
+    let mut any = 0;
+    for algorithm in PathAlgorithm::ALL {
+        let mut several = fast_and_slow(copying(algorithm, Some(EAGER)));
+        for n in 0..2 {
+            let bad = Conditions {
+                loss: 0.05,
+                jitter: Duration::from_millis(20),
+                delay: Duration::from_millis(10 + 60 * u64::from(n)),
+                ..narrow()
+            };
+            match n {
+                0 => several.pair.network.set(bad),
+                n => several.pair.network.set_link(address(n), bad),
+            }
+        }
+        let ends = several.ends();
+        for size in [0, 1, 5_000, 100_000, 300_000] {
+            download(&mut several.pair, ends.0, ends.1, &pattern(size));
+            upload(&mut several.pair, ends.0, ends.1, &pattern(size / 2));
+        }
+        any += copied(&mut several);
+        several.pair.drive(Duration::from_secs(3));
+        assert_eq!(several.server().stats().streams.bytes_held, 0);
+    }
+    assert!(any > 10_000, "{any} bytes copied");
+}
+
+#[test]
+fn one_path_is_as_it_was() {
+    let run = |reinjection| {
+        let transport = copying(PathAlgorithm::Lrf, reinjection);
+        let mut several = Several::with(both(transport));
+        several.pair.network.set(narrow());
+        let ends = several.ends();
+        let took = download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+        (took, several.server().stats())
+    };
+    assert_eq!(run(None), run(Some(EAGER)));
+}
