@@ -320,6 +320,59 @@ fn metrics_show_what_changed_on_their_path() {
 }
 
 #[test]
+fn path_ids_show_where_both_ends_take_several() {
+    let several = TransportParameters {
+        initial_max_path_id: Some(3),
+        ..TransportParameters::default()
+    };
+    let set = |initiator, parameters| {
+        Event::ParametersSet(ParametersSet {
+            initiator,
+            tls_cipher: None,
+            parameters,
+        })
+    };
+    let lost = Event::PacketLost(PacketLost {
+        path: 3,
+        kind: PacketKind::OneRtt,
+        number: 17,
+        size: 1200,
+        is_mtu_probe: false,
+        trigger: LossTrigger::TimeThreshold,
+    });
+    let mut initial = packet(&[]);
+    initial.kind = PacketKind::Initial;
+    let path_id = |record: &Json| record["data"]["header"].get("path_id").cloned();
+    let one_end = [set(Initiator::Local, &several), lost];
+    assert_eq!(path_id(log(&one_end).last().unwrap()), None);
+    let both_ends = [
+        set(Initiator::Local, &several),
+        set(Initiator::Remote, &several),
+        lost,
+        Event::PacketSent(packet(&[])),
+        Event::PacketSent(initial),
+    ];
+    let ids: Vec<_> = log(&both_ends)[3..].iter().map(path_id).collect();
+    assert_eq!(ids, [Some(json!(3)), Some(json!(3)), None]);
+}
+
+#[test]
+fn what_waits_for_a_path_shows_once_something_does() {
+    let waits = |bytes_queued| {
+        Event::MetricsUpdated(MetricsUpdated {
+            bytes_queued,
+            ..MetricsUpdated::default()
+        })
+    };
+    let records = log(&[waits(0), waits(5000), waits(0)]);
+    let shown: Vec<_> = records[1..]
+        .iter()
+        .map(|record| record["data"].get("bytes_queued").cloned())
+        .collect();
+    assert_eq!(shown, [None, Some(json!(5000)), Some(json!(0))]);
+}
+
+#[test]
 fn text_of_peers_stays_inside_its_string() {
     let reason = "\"},\u{1e}\n\\ \u{0}\u{7f} é";
     let records = log(&[Event::ConnectionClosed(ConnectionClosed {

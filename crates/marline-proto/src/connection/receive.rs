@@ -149,7 +149,12 @@ impl Connection {
                 }
                 Ok(Packet::Retry(retry)) => return self.on_retry(&retry),
                 Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
-                    self.tell_dropped(now, PacketKind::Unknown, rest.len(), DropTrigger::Invalid);
+                    self.tell_dropped(
+                        now,
+                        None,
+                        (PacketKind::Unknown, rest.len()),
+                        DropTrigger::Invalid,
+                    );
                     return;
                 }
             };
@@ -170,7 +175,7 @@ impl Connection {
     ) {
         let kind = packet_kind(header.kind);
         if self.is_misshapen_initial(header, arrival, packet) {
-            self.tell_dropped(now, kind, packet.len(), DropTrigger::Invalid);
+            self.tell_dropped(now, None, (kind, packet.len()), DropTrigger::Invalid);
             return;
         }
         if !self.may_open(header.kind) {
@@ -187,7 +192,7 @@ impl Connection {
             }
             Owner::Opens(id) => (id, None),
             Owner::Nobody => {
-                self.tell_dropped(now, kind, size, DropTrigger::General);
+                self.tell_dropped(now, None, (kind, size), DropTrigger::General);
                 return;
             }
         };
@@ -210,7 +215,7 @@ impl Connection {
                     generation,
                 };
                 if self.is_duplicate(at, space, number) {
-                    self.tell_dropped(now, kind, size, DropTrigger::Duplicate);
+                    self.tell_dropped(now, Some(path_id), (kind, size), DropTrigger::Duplicate);
                     return;
                 }
                 if let Some(observer) = &mut self.observer {
@@ -240,7 +245,12 @@ impl Connection {
                 if is_reset {
                     self.die(now, ConnectionError::Reset);
                 } else {
-                    self.tell_dropped(now, kind, size, DropTrigger::DecryptionFailure);
+                    self.tell_dropped(
+                        now,
+                        Some(path_id),
+                        (kind, size),
+                        DropTrigger::DecryptionFailure,
+                    );
                 }
             }
         }
@@ -292,7 +302,7 @@ impl Connection {
             });
         } else {
             let kind = packet_kind(header.kind);
-            self.tell_dropped(now, kind, packet.len(), DropTrigger::KeyUnavailable);
+            self.tell_dropped(now, None, (kind, packet.len()), DropTrigger::KeyUnavailable);
         }
     }
 
@@ -490,11 +500,19 @@ impl Connection {
         Ok(())
     }
 
-    fn tell_dropped(&mut self, now: Instant, kind: PacketKind, size: usize, trigger: DropTrigger) {
+    fn tell_dropped(
+        &mut self,
+        now: Instant,
+        path: Option<PathId>,
+        (kind, size): (PacketKind, usize),
+        trigger: DropTrigger,
+    ) {
         self.counters.packets_dropped += 1;
         if let Some(observer) = &mut self.observer {
+            let is_only = self.multipath.is_none();
+            let path = path.or_else(|| is_only.then_some(PathId::INITIAL));
             let event = PacketDropped {
-                path: Some(0),
+                path: path.map(|path| path.0),
                 kind,
                 size,
                 trigger,

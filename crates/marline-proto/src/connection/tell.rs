@@ -5,7 +5,7 @@ use marline_wire::frame::AckFrequency;
 
 use super::Connection;
 use super::events::{ConnectionError, Event};
-use super::path::Path;
+use super::path::{Path, Stage};
 use super::slots::Slot;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
@@ -17,7 +17,7 @@ use crate::observe::events::{
     PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
-    self, ConnectionStats, PathStats,
+    self, ConnectionStats, PathStage, PathStats,
     stats::{StreamStats, UdpStats},
 };
 use crate::paths;
@@ -86,6 +86,7 @@ impl Connection {
             return;
         };
         let path = self.paths[at].id.0;
+        let bytes_queued = self.paths[at].queue.bytes();
         let recovery = &mut self.paths[at].recovery;
         let rtt = recovery.rtt.view();
         let sampled = recovery.rtt.has_sample();
@@ -99,6 +100,7 @@ impl Connection {
             congestion_window: recovery.controller.window(),
             bytes_in_flight: recovery.in_flight,
             packets_in_flight,
+            bytes_queued,
             ssthresh: recovery.controller.ssthresh(),
             pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
         };
@@ -303,6 +305,12 @@ impl Path {
             id: self.id.0,
             local: Some(active.addresses.local),
             remote: active.addresses.remote,
+            stage: match self.stage {
+                Stage::Opening => PathStage::Validating,
+                Stage::Open => PathStage::Open,
+                Stage::Abandoned { .. } => PathStage::Abandoned,
+            },
+            status: self.preference.status(),
             udp_sent: self.counters.sent,
             udp_received: self.counters.received,
             packets_sent: self.counters.packets_sent,
@@ -317,6 +325,9 @@ impl Path {
             rtt_variance: rtt.variance,
             congestion_window: recovery.controller.window(),
             bytes_in_flight: recovery.in_flight,
+            bytes_queued: self.queue.bytes(),
+            stream_bytes_sent: self.counters.stream_bytes,
+            stream_bytes_copied: self.counters.stream_bytes_copied,
             pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
             controller: recovery.controller.name(),
             phase: phase_name(recovery.controller.phase()),

@@ -10,7 +10,7 @@ pub mod stats;
 
 pub use events::Event;
 pub use qlog::QlogWriter;
-pub use stats::{ConnectionStats, PathStats};
+pub use stats::{ConnectionStats, PathStage, PathStats};
 
 use crate::Instant;
 

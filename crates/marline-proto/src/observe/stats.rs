@@ -5,6 +5,7 @@ use std::time::Duration;
 use marline_wire::Frame;
 
 use super::events::{EcnState, PathId};
+use crate::scheduling::path::PathStatus;
 
 /// Datagrams that went one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,17 @@ impl ConnectionStats {
     }
 }
 
+/// Where a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathStage {
+    /// Its addresses are validated for the first time: it carries no data yet.
+    Validating,
+    /// It carries everything.
+    Open,
+    /// It carries nothing any more.
+    Abandoned,
+}
+
 /// What a path has done so far, and how it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStats {
@@ -87,6 +99,10 @@ pub struct PathStats {
     pub local: Option<std::net::SocketAddr>,
     /// Address of the peer.
     pub remote: std::net::SocketAddr,
+    /// Where it stands.
+    pub stage: PathStage,
+    /// Whether it is for ordinary use, as far as both ends have said.
+    pub status: PathStatus,
     /// Datagrams sent.
     pub udp_sent: UdpStats,
     /// Datagrams received.
@@ -115,6 +131,12 @@ pub struct PathStats {
     pub congestion_window: u64,
     /// Bytes sent and neither acknowledged nor lost.
     pub bytes_in_flight: u64,
+    /// Stream bytes that are assigned to it and wait for its window or its pacer. With one path, 0.
+    pub bytes_queued: u64,
+    /// Stream bytes sent on it, for the first time or again.
+    pub stream_bytes_sent: u64,
+    /// Of those, bytes that another path carried, too.
+    pub stream_bytes_copied: u64,
     /// Pacing rate, in bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
     /// The controller's name.

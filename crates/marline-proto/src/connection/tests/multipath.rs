@@ -10,6 +10,7 @@ mod memory;
 mod outage;
 mod silence;
 mod reinject;
+mod stats;
 mod transfer;
 
 use super::*;

@@ -109,6 +109,8 @@ pub struct MetricsUpdated {
     pub bytes_in_flight: u64,
     /// Ack-eliciting packets sent and neither acknowledged nor lost.
     pub packets_in_flight: u64,
+    /// Stream bytes that are assigned to the path and wait for its window or its pacer; with one path, 0.
+    pub bytes_queued: u64,
     /// Slow-start threshold, in bytes; `None` while there is none.
     pub ssthresh: Option<u64>,
     /// Pacing rate, in bytes per second; `None` without pacing.

@@ -77,7 +77,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
         }
         Event::ParametersRestored(parameters) => remembered_parameters(data, parameters),
         Event::PacketSent(event) => {
-            header(data, event.kind, event.number);
+            header(data, (event.kind, event.number), Some(event.path), state);
             packet_body(
                 data,
                 event.kind,
@@ -93,7 +93,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.opt_str("trigger", event.trigger.map(names::send_trigger));
         }
         Event::PacketReceived(event) => {
-            header(data, event.kind, event.number);
+            header(data, (event.kind, event.number), Some(event.path), state);
             packet_body(
                 data,
                 event.kind,
@@ -105,7 +105,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             ecn(data, event.ecn);
         }
         Event::PacketDropped(event) => {
-            header(data, event.kind, None);
+            header(data, (event.kind, None), event.path, state);
             raw(data, event.size);
             data.str("trigger", names::drop_trigger(event.trigger));
         }
@@ -118,7 +118,12 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             });
         }
         Event::PacketLost(event) => {
-            header(data, event.kind, Some(event.number));
+            header(
+                data,
+                (event.kind, Some(event.number)),
+                Some(event.path),
+                state,
+            );
             raw(data, event.size);
             if event.is_mtu_probe {
                 data.bool("is_mtu_probe_packet", true);
@@ -126,7 +131,12 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.str("trigger", names::loss_trigger(event.trigger));
         }
         Event::SpuriousLoss(event) => {
-            header(data, event.kind, Some(event.number));
+            header(
+                data,
+                (event.kind, Some(event.number)),
+                Some(event.path),
+                state,
+            );
             data.u64("reordering", event.reordering);
             data.ms("elapsed", event.elapsed);
         }
@@ -248,10 +258,19 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
     }
 }
 
-fn header(data: &mut Json<'_>, kind: PacketKind, number: Option<u64>) {
+/// Writes what is shown of a packet's header. Where there may be several paths, 1-RTT packets have a path
+/// ID, which their connection ID stands for.
+fn header(
+    data: &mut Json<'_>,
+    (kind, number): (PacketKind, Option<u64>),
+    path: Option<PathId>,
+    state: &State,
+) {
     data.object("header", |header| {
         header.str("packet_type", names::packet_type(kind));
         header.opt_u64("packet_number", number);
+        let has_path = kind == PacketKind::OneRtt && state.is_multipath();
+        header.opt_u64("path_id", path.filter(|_| has_path).map(u64::from));
     });
 }
 
@@ -388,6 +407,10 @@ fn metrics(data: &mut Json<'_>, now: &MetricsUpdated, last: Option<&MetricsUpdat
     changed!(smoothed_rtt, rtt_variance; v => |key, v| data.ms(key, v));
     changed!(pto_count; v => |key, v: u32| data.u64(key, v.into()));
     changed!(congestion_window, bytes_in_flight, packets_in_flight; v => |key, v| data.u64(key, v));
+    // None is what readers of logs without it take for granted.
+    if last.map_or(0, |last| last.bytes_queued) != now.bytes_queued {
+        data.u64("bytes_queued", now.bytes_queued);
+    }
     changed!(ssthresh; v => |key, v| data.opt_u64(key, v));
     // qlog counts bits, everything here counts bytes.
     changed!(pacing_rate; v => |key, v: Option<u64>| {

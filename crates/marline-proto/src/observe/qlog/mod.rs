@@ -43,6 +43,8 @@ struct State {
     metrics: Vec<MetricsUpdated>,
     local_ack_delay_exponent: u64,
     remote_ack_delay_exponent: u64,
+    /// Whether each end takes several paths.
+    multipath: [bool; 2],
 }
 
 impl<W: io::Write + Send> QlogWriter<W> {
@@ -60,6 +62,7 @@ impl<W: io::Write + Send> QlogWriter<W> {
                 metrics: Vec::new(),
                 local_ack_delay_exponent: default,
                 remote_ack_delay_exponent: default,
+                multipath: [false; 2],
             },
         }
     }
@@ -124,6 +127,10 @@ impl State {
         self.metrics.iter().find(|last| last.path == path)
     }
 
+    fn is_multipath(&self) -> bool {
+        self.multipath == [true; 2]
+    }
+
     fn is_news(&self, event: &Event<'_>) -> bool {
         match event {
             Event::MetricsUpdated(metrics) => self.last_metrics(metrics.path) != Some(metrics),
@@ -147,6 +154,8 @@ impl State {
                     Initiator::Remote => &mut self.remote_ack_delay_exponent,
                 };
                 *exponent = event.parameters.ack_delay_exponent;
+                self.multipath[event.initiator as usize] =
+                    event.parameters.initial_max_path_id.is_some();
             }
             _ => {}
         }
