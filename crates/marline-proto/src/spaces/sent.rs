@@ -50,7 +50,10 @@ struct Slot {
 
 impl Slot {
     fn may_be_copied(&self) -> bool {
-        self.state == State::Outstanding && !self.returned && !self.passed && self.tokens > 0
+        self.state == State::Outstanding
+            && self.packet.ack_eliciting
+            && !self.returned
+            && !self.passed
     }
 }
 
@@ -323,7 +326,8 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The oldest packet that carries something, is outstanding and was not [passed](Self::pass).
+    /// The oldest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose tickets were
+    /// not handed back.
     pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {
         let from = (self.copies.from.max(self.first) - self.first) as usize;
         let found = self.slots.range(from..).position(Slot::may_be_copied);
@@ -337,6 +341,9 @@ impl<T> Sent<T> {
         let next = self.next_number();
         if self.copies.next != next {
             (self.copies.next, self.copies.until) = (next, next);
+        }
+        if !self.has_ack_eliciting_in_flight() {
+            return None;
         }
         let until = (self.copies.until.max(self.first) - self.first) as usize;
         let found = self.slots.range(..until).rposition(Slot::may_be_copied);
@@ -414,3 +421,6 @@ impl<T> Sent<T> {
         self.silent_outstanding = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

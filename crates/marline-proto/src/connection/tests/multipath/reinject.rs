@@ -65,6 +65,22 @@ fn the_end_of_a_transfer_does_not_wait_for_the_slow_path() {
 }
 
 #[test]
+fn a_full_window_waits_less_for_the_slow_path() {
+    let run = |reinjection| {
+        let transport = TransportConfig {
+            stream_receive_window: 60_000,
+            max_stream_receive_window: 60_000,
+            ..copying(PathAlgorithm::Rr, reinjection)
+        };
+        let mut several = fast_and_slow(transport);
+        let ends = several.ends();
+        download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000))
+    };
+    let (without, with) = (run(None), run(Some(ReinjectionConfig::default())));
+    assert!(with * 10 < without * 7, "{with:?} {without:?}");
+}
+
+#[test]
 fn copies_stay_within_the_budget() {
     for budget in [0.0, 0.02] {
         let reinjection = ReinjectionConfig { budget, ..EAGER };
