@@ -2,6 +2,8 @@
 //!
 //! RFC 9040 calls what happens here ensemble sharing.
 
+mod admit;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +56,20 @@ struct Member<M> {
     collapsed: bool,
 }
 
+impl<M> Member<M> {
+    const fn new(key: M) -> Self {
+        Self {
+            key,
+            counted_at: None,
+            delayed_at: None,
+            reported: false,
+            window: None,
+            share: 1.0,
+            collapsed: false,
+        }
+    }
+}
+
 /// Members that take part in a decision: their places in the bundle, and how they stand.
 struct Part {
     places: Vec<usize>,
@@ -102,7 +118,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
 
     /// Takes in a member; `None` if the bundle is full.
     pub fn join(&mut self, key: M, newcomer: &Newcomer) -> Option<Directive> {
-        if self.members.len() >= MAX_MEMBERS || self.members.iter().any(|m| m.key == key) {
+        if !self.takes(key) {
             return None;
         }
         let most = MAX_MEMBERS as u64;
@@ -121,15 +137,7 @@ impl<M: Copy + PartialEq> Bundle<M> {
             false => None,
         };
         let window = window.unwrap_or(newcomer.window);
-        self.members.push(Member {
-            key,
-            counted_at: None,
-            delayed_at: None,
-            reported: false,
-            window: None,
-            share: 1.0,
-            collapsed: false,
-        });
+        self.members.push(Member::new(key));
         let trigger = match newcomer.moved {
             true => BundleTrigger::Moved,
             false => BundleTrigger::Joined,
@@ -145,6 +153,10 @@ impl<M: Copy + PartialEq> Bundle<M> {
             directive.share = Some(self.set_share(self.members.len() - 1, self.members.len()));
         }
         Some(directive)
+    }
+
+    fn takes(&self, key: M) -> bool {
+        self.members.len() < MAX_MEMBERS && self.members.iter().all(|member| member.key != key)
     }
 
     /// Forgets a member.

@@ -10,6 +10,7 @@
 //! | what does a connection say that wants to be a member? | `join` |
 //! | what does a member report, and what is it told? | `member` |
 //! | who takes part, and what becomes of them together? | `ensemble` |
+//! | what does one get that comes to others in the middle of their work? | `ensemble/admit` |
 //!
 //! A [`Bundle`] is driven by whoever owns its members: signals and views in, directives out. It works for
 //! connections of an endpoint as for paths of a connection.
