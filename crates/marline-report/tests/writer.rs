@@ -98,6 +98,7 @@ fn write_log(file: std::fs::File) {
         at(997),
         &Event::BundleUpdated(BundleUpdated {
             bundle: 3,
+            path: None,
             trigger: BundleTrigger::Loss,
             action: BundleAction::Synchronized,
             phase: BundlePhase::SlowStart,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::coordination::bundle::BundleConfig;
 use crate::limits::PATHS;
 use crate::scheduling::path::{PathAlgorithm, PathScheduler, ReinjectionConfig};
 
@@ -31,6 +32,12 @@ pub struct MultipathConfig {
     /// Whether a faster path carries copies of what a slow one still has on its way, when there is nothing
     /// else to send. `None` is without.
     pub reinjection: Option<ReinjectionConfig>,
+    /// Client: paths between the addresses of the handshake that it has by itself, from 1. Those beyond
+    /// the first are opened as soon as the peer takes them, once: one that is abandoned is not replaced.
+    pub same_tuple_paths: u32,
+    /// How paths that share one 4-tuple are coordinated in what this end sends; `None` leaves each on its
+    /// own. Such a connection does not resume an earlier one's capacity.
+    pub bundle_paths: Option<Arc<BundleConfig>>,
 }
 
 impl Default for MultipathConfig {
@@ -46,6 +53,8 @@ impl Default for MultipathConfig {
             keep_alive: None,
             scheduler: Arc::new(|| PathAlgorithm::default().build()),
             reinjection: None,
+            same_tuple_paths: 1,
+            bundle_paths: None,
         }
     }
 }
@@ -65,6 +74,8 @@ impl fmt::Debug for MultipathConfig {
             .field("give_up_after", &self.give_up_after)
             .field("keep_alive", &self.keep_alive)
             .field("reinjection", &self.reinjection)
+            .field("same_tuple_paths", &self.same_tuple_paths)
+            .field("bundle_paths", &self.bundle_paths)
             .finish_non_exhaustive()
     }
 }

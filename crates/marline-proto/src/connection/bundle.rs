@@ -1,8 +1,10 @@
-//! One connection among others: what it tells the engine of its bundle, and how it obeys.
+//! One connection among others: what it tells the engine of its bundle, and how it obeys. What concerns a
+//! path as a member serves bundles of paths too.
 
 use super::Connection;
 use super::events::EndpointEvent;
-use super::path::Recovery;
+use super::path::{Path, Recovery};
+use super::slots::Slot;
 use crate::coordination::bundle::{
     Directive, JoinBundle, MemberView, Membership, Newcomer, Signal,
 };
@@ -16,8 +18,6 @@ pub(super) struct Coordination {
     membership: Option<Membership>,
     /// The number that the endpoint gave the bundle.
     number: Option<u64>,
-    /// The first packet number whose acknowledgment ends the present round.
-    round_ends: u64,
     /// Client: whether the server says that it coordinates.
     pub(super) peer_coordinates: bool,
 }
@@ -63,8 +63,7 @@ impl Connection {
         self.coordination.number = None;
         let main = self.paths.main();
         let recovery = &mut self.paths[main].recovery;
-        recovery.noticed = Noticed::default();
-        recovery.controller.set_share(1.0);
+        recovery.leave_bundle();
         let join = JoinBundle {
             config: config.clone(),
             id: membership.map(|membership| membership.id),
@@ -84,12 +83,76 @@ impl Connection {
 
     /// How the connection stands, for the engine of its bundle.
     pub fn member_view(&self) -> MemberView {
-        let path = self.main();
-        let recovery = &path.recovery;
+        self.main().member_view()
+    }
+
+    /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
+    pub fn obey(&mut self, now: Instant, directive: &Directive) {
+        if let Some((decision, _)) = &directive.decision {
+            self.coordination.number = Some(decision.bundle);
+        }
+        self.obey_on(now, self.paths.main(), directive);
+    }
+
+    /// Does it on one path.
+    pub(super) fn obey_on(&mut self, now: Instant, at: Slot, directive: &Directive) {
+        self.paths[at].recovery.obey(directive);
+        if let Some((decision, own)) = &directive.decision {
+            let event = BundleUpdated {
+                bundle: decision.bundle,
+                path: self.multipath.is_some().then_some(self.paths[at].id.0),
+                trigger: decision.trigger,
+                action: decision.action,
+                phase: decision.phase,
+                affected: decision.affected,
+                own: *own,
+                gamma: decision.gamma,
+                fluctuations: decision.fluctuations,
+                before: &decision.before,
+                after: &decision.after,
+            };
+            self.tell(now, &observe::Event::BundleUpdated(event));
+        }
+        self.tell_metrics(now, at);
+    }
+
+    /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it
+    /// is on its own.
+    pub fn bundle(&self) -> Option<u64> {
+        self.coordination.number
+    }
+
+    /// Client: whether the server coordinates the connections of a bundle; known once the handshake is
+    /// complete.
+    pub fn peer_coordinates_bundles(&self) -> bool {
+        self.coordination.peer_coordinates
+    }
+
+    /// Hands the engine what recovery noticed on a path.
+    pub(super) fn report_to_bundle(&mut self, now: Instant, at: Slot) {
+        if self.multipath.is_some() {
+            return self.report_to_group(now, at);
+        }
+        let noticed = &mut self.paths[at].recovery.noticed;
+        let events = noticed.signals.drain(..).map(EndpointEvent::Bundle);
+        self.mailbox.endpoint.extend(events);
+    }
+}
+
+impl Noticed {
+    pub(super) fn take(&mut self) -> Vec<Signal> {
+        std::mem::take(&mut self.signals)
+    }
+}
+
+impl Path {
+    /// How the path stands, for the engine of its bundle.
+    pub(super) fn member_view(&self) -> MemberView {
+        let recovery = &self.recovery;
         let controller = &recovery.controller;
         MemberView {
             window: controller.window(),
-            datagram: path.tuples.active.mtu.current().into(),
+            datagram: self.tuples.active.mtu.current().into(),
             in_slow_start: controller.in_slow_start(),
             rate_based: controller.is_rate_based(),
             rate: controller.bandwidth(),
@@ -98,12 +161,25 @@ impl Connection {
         }
     }
 
-    /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
-    pub fn obey(&mut self, now: Instant, directive: &Directive) {
-        let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        recovery.noticed.listens = true;
-        let controller = &mut recovery.controller;
+    /// Packet `largest` of the application data space is acknowledged.
+    pub(super) fn count_bundle_round(&mut self, largest: u64) {
+        if self.recovery.noticed.listens && largest >= self.round_ends {
+            self.round_ends = self.space.sent.next_number();
+            self.recovery.noticed.signals.push(Signal::Round);
+        }
+    }
+}
+
+impl Recovery {
+    /// On its own, until somebody says otherwise.
+    pub(super) fn leave_bundle(&mut self) {
+        self.noticed = Noticed::default();
+        self.controller.set_share(1.0);
+    }
+
+    fn obey(&mut self, directive: &Directive) {
+        self.noticed.listens = true;
+        let controller = &mut self.controller;
         if let Some(share) = directive.share {
             controller.set_share(share);
         }
@@ -119,57 +195,8 @@ impl Connection {
         if let Some(rate) = directive.rate {
             controller.set_bandwidth(rate);
         }
-        if let Some((decision, own)) = &directive.decision {
-            self.coordination.number = Some(decision.bundle);
-            let event = BundleUpdated {
-                bundle: decision.bundle,
-                trigger: decision.trigger,
-                action: decision.action,
-                phase: decision.phase,
-                affected: decision.affected,
-                own: *own,
-                gamma: decision.gamma,
-                fluctuations: decision.fluctuations,
-                before: &decision.before,
-                after: &decision.after,
-            };
-            self.tell(now, &observe::Event::BundleUpdated(event));
-        }
-        self.tell_metrics(now, self.paths.main());
     }
 
-    /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it
-    /// is on its own.
-    pub fn bundle(&self) -> Option<u64> {
-        self.coordination.number
-    }
-
-    /// Client: whether the server coordinates the connections of a bundle; known once the handshake is
-    /// complete.
-    pub fn peer_coordinates_bundles(&self) -> bool {
-        self.coordination.peer_coordinates
-    }
-
-    /// Hands the engine what recovery noticed.
-    pub(super) fn report_to_bundle(&mut self) {
-        let main = self.paths.main();
-        let noticed = &mut self.paths[main].recovery.noticed;
-        let events = noticed.signals.drain(..).map(EndpointEvent::Bundle);
-        self.mailbox.endpoint.extend(events);
-    }
-
-    /// Packet `largest` of the application data space is acknowledged.
-    pub(super) fn count_bundle_round(&mut self, largest: u64) {
-        let main = self.paths.main();
-        let path = &mut self.paths[main];
-        if path.recovery.noticed.listens && largest >= self.coordination.round_ends {
-            self.coordination.round_ends = path.space.sent.next_number();
-            path.recovery.noticed.signals.push(Signal::Round);
-        }
-    }
-}
-
-impl Recovery {
     /// The controller reacted to a loss event, or to a round-trip time that rose; its window was `before`.
     pub(super) fn notice_fluctuation(&mut self, loss: bool, persistent: bool, before: u64) {
         if self.noticed.listens {

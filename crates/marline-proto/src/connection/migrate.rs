@@ -301,6 +301,7 @@ impl Connection {
                 self.begin_resume(now, true);
                 self.join_bundle(now, true);
             }
+            self.change_group(now, at);
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
@@ -311,19 +312,29 @@ impl Connection {
         self.tell_path(now, at);
     }
 
-    /// Client: the socket has another local address now.
+    /// Client: the socket has another local address now, and so have the paths that share the main one's
+    /// addresses.
     ///
     /// Sending goes on from there at once, with another connection ID if the server gave one, while
     /// the server validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
-        let at = self.paths.main();
+        if self.side.is_server() || !self.lifecycle.is_open() {
+            return;
+        }
+        let main = self.paths.main();
+        let beside: Vec<Slot> = self.paths.beside(main).collect();
+        self.rebind_path(now, main, local);
+        for at in beside {
+            self.rebind_path(now, at, local);
+        }
+        self.after_input(now);
+    }
+
+    fn rebind_path(&mut self, now: Instant, at: Slot, local: SocketAddr) {
         let addresses = FourTuple {
             local,
             ..self.paths[at].tuples.active.addresses
         };
-        if self.side.is_server() || !self.lifecycle.is_open() {
-            return;
-        }
         if !self.confirmed || self.peer.disable_active_migration {
             self.paths[at].tuples.active.addresses = addresses;
         } else {
@@ -334,7 +345,6 @@ impl Connection {
             self.move_to(now, at, tuple, true);
         }
         self.paths[at].ping_due = true;
-        self.after_input(now);
     }
 
     /// Client: the server wants to be talked to elsewhere (RFC 9000, section 9.6).
@@ -427,9 +437,13 @@ impl Connection {
                 if let Some((sequence, _)) = failed.cid {
                     path.remote_cids.retire(sequence);
                 }
-                if is_main && failed.addresses.remote.ip() != self.remote_address().ip() {
-                    self.begin_here_again(now);
-                    self.join_bundle(now, true);
+                let now_at = self.paths[at].tuples.active.addresses.remote.ip();
+                if failed.addresses.remote.ip() != now_at {
+                    if is_main {
+                        self.begin_here_again(now);
+                        self.join_bundle(now, true);
+                    }
+                    self.change_group(now, at);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
                 self.tell_migration(now, at, MigrationState::MigrationAbandoned);

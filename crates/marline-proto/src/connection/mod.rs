@@ -506,6 +506,7 @@ impl Connection {
             return;
         }
         self.settle_abandoned(now);
+        self.open_siblings(now);
         self.issue_connection_ids();
         self.tell_paths_available();
         self.tell_reset_tokens();

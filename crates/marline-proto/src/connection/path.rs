@@ -84,6 +84,8 @@ pub(super) struct Path {
     /// ECN accounts, by number space.
     pub(super) ledgers: [EcnLedger; 3],
     pub(super) queue: SendQueue,
+    /// The first packet number whose acknowledgment ends the present round of its bundle.
+    pub(super) round_ends: u64,
     /// ACK-only packets since the last ack-eliciting one.
     pub(super) acks_alone: u32,
     pub(super) ping_due: bool,
@@ -258,6 +260,7 @@ impl Path {
             tuples: Tuples::new(tuple),
             ledgers: [EcnLedger::new(); 3],
             queue: SendQueue::default(),
+            round_ends: 0,
             acks_alone: 0,
             ping_due: false,
             skip_at,

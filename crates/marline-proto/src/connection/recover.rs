@@ -174,9 +174,10 @@ impl Connection {
             keys.on_acked(self.paths[at].id, largest, carrier.generation)?;
         }
         if id == SpaceId::Data {
-            self.count_bundle_round(largest);
+            self.paths[at].count_bundle_round(largest);
         }
-        self.report_to_bundle();
+        self.share_mtu(at);
+        self.report_to_bundle(now, at);
         self.settle_resume(now);
         self.tell_client_of_path(now);
         self.tell_metrics(now, at);
@@ -192,7 +193,8 @@ impl Connection {
         }
         self.observer = observer;
         self.settle_elsewhere();
-        self.report_to_bundle();
+        self.share_mtu(at);
+        self.report_to_bundle(now, at);
         self.settle_resume(now);
         self.tell_metrics(now, at);
     }

@@ -86,7 +86,7 @@ impl Recovery {
 impl Connection {
     /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
     pub(super) fn begin_resume(&mut self, now: Instant, moved: bool) {
-        if self.belongs_to_bundle() || self.main().recovery.suffered {
+        if self.belongs_to_bundle() || self.coordinates_paths() || self.main().recovery.suffered {
             return;
         }
         let policy = &self.config.initial_window;

@@ -89,6 +89,21 @@ impl Paths {
         (0..self.list.len()).map(Slot)
     }
 
+    /// The other open paths between the addresses of one that is open.
+    pub(super) fn beside(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
+        self.slots()
+            .filter(move |&other| self.are_beside(at, other))
+    }
+
+    /// Whether these are two open paths between the same addresses.
+    pub(super) fn are_beside(&self, one: Slot, other: Slot) -> bool {
+        let (one_path, other_path) = (&self[one], &self[other]);
+        one != other
+            && one_path.stage == Stage::Open
+            && other_path.stage == Stage::Open
+            && one_path.tuples.active.addresses == other_path.tuples.active.addresses
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Path> {
         self.list.iter()
     }

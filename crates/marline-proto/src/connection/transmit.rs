@@ -278,10 +278,12 @@ impl Connection {
             return Ok(None);
         }
         let is_single = self.paths.is_single();
+        let is_due = self.searches_mtu(at);
         let path = &mut self.paths[at];
-        if path.stage != Stage::Open || !is_single && !path.is_live() {
+        if path.stage != Stage::Open || !is_due || !is_single && !path.is_live() {
             return Ok(None);
         }
+        let path = &mut self.paths[at];
         let active = &mut path.tuples.active;
         if !self.config.mtu.discover || !active.amplification.is_validated() {
             return Ok(None);

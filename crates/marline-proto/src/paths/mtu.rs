@@ -89,6 +89,16 @@ impl MtuDiscovery {
         }
     }
 
+    /// Takes over what another search between the same addresses has found.
+    pub(crate) fn adopt(&mut self, other: &Self) {
+        self.current = other.current.min(self.ceiling);
+        self.phase = match &other.phase {
+            Phase::Searching(search) => Phase::Searching(Search::new(search.too_large)),
+            done @ Phase::Done(_) => done.clone(),
+        };
+        self.black_hole = BlackHole::default();
+    }
+
     /// The largest datagram to send, probes aside.
     pub(crate) const fn current(&self) -> u16 {
         self.current

@@ -135,7 +135,7 @@ impl Observer for Member {
         let Event::BundleUpdated(decision) = event else {
             return;
         };
-        if self.bundle.is_none() {
+        if self.bundle.is_none() && decision.path.is_none() {
             self.bundle = Some(decision.bundle);
             self.metrics.joined(decision.bundle);
         }

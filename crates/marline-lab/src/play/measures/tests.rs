@@ -30,6 +30,7 @@ fn probe(told: &[(BundleAction, BundlePhase)]) -> Probe {
     for (&(action, phase), fluctuations) in told.iter().zip(1..) {
         let event = Event::BundleUpdated(BundleUpdated {
             bundle: 0,
+            path: None,
             trigger: BundleTrigger::Loss,
             action,
             phase,

@@ -107,6 +107,7 @@ fn decided(
 ) -> Event<'static> {
     Event::BundleUpdated(BundleUpdated {
         bundle: 4,
+        path: None,
         trigger: BundleTrigger::Loss,
         action,
         phase,

@@ -122,6 +122,7 @@ impl Connection {
             multipath.notices.tell(Notice::Abandon { path: id, error });
         }
         self.paths.find_main();
+        self.leave_group(at);
         self.mailbox
             .application
             .push_back(Event::PathClosed { id, error });

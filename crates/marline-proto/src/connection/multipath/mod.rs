@@ -9,16 +9,19 @@
 //! | which path carries what? | `choose` |
 //! | which path answers, and what of those that do not? | `live` |
 //! | which path carries what another one has? | `reinject` |
+//! | what do paths of one 4-tuple have in common? | `beside`, `groups` |
 
+mod beside;
 mod choose;
 mod close;
+mod groups;
 mod ids;
 mod live;
 mod open;
 mod reinject;
 
 use marline_wire::frame::{MaxPathId, PathAck, PathCidsBlocked, PathsBlocked};
-use marline_wire::{ErrorCode, PathId, StreamId, TransportError};
+use marline_wire::{ErrorCode, PathId, Side, StreamId, TransportError};
 
 pub use close::AbandonPathError;
 pub use open::OpenPathError;
@@ -28,10 +31,12 @@ use super::events::Event;
 use super::receive::Opened;
 use super::slots::Slot;
 use crate::level::SpaceId;
+use crate::limits::PATHS;
 use crate::paths::{LocalCids, Notice, Notices, Reserve};
 use crate::scheduling::path::{PathScheduler, PathStatus, PathView, Reinjection, StreamView};
 use crate::streams::Segment;
 use crate::time::Instant;
+use groups::Groups;
 
 /// What a connection keeps beside its paths.
 #[derive(Debug)]
@@ -52,6 +57,10 @@ pub(super) struct Multipath {
     scheduler: Box<dyn PathScheduler>,
     reinjection: Option<Reinjection>,
     seen: Seen,
+    /// Client: paths that are still to be opened beside the first.
+    siblings_due: u32,
+    /// The bundles of paths, if this end coordinates such.
+    groups: Option<Box<Groups>>,
 }
 
 /// What the scheduler saw last: kept, lest every packet need memory.
@@ -144,6 +153,11 @@ impl Connection {
             scheduler: (config.scheduler)(),
             reinjection: config.reinjection.map(Reinjection::new),
             seen: Seen::default(),
+            siblings_due: match self.side {
+                Side::Client => config.same_tuple_paths.clamp(1, PATHS) - 1,
+                Side::Server => 0,
+            },
+            groups: config.bundle_paths.clone().map(Groups::new),
         }));
         self.issue_ids = true;
     }

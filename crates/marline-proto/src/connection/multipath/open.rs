@@ -10,8 +10,8 @@ use crate::connection::history::FirstWindow;
 use crate::connection::path::{Ids, Path, Recovery, Stage};
 use crate::connection::receive::Arrival;
 use crate::connection::slots::Slot;
-use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::paths::{AmplificationLimit, Notice, RemoteCids, Reserved, Tuple};
+use crate::recovery::RttEstimator;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -50,6 +50,29 @@ impl Connection {
     ///
     /// Why it cannot be opened now.
     pub fn open_path(&mut self, now: Instant, tuple: FourTuple) -> Result<PathId, OpenPathError> {
+        let id = self.begin_path(now, tuple)?;
+        self.after_input(now);
+        Ok(id)
+    }
+
+    /// Client: opens the paths beside the first that the settings ask for, once both ends have what it
+    /// takes. What the peer refuses is not asked for again.
+    pub(in crate::connection) fn open_siblings(&mut self, now: Instant) {
+        // Where to, if the server would rather be talked to elsewhere?
+        while self.confirmed
+            && self.main().tuples.probed.is_none()
+            && let Some(multipath) = &mut self.multipath
+            && multipath.siblings_due > 0
+            && multipath.has_ready_path()
+        {
+            multipath.siblings_due -= 1;
+            let addresses = self.main().tuples.active.addresses;
+            // Nobody waits for it.
+            let _ = self.begin_path(now, addresses);
+        }
+    }
+
+    fn begin_path(&mut self, now: Instant, tuple: FourTuple) -> Result<PathId, OpenPathError> {
         if !self.lifecycle.is_open() {
             return Err(OpenPathError::Closed);
         }
@@ -78,7 +101,6 @@ impl Connection {
         let at = self.add_path(now, (reserved, remote), local, tuple);
         // Nobody has asked us to come: no limit holds us.
         self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
-        self.after_input(now);
         Ok(id)
     }
 
@@ -128,7 +150,9 @@ impl Connection {
                 && active.amplification.is_validated()
                 && active.validation.is_none()
         };
-        let is_known = self.paths.iter().any(is_valid);
+        let known = self.paths.iter().find(|path| is_valid(path));
+        let known = known.map(|path| (path.tuples.active.mtu.clone(), path.recovery.rtt));
+        let is_known = known.is_some();
         let mut local_cids = reserved.local;
         local_cids.set_limit(self.peer.active_connection_id_limit);
         self.issue_ids = true;
@@ -137,12 +161,18 @@ impl Connection {
         tuple.mtu.set_peer_limit(self.peer.max_udp_payload_size);
         let first = self.first_window_at(now, &tuple);
         let seed = self.dice.seed();
-        let recovery = Recovery::new(
+        if let Some((mtu, _)) = &known {
+            tuple.mtu.adopt(mtu);
+        }
+        let mut recovery = Recovery::new(
             (&self.config, &*self.controllers),
             first,
-            MIN_DATAGRAM_SIZE.into(),
+            tuple.mtu.current().into(),
             seed,
         );
+        if let Some((_, rtt)) = known.filter(|(_, rtt)| rtt.has_sample()) {
+            recovery.rtt = RttEstimator::new(rtt.smoothed());
+        }
         let skip_at = self.dice.first_skip(&self.config);
         let mut ack_policy = (self.config.ack_policy)();
         if let Some(requested) = &self.ack_frequency_asked {
@@ -198,11 +228,17 @@ impl Connection {
             let id = path.id;
             self.mailbox.application.push_back(Event::PathValidated(id));
             self.relieve_silent_paths(now, at);
+            self.join_group(now, at);
         }
     }
 }
 
 impl Multipath {
+    fn has_ready_path(&self) -> bool {
+        let mut allowed = self.reserve.iter().filter(|path| path.id <= self.theirs);
+        allowed.any(Reserved::is_ready)
+    }
+
     /// The path to open next: the first for which both ends have issued connection IDs. If there is
     /// none, the peer is told what is missing.
     fn next_path(&mut self) -> Result<PathId, OpenPathError> {

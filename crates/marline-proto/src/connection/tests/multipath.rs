@@ -1,5 +1,6 @@
 //! Several paths in one connection (draft-ietf-quic-multipath-21).
 
+mod bundled;
 mod churn;
 mod cuts;
 

@@ -3,7 +3,7 @@
 /// What the engine was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BundleTrigger {
-    /// A connection joined.
+    /// A member joined.
     Joined,
     /// A loss event of a member.
     Loss,
@@ -20,7 +20,7 @@ pub enum BundleTrigger {
 pub enum BundleAction {
     /// Nothing.
     None,
-    /// Shared the initial window out.
+    /// Shared the initial window out, or what the others have by now.
     Split,
     /// Synchronized windows and slow start after a fluctuation event.
     Synchronized,
@@ -50,8 +50,10 @@ pub enum BundlePhase {
 /// Lists have an entry for each member that took part, in the order in which they joined.
 #[derive(Clone, Copy, Debug)]
 pub struct BundleUpdated<'a> {
-    /// Number of the bundle within its endpoint.
+    /// Number of the bundle within its endpoint, or within its connection if its members are paths.
     pub bundle: u64,
+    /// The path that tells this, if the members are paths of one connection.
+    pub path: Option<u32>,
     /// Why.
     pub trigger: BundleTrigger,
     /// What was done.
@@ -60,7 +62,7 @@ pub struct BundleUpdated<'a> {
     pub phase: BundlePhase,
     /// Place in the lists of the member that the event happened to.
     pub affected: Option<usize>,
-    /// Place in the lists of the connection that tells this.
+    /// Place in the lists of the connection, or path, that tells this.
     pub own: usize,
     /// Growth of the bundle by which it judges whether slow start still pays (gamma i).
     pub gamma: f64,

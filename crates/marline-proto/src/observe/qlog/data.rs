@@ -234,6 +234,7 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
         }
         Event::BundleUpdated(event) => {
             data.u64("bundle", event.bundle);
+            data.opt_u64("path_id", event.path.map(u64::from));
             data.str("trigger", names::bundle_trigger(event.trigger));
             data.str("action", names::bundle_action(event.action));
             data.str("phase", names::bundle_phase(event.phase));

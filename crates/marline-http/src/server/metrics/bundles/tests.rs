@@ -14,6 +14,7 @@ fn member(make: &MakeObserver) -> Box<dyn Observer> {
 fn tell(member: &mut dyn Observer, bundle: u64, why: (BundleTrigger, BundleAction), own: usize) {
     let event = Event::BundleUpdated(BundleUpdated {
         bundle,
+        path: None,
         trigger: why.0,
         action: why.1,
         phase: BundlePhase::SlowStart,

@@ -1,0 +1,413 @@
+//! Several paths between the same addresses, under one engine.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::congestion::slow_start::NoExit;
+use crate::congestion::{Algorithm, FixedWindow};
+use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
+use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
+use crate::observe::stats::PathStats;
+use crate::observe::{Event as Observed, Observer};
+
+/// What an engine decided, as one of its paths told it.
+#[derive(Clone, Debug)]
+struct Told {
+    path: Option<u32>,
+    own: usize,
+    trigger: BundleTrigger,
+    action: BundleAction,
+    phase: BundlePhase,
+    before: Vec<u64>,
+    after: Vec<u64>,
+}
+
+impl From<&BundleUpdated<'_>> for Told {
+    fn from(event: &BundleUpdated<'_>) -> Self {
+        Self {
+            path: event.path,
+            own: event.own,
+            trigger: event.trigger,
+            action: event.action,
+            phase: event.phase,
+            before: event.before.to_vec(),
+            after: event.after.to_vec(),
+        }
+    }
+}
+
+type Log = Arc<Mutex<Vec<Told>>>;
+
+struct Listener(Log);
+
+impl Observer for Listener {
+    fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
+        if let Observed::BundleUpdated(event) = event {
+            self.0.lock().unwrap().push(event.into());
+        }
+    }
+}
+
+/// 20 Mbit/s and 40 ms, with room for two windows of it.
+fn link(loss: f64) -> Conditions {
+    Conditions {
+        rate: Some(2_500_000),
+        queue: 200_000,
+        delay: Duration::from_millis(20),
+        loss,
+        ..Conditions::default()
+    }
+}
+
+/// As the experiments with bundles have it.
+fn plain(multipath: Option<MultipathConfig>, bundle: Option<BundleConfig>) -> TransportConfig {
+    TransportConfig {
+        multipath,
+        bundle: bundle.map(Arc::new),
+        controller: Arc::new(Algorithm::NewReno),
+        initial_window: Arc::new(FixedWindow { packets: 32 }),
+        slow_start_exit: Arc::new(|| Box::new(NoExit)),
+        ..TransportConfig::default()
+    }
+}
+
+/// Settings of an end that wants `count` paths, coordinated as `bundle` says.
+fn paths(count: u32, bundle: Option<BundleConfig>) -> MultipathConfig {
+    MultipathConfig {
+        max_paths: count,
+        same_tuple_paths: count,
+        bundle_paths: bundle.map(Arc::new),
+        ..MultipathConfig::default()
+    }
+}
+
+struct Bundled {
+    several: Several,
+    log: Log,
+}
+
+impl Bundled {
+    /// Paths that the client opens, all between the same addresses; the server coordinates them.
+    fn new(count: u32, bundle: Option<BundleConfig>, seed: u64) -> Self {
+        Self::over(link(0.0), paths(count, bundle), seed)
+    }
+
+    fn over(conditions: Conditions, multipath: MultipathConfig, seed: u64) -> Self {
+        Self::with(conditions, multipath, Algorithm::NewReno, seed)
+    }
+
+    fn with(
+        conditions: Conditions,
+        multipath: MultipathConfig,
+        controller: Algorithm,
+        seed: u64,
+    ) -> Self {
+        let log = Log::default();
+        let listener = Arc::clone(&log);
+        let mut pair = Pair::with(PairConfig {
+            client: plain(Some(multipath.clone()), None),
+            server: TransportConfig {
+                controller: Arc::new(controller),
+                ..plain(Some(multipath), None)
+            },
+            adjust_server: Box::new(move |server| {
+                server.observer = Some(Arc::new(move |_| {
+                    Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+                }));
+            }),
+            seed,
+            ..PairConfig::default()
+        });
+        pair.network.set(conditions);
+        Self {
+            several: Several::with(pair),
+            log,
+        }
+    }
+
+    fn told(&self) -> Vec<Told> {
+        self.log.lock().unwrap().clone()
+    }
+
+    fn windows(&mut self) -> Vec<u64> {
+        let stats = self.several.server().stats();
+        stats
+            .paths
+            .iter()
+            .map(|path| path.congestion_window)
+            .collect()
+    }
+
+    fn download(&mut self, len: usize) -> Duration {
+        let ends = self.several.ends();
+        download(&mut self.several.pair, ends.0, ends.1, &pattern(len))
+    }
+}
+
+#[test]
+fn the_client_opens_as_many_as_it_wants_once() {
+    let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
+    assert_eq!(bundled.several.paths(Side::Client), [0, 1, 2]);
+    assert_eq!(bundled.several.paths(Side::Server), [0, 1, 2]);
+    let all = [PathId(0), PathId(1), PathId(2)];
+    assert_eq!(bundled.several.server().groups(), [all.to_vec()]);
+    assert_eq!(bundled.several.client().groups(), [all.to_vec()]);
+    let now = bundled.several.pair.now;
+    let gone = bundled
+        .several
+        .server()
+        .abandon_path(now, ONE, ErrorCode::NO_ERROR);
+    assert_eq!(gone, Ok(()));
+    bundled.several.pair.drive(Duration::from_secs(5));
+    assert_eq!(bundled.several.paths(Side::Client), [0, 2]);
+    let rest = vec![PathId(0), PathId(2)];
+    assert_eq!(bundled.several.server().groups(), [rest]);
+    bundled.download(500_000);
+}
+
+#[test]
+fn paths_beyond_what_the_server_takes_stay_unopened() {
+    let (wants, takes) = (paths(8, None), paths(2, None));
+    let mut several = Several::with(Pair::with(PairConfig {
+        client: plain(Some(wants), None),
+        server: plain(Some(takes), None),
+        ..PairConfig::default()
+    }));
+    assert_eq!(several.paths(Side::Client), [0, 1]);
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+}
+
+#[test]
+fn they_share_one_initial_window() {
+    let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
+    let windows = bundled.windows();
+    let sum: u64 = windows.iter().sum();
+    // The handshake opened the window by what it acknowledged.
+    assert!(
+        (32 * 1200 - 2..32 * 1200 + 6000).contains(&sum),
+        "{windows:?}"
+    );
+    assert!(
+        windows
+            .iter()
+            .all(|window| window.abs_diff(windows[0]) < 3000)
+    );
+    let told = bundled.told();
+    let last = told.last().expect("decisions");
+    assert_eq!(last.trigger, BundleTrigger::Joined);
+    assert_eq!(last.action, BundleAction::Split);
+    assert_eq!((last.path, last.own, last.after.len()), (Some(2), 2, 3));
+}
+
+#[test]
+fn what_has_been_found_is_shared_out() {
+    let multipath = MultipathConfig {
+        same_tuple_paths: 1,
+        ..paths(3, Some(BundleConfig::default()))
+    };
+    let mut bundled = Bundled::over(link(0.0), multipath, 1);
+    bundled.download(300_000);
+    let alone = bundled.windows()[0];
+    assert!(alone > 100_000, "{alone}");
+    let tuple = FourTuple {
+        local: bundled.several.pair.client.address,
+        remote: bundled.several.pair.server.address,
+    };
+    for _ in 1..3 {
+        let now = bundled.several.pair.now;
+        assert!(bundled.several.client().open_path(now, tuple).is_ok());
+        bundled.several.pair.drive(Duration::from_millis(100));
+    }
+    let windows = bundled.windows();
+    assert!(
+        windows
+            .iter()
+            .all(|window| window.abs_diff(alone / 3) < 3000),
+        "{alone} became {windows:?}"
+    );
+}
+
+#[test]
+fn a_loss_on_one_path_makes_all_equal_and_slow_start_goes_on() {
+    let mut bundled = Bundled::new(3, Some(BundleConfig::published()), 1);
+    bundled.several.pair.network.set(link(0.01));
+    bundled.download(1_200_000);
+    let synchronized: Vec<_> = bundled
+        .told()
+        .into_iter()
+        .filter(|told| told.action == BundleAction::Synchronized)
+        .collect();
+    assert!(!synchronized.is_empty());
+    for told in &synchronized {
+        assert_eq!(told.trigger, BundleTrigger::Loss);
+        assert_eq!(told.phase, BundlePhase::SlowStart);
+        assert_eq!(
+            (told.before.len(), told.own as u32),
+            (3, told.path.unwrap())
+        );
+        assert!(told.after.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+    for path in 0..3 {
+        let sent = bundled.several.sent(Side::Server, PathId(path));
+        assert!(sent > 300_000, "{sent} bytes on path {path}");
+    }
+}
+
+/// Seconds that a download takes where packets get lost by chance, on average.
+fn lossy(mut run: impl FnMut(u64) -> f64) -> f64 {
+    const RUNS: u64 = 4;
+    (0..RUNS).map(|seed| run(seed + 1)).sum::<f64>() / RUNS as f64
+}
+
+#[test]
+fn paths_get_what_connections_get() {
+    const LEN: usize = 900_000;
+    let over_paths = |count, bundle: Option<BundleConfig>| {
+        lossy(|seed| {
+            let mut bundled = Bundled::new(count, bundle.clone(), seed);
+            bundled.several.pair.network.set(link(0.01));
+            bundled.download(LEN).as_secs_f64()
+        })
+    };
+    let one = over_paths(1, None);
+    let three = over_paths(3, Some(BundleConfig::default()));
+    let connections = lossy(|seed| bundle_of_connections(LEN, seed));
+    assert!(
+        three < one / 1.5,
+        "{three} s over three paths, {one} s over one"
+    );
+    assert!(
+        three < connections * 1.2,
+        "{three} s over paths, {connections} s over connections"
+    );
+}
+
+/// Seconds that three connections of a bundle take for thirds of `len`.
+fn bundle_of_connections(len: usize, seed: u64) -> f64 {
+    let mut pair = Pair::with(PairConfig {
+        server: plain(None, Some(BundleConfig::default())),
+        client: plain(None, None),
+        seed,
+        ..PairConfig::default()
+    });
+    pair.network.set(link(0.0));
+    pair.client_config.bundle = Some(Membership {
+        id: MembershipId([1; 16]),
+        connections: 3,
+    });
+    let handles: Vec<_> = (0..3).map(|_| pair.establish()).collect();
+    pair.drive(Duration::from_millis(100));
+    pair.network.set(link(0.01));
+    let data = pattern(len / 3);
+    let mut transfers: Vec<_> = handles
+        .iter()
+        .map(|&handles| Transfer::down(&mut pair, handles, &data))
+        .collect();
+    let start = pair.now;
+    let done = pair.drive_until(PATIENCE, |pair| {
+        transfers.retain_mut(|transfer| !transfer.advance(pair));
+        transfers.is_empty()
+    });
+    assert!(done, "the transfers took too long");
+    (pair.now - start).as_secs_f64()
+}
+
+#[test]
+fn a_path_alone_does_what_it_did() {
+    let run = |bundle: Option<BundleConfig>| {
+        let mut bundled = Bundled::new(1, bundle, 1);
+        bundled.several.pair.network.set(link(0.003));
+        let took = bundled.download(500_000);
+        assert!(bundled.told().is_empty());
+        let stats = bundled.several.server().stats();
+        (took, format!("{stats:?}"))
+    };
+    assert_eq!(run(Some(BundleConfig::default())), run(None));
+}
+
+#[test]
+fn the_datagram_size_is_searched_for_once() {
+    let mut bundled = Bundled::over(link(0.0), paths(3, None), 1);
+    bundled.several.pair.drive(Duration::from_secs(2));
+    for side in [Side::Client, Side::Server] {
+        let sizes = bundled.several.end(side).datagram_sizes();
+        assert_eq!(sizes, [1472; 3], "at the {side:?}");
+    }
+    let probes = |stats: &PathStats| stats.udp_sent.bytes / 1400;
+    let stats = bundled.several.server().stats();
+    let of_others: u64 = stats.paths[1..].iter().map(probes).sum();
+    assert_eq!(of_others, 0, "{:?}", stats.paths);
+}
+
+#[test]
+fn rates_become_equal_and_nothing_is_shared_out() {
+    let multipath = paths(3, Some(BundleConfig::default()));
+    let mut bundled = Bundled::with(link(0.0), multipath, Algorithm::Bbr, 1);
+    bundled.download(3_000_000);
+    for told in bundled.told() {
+        let rates = matches!(
+            told.action,
+            BundleAction::Split | BundleAction::EqualizedRates
+        );
+        assert!(rates, "{told:?}");
+    }
+}
+
+#[test]
+fn a_fair_bundle_takes_the_part_of_one() {
+    let fair = BundleConfig {
+        fair: true,
+        ..BundleConfig::default()
+    };
+    let mut bundled = Bundled::new(3, Some(fair), 1);
+    bundled.several.pair.network.set(link(0.002));
+    bundled.download(3_000_000);
+    let told = bundled.told();
+    let backs_off = |told: &&Told| told.action == BundleAction::BackedOff;
+    assert!(told.iter().any(|told| backs_off(&told)));
+    for told in told.iter().filter(backs_off) {
+        let (before, after): (u64, u64) = (told.before.iter().sum(), told.after.iter().sum());
+        assert!(after < before, "{told:?}");
+    }
+}
+
+#[test]
+fn a_client_that_moves_takes_all_its_paths_along() {
+    let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
+    bundled.download(500_000);
+    let client = bundled.several.client;
+    let elsewhere = "198.51.100.77:4444".parse().expect("an address");
+    bundled.several.pair.migrate(client, elsewhere);
+    bundled.several.pair.drive(Duration::from_millis(500));
+    bundled.download(500_000);
+    for side in [Side::Client, Side::Server] {
+        let mut groups = bundled.several.end(side).groups();
+        groups.iter_mut().for_each(|group| group.sort());
+        assert_eq!(
+            groups,
+            [[PathId(0), PathId(1), PathId(2)]],
+            "at the {side:?}"
+        );
+        let stats = bundled.several.end(side).stats();
+        assert!(stats.paths.iter().all(|path| match side {
+            Side::Client => path.local == Some(elsewhere),
+            Side::Server => path.remote == elsewhere,
+        }));
+    }
+}
+
+#[test]
+fn a_nat_that_changes_ports_does_not_part_them() {
+    let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
+    bundled.download(500_000);
+    let decisions = bundled.told().len();
+    let outside = "192.0.2.1:7777".parse().expect("an address");
+    bundled.several.pair.rebind_nat(outside);
+    bundled.several.client().ping();
+    bundled.download(200_000);
+    let told = bundled.told().split_off(decisions);
+    let joined = |told: &Told| told.trigger == BundleTrigger::Joined;
+    assert!(!told.iter().any(joined), "{told:?}");
+    assert_eq!(bundled.several.server().groups().len(), 1);
+}
