@@ -283,7 +283,6 @@ impl Connection {
         if path.stage != Stage::Open || !is_due || !is_single && !path.is_live() {
             return Ok(None);
         }
-        let path = &mut self.paths[at];
         let active = &mut path.tuples.active;
         if !self.config.mtu.discover || !active.amplification.is_validated() {
             return Ok(None);

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod admit;
 mod engine;
 mod ensemble;
 mod owner;

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
+use crate::coordination::bundle::BundleConfig;
+use std::sync::Arc;
 
 /// Things that happen before something is wrong: a case takes a few thousand.
 const MOST_STEPS: usize = 100_000;
@@ -51,10 +53,14 @@ fn run(turns: &[Turn], seed: u64) {
         budget: 1.0,
         ..ReinjectionConfig::default()
     });
-    let config = TransportConfig {
+    let mut config = TransportConfig {
         max_idle_timeout: Some(Duration::from_secs(120)),
         ..copying(algorithm, reinjection)
     };
+    if let Some(multipath) = config.multipath.as_mut().filter(|_| seed & 1024 != 0) {
+        multipath.same_tuple_paths = 2;
+        multipath.bundle_paths = Some(Arc::new(BundleConfig::default()));
+    }
     let mut several = Several::with(Pair::with(PairConfig {
         client: config.clone(),
         server: config,

@@ -65,20 +65,22 @@ impl<M: Copy + PartialEq> Bundle<M> {
         part
     }
 
-    /// The windows once the last of `views` has its part.
+    /// The windows once the last of `views` has its part: of what the others have, or, where that says
+    /// nothing, of what it would begin with on its own.
     fn divided(&self, views: &[MemberView]) -> Vec<f64> {
         let mut windows: Vec<f64> = views.iter().map(|view| view.window as f64).collect();
         let sharers = windows.len() as f64;
-        if let Some((own, others)) = windows.split_last_mut()
-            && !others.is_empty()
-            && self.config.split_initial_window
-        {
-            if views.iter().any(|view| view.rate_based) {
-                *own /= sharers;
-            } else {
-                let each = others.iter().sum::<f64>() / sharers;
-                windows.fill(each);
-            }
+        let Some((own, others)) = windows.split_last_mut() else {
+            return windows;
+        };
+        if !self.config.split_initial_window {
+            return windows;
+        }
+        if others.is_empty() || views.iter().any(|view| view.rate_based) {
+            *own /= self.members.len() as f64;
+        } else {
+            let each = others.iter().sum::<f64>() / sharers;
+            windows.fill(each);
         }
         windows
     }

@@ -29,6 +29,26 @@ pub(super) struct Member {
 }
 
 impl Member {
+    /// One that begins as it would on its own.
+    fn new(datagram: u64) -> Self {
+        let controller = Algorithm::NewReno.build(ControllerConfig {
+            initial_window: 32 * datagram,
+            slow_start_exit: Box::new(NoExit),
+            backoff: Some(0.7),
+            ..ControllerConfig::new(datagram)
+        });
+        Self {
+            controller,
+            datagram,
+            rate: None,
+            rate_based: false,
+            rtt: RTT,
+            active: true,
+            share: 1.0,
+            collapsed: false,
+        }
+    }
+
     pub(super) fn view(&self) -> MemberView {
         MemberView {
             window: self.controller.window(),
@@ -125,22 +145,7 @@ impl Owner {
     }
 
     pub(super) fn join_with(&mut self, datagram: u64, announced: Option<u64>) -> Option<u32> {
-        let controller = Algorithm::NewReno.build(ControllerConfig {
-            initial_window: 32 * datagram,
-            slow_start_exit: Box::new(NoExit),
-            backoff: Some(0.7),
-            ..ControllerConfig::new(datagram)
-        });
-        let mut member = Member {
-            controller,
-            datagram,
-            rate: None,
-            rate_based: false,
-            rtt: RTT,
-            active: true,
-            share: 1.0,
-            collapsed: false,
-        };
+        let mut member = Member::new(datagram);
         let key = self.next;
         let newcomer = Newcomer {
             announced,
@@ -157,6 +162,39 @@ impl Owner {
         self.next += 1;
         self.members.insert(key, member);
         Some(key)
+    }
+
+    /// A member comes to those that are at work, with the window that it would begin with on its own.
+    pub(super) fn admit(&mut self, datagram: u64) -> Option<Told> {
+        let key = self.next;
+        let before: u64 = self.sum();
+        let is_full = self.members.len() == MAX_MEMBERS;
+        let is_first = self.members.is_empty();
+        self.members.insert(key, Member::new(datagram));
+        let members = &self.members;
+        let told = self
+            .bundle
+            .admit(key, &mut |key| members.get(&key).map(Member::view));
+        if is_full {
+            assert!(told.is_empty());
+            self.members.remove(&key);
+            return None;
+        }
+        self.next += 1;
+        for (key, directive) in &told {
+            self.member(*key).obey(directive);
+            let (decision, place) = directive.decision.as_ref().expect("it is told why");
+            let window = self.member(*key).controller.window();
+            assert_eq!(window, decision.after[*place], "{directive:?}");
+        }
+        let rate_based = self.members.values().any(|member| member.rate_based);
+        if self.config.split_initial_window && !is_first && !rate_based {
+            let floors = self.members.len() as u64 * self.floor(1500);
+            let sum = self.sum();
+            let most = before.max(32 * datagram) + floors;
+            assert!(sum <= most, "{before} became {sum}");
+        }
+        Some(told)
     }
 
     pub(super) fn leave(&mut self, key: u32) {

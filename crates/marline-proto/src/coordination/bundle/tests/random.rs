@@ -10,6 +10,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Join(u64, Option<u64>),
+    Admit(u64),
     Rounds,
     Wait(u64),
     To(usize, What),
@@ -48,6 +49,7 @@ fn op(mixed: bool) -> impl Strategy<Value = Op> {
     };
     let announced = prop::option::of(prop_oneof![0..20_u64, any::<u64>()]);
     prop_oneof![
+        2 => datagram.clone().prop_map(Op::Admit),
         4 => (datagram, announced).prop_map(|(datagram, n)| Op::Join(datagram, n)),
         4 => Just(Op::Rounds),
         4 => (0..300_u64).prop_map(Op::Wait),
@@ -94,6 +96,10 @@ fn run(owner: &mut Owner, op: Op) {
         Op::Join(datagram, announced) => {
             let is_full = keys.len() == MAX_MEMBERS;
             assert_eq!(owner.join_with(datagram, announced).is_none(), is_full);
+        }
+        Op::Admit(datagram) => {
+            let is_full = keys.len() == MAX_MEMBERS;
+            assert_eq!(owner.admit(datagram).is_none(), is_full);
         }
         Op::Rounds => drop(owner.rounds()),
         Op::Wait(ms) => owner.wait(Duration::from_millis(ms)),
