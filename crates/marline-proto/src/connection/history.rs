@@ -201,8 +201,9 @@ impl Connection {
             && path.recovery.rtt.has_sample()
         {
             let kind = self.kind(now, self.moved);
-            let policy = &self.config.initial_window;
-            policy.observe(&kind, &path.recovery.sample(event));
+            let mut sample = path.recovery.sample(event);
+            self.add_group_to(&mut sample);
+            self.config.initial_window.observe(&kind, &sample);
         }
     }
 }

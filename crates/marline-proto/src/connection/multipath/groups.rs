@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use marline_wire::PathId;
 
+use crate::congestion::PathSample;
 use crate::connection::Connection;
 #[cfg(test)]
 use crate::connection::path::Path;
@@ -127,6 +128,20 @@ impl Connection {
         members.push(id);
         let told = bundle.admit(id, &mut |member| view(&self.paths, member));
         self.obey_all(now, &told);
+    }
+
+    /// Adds what the paths coordinated with the main one have seen: it is one way, and it carried them all.
+    pub(in crate::connection) fn add_group_to(&self, sample: &mut PathSample) {
+        if !self.coordinates_paths() {
+            return;
+        }
+        for at in self.paths.beside(self.paths.main()) {
+            let other = self.paths[at].recovery.sample(sample.event);
+            sample.window += other.window;
+            sample.delivered += other.delivered;
+            sample.app_limited &= other.app_limited;
+            sample.lost_at_first |= other.lost_at_first;
+        }
     }
 
     /// Takes what recovery noticed on a path to the engine, and does what that decides.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::congestion::slow_start::NoExit;
-use crate::congestion::{Algorithm, FixedWindow};
+use crate::congestion::{Algorithm, ConnectionKind, FixedWindow, InitialWindow, PathSample};
 use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
 use crate::observe::stats::PathStats;
@@ -410,4 +410,41 @@ fn a_nat_that_changes_ports_does_not_part_them() {
     let joined = |told: &Told| told.trigger == BundleTrigger::Joined;
     assert!(!told.iter().any(joined), "{told:?}");
     assert_eq!(bundled.several.server().groups().len(), 1);
+}
+
+/// Begins with 32 packets, and remembers what is told of a path.
+#[derive(Debug, Default)]
+struct Memory(Mutex<Vec<PathSample>>);
+
+impl InitialWindow for Memory {
+    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
+        FixedWindow { packets: 32 }.window(kind)
+    }
+
+    fn observe(&self, _kind: &ConnectionKind<'_>, seen: &PathSample) {
+        self.0.lock().unwrap().push(*seen);
+    }
+}
+
+#[test]
+fn what_they_leave_for_later_is_what_all_had() {
+    let memory = Arc::new(Memory::default());
+    let multipath = paths(3, Some(BundleConfig::default()));
+    let mut several = Several::with(Pair::with(PairConfig {
+        client: plain(Some(multipath.clone()), None),
+        server: TransportConfig {
+            initial_window: Arc::clone(&memory) as Arc<dyn InitialWindow>,
+            ..plain(Some(multipath), None)
+        },
+        ..PairConfig::default()
+    }));
+    let ends = several.ends();
+    download(&mut several.pair, ends.0, ends.1, &pattern(300_000));
+    let stats = several.server().stats();
+    let sum: u64 = stats.paths.iter().map(|path| path.congestion_window).sum();
+    close(&mut several.pair, several.client);
+    let told = memory.0.lock().unwrap();
+    let last = told.last().expect("it tells at its end");
+    assert_eq!(last.window, sum);
+    assert!(last.delivered > 300_000, "{last:?}");
 }
