@@ -69,6 +69,7 @@ mod pages {
 mod connection;
 mod endpoint;
 mod error;
+mod manager;
 mod profile;
 pub mod runtime;
 mod signal;
@@ -94,6 +95,9 @@ pub use crate::endpoint::Endpoint;
 pub use crate::error::{
     ClosedStream, ConnectError, OpenPathError, ReadError, ReadToEndError, SendDatagramError,
     WriteError,
+};
+pub use crate::manager::{
+    InvalidPathRule, ManagedConnectError, PathManager, PathPolicy, PathRule, PathSource,
 };
 pub use crate::profile::{Profile, UnknownProfile};
 pub use crate::runtime::{Runtime, TokioRuntime};

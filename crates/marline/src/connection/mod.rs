@@ -9,6 +9,7 @@ mod weak;
 
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ pub use self::events::{ConnectionEvent, Events};
 pub(crate) use self::state::{ConnectionRef, SendEnd, Sender, Shared, State};
 pub use self::weak::WeakConnection;
 use crate::error::SendDatagramError;
+use crate::runtime::Runtime;
 use crate::stream::{RecvStream, SendStream};
 
 /// A QUIC connection. Clones are the same connection.
@@ -280,6 +282,16 @@ impl Connection {
             Poll::Pending
         })
         .await
+    }
+
+    /// Whether the handshake is [confirmed](Self::confirmed).
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.0.lock().confirmed
+    }
+
+    /// What its endpoint runs on.
+    pub(crate) fn runtime(&self) -> Arc<dyn Runtime> {
+        Arc::clone(self.0.runtime())
     }
 
     /// What happens to the connection from now on. Costs nothing until asked for.

@@ -88,6 +88,13 @@ impl Connection {
         self.stats().paths
     }
 
+    /// [`open_path`](Self::open_path) to where the connection goes now, without waiting:
+    /// [`events`](Self::events) tells what becomes of the path.
+    pub(crate) fn start_path(&self, local: IpAddr) -> Result<PathId, OpenPathError> {
+        let tuple = self.tuple_from(local, None)?;
+        self.begin_path(tuple).map(|(id, _)| id)
+    }
+
     fn begin_path(
         &self,
         tuple: FourTuple,

@@ -98,6 +98,11 @@ impl Endpoint {
         Self { shared }
     }
 
+    /// What it runs on.
+    pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.shared.runtime
+    }
+
     /// What [`connect`](Self::connect) uses.
     pub fn set_default_client_config(&self, config: ClientConfig) {
         self.shared.lock().client_config = Some(config);

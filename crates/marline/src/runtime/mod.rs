@@ -48,6 +48,14 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Whatever the system says: the address is taken, or not this machine's.
     fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>>;
 
+    /// The addresses of this host's interfaces.
+    ///
+    /// # Errors
+    /// Whatever the system says; [`io::ErrorKind::Unsupported`] where nothing is known of them.
+    fn interfaces(&self) -> io::Result<Vec<InterfaceAddress>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Takes over a socket that the caller bound.
     ///
     /// # Errors
@@ -56,6 +64,17 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
         drop(socket);
         Err(io::ErrorKind::Unsupported.into())
     }
+}
+
+/// An address of a network interface of this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// The interface's name.
+    pub name: String,
+    /// The address.
+    pub address: IpAddr,
+    /// Whether the interface is up and has a link: a cable, an association.
+    pub is_up: bool,
 }
 
 /// One alarm clock. Pacing asks for much finer steps than a millisecond.

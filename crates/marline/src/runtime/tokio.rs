@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use marline_proto::Instant;
 use tokio::runtime::Handle;
 
-use super::{Runtime, Task, Timer, UdpSocket};
+use super::{InterfaceAddress, Runtime, Task, Timer, UdpSocket};
 
 /// The epoch of every [`Instant`] in this process, so that endpoints can compare theirs.
 static EPOCH: LazyLock<std::time::Instant> = LazyLock::new(monotonic_now);
@@ -77,6 +77,16 @@ impl Runtime for TokioRuntime {
 
     fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>> {
         self.wrap(std::net::UdpSocket::bind(addr)?)
+    }
+
+    fn interfaces(&self) -> io::Result<Vec<InterfaceAddress>> {
+        let list = if_addrs::get_if_addrs()?.into_iter();
+        let entry = |one: if_addrs::Interface| InterfaceAddress {
+            address: one.ip(),
+            is_up: one.is_oper_up(),
+            name: one.name,
+        };
+        Ok(list.map(entry).collect())
     }
 
     fn wrap(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn UdpSocket>> {

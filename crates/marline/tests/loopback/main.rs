@@ -10,6 +10,7 @@ mod early_data;
 mod echo;
 mod events;
 mod faults;
+mod manager;
 mod migration;
 #[cfg(target_os = "linux")]
 mod paths;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use marline::runtime::{RecvMeta, Runtime, Task, Timer, UdpSocket};
+use marline::runtime::{InterfaceAddress, RecvMeta, Runtime, Task, Timer, UdpSocket};
 use marline::{EcnCodepoint, Instant, Transmit};
 
 /// Everything there is: tasks that can run, and what will happen when.
@@ -32,6 +32,8 @@ struct State {
     hosts: BTreeMap<IpAddr, SocketAddr>,
     /// Addresses whose link is cut.
     cut: BTreeSet<IpAddr>,
+    /// Addresses that hosts do not have for now.
+    away: BTreeSet<IpAddr>,
 }
 
 enum Happening {
@@ -76,6 +78,7 @@ impl World {
             inboxes: BTreeMap::new(),
             hosts: BTreeMap::new(),
             cut: BTreeSet::new(),
+            away: BTreeSet::new(),
         })))
     }
 
@@ -96,6 +99,27 @@ impl World {
     /// Loses all that comes from this address or goes there, from now on.
     pub(crate) fn cut(&self, address: Ipv4Addr) {
         self.state().cut.insert(address.into());
+    }
+
+    /// Takes the address from its host, and cuts its link.
+    pub(crate) fn leave(&self, address: Ipv4Addr) {
+        self.cut(address);
+        self.state().away.insert(address.into());
+    }
+
+    /// Mends the link of this address, and gives it back to its host.
+    pub(crate) fn join(&self, address: Ipv4Addr) {
+        let mut state = self.state();
+        state.cut.remove(&address.into());
+        state.away.remove(&address.into());
+    }
+
+    /// Ready when so much time has passed.
+    pub(crate) async fn sleep(&self, time: Duration) {
+        let mut timer = self.timer();
+        timer.set(self.now() + time);
+        // Whoever runs the world polls again after everything that happens.
+        std::future::poll_fn(|cx| timer.poll(cx)).await;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -197,6 +221,21 @@ impl Runtime for World {
         .wake();
     }
 
+    /// The third byte of an address of a host with several is the number of its link.
+    fn interfaces(&self) -> io::Result<Vec<InterfaceAddress>> {
+        let state = self.state();
+        let here = state.hosts.keys().filter(|ip| !state.away.contains(ip));
+        let entry = |address: &IpAddr| InterfaceAddress {
+            name: match address {
+                IpAddr::V4(address) => format!("link{}", address.octets()[2]),
+                IpAddr::V6(_) => "link".to_owned(),
+            },
+            address: *address,
+            is_up: true,
+        };
+        Ok(here.map(entry).collect())
+    }
+
     fn timer(&self) -> Box<dyn Timer> {
         Box::new(VirtualTimer {
             world: self.clone(),
@@ -206,7 +245,11 @@ impl Runtime for World {
     }
 
     fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>> {
-        self.state().inboxes.insert(addr, Inbox::default());
+        let mut state = self.state();
+        if state.away.contains(&addr.ip()) {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        state.inboxes.insert(addr, Inbox::default());
         Ok(Arc::new(MemorySocket {
             world: self.clone(),
             addr,

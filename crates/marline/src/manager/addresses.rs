@@ -1,0 +1,70 @@
+//! The address from which a rule's path begins now.
+
+use std::net::IpAddr;
+
+use super::policy::PathSource;
+use crate::runtime::{InterfaceAddress, Runtime};
+
+/// The host's addresses at a moment.
+pub(super) struct Addresses<'r> {
+    runtime: &'r dyn Runtime,
+    /// `None` if the system does not tell.
+    list: Option<Vec<InterfaceAddress>>,
+}
+
+impl<'r> Addresses<'r> {
+    /// As they are now.
+    pub(super) fn now(runtime: &'r dyn Runtime) -> Self {
+        Self {
+            runtime,
+            list: runtime.interfaces().ok(),
+        }
+    }
+
+    /// The address to send from to the family of `remote`. While `known` is there, it is that.
+    pub(super) fn of(
+        &self,
+        source: &PathSource,
+        known: Option<IpAddr>,
+        remote: IpAddr,
+    ) -> Option<IpAddr> {
+        let fits = |address: &IpAddr| address.is_ipv4() == remote.to_canonical().is_ipv4();
+        match source {
+            PathSource::Address(address) => Some(*address)
+                .filter(fits)
+                .filter(|address| self.has(*address)),
+            PathSource::Interface(name) => {
+                let list = self.list.as_deref().unwrap_or_default();
+                let of_it = list.iter().filter(|one| one.name == *name && one.is_up);
+                let mut found = of_it
+                    .map(|one| one.address)
+                    .filter(fits)
+                    .filter(|address| reaches(*address, remote));
+                let first = found.clone().next();
+                found.find(|address| Some(*address) == known).or(first)
+            }
+        }
+    }
+
+    /// Whether the host can send from `address`. It may have more than its interfaces list: a whole
+    /// network can be local.
+    fn has(&self, address: IpAddr) -> bool {
+        let mut list = self.list.iter().flatten();
+        match list.find(|one| one.address == address) {
+            Some(listed) => listed.is_up,
+            None => self.runtime.bind((address, 0).into()).is_ok(),
+        }
+    }
+}
+
+/// Addresses of a link lead nowhere beyond it.
+fn reaches(address: IpAddr, remote: IpAddr) -> bool {
+    let is_of_link = |address: IpAddr| match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    !is_of_link(address) || is_of_link(remote)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Which of the host's addresses a client's connections use, and how.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use marline_proto::scheduling::path::PathStatus;
+
+/// Which of the host's addresses a client's connections use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPolicy {
+    /// One path for each, as far as it has an address. The connection begins on the first that works, those
+    /// that are no backup before those that are.
+    pub rules: Vec<PathRule>,
+    /// How long a handshake has for an answer before another is tried from the next address beside it.
+    pub head_start: Duration,
+    /// How often the host's addresses are looked at.
+    pub poll: Duration,
+    /// The longest pause before a path that failed is opened again. The first is a second, and each is
+    /// twice as long as the one before.
+    pub longest_pause: Duration,
+    /// The application's error code with which a connection closes when the only path it has left has
+    /// [spent its cap](PathRule::cap_bytes).
+    pub close_code: u64,
+}
+
+impl Default for PathPolicy {
+    /// No rules. An answer is waited for half a second: longer than a round trip over most networks, shorter
+    /// than the second after which the first packet is sent again. Addresses are looked at every second,
+    /// pauses end after a minute.
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            head_start: Duration::from_millis(500),
+            poll: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(60),
+            close_code: 0,
+        }
+    }
+}
+
+/// A path to have.
+///
+/// Written as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes take `B`, `kB`,
+/// `MB`, `GB`, `KiB`, `MiB` or `GiB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRule {
+    /// Where it begins.
+    pub source: PathSource,
+    /// A [backup](PathStatus::Backup) carries data only while no other path works.
+    pub status: PathStatus,
+    /// The most bytes to send and receive over it, IP headers included, over all connections of the manager
+    /// together; `None` for as many as there are. When they are spent, the path is abandoned and not opened
+    /// again; a connection that has no other is closed.
+    ///
+    /// Bytes are counted ten times a second, and more often as the end comes near; what the path carries until
+    /// then, and in the round trip in which the server hears of it, comes on top.
+    pub cap_bytes: Option<u64>,
+}
+
+impl PathRule {
+    /// A path for ordinary use, without a cap.
+    pub fn new(source: PathSource) -> Self {
+        Self {
+            source,
+            status: PathStatus::Available,
+            cap_bytes: None,
+        }
+    }
+}
+
+/// Where a path begins: a network interface of this host, or one of its addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PathSource {
+    /// An interface by its name: whichever address it has of the server's family.
+    Interface(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+impl fmt::Display for PathSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+impl FromStr for PathSource {
+    type Err = InvalidPathRule;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse::<IpAddr>() {
+            Ok(address) if address.is_unspecified() || address.is_multicast() => {
+                Err(InvalidPathRule::Address(address))
+            }
+            Ok(address) => Ok(Self::Address(address.to_canonical())),
+            Err(_) if text.is_empty() || text.contains([' ', '/', '=']) => {
+                Err(InvalidPathRule::Name(text.to_owned()))
+            }
+            Err(_) => Ok(Self::Interface(text.to_owned())),
+        }
+    }
+}
+
+impl FromStr for PathRule {
+    type Err = InvalidPathRule;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut words = text.split(',').map(str::trim);
+        let mut rule = Self::new(words.next().unwrap_or_default().parse()?);
+        for word in words {
+            match word.split_once('=') {
+                None if word == "backup" => rule.status = PathStatus::Backup,
+                Some(("cap", bytes)) => rule.cap_bytes = Some(size(bytes)?),
+                _ => return Err(InvalidPathRule::Word(word.to_owned())),
+            }
+        }
+        Ok(rule)
+    }
+}
+
+/// What is no [`PathRule`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPathRule {
+    /// No interface can have this name.
+    #[error("`{0}` is neither an address nor the name of an interface")]
+    Name(String),
+    /// No host sends from this address.
+    #[error("nothing can be sent from {0}")]
+    Address(IpAddr),
+    /// An unknown word.
+    #[error("unknown word `{0}`; write a path as NAME[,backup][,cap=SIZE]")]
+    Word(String),
+    /// Not a size.
+    #[error("`{0}` is no size above 0; write it as 500kB, 10MB or 2GB")]
+    Size(String),
+}
+
+fn size(text: &str) -> Result<u64, InvalidPathRule> {
+    let wrong = || InvalidPathRule::Size(text.to_owned());
+    let digits = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let unit = match unit.trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(unit).ok_or_else(wrong)?;
+    if bytes == 0 { Err(wrong()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<PathRule, String> {
+        text.parse::<PathRule>().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rules_are_read() {
+        let plain = PathRule::new(PathSource::Interface("wlan0".to_owned()));
+        assert_eq!(read("wlan0"), Ok(plain.clone()));
+        let second = PathRule {
+            source: PathSource::Interface("wwan0".to_owned()),
+            status: PathStatus::Backup,
+            cap_bytes: Some(10_000_000),
+        };
+        assert_eq!(read("wwan0,backup,cap=10MB"), Ok(second.clone()));
+        assert_eq!(read("wwan0, cap=10000kB, backup"), Ok(second));
+        let address = |text: &str| PathRule::new(PathSource::Address(text.parse().unwrap()));
+        assert_eq!(read("127.0.0.2"), Ok(address("127.0.0.2")));
+        assert_eq!(read("::ffff:127.0.0.2"), Ok(address("127.0.0.2")));
+        assert_eq!(read("2001:db8::1"), Ok(address("2001:db8::1")));
+        assert_eq!(read("eth0,cap=2GiB").unwrap().cap_bytes, Some(2 << 30));
+        assert_eq!(plain.source.to_string(), "wlan0");
+    }
+
+    #[test]
+    fn what_is_no_rule_is_named() {
+        for (text, word) in [
+            ("", "``"),
+            ("wlan0,bakcup", "`bakcup`"),
+            ("wlan0,cap=", "`` is no size"),
+            ("wlan0,cap=10 bananas", "`10 bananas`"),
+            ("wlan0,cap=0MB", "`0MB`"),
+            ("wlan0,cap=99999999999999999999", "`99999999999999999999`"),
+            ("wlan0,cap=99999999999999GiB", "no size"),
+            ("0.0.0.0", "nothing can be sent from 0.0.0.0"),
+            ("a b", "`a b`"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The task that carries out what the machine decides, for one connection.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use marline_proto::{AbandonPathError, Instant, PathId};
+
+use super::Shared;
+use super::addresses::Addresses;
+use super::budget::Meter;
+use super::machine::{Action, Machine, Refusal};
+use crate::connection::{Connection, ConnectionEvent, Events, WeakConnection};
+use crate::error::OpenPathError;
+use crate::runtime::Runtime;
+
+/// Manages the paths of one connection until it ends.
+pub(super) struct Task {
+    shared: Arc<Shared>,
+    runtime: Arc<dyn Runtime>,
+    connection: WeakConnection,
+    events: Events,
+    machine: Machine,
+    meter: Meter,
+    addresses: Vec<Option<IpAddr>>,
+    /// When to look at the host's addresses again.
+    poll_at: Instant,
+    /// When to look at the budget again.
+    look_at: Option<Instant>,
+}
+
+impl Task {
+    pub(super) fn new(shared: Arc<Shared>, connection: &Connection) -> Self {
+        let runtime = connection.runtime();
+        let now = runtime.now();
+        Self {
+            machine: Machine::new(now, &shared.policy, false),
+            addresses: vec![None; shared.policy.rules.len()],
+            events: connection.events(),
+            connection: connection.downgrade(),
+            meter: Meter::default(),
+            poll_at: now,
+            look_at: None,
+            shared,
+            runtime,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        if self.begin().await.is_none() {
+            return;
+        }
+        let mut timer = self.runtime.timer();
+        while let Some(deadline) = self.turn() {
+            timer.set(deadline);
+            tokio::select! {
+                event = self.events.next() => match event {
+                    None | Some(ConnectionEvent::Closed(_)) => return,
+                    Some(event) => self.on_event(&event),
+                },
+                () = poll_fn(|cx| timer.poll(cx)) => {}
+            }
+        }
+    }
+
+    /// Waits until the handshake is confirmed, and takes over the first path.
+    async fn begin(&mut self) -> Option<()> {
+        while !self.connection.upgrade()?.is_confirmed() {
+            self.events.next().await?;
+        }
+        let connection = self.connection.upgrade()?;
+        let now = self.runtime.now();
+        self.machine = Machine::new(now, &self.shared.policy, connection.is_multipath());
+        self.poll_addresses(&connection, now);
+        let local = connection.local_address().ip();
+        self.machine.first(now, PathId::INITIAL, local);
+        Some(())
+    }
+
+    /// Does what is due; returns when to come again, if the connection is there.
+    fn turn(&mut self) -> Option<Instant> {
+        let connection = self.connection.upgrade()?;
+        let now = self.runtime.now();
+        if self.poll_at <= now {
+            self.poll_addresses(&connection, now);
+        }
+        loop {
+            if self.look_at.is_none_or(|at| at <= now) {
+                self.look(&connection, now);
+            }
+            let Some(action) = self.machine.next_action(now) else {
+                break;
+            };
+            self.act(&connection, now, action);
+        }
+        let deadlines = [
+            Some(self.poll_at),
+            self.look_at,
+            self.machine.next_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn poll_addresses(&mut self, connection: &Connection, now: Instant) {
+        self.poll_at = now + self.shared.policy.poll;
+        let host = Addresses::now(&*self.runtime);
+        let remote = connection.remote_address().ip();
+        for (known, rule) in self.addresses.iter_mut().zip(&self.shared.policy.rules) {
+            *known = host.of(&rule.source, *known, remote);
+        }
+        self.machine.addresses(now, &self.addresses);
+    }
+
+    /// Looks at what the paths have carried.
+    fn look(&mut self, connection: &Connection, now: Instant) {
+        let paths = connection.paths();
+        let budget = &self.shared.budget;
+        let next = self
+            .meter
+            .look(now, &paths, budget, |id| self.machine.rule_of(id));
+        // Without a cap to watch, with the addresses.
+        self.look_at = Some(next.unwrap_or(self.poll_at));
+        for rule in 0..self.addresses.len() {
+            if budget.left(rule) == Some(0) {
+                self.machine.spent(now, rule);
+            }
+        }
+        let ids: Vec<_> = paths.iter().map(|path| PathId(path.id)).collect();
+        self.machine.present(now, &ids);
+    }
+
+    fn on_event(&mut self, event: &ConnectionEvent) {
+        let now = self.runtime.now();
+        match event {
+            ConnectionEvent::PathOpened(id) => {
+                let Some(connection) = self.connection.upgrade() else {
+                    return;
+                };
+                let paths = connection.paths();
+                let stats = paths.iter().find(|stats| stats.id == id.0);
+                if let Some(local) = stats.and_then(|stats| stats.local) {
+                    self.machine.found(*id, local.ip().to_canonical());
+                }
+            }
+            ConnectionEvent::PathValidated(id) => self.machine.validated(now, *id),
+            ConnectionEvent::PathClosed { id, .. } => {
+                // What it carried last still counts.
+                self.look_at = None;
+                if let Some(connection) = self.connection.upgrade() {
+                    self.look(&connection, now);
+                }
+                self.machine.closed(now, *id);
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, connection: &Connection, now: Instant, action: Action) {
+        match action {
+            Action::Open { rule, local } => match connection.start_path(local) {
+                Ok(id) => {
+                    self.machine.opened(id, rule, local);
+                    // It may have a cap.
+                    self.look_at = None;
+                }
+                Err(error) => self.machine.refused(now, rule, refusal(&error)),
+            },
+            Action::Status { id, status } => connection.set_path_status(id, status),
+            Action::Abandon { id, error } => match connection.abandon_path(id, error) {
+                Ok(()) | Err(AbandonPathError::NoSuchPath) => {
+                    self.machine.closed(now, id);
+                }
+                Err(AbandonPathError::LastPath) => self.machine.kept(now, id),
+            },
+            Action::Close => connection.close(
+                self.shared.policy.close_code,
+                b"the bytes of the only path are spent",
+            ),
+        }
+    }
+}
+
+/// Whether to try again.
+fn refusal(error: &OpenPathError) -> Refusal {
+    use marline_proto::OpenPathError as Proto;
+    match error {
+        OpenPathError::Refused(Proto::NoConnectionIds) => Refusal::Soon,
+        OpenPathError::Refused(Proto::LimitReached)
+        | OpenPathError::NoSuchAddress { .. }
+        | OpenPathError::FamiliesDiffer { .. }
+        | OpenPathError::Failed(_) => Refusal::Later,
+        OpenPathError::Refused(_)
+        | OpenPathError::BoundElsewhere { .. }
+        | OpenPathError::ConnectionLost(_) => Refusal::Never,
+    }
+}
