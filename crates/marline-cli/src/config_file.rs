@@ -2,6 +2,7 @@
 
 mod bundle;
 mod history;
+mod multipath;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,12 @@ use marline::Profile;
 use serde::Deserialize;
 
 pub(crate) use self::bundle::Bundle;
+pub(crate) use self::multipath::Multipath;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::transport::{self, Congestion};
 
-/// Every key is the name of a flag, except the tables `bundle` and `history`.
+/// Every key is the name of a flag, except the tables `bundle`, `history` and `multipath`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ConfigFile {
@@ -31,6 +33,7 @@ pub(crate) struct ConfigFile {
     pub(crate) follow_links: Option<bool>,
     pub(crate) cleartext: Option<bool>,
     pub(crate) bundle: Option<Bundle>,
+    pub(crate) multipath: Option<Multipath>,
     #[serde(rename = "history")]
     history_table: Option<history::Table>,
     /// What the table `history` stands for.

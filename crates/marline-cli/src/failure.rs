@@ -93,6 +93,9 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
         ClientError::Connect { .. } | ClientError::ConnectTimeout { .. } => {
             "check host and port, or try another version with --http"
         }
+        ClientError::NoPath { .. } => {
+            "name with --path what `ip address` shows, with an address of the host's family"
+        }
         ClientError::WrongProtocol { .. } => "try another version with --http",
         ClientError::NoResponse { .. } => "try again, or another version with --http",
         ClientError::Truncated { .. } => {

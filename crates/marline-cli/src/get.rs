@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use marline::coordination::bundle::MAX_MEMBERS;
+use marline::{PathPolicy, PathRule, PathSource, Runtime, TokioRuntime};
 use marline_http::client::{
     Client, ClientConfig, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges,
     Report, Target, Trust, parse_url,
@@ -37,7 +38,8 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
     marline get https://example.org/image.iso -o image.iso --resume\n  \
     marline get https://example.org/image.iso -o image.iso --connections 3 --split 1000000\n  \
     marline get https://example.org/image.iso -o image.iso --bundle\n  \
-    marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --ranges handed")]
+    marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --ranges handed\n  \
+    marline get https://example.org/image.iso -o image.iso --path wlan0 --path wwan0,backup,cap=10MB")]
 pub(crate) struct Arguments {
     /// What to fetch
     #[arg(required = true, value_name = "URL")]
@@ -76,6 +78,13 @@ pub(crate) struct Arguments {
     /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
     #[arg(long)]
     bundle: bool,
+
+    /// Use this network interface, or this address of this machine, and no others; may be given several times, and
+    /// switches multipath on. All are used at once; `backup` says: only while no other works. `cap=10MB` says:
+    /// no more than so many bytes, both ways together; after that the path is left, or the transfer ends if there is no
+    /// other. HTTP/3 only. On Linux every interface needs a routing rule for its address
+    #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
+    path: Vec<PathRule>,
 
     #[command(flatten)]
     transport: TransportFlags,
@@ -140,7 +149,11 @@ impl From<Version> for HttpVersion {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let targets = targets(&arguments)?;
     let options = options(&arguments)?;
-    let client = Client::new(config(&arguments)?).map_err(|error| explain(&error))?;
+    check_paths(&arguments)?;
+    let config = config(&arguments)?;
+    let wants_paths =
+        config.quic.transport.multipath.is_some() && config.version == HttpVersion::Http3;
+    let client = Client::new(config).map_err(|error| explain(&error))?;
     let client = Arc::new(client);
     let progress = Arc::new(Progress::default());
     let report = tokio::select! {
@@ -160,6 +173,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             tell(&format!("{}: {error}{advice}", object.url));
         }
+    }
+    if wants_paths && !report.multipath && !report.connections.is_empty() {
+        tell("the server takes one path for a connection: the first that worked is used");
     }
     if arguments.bundle && !report.bundle && !report.connections.is_empty() {
         tell("the server does not coordinate the connections: they are on their own");
@@ -206,6 +222,33 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
     Err(Failure::Usage(message))
 }
 
+/// Says which of the paths are not there, and fails if they cannot be.
+fn check_paths(arguments: &Arguments) -> Result<(), Failure> {
+    let version = HttpVersion::from(arguments.version);
+    if arguments.path.is_empty() {
+        return Ok(());
+    }
+    if version != HttpVersion::Http3 {
+        return Err(Failure::Usage(format!(
+            "--path needs HTTP/3, not {}; leave --http out, or --path",
+            version.name()
+        )));
+    }
+    let known = TokioRuntime::current().and_then(|runtime| runtime.interfaces());
+    let Ok(known) = known else { return Ok(()) };
+    for rule in &arguments.path {
+        let PathSource::Interface(name) = &rule.source else {
+            continue;
+        };
+        if !known.iter().any(|one| one.name == *name) {
+            tell(&format!(
+                "there is no interface {name} with an address; it is used when there is"
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     let trust = match (&arguments.cacert, arguments.insecure) {
         (Some(file), _) => Trust::File(file.clone()),
@@ -220,7 +263,18 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };
-    config.quic.transport = arguments.transport.config().into();
+    let mut transport = arguments.transport.config();
+    if !arguments.path.is_empty() {
+        let paths = arguments.path.len() as u32;
+        let multipath = transport.multipath.get_or_insert_default();
+        // One for each, and one to change to.
+        multipath.max_paths = multipath.max_paths.max(paths + 1);
+        config.paths = Some(PathPolicy {
+            rules: arguments.path.clone(),
+            ..PathPolicy::default()
+        });
+    }
+    config.quic.transport = transport.into();
     Ok(config)
 }
 

@@ -10,7 +10,7 @@ use marline::{Profile, TransportConfig};
 use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
 use tokio::signal;
 
-use crate::config_file::{Bundle, ConfigFile};
+use crate::config_file::{Bundle, ConfigFile, Multipath};
 use crate::failure::{Failure, tell};
 use crate::history::{History, Place, Store};
 use crate::transport::TransportFlags;
@@ -28,12 +28,13 @@ use crate::transport::TransportFlags;
     marline serve public\n  \
     marline serve public --listen 0.0.0.0:443 --cert chain.pem --key key.pem --access-log -\n  \
     marline serve public --profile bundle\n  \
+    marline serve public --listen 0.0.0.0:4433 --profile multipath --scheduler hbes\n  \
     marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys, and two tables that switch something on \
+    A configuration file has the names of the flags as keys, and three tables that switch something on \
     under any profile: [bundle] has the connections of clients' bundles coordinated (docs/bundle.md has \
     all its keys), [history] has connections go on where earlier ones of the client's network ended \
-    (docs/history.md):\n  \
+    (docs/history.md), [multipath] lets clients use several paths in one connection:\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
     follow-links = false\n  \
@@ -43,7 +44,10 @@ use crate::transport::TransportFlags;
     [history]\n  \
     file = 'paths.redb'   # survives a restart; without, it is all in memory\n  \
     policy = 'careful'    # RFC 9959; or 'average': begin with the average window\n  \
-    lifetime = '1h'")]
+    lifetime = '1h'\n  \
+    [multipath]\n  \
+    max-paths = 4         # of one connection, 1 to 16\n  \
+    scheduler = 'lrf'     # as --scheduler, which counts more")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
@@ -120,6 +124,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
 /// What has no flag.
 struct Tables {
     bundle: Option<Bundle>,
+    multipath: Option<Multipath>,
     /// There if connections learn from earlier ones.
     history: Option<History>,
 }
@@ -145,6 +150,7 @@ impl Arguments {
         }
         Tables {
             bundle: file.bundle,
+            multipath: file.multipath,
             history,
         }
     }
@@ -190,6 +196,9 @@ fn transport(
             (transport, Some(store))
         }
     };
+    if let Some(multipath) = &tables.multipath {
+        multipath.apply(&mut transport);
+    }
     flags.adjust(&mut transport);
     if let Some(bundle) = &tables.bundle {
         bundle.apply(&mut transport, flags.cc)?;

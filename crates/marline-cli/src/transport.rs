@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use marline::congestion::Algorithm;
+use marline::scheduling::path::PathAlgorithm;
 use marline::{Profile, TransportConfig};
 use serde::{Deserialize, Deserializer, de};
 
@@ -35,6 +36,10 @@ pub(crate) struct TransportFlags {
     #[arg(long, value_name = "NAME", value_enum)]
     pub(crate) cc: Option<Congestion>,
 
+    /// What decides which path carries the next packet that this end sends; switches multipath on
+    #[arg(long, value_name = "NAME", value_parser = schedulers())]
+    pub(crate) scheduler: Option<PathAlgorithm>,
+
     /// Write a qlog file for each QUIC connection into DIR, which is made if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
@@ -60,6 +65,10 @@ impl TransportFlags {
                 Congestion::Bbr => Algorithm::Bbr,
             });
         }
+        if let Some(scheduler) = self.scheduler {
+            config.multipath.get_or_insert_default().scheduler =
+                Arc::new(move || scheduler.build());
+        }
     }
 
     /// Makes the directory for logs.
@@ -75,6 +84,22 @@ impl TransportFlags {
 fn profiles() -> impl TypedValueParser<Value = Profile> {
     let name = |profile: Profile| PossibleValue::new(profile.name()).help(profile.about());
     PossibleValuesParser::new(Profile::ALL.map(name)).try_map(|name| name.parse::<Profile>())
+}
+
+/// Reads the name of a path scheduler, and lists them in the help.
+fn schedulers() -> impl TypedValueParser<Value = PathAlgorithm> {
+    let about = |algorithm: PathAlgorithm| match algorithm {
+        PathAlgorithm::Rr => "One path after the other",
+        PathAlgorithm::Lrf => "The path with the lowest round-trip time that has room",
+        PathAlgorithm::Ecf => "A slower path only if that completes the transfer earlier",
+        PathAlgorithm::SaEcf => "The same, for each stream on its own",
+        PathAlgorithm::Hbes => "The path on which the packet arrives first, its queue included",
+        PathAlgorithm::Redundant => "Every packet on all paths",
+    };
+    let name =
+        move |algorithm: PathAlgorithm| PossibleValue::new(algorithm.name()).help(about(algorithm));
+    PossibleValuesParser::new(PathAlgorithm::ALL.map(name))
+        .try_map(|name| name.parse::<PathAlgorithm>())
 }
 
 /// Reads the name of a profile from a configuration file.

@@ -15,6 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 mod history;
+mod paths;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));

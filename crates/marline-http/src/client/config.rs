@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use marline::Runtime;
+use marline::{PathPolicy, Runtime};
 use rustls::RootCertStore;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -102,6 +102,10 @@ pub struct ClientConfig {
     /// them ([`marline::coordination::bundle`]). A random identifier for each client and origin tells
     /// which they are, and so links them to each other.
     pub bundle: bool,
+    /// Which of this machine's addresses QUIC connections use, and how; without, the one that the system
+    /// chooses. Several at once need [`multipath`](marline::TransportConfig::multipath) in
+    /// [`quic`](Self::quic), too, and a server that takes several paths.
+    pub paths: Option<PathPolicy>,
     /// A directory for one qlog file a QUIC connection.
     pub qlog: Option<PathBuf>,
     /// Where hosts are, by lower-case name; the system is asked for all others. Port 0 stands for the
@@ -121,6 +125,7 @@ impl Default for ClientConfig {
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             quic: QuicOptions::default(),
             bundle: false,
+            paths: None,
             qlog: None,
             resolve: BTreeMap::new(),
             runtime: None,

@@ -1,6 +1,7 @@
 //! One connection to a server, whatever the version.
 
 mod bundles;
+mod paths;
 mod quic;
 mod tcp;
 
@@ -14,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use hyper::client::conn::{http1, http2};
 use tokio::sync::Mutex;
 
+use self::paths::PathLog;
 pub(super) use self::quic::QuicClient;
 pub(super) use self::tcp::TcpClient;
 use super::report::{ConnectionReport, PathReport};
@@ -40,6 +42,7 @@ enum Sender {
     Http3 {
         requests: transport::SendRequest,
         quic: marline::Connection,
+        paths: PathLog,
     },
 }
 
@@ -111,7 +114,7 @@ impl Connection {
                 let response = sender.send_request(request.map(|()| Body::empty()));
                 response.await.map_err(no_response)?.map(Content::Hyper)
             }
-            Sender::Http3 { requests, quic } => {
+            Sender::Http3 { requests, quic, .. } => {
                 // Early data can be replayed by an attacker (RFC 8470 section 2).
                 if !method.is_safe() {
                     quic.connected().await.map_err(no_response)?;
@@ -155,29 +158,27 @@ impl Connection {
             .is_some_and(marline::Connection::peer_coordinates_bundles)
     }
 
+    /// Whether it may have several paths: both ends want it.
+    pub(crate) fn is_multipath(&self) -> bool {
+        self.quic().is_some_and(marline::Connection::is_multipath)
+    }
+
     /// What is known of the connection so far.
     pub fn report(&self) -> ConnectionReport {
         let received = self.received.load(Relaxed);
         let stats = self.quic().map(marline::Connection::stats);
-        let paths = match &stats {
-            None => vec![PathReport {
+        let paths = match (&self.sender, &stats) {
+            (Sender::Http3 { paths, .. }, Some(stats)) => paths.reports(&stats.paths, self.local),
+            _ => vec![PathReport {
                 id: 0,
                 local: self.local,
                 remote: self.remote,
                 rtt_s: None,
                 bytes_received: received,
+                bytes_sent: None,
+                packets_lost: None,
+                closed: None,
             }],
-            Some(stats) => stats
-                .paths
-                .iter()
-                .map(|path| PathReport {
-                    id: path.id,
-                    local: path.local.unwrap_or(self.local),
-                    remote: path.remote,
-                    rtt_s: path.latest_rtt.map(|_| path.smoothed_rtt.as_secs_f64()),
-                    bytes_received: path.udp_received.bytes,
-                })
-                .collect(),
         };
         let handshake = stats.as_ref().and_then(|stats| stats.handshake);
         ConnectionReport {
@@ -185,6 +186,7 @@ impl Connection {
             http_version: self.version.label(),
             handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
+            multipath: self.is_multipath(),
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),
             paths,
         }

@@ -37,6 +37,15 @@ pub enum ClientError {
         /// What the system or the peer said.
         cause: BoxError,
     },
+    /// None of the [paths](super::ClientConfig::paths) that may be used has an address now to reach this one
+    /// from, or all that they may carry is spent.
+    #[error("no path leads to {host} at {address}")]
+    NoPath {
+        /// The host as the URL has it.
+        host: String,
+        /// Its last address that was tried.
+        address: SocketAddr,
+    },
     /// No connection in time.
     #[error("no answer from {host} at {address} within {} s", limit.as_secs_f32())]
     ConnectTimeout {

@@ -163,10 +163,12 @@ impl Client {
             }
         }
         connections.sort_by_key(|connection| connection.id);
+        let multipath = connections.iter().all(|connection| connection.multipath);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
         Report {
             objects,
             bundle: coordinated && !connections.is_empty(),
+            multipath: multipath && !connections.is_empty(),
             connections,
             page_load_s,
         }

@@ -18,6 +18,8 @@ pub struct Report {
     /// Whether they belong together and every server says that it coordinates them
     /// ([`ClientConfig::bundle`](super::ClientConfig::bundle)).
     pub bundle: bool,
+    /// Whether every connection may have several paths.
+    pub multipath: bool,
     /// From the start to the last byte of the last object, in seconds.
     pub page_load_s: f64,
 }
@@ -83,7 +85,9 @@ pub struct ConnectionReport {
     pub bytes_received: u64,
     /// Packets of this side that were lost; unknown for TCP.
     pub packets_lost_observed: Option<u64>,
-    /// Paths of the connection.
+    /// Whether it may have several paths: both ends want it.
+    pub multipath: bool,
+    /// Paths of the connection, those that are closed included.
     pub paths: Vec<PathReport>,
 }
 
@@ -100,4 +104,11 @@ pub struct PathReport {
     pub rtt_s: Option<f64>,
     /// Bytes of UDP payload, or of content for TCP.
     pub bytes_received: u64,
+    /// Bytes of UDP payload; unknown for TCP.
+    pub bytes_sent: Option<u64>,
+    /// Packets of this side that were lost; unknown for TCP.
+    pub packets_lost: Option<u64>,
+    /// Why it was abandoned, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
 }

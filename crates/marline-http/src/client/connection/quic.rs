@@ -4,8 +4,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use marline::{ManagedConnectError, PathManager, PathPolicy};
+
 use super::bundles::Bundles;
+use super::paths::PathLog;
 use super::{Connection, Opened, Sender};
+use crate::body::BoxError;
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
 use crate::world::World;
@@ -14,12 +18,16 @@ use crate::{limits, transport};
 /// How long to say goodbye to servers.
 const GOODBYE: Duration = Duration::from_millis(500);
 
+const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
+
 /// Opens QUIC connections, all of one address family from one socket.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     world: World,
     /// Names bundles, if connections belong to some.
     bundles: Option<Bundles>,
+    /// Chooses paths, if the system shall not.
+    manager: Option<PathManager>,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
 }
 
@@ -31,6 +39,12 @@ impl QuicClient {
             config: transport::client_config(config, tls, &world).map_err(ClientError::Quic)?,
             world,
             bundles: config.bundle.then(Bundles::default),
+            manager: config.paths.clone().map(|paths| {
+                PathManager::new(PathPolicy {
+                    close_code: NO_ERROR,
+                    ..paths
+                })
+            }),
             endpoints: Mutex::default(),
         })
     }
@@ -73,18 +87,12 @@ impl QuicClient {
         if let Some(bundles) = &self.bundles {
             config.bundle = Some(bundles.membership(origin, connections, &self.world)?);
         }
-        let connecting = endpoint
-            .connect_with(config, remote, &origin.host)
-            .map_err(|error| ClientError::Connect {
-                host: origin.host.clone(),
-                address: remote,
-                cause: error.into(),
-            })?;
-        let quic = match connecting.into_0rtt() {
-            Ok(quic) => quic,
-            Err(connecting) => connecting
+        let quic = match &self.manager {
+            None => open(&endpoint, config, origin, remote).await?,
+            Some(manager) => manager
+                .connect(&endpoint, &config, remote, &origin.host)
                 .await
-                .map_err(|error| explain(origin, remote, error))?,
+                .map_err(|error| explain_managed(origin, remote, error))?,
         };
         let (mut driver, requests) = h3::client::builder()
             .max_field_section_size(limits::MAX_HEADER_BYTES.into())
@@ -99,9 +107,17 @@ impl QuicClient {
         // Its errors reach the requests.
         self.world
             .spawn(async move { drop(driver.wait_idle().await) });
+        let paths = match self.config.transport.multipath {
+            Some(_) => PathLog::of(&quic, &self.world),
+            None => PathLog::default(),
+        };
         let opened = Opened {
             local: quic.local_address(),
-            sender: Sender::Http3 { requests, quic },
+            sender: Sender::Http3 {
+                requests,
+                quic,
+                paths,
+            },
             remote,
         };
         Ok(Connection::new(id, HttpVersion::Http3, opened))
@@ -116,10 +132,51 @@ impl QuicClient {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         for endpoint in endpoints.into_iter().flatten() {
-            endpoint.close(h3::error::Code::H3_NO_ERROR.value(), b"");
+            endpoint.close(NO_ERROR, b"");
             // Whoever does not hear it notices by a timeout of its own.
             let _ = self.world.timeout(GOODBYE, endpoint.wait_idle()).await;
         }
+    }
+}
+
+/// A connection from whatever address the system chooses; requests may go before the handshake ends.
+async fn open(
+    endpoint: &marline::Endpoint,
+    config: marline::ClientConfig,
+    origin: &Origin,
+    remote: SocketAddr,
+) -> Result<marline::Connection, ClientError> {
+    let connecting = endpoint
+        .connect_with(config, remote, &origin.host)
+        .map_err(|error| unreachable(origin, remote, error))?;
+    match connecting.into_0rtt() {
+        Ok(quic) => Ok(quic),
+        Err(connecting) => connecting
+            .await
+            .map_err(|error| explain(origin, remote, error)),
+    }
+}
+
+fn explain_managed(
+    origin: &Origin,
+    address: SocketAddr,
+    error: ManagedConnectError,
+) -> ClientError {
+    match error {
+        ManagedConnectError::Lost(error) => explain(origin, address, error),
+        ManagedConnectError::NoAddress(_) => ClientError::NoPath {
+            host: origin.host.clone(),
+            address,
+        },
+        error => unreachable(origin, address, error),
+    }
+}
+
+fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>) -> ClientError {
+    ClientError::Connect {
+        host: origin.host.clone(),
+        address,
+        cause: cause.into(),
     }
 }
 
@@ -135,10 +192,6 @@ fn explain(origin: &Origin, address: SocketAddr, error: marline::ConnectionError
             wanted: HttpVersion::Http3.name(),
             cause: error.into(),
         },
-        transport::Blame::Network => ClientError::Connect {
-            host,
-            address,
-            cause: error.into(),
-        },
+        transport::Blame::Network => unreachable(origin, address, error),
     }
 }

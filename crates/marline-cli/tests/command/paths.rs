@@ -1,0 +1,112 @@
+//! Several paths between addresses of this host.
+
+use serde_json::Value;
+
+use super::*;
+
+/// Bytes that take longer than it takes to open a path.
+const LARGE: usize = 20_000_000;
+
+fn large() -> TempDir {
+    let root = TempDir::new().unwrap();
+    fs::write(root.path().join("large"), vec![7; LARGE]).unwrap();
+    root
+}
+
+/// The report of a transfer over these paths, and what was said.
+fn get(server: &Server, more: &[&str]) -> (Value, String) {
+    let url = server.url("large");
+    let arguments = [&["get", &url, "--insecure", "--json"], more].concat();
+    let output = run(&arguments);
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(output.status.success(), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["objects"][0]["bytes"], LARGE);
+    (report, said)
+}
+
+/// The local addresses of the paths of the first connection, and the bytes that each received.
+fn paths(report: &Value) -> Vec<(String, u64)> {
+    let paths = report["connections"][0]["paths"].as_array().unwrap();
+    let path = |path: &Value| {
+        let local = path["local"].as_str().unwrap();
+        let (address, _port) = local.rsplit_once(':').unwrap();
+        assert!(path["remote"].as_str().unwrap().starts_with("127.0.0.1:"));
+        (address.to_owned(), path["bytes_received"].as_u64().unwrap())
+    };
+    paths.iter().map(path).collect()
+}
+
+const TWO: [&str; 4] = ["--path", "127.0.0.2", "--path", "127.0.0.3"];
+
+#[test]
+fn two_addresses_are_two_paths() {
+    let root = large();
+    for server in [&["--profile", "multipath"][..], &["--scheduler", "rr"][..]] {
+        let server = Server::start(&[&[text(root.path())], server].concat());
+        let (report, said) = get(&server, &TWO);
+        assert_eq!(said, "");
+        assert_eq!(report["multipath"], true);
+        assert_eq!(report["connections"][0]["multipath"], true);
+        let paths = paths(&report);
+        assert_eq!(paths[0].0, "127.0.0.2");
+        assert_eq!(paths[1].0, "127.0.0.3");
+        assert!(paths.iter().all(|path| path.1 > 1_000), "{paths:?}");
+        assert!(report["connections"][0]["paths"][1]["rtt_s"].is_f64());
+    }
+}
+
+#[test]
+fn a_cap_is_kept_and_told() {
+    let root = large();
+    let server = Server::start(&[text(root.path()), "--scheduler", "rr"]);
+    let capped = "127.0.0.3,cap=1MB";
+    let (report, _) = get(&server, &["--path", "127.0.0.2", "--path", capped]);
+    let path = &report["connections"][0]["paths"][1];
+    assert!(path["closed"].is_string(), "{report}");
+    assert!(path["bytes_received"].as_u64().unwrap() < LARGE as u64 / 2);
+}
+
+#[test]
+fn a_server_of_one_path_is_used_on_one() {
+    let root = large();
+    let server = Server::start(&[text(root.path())]);
+    let (report, said) = get(&server, &TWO);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("the server takes one path"), "{said}");
+    assert_eq!(report["multipath"], false);
+    let paths = paths(&report);
+    assert_eq!(paths.len(), 1);
+    assert_eq!(paths[0].0, "127.0.0.2");
+}
+
+#[test]
+fn paths_that_cannot_be_are_named() {
+    let missing = "there is no interface wwan77";
+    let root = large();
+    let server = Server::start(&[text(root.path()), "--profile", "multipath"]);
+    let (_, said) = get(&server, &["--path", "wwan77", "--path", "lo"]);
+    assert!(said.contains(missing), "{said}");
+
+    let url = server.url("large");
+    let output = run(&["get", &url, "--insecure", "--json", "--path", "wwan77"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(missing), "{said}");
+    assert!(said.contains("no path leads to"), "{said}");
+    assert!(said.contains("--path"), "{said}");
+
+    let get = |more: &[&'static str]| [&["get", "https://h/a"], more].concat();
+    fails(
+        &get(&["--path", "wwan0,bakcup"]),
+        2,
+        &["`bakcup`", "NAME[,backup][,cap=SIZE]"],
+    );
+    fails(&get(&["--path", "wwan0,cap=much"]), 2, &["`much`", "10MB"]);
+    fails(&get(&["--scheduler", "best"]), 2, &["best", "rr, lrf"]);
+    fails(
+        &get(&["--path", "lo", "--http", "2"]),
+        2,
+        &["--path needs HTTP/3, not HTTP/2"],
+    );
+}
