@@ -192,8 +192,8 @@ impl Machine {
         }
     }
 
-    /// A path is no more, whoever abandoned it.
-    pub(super) fn closed(&mut self, now: Instant, id: PathId) {
+    /// A path is no more, whoever abandoned it, with this error.
+    pub(super) fn closed(&mut self, now: Instant, id: PathId, error: ErrorCode) {
         let Some(at) = self.paths.iter().position(|path| path.id == id) else {
             return;
         };
@@ -204,7 +204,12 @@ impl Machine {
         if path.valid_since.is_some_and(|since| now - since >= PROVEN) {
             self.rules[rule].failures = 0;
         }
-        self.postpone(now, rule, FIRST_PAUSE);
+        let first = match error {
+            // Somebody does not want it.
+            ErrorCode::APPLICATION_ABANDON_PATH => self.longest_pause,
+            _ => FIRST_PAUSE,
+        };
+        self.postpone(now, rule, first);
     }
 
     /// The connection's paths, as it lists them: those that are missing were closed.
@@ -212,7 +217,7 @@ impl Machine {
         let gone = self.paths.iter().map(|path| path.id);
         let gone: Vec<_> = gone.filter(|id| !ids.contains(id)).collect();
         for id in gone {
-            self.closed(now, id);
+            self.closed(now, id, ErrorCode::NO_ERROR);
         }
     }
 
@@ -341,7 +346,7 @@ impl Machine {
     fn postpone(&mut self, now: Instant, rule: usize, first: Duration) {
         let rule = &mut self.rules[rule];
         // 2^16 of the shortest are longer than any pause that makes sense.
-        let pause = first * (1 << rule.failures.min(16));
+        let pause = first.saturating_mul(1 << rule.failures.min(16));
         rule.failures = rule.failures.saturating_add(1);
         rule.due = now + pause.min(self.longest_pause);
     }

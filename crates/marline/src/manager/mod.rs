@@ -34,7 +34,8 @@ use crate::connection::Connection;
 ///   that doubles each time up to [`PathPolicy::longest_pause`].
 /// * A path whose address or interface goes away is abandoned once another carries data; when it comes
 ///   back, a new one is opened at once.
-/// * A path that was given up because it fell silent is opened again after a pause.
+/// * A path that was given up because it fell silent is opened again after a pause; one that the application
+///   of either end abandoned, after the longest.
 /// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned for good.
 /// * A first path from an address that no rule names is abandoned when another carries data.
 /// * Paths that the application opens itself are left alone.

@@ -143,13 +143,13 @@ impl Task {
                 }
             }
             ConnectionEvent::PathValidated(id) => self.machine.validated(now, *id),
-            ConnectionEvent::PathClosed { id, .. } => {
+            ConnectionEvent::PathClosed { id, error } => {
                 // What it carried last still counts.
                 self.look_at = None;
                 if let Some(connection) = self.connection.upgrade() {
                     self.look(&connection, now);
                 }
-                self.machine.closed(now, *id);
+                self.machine.closed(now, *id, *error);
             }
             _ => {}
         }
@@ -168,7 +168,7 @@ impl Task {
             Action::Status { id, status } => connection.set_path_status(id, status),
             Action::Abandon { id, error } => match connection.abandon_path(id, error) {
                 Ok(()) | Err(AbandonPathError::NoSuchPath) => {
-                    self.machine.closed(now, id);
+                    self.machine.closed(now, id, error);
                 }
                 Err(AbandonPathError::LastPath) => self.machine.kept(now, id),
             },

@@ -51,7 +51,7 @@ impl Bench {
                     self.machine.opened(PathId(self.next), rule, local);
                     self.next += 1;
                 }
-                Action::Abandon { id, .. } => self.machine.closed(self.now, id),
+                Action::Abandon { id, error } => self.machine.closed(self.now, id, error),
                 Action::Status { .. } | Action::Close => {}
             }
             actions.push(action);
@@ -65,7 +65,8 @@ impl Bench {
     }
 
     fn closed(&mut self, id: u32) {
-        self.machine.closed(self.now, PathId(id));
+        let error = ErrorCode::PATH_UNSTABLE_OR_POOR;
+        self.machine.closed(self.now, PathId(id), error);
     }
 
     /// When something is due, from now on.
@@ -145,6 +146,19 @@ fn what_fails_is_tried_again_ever_later() {
     bench.addresses([Some(WIFI), None]);
     assert_eq!(bench.due_in(), None);
     bench.addresses([Some(WIFI), Some(MOBILE)]);
+    assert_eq!(bench.act(), [open(1, MOBILE)]);
+}
+
+#[test]
+fn what_somebody_does_not_want_is_left_for_long() {
+    let mut bench = Bench::new("wwan0", WIFI);
+    bench.act();
+    bench.valid(1);
+    bench.machine.closed(bench.now, PathId(1), WHY);
+    assert_eq!(bench.act(), []);
+    let longest = PathPolicy::default().longest_pause;
+    assert_eq!(bench.due_in(), Some(longest));
+    bench.wait(longest);
     assert_eq!(bench.act(), [open(1, MOBILE)]);
 }
 
