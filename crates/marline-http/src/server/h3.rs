@@ -105,7 +105,7 @@ impl Visit {
             return metrics.handshake_failed();
         }
         metrics.connection_opened(Version::HTTP_3);
-        self.quic.closed().await;
+        metrics.follow(&self.quic).await;
         metrics.connection_closed(Version::HTTP_3);
     }
 

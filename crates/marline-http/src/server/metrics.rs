@@ -2,6 +2,7 @@
 
 mod bundles;
 mod history;
+mod paths;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use marline::{MakeObserver, TransportConfig};
 
 use self::bundles::BundleMetrics;
 use self::history::HistoryMetrics;
+use self::paths::PathMetrics;
 use crate::transport;
 
 /// Upper bounds of the duration histogram's buckets, in seconds.
@@ -37,6 +39,8 @@ pub struct Metrics {
     history: Arc<HistoryMetrics>,
     /// What remembers paths, if anything does.
     memory: Option<Arc<dyn InitialWindow>>,
+    /// Those of connections that may have several, if any may.
+    paths: Option<PathMetrics>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +72,7 @@ impl Metrics {
         let remembers = window.statistics().is_some();
         Self {
             memory: remembers.then(|| Arc::clone(window)),
+            paths: transport.multipath.as_ref().map(|_| PathMetrics::default()),
             ..Self::default()
         }
     }
@@ -79,6 +84,14 @@ impl Metrics {
             coordinates.then(|| self.bundles.observers()),
             self.memory.as_ref().map(|_| self.history.observers()),
         )
+    }
+
+    /// Follows a connection whose handshake is complete until it is closed.
+    pub(super) async fn follow(&self, connection: &marline::Connection) {
+        match self.paths.as_ref().filter(|_| connection.is_multipath()) {
+            Some(paths) => paths.follow(connection).await,
+            None => drop(connection.closed().await),
+        }
     }
 
     pub(super) fn connection_opened(&self, version: Version) {
@@ -188,6 +201,9 @@ impl Metrics {
         let remembered = self.memory.as_ref().and_then(|memory| memory.statistics());
         if let Some(store) = &remembered {
             self.history.write(out, store)?;
+        }
+        if let Some(paths) = &self.paths {
+            paths.write(out)?;
         }
 
         let name = "marline_http_request_duration_seconds";

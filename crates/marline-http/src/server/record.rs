@@ -59,6 +59,8 @@ struct Line<'a> {
     bundle: Option<u64>,
     /// Bytes of the congestion window with which the QUIC connection's path began.
     initial_window: Option<u64>,
+    /// Paths that the QUIC connection has now, those included that were closed a moment ago.
+    paths: Option<usize>,
     duration_s: f64,
     /// Whether the whole response was handed over.
     complete: bool,
@@ -154,11 +156,19 @@ impl Drop for Record {
                 .quic
                 .as_ref()
                 .map(marline::Connection::initial_window),
+            paths: recorder.quic.as_ref().map(paths),
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
         };
         // A full disk must not stop the server; the metrics still count.
         let _ = log.write(&line);
+    }
+}
+
+fn paths(connection: &marline::Connection) -> usize {
+    match connection.is_multipath() {
+        true => connection.paths().len(),
+        false => 1,
     }
 }
 

@@ -7,5 +7,7 @@ mod files;
 mod log;
 mod metrics;
 mod pages;
+mod paths;
+mod priorities;
 mod quic;
 mod transfers;

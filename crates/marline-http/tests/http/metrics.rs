@@ -13,7 +13,7 @@ use crate::common::{TestServer, directory_of, pattern};
 use crate::log::Lines;
 
 /// Waits until the server says `line` of itself.
-async fn says(server: &TestServer, line: &str) {
+pub(crate) async fn says(server: &TestServer, line: &str) {
     let said = async {
         while !server.metrics.render().lines().any(|said| said == line) {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,0 +1,367 @@
+//! What the paths of connections do that may have several.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use marline::{Connection, ConnectionEvent, ErrorCode, PathStats, WeakConnection};
+
+use super::head;
+
+/// Paths that are told apart, by their numbers; all later ones count together.
+const TOLD_APART: usize = 16;
+
+/// Upper bounds of the buckets of round-trip times, in seconds, and of windows, in bytes.
+const RTT_S: [f64; 9] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5];
+const WINDOWS: [f64; 7] = [15e3, 60e3, 120e3, 480e3, 1e6, 4e6, 16e6];
+
+/// Why paths are closed, as metrics write it.
+const REASONS: [(ErrorCode, &str); 6] = [
+    (ErrorCode::NO_ERROR, "no_error"),
+    (ErrorCode::APPLICATION_ABANDON_PATH, "application"),
+    (ErrorCode::PATH_UNSTABLE_OR_POOR, "unstable_or_poor"),
+    (ErrorCode::PATH_RESOURCE_LIMIT_REACHED, "resource_limit"),
+    (ErrorCode::NO_CID_AVAILABLE_FOR_PATH, "no_connection_id"),
+    (ErrorCode::NO_VIABLE_PATH, "no_viable_path"),
+];
+
+/// Counts the paths of an endpoint's connections. Nothing is counted while they carry data: whoever asks
+/// makes the sum.
+#[derive(Debug, Default)]
+pub(crate) struct PathMetrics(Mutex<Registry>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    live: BTreeMap<u64, Live>,
+    next: u64,
+    /// Connections that may have several paths, so far.
+    connections: u64,
+    /// Paths opened beside the first, so far.
+    opened: u64,
+    /// Paths closed, so far: by [`REASONS`], and for others.
+    closed: [u64; REASONS.len() + 1],
+    /// What paths have done that are no more.
+    done: [Counts; TOLD_APART + 1],
+    rtts: Histogram<{ RTT_S.len() }>,
+    windows: Histogram<{ WINDOWS.len() }>,
+}
+
+/// A connection that is open.
+#[derive(Debug)]
+struct Live {
+    connection: WeakConnection,
+    /// Paths that were counted as opened.
+    seen: Vec<u32>,
+    /// Paths whose work is in [`Registry::done`].
+    done: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sent: u64,
+    received: u64,
+    lost: u64,
+}
+
+impl Counts {
+    fn add(&mut self, path: &PathStats) {
+        self.sent += path.udp_sent.bytes;
+        self.received += path.udp_received.bytes;
+        self.lost += path.packets_lost;
+    }
+}
+
+/// Paths that are open, of one number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    paths: u64,
+    rtts_s: f64,
+    /// Paths that have measured their round-trip time.
+    rated: u64,
+    windows: f64,
+}
+
+#[derive(Debug)]
+struct Histogram<const N: usize> {
+    counts: [u64; N],
+    sum: f64,
+    all: u64,
+}
+
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Self {
+            counts: [0; N],
+            sum: 0.0,
+            all: 0,
+        }
+    }
+}
+
+impl<const N: usize> Histogram<N> {
+    fn add(&mut self, bounds: &[f64; N], value: f64) {
+        if let Some(bucket) = bounds.iter().position(|bound| value <= *bound) {
+            self.counts[bucket] += 1;
+        }
+        self.sum += value;
+        self.all += 1;
+    }
+
+    fn write(
+        &self,
+        out: &mut String,
+        (name, help): (&str, &str),
+        bounds: &[f64; N],
+    ) -> std::fmt::Result {
+        head(out, name, "histogram", help)?;
+        let mut cumulated = 0;
+        for (bound, count) in bounds.iter().zip(&self.counts) {
+            cumulated += count;
+            writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {cumulated}")?;
+        }
+        let (all, sum) = (self.all, self.sum);
+        writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {all}")?;
+        writeln!(out, "{name}_sum {sum}\n{name}_count {all}")
+    }
+}
+
+/// The place of a path among those that are told apart.
+fn place(id: u32) -> usize {
+    (id as usize).min(TOLD_APART)
+}
+
+fn label(place: usize) -> String {
+    match place {
+        TOLD_APART => "more".to_owned(),
+        place => place.to_string(),
+    }
+}
+
+impl PathMetrics {
+    /// Counts the paths of a connection, from now until it is closed.
+    pub(crate) async fn follow(&self, connection: &Connection) {
+        let mut events = connection.events();
+        let following = Following {
+            metrics: self,
+            connection,
+            number: self.registry().enter(connection),
+        };
+        following.count(|_, _| {});
+        while let Some(event) = events.next().await {
+            match event {
+                ConnectionEvent::PathOpened(_) => following.count(|_, _| {}),
+                ConnectionEvent::PathClosed { id, error } => {
+                    following.count(|registry, paths| {
+                        registry.count_closed(error);
+                        if let Some(path) = paths.iter().find(|path| path.id == id.0) {
+                            registry.settle(following.number, path);
+                        }
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
+        let registry = self.registry();
+        let mut counts = registry.done;
+        let mut open = [Open::default(); TOLD_APART + 1];
+        let mut out_of_order = 0;
+        for live in registry.live.values() {
+            let Some(connection) = live.connection.upgrade() else {
+                continue;
+            };
+            let stats = connection.stats();
+            out_of_order += stats.streams.out_of_order_bytes;
+            for path in &stats.paths {
+                if live.done.contains(&path.id) {
+                    continue;
+                }
+                counts[place(path.id)].add(path);
+                let open = &mut open[place(path.id)];
+                open.paths += 1;
+                open.windows += path.congestion_window as f64;
+                if path.latest_rtt.is_some() {
+                    open.rtts_s += path.smoothed_rtt.as_secs_f64();
+                    open.rated += 1;
+                }
+            }
+        }
+        registry.write_totals(out)?;
+        write_open(out, &open)?;
+        write_counts(out, &counts)?;
+        let name = "marline_out_of_order_bytes";
+        let help = "Bytes held because earlier ones of their stream are missing.";
+        head(out, name, "gauge", help)?;
+        writeln!(out, "{name} {out_of_order}")
+    }
+}
+
+/// A connection in the registry, until this is dropped.
+struct Following<'a> {
+    metrics: &'a PathMetrics,
+    connection: &'a Connection,
+    number: u64,
+}
+
+impl Following<'_> {
+    /// Counts paths that are new, then does the rest with all of them.
+    fn count(&self, rest: impl FnOnce(&mut Registry, &[PathStats])) {
+        let mut registry = self.metrics.registry();
+        let paths = self.connection.paths();
+        registry.count_opened(self.number, &paths);
+        rest(&mut registry, &paths);
+    }
+}
+
+impl Drop for Following<'_> {
+    fn drop(&mut self) {
+        self.count(|registry, paths| {
+            for path in paths {
+                registry.settle(self.number, path);
+            }
+            registry.live.remove(&self.number);
+        });
+    }
+}
+
+impl Registry {
+    fn enter(&mut self, connection: &Connection) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.connections += 1;
+        let live = Live {
+            connection: connection.downgrade(),
+            seen: vec![0],
+            done: Vec::new(),
+        };
+        self.live.insert(number, live);
+        number
+    }
+
+    fn count_opened(&mut self, number: u64, paths: &[PathStats]) {
+        let Some(live) = self.live.get_mut(&number) else {
+            return;
+        };
+        for path in paths {
+            if !live.seen.contains(&path.id) {
+                live.seen.push(path.id);
+                self.opened += 1;
+            }
+        }
+        // What the connection has forgotten does not come again.
+        let is_there = |id: &u32| *id == 0 || paths.iter().any(|path| path.id == *id);
+        live.seen.retain(is_there);
+        live.done.retain(is_there);
+    }
+
+    fn count_closed(&mut self, error: ErrorCode) {
+        let known = REASONS.iter().position(|(code, _)| *code == error);
+        self.closed[known.unwrap_or(REASONS.len())] += 1;
+    }
+
+    /// Takes what a path has done over from its connection.
+    fn settle(&mut self, number: u64, path: &PathStats) {
+        let Some(live) = self.live.get_mut(&number) else {
+            return;
+        };
+        if live.done.contains(&path.id) {
+            return;
+        }
+        live.done.push(path.id);
+        self.done[place(path.id)].add(path);
+        if path.latest_rtt.is_some() {
+            self.rtts.add(&RTT_S, path.smoothed_rtt.as_secs_f64());
+        }
+        self.windows.add(&WINDOWS, path.congestion_window as f64);
+    }
+
+    fn write_totals(&self, out: &mut String) -> std::fmt::Result {
+        let name = "marline_multipath_connections_total";
+        let help = "Connections that may have several paths: client and server want it.";
+        head(out, name, "counter", help)?;
+        writeln!(out, "{name} {}", self.connections)?;
+        let name = "marline_paths_opened_total";
+        let help = "Paths that clients opened beside the first.";
+        head(out, name, "counter", help)?;
+        writeln!(out, "{name} {}", self.opened)?;
+        let name = "marline_paths_closed_total";
+        let help = "Paths that were closed before their connection, by reason.";
+        head(out, name, "counter", help)?;
+        let reasons = REASONS.iter().map(|(_, reason)| *reason).chain(["other"]);
+        for (reason, count) in reasons.zip(&self.closed) {
+            writeln!(out, "{name}{{reason=\"{reason}\"}} {count}")?;
+        }
+        let rtt = (
+            "marline_path_last_rtt_seconds",
+            "Smoothed round-trip times of paths at their end.",
+        );
+        self.rtts.write(out, rtt, &RTT_S)?;
+        let window = (
+            "marline_path_last_window_bytes",
+            "Congestion windows of paths at their end.",
+        );
+        self.windows.write(out, window, &WINDOWS)
+    }
+}
+
+/// Writes gauges of the paths that are open; numbers that none has are left out.
+fn write_open(out: &mut String, open: &[Open]) -> std::fmt::Result {
+    let name = "marline_paths_open";
+    let help = "Paths open now, by their number in their connection.";
+    head(out, name, "gauge", help)?;
+    let used = || open.iter().enumerate().filter(|(_, open)| open.paths > 0);
+    for (place, open) in used() {
+        writeln!(out, "{name}{{path=\"{}\"}} {}", label(place), open.paths)?;
+    }
+    let name = "marline_path_rtt_seconds";
+    let help = "Mean smoothed round-trip time of the paths open now.";
+    head(out, name, "gauge", help)?;
+    for (place, open) in used().filter(|(_, open)| open.rated > 0) {
+        let mean = open.rtts_s / open.rated as f64;
+        writeln!(out, "{name}{{path=\"{}\"}} {mean}", label(place))?;
+    }
+    let name = "marline_path_window_bytes";
+    let help = "Mean congestion window of the paths open now.";
+    head(out, name, "gauge", help)?;
+    for (place, open) in used() {
+        let mean = open.windows / open.paths as f64;
+        writeln!(out, "{name}{{path=\"{}\"}} {mean}", label(place))?;
+    }
+    Ok(())
+}
+
+/// Writes counters; numbers that no path ever had are left out.
+fn write_counts(out: &mut String, counts: &[Counts]) -> std::fmt::Result {
+    type Read = fn(&Counts) -> u64;
+    let metrics: [(&str, &str, Read); 3] = [
+        (
+            "marline_path_sent_bytes_total",
+            "Bytes of UDP payload sent on paths, by their number.",
+            |counts| counts.sent,
+        ),
+        (
+            "marline_path_received_bytes_total",
+            "Bytes of UDP payload received on paths, by their number.",
+            |counts| counts.received,
+        ),
+        (
+            "marline_path_packets_lost_total",
+            "Packets of this server lost on paths, by their number.",
+            |counts| counts.lost,
+        ),
+    ];
+    for (name, help, read) in metrics {
+        head(out, name, "counter", help)?;
+        let used = |counts: &Counts| counts.sent + counts.received > 0;
+        for (place, counts) in counts.iter().enumerate().filter(|(_, c)| used(c)) {
+            writeln!(out, "{name}{{path=\"{}\"}} {}", label(place), read(counts))?;
+        }
+    }
+    Ok(())
+}
