@@ -95,6 +95,9 @@ fn schedulers() -> impl TypedValueParser<Value = PathAlgorithm> {
         PathAlgorithm::SaEcf => "The same, for each stream on its own",
         PathAlgorithm::Hbes => "The path on which the packet arrives first, its queue included",
         PathAlgorithm::Redundant => "Every packet on all paths",
+        PathAlgorithm::WaterFilling => {
+            "A slower path only for what faster ones would deliver later"
+        }
     };
     let name =
         move |algorithm: PathAlgorithm| PossibleValue::new(algorithm.name()).help(about(algorithm));

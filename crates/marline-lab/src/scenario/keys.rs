@@ -20,7 +20,7 @@ pub(super) const SETTINGS_KEYS: [&str; 13] = [
 ];
 
 /// Keys that may stand for both ends.
-pub(super) const ENDPOINT_KEYS: [&str; 14] = [
+pub(super) const ENDPOINT_KEYS: [&str; 17] = [
     "profile",
     "cc",
     "initial_window",
@@ -35,6 +35,9 @@ pub(super) const ENDPOINT_KEYS: [&str; 14] = [
     "bundle",
     "multipath",
     "path_scheduler",
+    "reinjection",
+    "same_tuple_paths",
+    "bundle_paths",
 ];
 
 /// Kinds of workload: naming one replaces the others.

@@ -3,16 +3,25 @@
 use std::sync::Arc;
 
 use marline::MultipathConfig;
-use marline::scheduling::path::{Hbes, HbesConfig, PathAlgorithm, QueueModel};
+use marline::coordination::bundle::BundleConfig;
+use marline::scheduling::path::{Hbes, HbesConfig, PathAlgorithm, QueueModel, ReinjectionConfig};
 use serde::Serialize;
 
+use super::bundle::DescribedBundle;
+
 /// What is different from the profile's way with several paths. `None` is the profile's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Multipath {
     /// Whether connections may have several paths. A client that may opens all that a scenario names.
     pub on: Option<bool>,
     /// What chooses among them.
     pub scheduler: Option<PathSchedulerKind>,
+    /// Bytes that are copied to faster paths at the end, as a part of all; 0 is none.
+    pub reinjection: Option<f64>,
+    /// Paths between the addresses on which connections begin.
+    pub same_tuple_paths: Option<u32>,
+    /// How those are coordinated.
+    pub bundle_paths: Option<BundleConfig>,
 }
 
 /// What chooses among the paths of a connection.
@@ -43,7 +52,7 @@ impl Multipath {
     const MAX_PATHS: u32 = 16;
 
     /// Makes `config` so.
-    pub(super) fn apply(self, config: &mut Option<MultipathConfig>) {
+    pub(super) fn apply(&self, config: &mut Option<MultipathConfig>) {
         match self.on {
             None => {}
             Some(false) => *config = None,
@@ -54,6 +63,18 @@ impl Multipath {
             }
         }
         let Some(config) = config else { return };
+        if let Some(budget) = self.reinjection {
+            config.reinjection = (budget > 0.0).then(|| ReinjectionConfig {
+                budget,
+                ..ReinjectionConfig::default()
+            });
+        }
+        if let Some(paths) = self.same_tuple_paths {
+            config.same_tuple_paths = paths;
+        }
+        if let Some(bundle) = &self.bundle_paths {
+            config.bundle_paths = Some(Arc::new(bundle.clone()));
+        }
         config.scheduler = match self.scheduler {
             None => return,
             Some(PathSchedulerKind::Known(algorithm)) => Arc::new(move || algorithm.build()),
@@ -72,6 +93,16 @@ impl Multipath {
 pub(super) struct DescribedMultipath {
     max_paths: u32,
     path_scheduler: &'static str,
+    reinjection: Option<f64>,
+    #[serde(skip_serializing_if = "is_one")]
+    same_tuple_paths: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bundle_paths: Option<DescribedBundle>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it")]
+const fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 impl From<&MultipathConfig> for DescribedMultipath {
@@ -79,6 +110,9 @@ impl From<&MultipathConfig> for DescribedMultipath {
         Self {
             max_paths: config.max_paths,
             path_scheduler: (config.scheduler)().name(),
+            reinjection: config.reinjection.map(|reinjection| reinjection.budget),
+            same_tuple_paths: config.same_tuple_paths,
+            bundle_paths: config.bundle_paths.as_deref().map(DescribedBundle::from),
         }
     }
 }

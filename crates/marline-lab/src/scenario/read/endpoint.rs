@@ -1,6 +1,7 @@
 //! `cc`, `initial_window` and the like: for both ends at the top, for one in `[client]`, `[server]`.
 
 use marline::Profile;
+use marline::scheduling::path::ReinjectionConfig;
 
 use super::bundle::read_bundle;
 use super::first_window::read_first_window;
@@ -79,6 +80,19 @@ pub(super) fn read_endpoint(
     );
     let on = reader.optional("multipath", Node::switch)?;
     replace(&mut multipath.on, on);
+    replace(
+        &mut multipath.reinjection,
+        reader.optional("reinjection", read_budget)?,
+    );
+    let count = |node: &Node| Ok(node.within(1..=16)? as u32);
+    replace(
+        &mut multipath.same_tuple_paths,
+        reader.optional("same_tuple_paths", count)?,
+    );
+    if let Some(node) = reader.get("bundle_paths") {
+        let start = multipath.bundle_paths.take().unwrap_or_default();
+        multipath.bundle_paths = Some(read_bundle(node, start)?);
+    }
     replace(pacing, reader.optional("pacing", Node::switch)?);
     replace(ecn, reader.optional("ecn", Node::switch)?);
     let datagram = |node: &Node| {
@@ -98,6 +112,18 @@ pub(super) fn read_endpoint(
 fn replace<T>(slot: &mut Option<T>, new: Option<T>) {
     if new.is_some() {
         *slot = new;
+    }
+}
+
+/// A switch, or how much is copied at most.
+fn read_budget(node: &Node) -> Result<f64, Problem> {
+    match node.switch() {
+        Ok(true) => Ok(ReinjectionConfig::default().budget),
+        Ok(false) => Ok(0.0),
+        Err(_) => match node.number()? {
+            budget if (0.0..=1.0).contains(&budget) => Ok(budget),
+            _ => Err(node.problem("this must be true, false, or a part from 0 to 1, as 0.05")),
+        },
     }
 }
 

@@ -126,11 +126,12 @@ fn both_ends_say_whether_they_use_several() {
     let experiment = read(&text);
     let both = experiment.cells.iter().map(|cell| {
         let may = cell.settings.is_multipath();
-        (&*cell.variant, may, cell.settings.server.multipath)
+        (&*cell.variant, may, cell.settings.server.multipath.clone())
     });
     let multipath = |on, scheduler| Multipath {
         on,
         scheduler: Some(PathSchedulerKind::Known(scheduler)),
+        ..Multipath::default()
     };
     assert_eq!(
         both.collect::<Vec<_>>(),

@@ -9,8 +9,8 @@ mod lifecycle;
 mod limits;
 mod memory;
 mod outage;
-mod silence;
 mod reinject;
+mod silence;
 mod stats;
 mod transfer;
 
