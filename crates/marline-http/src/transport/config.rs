@@ -114,9 +114,18 @@ fn observer(
     watching: Option<&Observers>,
     world: &World,
 ) -> Option<MakeObserver> {
-    let logging =
-        qlog.map(|directory| qlog::observer_on(Arc::clone(world.runtime()), directory.clone()));
-    both(logging, watching.map(|observers| Arc::clone(&observers.0)))
+    let watching = watching.map(|observers| Arc::clone(&observers.0));
+    observed(watching, qlog, world.runtime())
+}
+
+/// Those who watch, and qlog files in a directory by the clock of `runtime`, if that is wanted.
+pub fn observed(
+    watching: Option<MakeObserver>,
+    qlog: Option<&PathBuf>,
+    runtime: &Arc<dyn marline::Runtime>,
+) -> Option<MakeObserver> {
+    let logging = qlog.map(|directory| qlog::observer_on(Arc::clone(runtime), directory.clone()));
+    both(logging, watching)
 }
 
 /// Who sees what `one` and `other` see.

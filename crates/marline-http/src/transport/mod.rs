@@ -12,7 +12,7 @@ mod stream;
 use bytes::Bytes;
 
 pub use self::carrier::{Carrier, CarrierStream};
-pub use self::config::{Observers, QuicOptions};
+pub use self::config::{Observers, QuicOptions, observed};
 pub(crate) use self::config::{both, client_config, endpoint, server_endpoint};
 pub use self::connection::{Connection, Opener};
 pub(crate) use self::diagnosis::{Blame, blame};

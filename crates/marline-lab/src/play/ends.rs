@@ -8,6 +8,8 @@ use marline::{
     ServerConfig,
 };
 
+use marline_http::transport::observed;
+
 use super::paths::ANY;
 use super::{Stage, failed, transport};
 use crate::identity::identity;
@@ -32,8 +34,11 @@ impl Ends {
     ) -> Result<Self, RunError> {
         let transport = transport(&job.settings.server);
         let config = identity().server_config(ALPN, &transport).map_err(failed)?;
-        let config = ServerConfig { observer, ..config };
         let host = stage.host(Topology::SERVER)?;
+        let config = ServerConfig {
+            observer: observed(observer, job.qlog.as_ref(), &host.runtime),
+            ..config
+        };
         let mut address = stage.server_address()?;
         if job.settings.is_multipath() {
             address.set_ip(ANY);
@@ -56,7 +61,7 @@ impl Ends {
         let transport = transport(&job.settings.client);
         let config = identity().client_config(ALPN, &transport).map_err(failed)?;
         let config = ClientConfig {
-            observer,
+            observer: observed(observer, job.qlog.as_ref(), &host.runtime),
             bundle,
             ..config
         };

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
+use marline::{PathPolicy, PathRule, PathSource};
 use marline_http::client::{Client, ClientConfig, FetchOptions, Ranges, Trust};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, generated,
 };
 use marline_http::transport::{Observers, QuicOptions};
 
-use super::{Probe, Stage, failed, transport};
+use super::{PathEnds, Probe, Stage, failed, transport};
 use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology};
 
 /// The name that certificates and URLs have.
@@ -57,7 +58,12 @@ pub(super) fn client(
     names: impl IntoIterator<Item = String>,
 ) -> Result<Client, RunError> {
     let address = stage.server_address()?;
+    let paths = match job.settings.is_multipath() {
+        true => Some(paths(stage)?),
+        false => None,
+    };
     Client::new(ClientConfig {
+        paths,
         trust: Trust::Anybody,
         quic: QuicOptions {
             transport: transport(&job.settings.client),
@@ -70,6 +76,24 @@ pub(super) fn client(
         ..ClientConfig::default()
     })
     .map_err(failed)
+}
+
+/// All of the client's addresses, that of the first path first. HTTP knows one address of the server.
+fn paths(stage: &Stage) -> Result<PathPolicy, RunError> {
+    let server = stage.first_path()?.server;
+    if stage.paths.iter().any(|path| path.server != server) {
+        return Err(RunError::Unsupported(
+            "HTTP over several paths needs a server with one address: join [links.NAME] from the client \
+             at a router, with one more from there to the server"
+                .to_owned(),
+        ));
+    }
+    let (before, rest) = stage.paths.split_at(stage.first);
+    let rule = |path: &PathEnds| PathRule::new(PathSource::Address(path.client));
+    Ok(PathPolicy {
+        rules: rest.iter().chain(before).map(rule).collect(),
+        ..PathPolicy::default()
+    })
 }
 
 /// How objects are fetched.

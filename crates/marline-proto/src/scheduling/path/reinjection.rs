@@ -57,7 +57,7 @@ pub struct Outstanding {
 pub enum Reinject {
     /// This path carries a copy. What waits in a queue moves there.
     On(PathId),
-    /// Nothing: they arrive before a copy would.
+    /// Nothing: that they arrived is known before a copy would.
     Never,
     /// Nothing now: no other path has room, or the budget is used up.
     NotNow,
@@ -102,8 +102,10 @@ impl Reinjection {
     /// What is to become of `oldest`, the oldest bytes that nobody copied and that are not acknowledged;
     /// there is nothing else to send.
     ///
-    /// A path must have room, and the copy must arrive before the original would. Where the original should
-    /// be acknowledged by now it may not arrive at all, and any other path will do.
+    /// A path must have room and be faster, and the copy must arrive before anybody could know that the
+    /// original has: it may be lost, and on a slow path that takes long to notice. What waits in a queue
+    /// must arrive earlier than from there. Where the original should be acknowledged by now, any other path
+    /// will do.
     pub fn plan(&self, now: Instant, paths: &[PathView], oldest: &Outstanding) -> Reinject {
         let others = open(paths).filter(|path| path.id != oldest.path);
         let Some(best) = others.min_by_key(|path| path.delay()) else {
@@ -114,9 +116,13 @@ impl Reinjection {
         }
         let sent_at = oldest.sent_at.unwrap_or(now);
         let original = paths.iter().find(|path| path.id == oldest.path);
-        let (arrives, overdue) = original.map_or((sent_at, sent_at), |path| {
+        let (known, overdue) = original.map_or((sent_at, sent_at), |path| {
             let late = path.delay().saturating_add(path.rttvar.saturating_mul(4));
-            (sent_at + flight(path), sent_at + late)
+            let answer = match oldest.sent_at {
+                Some(_) if best.delay() < path.delay() => scaled(path.delay(), 0.5),
+                _ => Duration::ZERO,
+            };
+            (sent_at + flight(path) + answer, sent_at + late)
         });
         if now > overdue {
             return Reinject::On(best.id);
@@ -124,7 +130,7 @@ impl Reinjection {
         if best.smoothed_rtt.is_none() {
             return Reinject::NotNow;
         }
-        match now + flight(best) < arrives {
+        match now + flight(best) < known {
             true => Reinject::On(best.id),
             false => Reinject::Never,
         }

@@ -38,12 +38,14 @@ fn plan(after: u64, paths: &[PathView]) -> Option<u32> {
 }
 
 #[test]
-fn copies_must_overtake() {
+fn copies_must_overtake_what_is_known() {
     let paths = [path(0, 20), path(1, 200)];
     assert_eq!(plan(10, &paths), Some(0), "10 + 10 ms are less than 100");
-    assert_eq!(plan(95, &paths), None, "the original is nearly there");
-    assert_eq!(plan(150, &paths), None, "its acknowledgment is on the way");
+    assert_eq!(plan(150, &paths), Some(0), "the original may be lost");
+    assert_eq!(plan(190, &paths), None, "its acknowledgment is nearly here");
     assert_eq!(plan(221, &paths), Some(0), "it is overdue");
+    let equal = [path(0, 200), path(1, 200)];
+    assert_eq!(plan(1, &equal), None, "no path is faster");
     let slower = [path(1, 20), path(2, 200)];
     assert_eq!(plan(1, &slower), None);
     assert_eq!(plan(41, &slower), Some(2));
