@@ -37,6 +37,9 @@ pub enum ConnectionEvent {
         /// How.
         status: PathStatus,
     },
+    /// Client: a path can be opened now, where that failed before because the peer allowed no more paths
+    /// or had sent no connection IDs for one.
+    PathsAvailable,
     /// The connection ended; the last event.
     Closed(ConnectionError),
 }

@@ -178,6 +178,7 @@ impl State {
                 Event::PathStatus { id, status } => {
                     self.publish(ConnectionEvent::PathStatus { id, status });
                 }
+                Event::PathsAvailable => self.publish(ConnectionEvent::PathsAvailable),
                 Event::Closed(error) => self.terminate(error, woken),
                 _ => {}
             }

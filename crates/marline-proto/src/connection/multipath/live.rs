@@ -160,9 +160,17 @@ impl Connection {
             .min()
     }
 
-    /// When a path is in doubt unless it answers before. That takes another one on which the peer was
-    /// heard meanwhile, or can be asked.
+    /// When a path is in doubt unless it answers before. That takes another one on which the peer is heard
+    /// meanwhile, or can be asked.
     fn doubt_at(&self, at: Slot) -> Option<Instant> {
+        let (deadline, is_heard) = self.lateness(at)?;
+        let has_asked = self.paths[at].recovery.liveness.has_asked();
+        (is_heard || !has_asked).then_some(deadline)
+    }
+
+    /// When the answer that a path waits for is too late, and whether the peer was heard elsewhere while it
+    /// was due: else it may be the peer that pauses, or the way to all paths.
+    fn lateness(&self, at: Slot) -> Option<(Instant, bool)> {
         let recovery = &self.paths[at].recovery;
         if !self.paths[at].is_live() || !recovery.rtt.has_sample() {
             return None;
@@ -174,11 +182,11 @@ impl Connection {
                 .map(|other| &self.paths[other].recovery)
         };
         let other_rtt = others().map(|other| other.rtt.smoothed()).min()?;
-        let is_heard = others().any(|other| other.liveness.heard_at() >= expected_at);
-        let patience = recovery
-            .liveness
-            .patience(&rtt, self.peer.max_ack_delay, other_rtt);
-        (is_heard || !recovery.liveness.has_asked()).then_some(expected_at + patience)
+        let max_ack_delay = self.peer.max_ack_delay;
+        let patience = recovery.liveness.patience(&rtt, max_ack_delay, other_rtt);
+        let due_at = expected_at + patience / 2;
+        let is_heard = others().any(|other| other.liveness.heard_at() >= due_at);
+        Some((expected_at + patience, is_heard))
     }
 
     fn give_up_at(&self, config: &MultipathConfig, at: Slot) -> Option<Instant> {
@@ -221,14 +229,10 @@ impl Connection {
         }
     }
 
-    /// The answer that a path waits for is late. If the peer was heard elsewhere since it was expected,
-    /// others carry what is on its way; if not, the peer is asked there.
+    /// The answer that a path waits for is too late. If the peer is heard elsewhere, others carry what is on
+    /// its way; if not, the peer is asked there.
     fn doubt(&mut self, now: Instant, at: Slot) {
-        let recovery = &self.paths[at].recovery;
-        let expected_at = recovery.liveness.expected_at(&recovery.rtt.view());
-        let is_heard =
-            |other: Slot| Some(self.paths[other].recovery.liveness.heard_at()) >= expected_at;
-        if self.live_beside(at).any(is_heard) {
+        if self.lateness(at).is_some_and(|(_, is_heard)| is_heard) {
             self.return_outstanding(at);
             let path = &mut self.paths[at];
             path.recovery.liveness.doubt(now);

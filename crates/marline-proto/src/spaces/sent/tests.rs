@@ -80,3 +80,30 @@ fn forgotten_packets_are_no_originals() {
     sent.discard(|_| {});
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (None, None));
 }
+
+#[test]
+fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
+    let mut sent = Sent::<u64>::new();
+    assert_eq!(sent.waiting_since(), None);
+    let at = |number: u64| Instant::from_nanos(number);
+    for number in 0..8 {
+        // Neither an acknowledgment nor a probe for larger datagrams waits.
+        sent.commit(SentPacket {
+            sent_at: at(number),
+            mtu_probe: number == 4,
+            ..packet(number != 3)
+        });
+    }
+    assert_eq!(sent.waiting_since(), Some(at(0)));
+    ack(&mut sent, 1..=2);
+    assert_eq!(sent.waiting_since(), Some(at(5)));
+    // What is late at the front says nothing.
+    ack(&mut sent, 0..=0);
+    assert_eq!(sent.waiting_since(), Some(at(5)));
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!(sent.waiting_since(), Some(at(5)));
+    ack(&mut sent, 5..=6);
+    assert_eq!(sent.waiting_since(), Some(at(7)));
+    ack(&mut sent, 7..=7);
+    assert_eq!(sent.waiting_since(), None);
+}

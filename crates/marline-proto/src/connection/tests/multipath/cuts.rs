@@ -191,7 +191,7 @@ fn random_cuts_of_two_paths_neither_lose_nor_delay_much() {
         .ok()
         .and_then(|cases| cases.parse().ok());
     let config = Config {
-        cases: cases.unwrap_or(32),
+        cases: cases.unwrap_or(24),
         failure_persistence: None,
         max_shrink_time: 15_000,
         ..Config::default()

@@ -110,7 +110,10 @@ fn a_transfer_survives_the_silence_of_either_path() {
     let deep_queues = [(10, 10, 500_000), (10, 80, 500_000)];
     for (first, second, queue) in near_and_far.into_iter().chain(deep_queues) {
         let links = [link(first, queue), link(second, queue)];
-        for from in [Side::Server, Side::Client] {
+        // Deep queues take long to simulate.
+        let both = [Side::Server, Side::Client];
+        let senders = if queue > 60_000 { &both[..1] } else { &both };
+        for &from in senders {
             for silent in [PathId::INITIAL, ONE] {
                 let several = two_links(several(), links);
                 survives(several, from, silent, links[silent.0 as usize]);

@@ -307,3 +307,97 @@ fn the_application_hears_when_a_path_can_be_opened() {
     assert_eq!(told(&mut pair), 1);
     assert_eq!(open(&mut pair, 2), Ok(PathId(2)));
 }
+
+#[test]
+fn a_server_gives_up_a_path_on_which_it_is_not_heard() {
+    let mut several = Several::new();
+    several.pair.network.set_link(address(1), IDLE);
+    several
+        .pair
+        .network
+        .link(address(1), Direction::ToClient)
+        .down = true;
+    assert_eq!(several.open(1), Ok(ONE));
+    several.pair.drive(Duration::from_secs(10));
+    for side in [Side::Client, Side::Server] {
+        let error = Some(ErrorCode::PATH_UNSTABLE_OR_POOR);
+        assert_eq!(several.closed(side, ONE), error, "{side:?}");
+        assert_eq!(several.paths(side), [0]);
+    }
+}
+
+#[test]
+fn a_pause_of_all_paths_says_nothing_of_any() {
+    let busy = Conditions {
+        rate: Some(1_000_000),
+        queue: 60_000,
+        ..IDLE
+    };
+    let mut several = Several::two_of(super::several(), busy);
+    let ends = several.ends();
+    let data = pattern(3_000_000);
+    let mut transfer = Transfer::down(&mut several.pair, ends, &data);
+    let begun = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
+    assert!(several.pair.drive_until(PATIENCE, begun));
+    for path in [PathId::INITIAL, ONE] {
+        cut(&mut several, path, DEAD);
+    }
+    let doubts = |several: &mut Several| {
+        let paths = several.server().paths.iter();
+        paths
+            .filter(|path| path.recovery.liveness.is_in_doubt())
+            .count()
+    };
+    for _ in 0..30 {
+        several.pair.drive(Duration::from_millis(10));
+        assert_eq!(doubts(&mut several), 0);
+    }
+    for path in [PathId::INITIAL, ONE] {
+        cut(&mut several, path, busy);
+    }
+    transfer.complete(&mut several.pair);
+}
+
+#[test]
+fn a_delay_that_jumps_costs_some_copies_and_no_window() {
+    let link = |delay| Conditions {
+        delay: Duration::from_millis(delay),
+        rate: Some(1_000_000),
+        queue: 1 << 20,
+        ..IDLE
+    };
+    let mut several = Several::two_of(super::several(), link(10));
+    let ends = several.ends();
+    let data = pattern(6_000_000);
+    let mut transfer = Transfer::down(&mut several.pair, ends, &data);
+    let events = |several: &mut Several| {
+        several.server().paths[Slot::FIRST]
+            .recovery
+            .congestion_events
+    };
+    let mut steps = 0;
+    for delay in [120, 230, 340, 450] {
+        let until = transfer.received() + 700_000;
+        let moved = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > until;
+        assert!(several.pair.drive_until(PATIENCE, moved));
+        let before = events(&mut several);
+        cut(&mut several, PathId::INITIAL, link(delay));
+        let mut doubted = false;
+        several
+            .pair
+            .drive_until(Duration::from_millis(400), |pair| {
+                transfer.advance(pair);
+                let server = pair.server(ends.1);
+                doubted |= server.paths[Slot::FIRST].recovery.liveness.is_in_doubt();
+                false
+            });
+        steps += u32::from(doubted);
+        assert_eq!(events(&mut several), before);
+        assert!(is_live(&mut several, Side::Server, PathId::INITIAL));
+    }
+    transfer.complete(&mut several.pair);
+    // Each false alarm doubles the patience.
+    assert!((1..=2).contains(&steps), "{steps} doubts");
+    let sent = several.sent(Side::Server, PathId::INITIAL) + several.sent(Side::Server, ONE);
+    assert!(sent < 7_200_000, "{sent} bytes for six million");
+}
