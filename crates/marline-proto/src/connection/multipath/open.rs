@@ -58,7 +58,7 @@ impl Connection {
     /// Client: opens the paths beside the first that the settings ask for, once both ends have what it
     /// takes. What the peer refuses is not asked for again.
     pub(in crate::connection) fn open_siblings(&mut self, now: Instant) {
-        // Where to, if the server would rather be talked to elsewhere?
+        // A server that would rather be talked to elsewhere is probed there first.
         while self.confirmed
             && self.main().tuples.probed.is_none()
             && let Some(multipath) = &mut self.multipath
