@@ -21,7 +21,7 @@ pub use self::events::{ConnectionEvent, Events};
 pub(crate) use self::state::{ConnectionRef, SendEnd, Sender, Shared, State};
 pub use self::weak::WeakConnection;
 use crate::error::SendDatagramError;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, UdpSocket};
 use crate::stream::{RecvStream, SendStream};
 
 /// A QUIC connection. Clones are the same connection.
@@ -287,6 +287,11 @@ impl Connection {
     /// Whether the handshake is [confirmed](Self::confirmed).
     pub(crate) fn is_confirmed(&self) -> bool {
         self.0.lock().confirmed
+    }
+
+    /// Its endpoint's socket now.
+    pub(crate) fn socket(&self) -> Arc<dyn UdpSocket> {
+        Arc::clone(&self.0.lock().socket)
     }
 
     /// What its endpoint runs on.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{broadcast, oneshot};
 
 use super::events::ConnectionEvent;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, UdpSocket};
 use crate::signal::Signal;
 use crate::wakers::WakerList;
 
@@ -31,6 +31,7 @@ pub(crate) struct Shared {
 /// What the connection's mutex guards.
 pub(crate) struct State {
     pub(crate) proto: Box<marline_proto::Connection>,
+    pub(crate) socket: Arc<dyn UdpSocket>,
     /// Where the endpoint's socket is bound.
     pub(crate) bound: SocketAddr,
     /// Sends from the addresses it was told to and from no others.
@@ -82,7 +83,7 @@ impl Shared {
         proto: Box<marline_proto::Connection>,
         handle: ConnectionHandle,
         side: Side,
-        bound: SocketAddr,
+        (socket, bound): (Arc<dyn UdpSocket>, SocketAddr),
         runtime: Arc<dyn Runtime>,
         signal: Arc<Signal<Arc<Self>>>,
     ) -> Arc<Self> {
@@ -93,6 +94,7 @@ impl Shared {
             signal,
             state: Mutex::new(State {
                 proto,
+                socket,
                 bound,
                 is_pinned: false,
                 queued: false,

@@ -98,6 +98,11 @@ impl Endpoint {
         Self { shared }
     }
 
+    /// Its socket now.
+    pub(crate) fn socket(&self) -> Arc<dyn UdpSocket> {
+        Arc::clone(&self.shared.lock().socket)
+    }
+
     /// What it runs on.
     pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.shared.runtime
@@ -283,6 +288,7 @@ impl Endpoint {
             if connection.side.is_client() {
                 let mut inner = connection.lock();
                 inner.bound = local;
+                inner.socket = Arc::clone(&state.socket);
                 inner.proto.rebind(now, local);
                 connection.touch(&mut inner);
             }

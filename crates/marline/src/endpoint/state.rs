@@ -76,7 +76,7 @@ impl Shared {
             proto,
             handle,
             side,
-            state.local,
+            (Arc::clone(&state.socket), state.local),
             Arc::clone(&self.runtime),
             Arc::clone(&self.signal),
         );

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::policy::PathSource;
-use crate::runtime::{InterfaceAddress, Runtime};
+use crate::runtime::{InterfaceAddress, Runtime, UdpSocket};
 
 /// The host's addresses at a moment.
 pub(super) struct Addresses<'r> {
@@ -43,6 +43,18 @@ impl<'r> Addresses<'r> {
                 let first = found.clone().next();
                 found.find(|address| Some(*address) == known).or(first)
             }
+        }
+    }
+
+    /// Has what is sent from `local` leave by the interface that a rule names. Where the system cannot, its
+    /// routes decide; a rule that names an address leaves that to them, too.
+    pub(super) fn bind(&self, socket: &dyn UdpSocket, source: &PathSource, local: IpAddr) {
+        let PathSource::Interface(name) = source else {
+            return;
+        };
+        let mut list = self.list.iter().flatten();
+        if let Some(found) = list.find(|one| one.name == *name && one.address == local) {
+            socket.bind_interface(found).ok();
         }
     }
 

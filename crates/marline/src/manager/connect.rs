@@ -49,10 +49,6 @@ impl PathManager {
         server_name: &str,
     ) -> Result<Connection, ManagedConnectError> {
         let mut addresses = self.first_addresses(endpoint, remote.ip()).into_iter();
-        if addresses.len() == 0 {
-            return Err(ManagedConnectError::NoAddress(remote));
-        }
-        let start = |local| endpoint.connect_from(config.clone(), local, remote, server_name);
         let runtime = endpoint.runtime();
         let mut race = Race {
             runners: Vec::new(),
@@ -62,8 +58,11 @@ impl PathManager {
         loop {
             let next = addresses.next();
             let is_last = next.is_none();
+            if is_last && race.runners.is_empty() {
+                return Err(failure.unwrap_or(ManagedConnectError::NoAddress(remote)));
+            }
             if let Some(local) = next {
-                match start(local) {
+                match endpoint.connect_from(config.clone(), local, remote, server_name) {
                     Ok(connecting) => race.runners.push(connecting),
                     Err(error) => {
                         failure.get_or_insert(error.into());
@@ -82,9 +81,6 @@ impl PathManager {
                 }
                 Leg::Late => {}
             }
-            if race.runners.is_empty() && addresses.len() == 0 {
-                return Err(failure.unwrap_or(ManagedConnectError::NoAddress(remote)));
-            }
         }
     }
 
@@ -101,6 +97,7 @@ impl PathManager {
                     && let Some(address) = host.of(&rule.source, None, remote)
                     && !found.contains(&address)
                 {
+                    host.bind(&*endpoint.socket(), &rule.source, address);
                     found.push(address);
                 }
             }

@@ -78,6 +78,13 @@ impl PathManager {
         self.shared.budget.spent(rule)
     }
 
+    /// The rules whose caps are spent.
+    pub fn spent_rules(&self) -> impl Iterator<Item = &PathRule> {
+        let rules = self.shared.policy.rules.iter().enumerate();
+        let is_spent = |index| self.shared.budget.left(index) == Some(0);
+        rules.filter_map(move |(index, rule)| is_spent(index).then_some(rule))
+    }
+
     /// Manages the paths of a client's connection from now on. [`connect`](Self::connect) does that for its
     /// own. Its endpoint must be bound to `0.0.0.0` or `[::]`.
     pub fn manage(&self, connection: &Connection) {

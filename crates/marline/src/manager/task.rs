@@ -155,16 +155,22 @@ impl Task {
         }
     }
 
+    fn open(&mut self, connection: &Connection, now: Instant, (rule, local): (usize, IpAddr)) {
+        let source = &self.shared.policy.rules[rule].source;
+        Addresses::now(&*self.runtime).bind(&*connection.socket(), source, local);
+        match connection.start_path(local) {
+            Ok(id) => {
+                self.machine.opened(id, rule, local);
+                // It may have a cap.
+                self.look_at = None;
+            }
+            Err(error) => self.machine.refused(now, rule, refusal(&error)),
+        }
+    }
+
     fn act(&mut self, connection: &Connection, now: Instant, action: Action) {
         match action {
-            Action::Open { rule, local } => match connection.start_path(local) {
-                Ok(id) => {
-                    self.machine.opened(id, rule, local);
-                    // It may have a cap.
-                    self.look_at = None;
-                }
-                Err(error) => self.machine.refused(now, rule, refusal(&error)),
-            },
+            Action::Open { rule, local } => self.open(connection, now, (rule, local)),
             Action::Status { id, status } => connection.set_path_status(id, status),
             Action::Abandon { id, error } => match connection.abandon_path(id, error) {
                 Ok(()) | Err(AbandonPathError::NoSuchPath) => {

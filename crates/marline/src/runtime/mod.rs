@@ -73,6 +73,8 @@ pub struct InterfaceAddress {
     pub name: String,
     /// The address.
     pub address: IpAddr,
+    /// The interface's number in the system, if it has one: another for each time it appears.
+    pub index: Option<u32>,
     /// Whether the interface is up and has a link: a cable, an association.
     pub is_up: bool,
 }
@@ -115,6 +117,17 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Has all that is sent from this address leave by its interface, and takes what comes back there. Of no
+    /// effect on other addresses. Without it, the system's routes decide by which interface a datagram
+    /// leaves, whatever its source address.
+    ///
+    /// # Errors
+    /// Whatever the system says; [`io::ErrorKind::Unsupported`] where sockets cannot be bound to interfaces.
+    fn bind_interface(&self, interface: &InterfaceAddress) -> io::Result<()> {
+        let _ = interface;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Most datagrams that one [`try_send`](Self::try_send) may carry. May fall to 1 when the
     /// network card turns out not to support segmentation.

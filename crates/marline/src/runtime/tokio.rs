@@ -83,6 +83,7 @@ impl Runtime for TokioRuntime {
         let list = if_addrs::get_if_addrs()?.into_iter();
         let entry = |one: if_addrs::Interface| InterfaceAddress {
             address: one.ip(),
+            index: one.index,
             is_up: one.is_oper_up(),
             name: one.name,
         };

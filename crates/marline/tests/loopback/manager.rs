@@ -64,4 +64,11 @@ async fn an_address_of_others_is_none() {
         matches!(error, Err(ManagedConnectError::NoAddress(_))),
         "{error:?}"
     );
+    let elsewhere = Endpoint::client(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let manager = self::manager(&["127.0.0.2", "127.0.0.3"]);
+    let error = soon(manager.connect(&elsewhere, &config, there, NAME)).await;
+    assert!(
+        matches!(error, Err(ManagedConnectError::Connect(_))),
+        "{error:?}"
+    );
 }

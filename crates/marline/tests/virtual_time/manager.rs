@@ -254,6 +254,7 @@ fn a_connection_ends_rather_than_its_cap_is_exceeded() {
             let len = fetch(&ours).await;
             assert!(len < 600_000, "{len}");
             ours.closed().await;
+            assert_eq!(ends.manager.spent_rules().count(), 1);
             let error = ends.connect().await.unwrap_err();
             assert!(matches!(error, ManagedConnectError::NoAddress(_)));
         });

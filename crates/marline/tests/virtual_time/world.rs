@@ -231,6 +231,7 @@ impl Runtime for World {
                 IpAddr::V6(_) => "link".to_owned(),
             },
             address: *address,
+            index: None,
             is_up: true,
         };
         Ok(here.map(entry).collect())

@@ -11,6 +11,7 @@ fn of(runtime: &TokioRuntime, known: Option<&str>, remote: IpAddr) -> Option<Str
     let entry = |name: &str, address: &str, is_up| InterfaceAddress {
         name: name.to_owned(),
         address: address.parse().unwrap(),
+        index: None,
         is_up,
     };
     let addresses = Addresses {

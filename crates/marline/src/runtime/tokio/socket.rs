@@ -1,14 +1,17 @@
 //! UDP through tokio's reactor and quinn-udp's GSO, GRO, ECN and packet info.
 
+mod beside;
+
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll, ready};
 
 use marline_proto::{EcnCodepoint, Transmit};
 use quinn_udp::UdpSocketState;
 use tokio::io::Interest;
 
-use crate::runtime::{RecvMeta, UdpSocket};
+use self::beside::Beside;
+use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket};
 
 /// Socket buffers asked for, in bytes: about 30 ms at 1 Gbit/s. The system may give less.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -16,14 +19,31 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
 const SHORT_RECV_MEANS_EMPTY: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
+/// A socket, and those beside it that are bound to interfaces.
 #[derive(Debug)]
 pub(super) struct TokioSocket {
-    io: tokio::net::UdpSocket,
-    state: UdpSocketState,
+    main: One,
+    beside: Beside,
 }
 
 impl TokioSocket {
     pub(super) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        Ok(Self {
+            main: One::new(socket)?,
+            beside: Beside::default(),
+        })
+    }
+}
+
+/// A socket of the system.
+#[derive(Debug)]
+struct One {
+    io: tokio::net::UdpSocket,
+    state: UdpSocketState,
+}
+
+impl One {
+    fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Small buffers cost speed, never correctness.
         state
@@ -42,20 +62,80 @@ impl TokioSocket {
 impl UdpSocket for TokioSocket {
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
         let local = transmit.tuple.local.ip();
+        if let Some(sent) = self
+            .beside
+            .with(local, |one| one.try_send(transmit, None, payload))
+        {
+            return sent;
+        }
+        let source = (!local.is_unspecified()).then_some(local);
+        self.main.try_send(transmit, source, payload)
+    }
+
+    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.beside.poll_full(cx) {
+            Some(ready) => ready,
+            None => self.main.io.poll_send_ready(cx),
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        if let Some(filled) = self.beside.poll_recv(cx, buffers, meta) {
+            return Poll::Ready(Ok(filled));
+        }
+        self.main.poll_recv(cx, buffers, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.main.io.local_addr()
+    }
+
+    fn bind_interface(&self, interface: &InterfaceAddress) -> io::Result<()> {
+        // A socket of IPv6 writes addresses of IPv4 in its own way.
+        if self.local_addr()?.is_ipv4() != interface.address.is_ipv4() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.beside.add(interface)
+    }
+
+    fn max_gso_segments(&self) -> usize {
+        let main = self.main.state.max_gso_segments();
+        self.beside
+            .max_gso_segments()
+            .map_or(main, |most| most.min(main))
+    }
+
+    fn max_gro_segments(&self) -> usize {
+        self.main.state.gro_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.main.state.may_fragment()
+    }
+}
+
+impl One {
+    fn try_send(
+        &self,
+        transmit: &Transmit,
+        source: Option<IpAddr>,
+        payload: &[u8],
+    ) -> io::Result<()> {
         let outgoing = quinn_udp::Transmit {
             destination: transmit.tuple.remote,
             ecn: transmit.ecn.map(to_udp),
             contents: payload,
             segment_size: transmit.segment_size,
-            src_ip: (!local.is_unspecified()).then_some(local),
+            src_ip: source,
         };
         self.io.try_io(Interest::WRITABLE, || {
             self.state.try_send((&self.io).into(), &outgoing)
         })
-    }
-
-    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_send_ready(cx)
     }
 
     fn poll_recv(
@@ -91,22 +171,6 @@ impl UdpSocket for TokioSocket {
                 Ok(()) => return Poll::Ready(Ok(0)),
             }
         }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.io.local_addr()
-    }
-
-    fn max_gso_segments(&self) -> usize {
-        self.state.max_gso_segments()
-    }
-
-    fn max_gro_segments(&self) -> usize {
-        self.state.gro_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
     }
 }
 

@@ -44,3 +44,61 @@ async fn marks_survive_batches() {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_interface_has_a_socket_of_its_own() {
+    use crate::{Runtime, TokioRuntime};
+
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let list = TokioRuntime::current().unwrap().interfaces().unwrap();
+    let loopback = list.into_iter().find(|one| one.address == here).unwrap();
+    let ((sender, main), (receiver, remote)) = (socket(Ipv4Addr::UNSPECIFIED), socket(here));
+    for _ in 0..2 {
+        sender.bind_interface(&loopback).unwrap();
+    }
+    let six = InterfaceAddress {
+        address: Ipv6Addr::LOCALHOST.into(),
+        ..loopback.clone()
+    };
+    let refused = sender.bind_interface(&six).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
+    let gone = InterfaceAddress {
+        name: "no-such-thing".to_owned(),
+        index: None,
+        ..loopback
+    };
+    sender.bind_interface(&gone).unwrap_err();
+
+    let second = IpAddr::from(Ipv4Addr::new(127, 0, 0, 2));
+    for (local, is_beside) in [(here, true), (second, false)] {
+        let transmit = |from: IpAddr, to| Transmit {
+            tuple: FourTuple {
+                local: SocketAddr::new(from, main.port()),
+                remote: to,
+            },
+            size: 100,
+            segment_size: None,
+            ecn: None,
+        };
+        let mut bytes = [0; 200];
+        let mut meta = [RecvMeta::default()];
+        poll_fn(|cx| sender.poll_send_ready(cx)).await.unwrap();
+        sender
+            .try_send(&transmit(local, remote), &[1; 100])
+            .unwrap();
+        poll_fn(|cx| receiver.poll_recv(cx, &mut [IoSliceMut::new(&mut bytes)], &mut meta))
+            .await
+            .unwrap();
+        let from = meta[0].remote;
+        assert_eq!(from.ip(), local);
+        assert_eq!(from.port() != main.port(), is_beside);
+
+        poll_fn(|cx| receiver.poll_send_ready(cx)).await.unwrap();
+        receiver.try_send(&transmit(here, from), &[2; 100]).unwrap();
+        poll_fn(|cx| sender.poll_recv(cx, &mut [IoSliceMut::new(&mut bytes)], &mut meta))
+            .await
+            .unwrap();
+        assert_eq!((meta[0].local_ip, meta[0].len), (Some(local), 100));
+    }
+}

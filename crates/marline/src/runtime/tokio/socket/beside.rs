@@ -1,0 +1,181 @@
+//! Sockets that are bound to interfaces, beside one that is bound to none.
+
+use std::io::{self, IoSliceMut};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
+
+use super::One;
+use crate::runtime::{InterfaceAddress, RecvMeta};
+
+/// The most sockets: interfaces that come and go leave none behind that another has replaced.
+const MOST: usize = 16;
+
+/// Errors in a row after which a socket is left alone for this time.
+const ERRORS: usize = 4;
+
+/// One socket for each address. Most endpoints have none, and pay one load for that.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    count: AtomicUsize,
+    sockets: RwLock<Vec<Arc<Bound>>>,
+    /// Which socket was full last, counted from 1; 0 if none was.
+    full: AtomicUsize,
+    /// Where the next search for datagrams begins, so that none goes hungry.
+    turn: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Bound {
+    interface: InterfaceAddress,
+    socket: One,
+}
+
+impl Beside {
+    /// Adds a socket, unless there is one for this address of this very interface.
+    pub(super) fn add(&self, interface: &InterfaceAddress) -> io::Result<()> {
+        let mut sockets = self.sockets.write().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |bound: &Arc<Bound>| {
+            let known = &bound.interface;
+            known.address == interface.address && known.index == interface.index
+        };
+        if sockets.iter().any(is_same) {
+            return Ok(());
+        }
+        let bound = Arc::new(Bound {
+            interface: interface.clone(),
+            socket: One::new(bind(interface)?)?,
+        });
+        let is_replaced = |other: &Arc<Bound>| {
+            let known = &other.interface;
+            known.address == interface.address
+                || (known.name == interface.name
+                    && known.index != interface.index
+                    && known.address.is_ipv4() == interface.address.is_ipv4())
+        };
+        sockets.retain(|other| !is_replaced(other));
+        if sockets.len() == MOST {
+            sockets.remove(0);
+        }
+        sockets.push(bound);
+        self.full.store(0, Relaxed);
+        self.count.store(sockets.len(), Relaxed);
+        Ok(())
+    }
+
+    fn socket(&self, at: usize) -> Option<Arc<Bound>> {
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        sockets.get(at).cloned()
+    }
+
+    /// Sends through the socket of the address `local`, if there is one.
+    pub(super) fn with(
+        &self,
+        local: IpAddr,
+        send: impl FnOnce(&One) -> io::Result<()>,
+    ) -> Option<io::Result<()>> {
+        if self.count.load(Relaxed) == 0 {
+            return None;
+        }
+        let local = local.to_canonical();
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        let mut places = sockets.iter().enumerate();
+        let found = places.find(|(_, bound)| bound.interface.address == local);
+        let sent = found.map(|(at, bound)| (at, send(&bound.socket)));
+        let is_full = |sent: &io::Result<()>| matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        let full = match &sent {
+            Some((at, sent)) if is_full(sent) => at + 1,
+            _ => 0,
+        };
+        self.full.store(full, Relaxed);
+        sent.map(|(_, sent)| sent)
+    }
+
+    /// The socket that was full at the last attempt, if it was one of these.
+    pub(super) fn poll_full(&self, cx: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
+        let at = self.full.load(Relaxed).checked_sub(1)?;
+        let bound = self.socket(at)?;
+        Some(bound.socket.io.poll_send_ready(cx))
+    }
+
+    /// Datagrams that have come to one of the sockets. An error says something about an interface and
+    /// nothing about the endpoint.
+    pub(super) fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Option<usize> {
+        let count = self.count.load(Relaxed);
+        if count == 0 {
+            return None;
+        }
+        let turn = self.turn.fetch_add(1, Relaxed);
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        for step in 0..sockets.len() {
+            let bound = &sockets[turn.wrapping_add(step) % sockets.len()];
+            for _ in 0..ERRORS {
+                match bound.socket.poll_recv(cx, buffers, meta) {
+                    Poll::Ready(Ok(filled)) if filled > 0 => return Some(filled),
+                    Poll::Ready(Err(_)) => {}
+                    Poll::Ready(Ok(_)) | Poll::Pending => break,
+                }
+            }
+        }
+        None
+    }
+
+    /// Most datagrams that one send may carry through any of them.
+    pub(super) fn max_gso_segments(&self) -> Option<usize> {
+        if self.count.load(Relaxed) == 0 {
+            return None;
+        }
+        let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
+        let most = |bound: &Arc<Bound>| bound.socket.state.max_gso_segments();
+        sockets.iter().map(most).min()
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn bind(interface: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    use std::net::SocketAddr;
+
+    let address = SocketAddr::new(interface.address, 0);
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::DGRAM,
+        Some(Protocol::UDP),
+    )?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    bind_to(&socket, interface)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+/// By name: a number that no interface has would be taken.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn bind_to(socket: &socket2::Socket, interface: &InterfaceAddress) -> io::Result<()> {
+    socket.bind_device(Some(interface.name.as_bytes()))
+}
+
+#[cfg(target_vendor = "apple")]
+fn bind_to(socket: &socket2::Socket, interface: &InterfaceAddress) -> io::Result<()> {
+    let index = interface.index.and_then(std::num::NonZeroU32::new);
+    if index.is_none() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    match interface.address {
+        IpAddr::V4(_) => socket.bind_device_by_index_v4(index),
+        IpAddr::V6(_) => socket.bind_device_by_index_v6(index),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn bind(_: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
+    Err(io::ErrorKind::Unsupported.into())
+}
