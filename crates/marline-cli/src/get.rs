@@ -79,10 +79,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bundle: bool,
 
-    /// Use this network interface, or this address of this machine, and no others; may be given several times, and
-    /// switches multipath on. All are used at once; `backup` says: only while no other works. `cap=10MB` says:
-    /// no more than so many bytes, both ways together; after that the path is left, or the transfer ends if there is no
-    /// other. HTTP/3 only. On Linux every interface needs a routing rule for its address
+    /// Use this network interface, or this address of this machine, and no others; may be given several times,
+    /// and switches multipath on. All are used at once; `backup`: only while no other works. `cap=10MB`: no more
+    /// than so many bytes, both ways together; then the path is left, or the transfer ends if there is no other.
+    /// HTTP/3 only. An interface needs a route of its own, an address a routing rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
 
@@ -164,6 +164,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             return Err(Failure::Failed(format!("interrupted; partial files are {kept}")));
         }
     };
+    for rule in client.path_manager().iter().flat_map(|m| m.spent_rules()) {
+        let (source, cap) = (&rule.source, rule.cap_bytes.unwrap_or_default());
+        tell(&format!(
+            "path {source} has carried its {cap} bytes and is used no more"
+        ));
+    }
     if let Some(client) = Arc::into_inner(client) {
         client.close().await;
     }

@@ -502,6 +502,8 @@ fn explains_itself() {
     assert!(get.contains("-o image.iso --bundle"), "{get}");
     let serve = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
     assert!(serve.contains("[bundle]") && serve.contains("fair = true"));
+    assert!(get.contains("--path wwan0,backup,cap=10MB") && get.contains("--scheduler"));
+    assert!(serve.contains("[multipath]") && serve.contains("max-paths"));
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]);
         assert!(

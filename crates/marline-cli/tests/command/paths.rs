@@ -61,10 +61,29 @@ fn a_cap_is_kept_and_told() {
     let root = large();
     let server = Server::start(&[text(root.path()), "--scheduler", "rr"]);
     let capped = "127.0.0.3,cap=1MB";
-    let (report, _) = get(&server, &["--path", "127.0.0.2", "--path", capped]);
+    let (report, said) = get(&server, &["--path", "127.0.0.2", "--path", capped]);
+    let spent = "path 127.0.0.3 has carried its 1000000 bytes";
+    assert!(said.contains(spent), "{said}");
     let path = &report["connections"][0]["paths"][1];
     assert!(path["closed"].is_string(), "{report}");
     assert!(path["bytes_received"].as_u64().unwrap() < LARGE as u64 / 2);
+
+    let file = root.path().join("copy");
+    let url = server.url("large");
+    let to = [
+        "get",
+        &url,
+        "--insecure",
+        "--path",
+        capped,
+        "-o",
+        text(&file),
+    ];
+    let output = run(&to);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(spent) && said.contains("--resume"), "{said}");
+    assert!(!file.exists());
 }
 
 #[test]

@@ -208,6 +208,14 @@ impl Client {
         Ok(addresses)
     }
 
+    /// What manages the paths of QUIC connections, if [`ClientConfig::paths`] asks for that.
+    pub fn path_manager(&self) -> Option<&marline::PathManager> {
+        match &self.transport {
+            Transport::Quic(quic) => quic.path_manager(),
+            Transport::Tcp(_) => None,
+        }
+    }
+
     /// The QUIC endpoint that connections to `remote` use: to move it to another socket, for example.
     ///
     /// # Errors

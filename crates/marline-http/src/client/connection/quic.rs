@@ -54,6 +54,11 @@ impl QuicClient {
         self.config.clone()
     }
 
+    /// What chooses paths, if the system does not.
+    pub(in crate::client) fn path_manager(&self) -> Option<&PathManager> {
+        self.manager.as_ref()
+    }
+
     /// The socket that reaches `remote`.
     pub(in crate::client) fn endpoint(
         &self,
