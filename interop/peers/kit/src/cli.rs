@@ -1,7 +1,7 @@
 //! The command line all peers have in common.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +50,9 @@ pub struct ClientArgs {
     /// Directory the files are written to.
     #[arg(long)]
     pub out: PathBuf,
+    /// An address of this host, for a path of its own; repeatable. The connection begins on the first.
+    #[arg(long)]
+    pub address: Vec<IpAddr>,
     /// A file that lists more paths, one a line.
     #[arg(long)]
     pub paths_from: Option<PathBuf>,

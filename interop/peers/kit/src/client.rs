@@ -10,19 +10,24 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use bytes::{Buf as _, Bytes};
-use h3::client::SendRequest;
+use h3::client::{RequestStream, SendRequest};
 use h3::quic;
 use http::Request;
 use tokio::task::JoinSet;
 
 use crate::cli::ClientArgs;
 use crate::files;
+use crate::multipath::{self, Multipath};
 use crate::outcome::{Failure, Outcome};
 
 /// Requests under way at once on one connection.
 const IN_FLIGHT: usize = 128;
 /// How long to wait after the first connection for the server's session ticket.
 const TICKET_WAIT: Duration = Duration::from_millis(300);
+/// What a client of several paths sends, to have it sent back, bytes.
+const UPLOAD: usize = 2 << 20;
+/// How long data flows before paths change.
+const CHANGE: Duration = Duration::from_millis(500);
 
 /// How long a client lets its connections end.
 pub const GOODBYE: Duration = Duration::from_secs(1);
@@ -43,6 +48,8 @@ pub struct Link<T> {
     pub update_keys: Box<dyn Fn() -> UpdateKeys + Send>,
     /// Moves the client to another local port.
     pub migrate: Box<dyn Fn() -> io::Result<()> + Send>,
+    /// Its paths, where the stack can have several.
+    pub multipath: Option<Arc<dyn Multipath>>,
 }
 
 /// How a connection ended before it was one.
@@ -81,6 +88,15 @@ pub fn any_address(server: SocketAddr) -> SocketAddr {
     }
 }
 
+/// The same, where a client of a case with several paths can send from any of its addresses.
+#[must_use]
+pub fn any_address_for(args: &ClientArgs) -> SocketAddr {
+    match args.server {
+        SocketAddr::V4(_) if !args.address.is_empty() => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        server => any_address(server),
+    }
+}
+
 /// Plays the client in the case `args` names.
 pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
     let paths = args.all_paths()?;
@@ -113,6 +129,7 @@ pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
             session.close().await;
             Ok(())
         }
+        case if multipath::is_wanted(case, false) => several_paths(stack, args, &paths).await,
         _ => {
             let session = open(stack, args, false).await?;
             session.fetch(&paths).await?;
@@ -159,6 +176,69 @@ async fn reconnect<S: Stack>(stack: &S, args: &ClientArgs, paths: &[String]) -> 
     Ok(())
 }
 
+/// Cases of [`multipath`].
+async fn several_paths<S: Stack>(stack: &S, args: &ClientArgs, paths: &[String]) -> Outcome {
+    let session = open(stack, args, false).await?;
+    let Some(multipath) = session.multipath.clone() else {
+        return Err(Failure::Unsupported("it has one path a connection"));
+    };
+    let (watched, case) = (Arc::clone(&multipath), args.case.clone());
+    let watch = tokio::spawn(async move { multipath::watch(&*watched, &case, false).await });
+    let done = use_paths(&session, &*multipath, args, paths).await;
+    watch.abort();
+    // What they carried is told when the task is gone.
+    let _ = watch.await;
+    done?;
+    session.close().await;
+    Ok(())
+}
+
+async fn use_paths<O>(
+    session: &Session<O>,
+    multipath: &dyn Multipath,
+    args: &ClientArgs,
+    paths: &[String],
+) -> anyhow::Result<()>
+where
+    O: quic::OpenStreams<Bytes, BidiStream: Send> + Clone + Send + 'static,
+{
+    let (&[home, other], [first, rest @ ..]) = (args.address.as_slice(), paths) else {
+        bail!("give two addresses and some paths");
+    };
+    if args.case == "multipath-client-only" {
+        ensure!(!multipath.is_negotiated(), "the server has several paths");
+        ensure!(multipath.open(other).await.is_err(), "a path was opened");
+        return session.fetch(paths).await;
+    }
+    ensure!(multipath.is_negotiated(), "the server has one path only");
+    let second = multipath.open(other).await.context("a second path")?;
+    session.fetch(std::slice::from_ref(first)).await?;
+    let change = async {
+        match args.case.as_str() {
+            "multipath-backup" => multipath.set_backup(multipath::FIRST),
+            "multipath-abandon" => {
+                tokio::time::sleep(CHANGE).await;
+                multipath.abandon(multipath::FIRST)?;
+                multipath::gone(multipath, multipath::FIRST).await
+            }
+            "multipath-dismiss" => multipath::gone(multipath, second).await,
+            "multipath-replace" => {
+                tokio::time::sleep(CHANGE).await;
+                multipath.abandon(multipath::FIRST)?;
+                multipath.open(home).await.context("a third path")?;
+                multipath.abandon(second)?;
+                multipath::gone(multipath, multipath::FIRST).await?;
+                multipath::gone(multipath, second).await
+            }
+            _ => Ok(()),
+        }
+    };
+    tokio::try_join!(session.fetch(rest), session.echo(UPLOAD), change)?;
+    // The server may be later to see it.
+    tokio::time::sleep(CHANGE).await;
+    Ok(())
+}
+
 /// An HTTP/3 session on one connection.
 struct Session<O: quic::OpenStreams<Bytes>> {
     requests: SendRequest<O, Bytes>,
@@ -168,6 +248,7 @@ struct Session<O: quic::OpenStreams<Bytes>> {
     early: Option<EarlyAccepted>,
     update_keys: Box<dyn Fn() -> UpdateKeys + Send>,
     migrate: Box<dyn Fn() -> io::Result<()> + Send>,
+    multipath: Option<Arc<dyn Multipath>>,
 }
 
 async fn open<S: Stack>(
@@ -195,6 +276,7 @@ async fn open<S: Stack>(
         early: link.early,
         update_keys: link.update_keys,
         migrate: link.migrate,
+        multipath: link.multipath,
     })
 }
 
@@ -224,6 +306,21 @@ where
         Ok(())
     }
 
+    /// Sends so many bytes, and wants them back.
+    async fn echo(&self, size: usize) -> anyhow::Result<()> {
+        let uri = format!("https://{}/echo", self.authority);
+        let request = Request::post(uri).body(())?;
+        let content: Bytes = (0..size).map(|n| (n * 31 >> 3) as u8).collect();
+        let mut stream = self.requests.clone().send_request(request).await?;
+        stream.send_data(content.clone()).await.context("upload")?;
+        stream.finish().await?;
+        let response = stream.recv_response().await.context("response")?;
+        ensure!(response.status().is_success(), "{}", response.status());
+        let back = read(&mut stream).await?;
+        ensure!(back == content, "what came back is not what was sent");
+        Ok(())
+    }
+
     /// Closes with `H3_NO_ERROR`: the driver does once the last requester is gone.
     async fn close(self) {
         drop(self.requests);
@@ -250,6 +347,14 @@ where
         "{path}: {}",
         response.status()
     );
+    let content = read(&mut stream).await?;
+    files::save(&out, &path, &content).with_context(|| path)
+}
+
+async fn read<S>(stream: &mut RequestStream<S, Bytes>) -> anyhow::Result<Vec<u8>>
+where
+    S: quic::RecvStream,
+{
     let mut content = Vec::new();
     while let Some(mut chunk) = stream.recv_data().await.context("body")? {
         while chunk.has_remaining() {
@@ -259,5 +364,5 @@ where
             chunk.advance(length);
         }
     }
-    files::save(&out, &path, &content).with_context(|| path)
+    Ok(content)
 }

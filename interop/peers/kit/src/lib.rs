@@ -11,6 +11,8 @@ pub mod outcome;
 #[cfg(feature = "h3")]
 pub mod client;
 #[cfg(feature = "h3")]
+pub mod multipath;
+#[cfg(feature = "h3")]
 pub mod server;
 #[cfg(feature = "h3")]
 pub mod tls;

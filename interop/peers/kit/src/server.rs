@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use h3::quic;
 use h3::server::RequestStream;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 
 use crate::files;
 
@@ -35,7 +35,11 @@ where
                         Err(error) => return eprintln!("request: {error}"),
                     };
                     let path = request.uri().path().to_owned();
-                    if let Err(error) = respond(stream, &www, &path).await {
+                    let done = match *request.method() {
+                        Method::POST => echo(stream).await,
+                        _ => respond(stream, &www, &path).await,
+                    };
+                    if let Err(error) = done {
                         eprintln!("{path}: {error}");
                     }
                 });
@@ -52,7 +56,7 @@ where
 }
 
 async fn respond<S: quic::BidiStream<Bytes>>(
-    mut stream: RequestStream<S, Bytes>,
+    stream: RequestStream<S, Bytes>,
     www: &Path,
     path: &str,
 ) -> Result<(), h3::error::StreamError> {
@@ -61,7 +65,30 @@ async fn respond<S: quic::BidiStream<Bytes>>(
         Some(_) => StatusCode::OK,
         None => StatusCode::NOT_FOUND,
     };
-    let content = Bytes::from(content.unwrap_or_default());
+    answer(stream, status, content.unwrap_or_default().into()).await
+}
+
+/// Sends back what comes, once it is all there.
+async fn echo<S: quic::BidiStream<Bytes>>(
+    mut stream: RequestStream<S, Bytes>,
+) -> Result<(), h3::error::StreamError> {
+    let mut content = Vec::new();
+    while let Some(mut chunk) = stream.recv_data().await? {
+        while chunk.has_remaining() {
+            let part = chunk.chunk();
+            content.extend_from_slice(part);
+            let length = part.len();
+            chunk.advance(length);
+        }
+    }
+    answer(stream, StatusCode::OK, content.into()).await
+}
+
+async fn answer<S: quic::BidiStream<Bytes>>(
+    mut stream: RequestStream<S, Bytes>,
+    status: StatusCode,
+    content: Bytes,
+) -> Result<(), h3::error::StreamError> {
     let mut response = Response::new(());
     *response.status_mut() = status;
     response

@@ -7,10 +7,14 @@ use marline::{
     Cipher, ClientConfig, Connection, ConnectionError, Endpoint, TlsClientConfig, crypto_provider,
 };
 use marline_http::transport;
-use peer_kit::client::{ConnectError, EarlyAccepted, GOODBYE, Link, Stack, any_address};
+use peer_kit::client::{
+    ConnectError, EarlyAccepted, GOODBYE, Link, Stack, any_address, any_address_for,
+};
 use peer_kit::tls::{self, TrustAny};
-use peer_kit::{ClientArgs, Outcome};
+use peer_kit::{ClientArgs, Outcome, multipath};
 use tokio::time::timeout;
+
+use crate::paths::{self, Paths};
 
 /// A version that nobody speaks (RFC 9000, section 15), so that everybody negotiates.
 const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
@@ -29,7 +33,10 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
     if args.case == "versionnegotiation" {
         config.version = UNKNOWN_VERSION;
     }
-    let endpoint = Endpoint::client(any_address(args.server))?;
+    if multipath::is_wanted(&args.case, false) {
+        config.transport = paths::transport(&args.case, false);
+    }
+    let endpoint = Endpoint::client(any_address_for(args))?;
     endpoint.set_default_client_config(config);
     let stack = Marline {
         args,
@@ -80,7 +87,7 @@ impl Marline<'_> {
     ) -> Link<transport::Connection> {
         let endpoint = self.endpoint.clone();
         let server = self.args.server;
-        let keys = connection.clone();
+        let (keys, paths) = (connection.clone(), connection.clone());
         Link {
             transport: transport::Connection::new(connection),
             early,
@@ -93,6 +100,7 @@ impl Marline<'_> {
                 })
             }),
             migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
+            multipath: Some(Arc::new(Paths::new(paths))),
         }
     }
 }

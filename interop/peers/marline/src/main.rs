@@ -1,16 +1,20 @@
 //! marline as an interop peer.
 
 mod client;
+mod paths;
 mod server;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use peer_kit::Command;
+use peer_kit::{Command, multipath};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     peer_kit::outcome::exit(match peer_kit::cli::parse() {
+        Command::Server(args) if multipath::is_wanted(&args.case, true) => {
+            paths::serve(&args).await
+        }
         Command::Server(args) => server::run(&args).await,
         Command::Client(args) => client::run(&args).await,
     })

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ClientConfig, ConnectionError, Endpoint};
-use peer_kit::client::{ConnectError, GOODBYE, Link, Stack, any_address};
+use peer_kit::client::{ConnectError, GOODBYE, Link, Stack, any_address, any_address_for};
 use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome};
 use tokio::time::timeout;
 
+use crate::paths::Paths;
 use crate::transport::{Opener, Transport};
 
 /// Draft 29: rustls has keys for it, and stacks of today answer it with Version Negotiation.
@@ -31,7 +32,8 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
     if args.case == "versionnegotiation" {
         config.version(OLD_VERSION);
     }
-    let endpoint = Endpoint::client(any_address(args.server))?;
+    config.transport_config(Arc::new(crate::paths::transport(&args.case, false)));
+    let endpoint = Endpoint::client(any_address_for(args))?;
     endpoint.set_default_client_config(config);
     let stack = Noq {
         args,
@@ -83,7 +85,7 @@ impl Noq<'_> {
     ) -> Link<Transport> {
         let endpoint = self.endpoint.clone();
         let server = self.args.server;
-        let keys = connection.clone();
+        let (keys, paths) = (connection.clone(), connection.clone());
         Link {
             transport: Transport::new(connection),
             early: accepted.map(|accepted| Box::pin(accepted) as _),
@@ -92,6 +94,7 @@ impl Noq<'_> {
                 Box::pin(ready(Ok(())))
             }),
             migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
+            multipath: Some(Arc::new(Paths::new(paths))),
         }
     }
 }

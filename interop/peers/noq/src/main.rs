@@ -1,6 +1,7 @@
 //! noq with h3 as an interop peer.
 
 mod client;
+mod paths;
 mod server;
 mod transport;
 

@@ -90,6 +90,7 @@ impl Quinn<'_> {
                 Box::pin(ready(Ok(())))
             }),
             migrate: Box::new(move || endpoint.rebind(UdpSocket::bind(any_address(server))?)),
+            multipath: None,
         }
     }
 }
