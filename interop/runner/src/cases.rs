@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use interop_relay::{Config, Rebind, Report, Traffic};
+use serde::Serialize;
 
 /// Bytes in a mebibyte and a kibibyte.
 const MB: usize = 1 << 20;
 const KB: usize = 1 << 10;
 
 /// Looks for what the relay must have seen; may have something to note about the peer.
-type Check = fn(&Evidence<'_>) -> Result<Option<String>, String>;
+type Check = fn(&Evidence) -> Result<Option<String>, String>;
 
 /// One case, named as the QUIC interop runner names it.
 pub(crate) struct Case {
@@ -28,6 +29,10 @@ pub(crate) struct Case {
     pub(crate) ipv6: bool,
     /// A certificate too large for three client datagrams.
     pub(crate) large_certificate: bool,
+    /// Client and server are hosts of their own, with two links between them, and no relay.
+    pub(crate) two_links: bool,
+    /// The client may use several addresses.
+    pub(crate) several_addresses: bool,
 }
 
 /// What a client downloads.
@@ -40,9 +45,25 @@ pub(crate) enum Files {
     Page { scripts: usize },
 }
 
+/// What arrived over a link, in bytes of IP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct LinkTraffic {
+    pub(crate) to_server: u64,
+    pub(crate) to_client: u64,
+}
+
+/// What arrived over the client's two links. Its connection begins on the first.
+pub(crate) type Links = [LinkTraffic; 2];
+
 /// What a check may look at.
-pub(crate) struct Evidence<'a> {
-    pub(crate) report: &'a Report,
+#[derive(Default)]
+pub(crate) struct Evidence {
+    /// Of the relay; empty where there is none.
+    pub(crate) report: Report,
+    /// Of the links; empty where there are none.
+    pub(crate) links: Links,
+    /// What the server had to say.
+    pub(crate) server_log: String,
     /// Whether the stack under test is the server.
     pub(crate) subject_serves: bool,
 }
@@ -59,6 +80,8 @@ impl Case {
             compare: true,
             ipv6: false,
             large_certificate: false,
+            two_links: false,
+            several_addresses: false,
         }
     }
 
@@ -77,6 +100,14 @@ impl Case {
         }
     }
 
+    const fn two_links(self) -> Self {
+        Self {
+            two_links: true,
+            several_addresses: true,
+            ..self
+        }
+    }
+
     /// Shapes `config` into this case's link.
     pub(crate) fn shape(&self, config: &mut Config) {
         (self.link)(config);
@@ -85,7 +116,7 @@ impl Case {
     /// Whether the relay saw what the case is about.
     ///
     /// What is amiss on the peer's side is no failure but a note.
-    pub(crate) fn verify(&self, evidence: &Evidence<'_>) -> Result<Option<String>, String> {
+    pub(crate) fn verify(&self, evidence: &Evidence) -> Result<Option<String>, String> {
         (self.check)(evidence)
     }
 }
@@ -112,30 +143,30 @@ fn require(holds: bool, otherwise: &str) -> Result<Option<String>, String> {
     }
 }
 
-fn rebound(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
+fn rebound(evidence: &Evidence) -> Result<Option<String>, String> {
     require(
         evidence.report.rebinds > 0,
         "over before the first rebinding",
     )
 }
 
-fn lossy(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
-    let report = evidence.report;
+fn lossy(evidence: &Evidence) -> Result<Option<String>, String> {
+    let report = &evidence.report;
     require(
         report.to_client.lost + report.to_server.lost > 0,
         "nothing was lost",
     )
 }
 
-fn corrupting(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
-    let report = evidence.report;
+fn corrupting(evidence: &Evidence) -> Result<Option<String>, String> {
+    let report = &evidence.report;
     let corrupted = report.to_client.corrupted + report.to_server.corrupted;
     require(corrupted > 0, "nothing was corrupted")
 }
 
 /// The stack under test marks ECT(0) and does not give marking up. What the peer marks is noted.
-fn marked(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
-    let report = evidence.report;
+fn marked(evidence: &Evidence) -> Result<Option<String>, String> {
+    let report = &evidence.report;
     let [subject, peer] = if evidence.subject_serves {
         [(&report.to_client, "server"), (&report.to_server, "client")]
     } else {
@@ -152,7 +183,7 @@ fn marked(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
     Ok((!marks).then_some(seen))
 }
 
-fn migrated(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
+fn migrated(evidence: &Evidence) -> Result<Option<String>, String> {
     let Some((last, before)) = evidence.report.flows.split_last() else {
         return Err("no traffic".to_owned());
     };
@@ -168,7 +199,7 @@ fn migrated(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
 }
 
 /// A server may send three times what it received (RFC 9000, section 8.1). Only ours is held to it.
-fn limited(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
+fn limited(evidence: &Evidence) -> Result<Option<String>, String> {
     let ratio = evidence.report.amplification;
     require(ratio > 0.0, "no handshake was seen")?;
     let seen = format!("the server sent {ratio:.2} times what it had received, not 3 at most");
@@ -178,6 +209,43 @@ fn limited(evidence: &Evidence<'_>) -> Result<Option<String>, String> {
         Ok((ratio > 3.0).then_some(seen))
     }
 }
+
+/// Percent of what arrived each way that the first link carried.
+fn first_share(evidence: &Evidence) -> Result<[u64; 2], String> {
+    let [first, second] = evidence.links;
+    let share = |first: u64, second: u64| (first * 100).checked_div(first + second);
+    let shares = share(first.to_server, second.to_server)
+        .zip(share(first.to_client, second.to_client))
+        .ok_or("no traffic")?;
+    Ok([shares.0, shares.1])
+}
+
+/// Whether the first link carried between so many percent of the bytes, there and back.
+fn on_first(
+    evidence: &Evidence,
+    there: std::ops::RangeInclusive<u64>,
+    back: std::ops::RangeInclusive<u64>,
+) -> Result<Option<String>, String> {
+    let shares = first_share(evidence)?;
+    let [up, down] = shares;
+    require(
+        there.contains(&up) && back.contains(&down),
+        &format!(
+            "the first link carried {up}% of the bytes to the server and {down}% of those back"
+        ),
+    )
+}
+
+fn server_said(evidence: &Evidence, lines: &[&str]) -> Result<Option<String>, String> {
+    let missing = |line: &&&str| !evidence.server_log.lines().any(|said| said == **line);
+    match lines.iter().find(missing) {
+        Some(line) => Err(format!("the server did not say: {line}")),
+        None => Ok(None),
+    }
+}
+
+/// Files of the cases with several paths: the first before, the others while paths change.
+const BEFORE_AND_WHILE: Files = Files::Sizes(&[MB, 4 * MB, 4 * MB]);
 
 /// All cases, in the order of the table.
 pub(crate) const CASES: &[Case] = &[
@@ -278,7 +346,7 @@ pub(crate) const CASES: &[Case] = &[
         });
     })
     .check(|evidence| {
-        let report = evidence.report;
+        let report = &evidence.report;
         let swallowed = report.to_client.swallowed + report.to_server.swallowed;
         require(swallowed > 0, "over before the link went off")
     }),
@@ -388,6 +456,75 @@ pub(crate) const CASES: &[Case] = &[
     )
     .link(plain)
     .check(migrated),
+    Case::new(
+        "multipath",
+        "two paths, and data both ways on both",
+        BEFORE_AND_WHILE,
+    )
+    .two_links()
+    .check(|evidence| {
+        server_said(evidence, &["path 0 opened", "path 1 opened"])?;
+        on_first(evidence, 10..=90, 10..=90)
+    }),
+    Case::new(
+        "multipath-backup",
+        "the client makes the first path a backup, and data leaves it",
+        BEFORE_AND_WHILE,
+    )
+    .two_links()
+    .check(|evidence| {
+        server_said(evidence, &["path 1 opened"])?;
+        on_first(evidence, 0..=20, 0..=20)
+    }),
+    Case::new(
+        "multipath-abandon",
+        "the client abandons the first path under load",
+        BEFORE_AND_WHILE,
+    )
+    .two_links()
+    .check(|evidence| {
+        server_said(evidence, &["path 1 opened", "path 0 closed"])?;
+        on_first(evidence, 0..=90, 0..=50)
+    }),
+    Case::new(
+        "multipath-dismiss",
+        "the server abandons the second path under load",
+        BEFORE_AND_WHILE,
+    )
+    .two_links()
+    .check(|evidence| {
+        server_said(evidence, &["path 1 opened", "path 1 closed"])?;
+        on_first(evidence, 10..=100, 50..=99)
+    }),
+    Case::new(
+        "multipath-replace",
+        "paths come and go until a third carries all",
+        BEFORE_AND_WHILE,
+    )
+    .two_links()
+    .check(|evidence| {
+        server_said(
+            evidence,
+            &["path 0 closed", "path 1 closed", "path 2 opened"],
+        )
+    }),
+    Case {
+        several_addresses: true,
+        ..Case::new(
+            "multipath-client-only",
+            "the client wants several paths, the server does not",
+            Files::Sizes(&[KB, MB]),
+        )
+        .link(plain)
+        .check(|evidence| require(evidence.report.flows.len() == 1, "more than one path"))
+    },
+    Case::new(
+        "multipath-server-only",
+        "the server wants several paths, the client does not",
+        Files::Sizes(&[KB, MB]),
+    )
+    .link(plain)
+    .check(|evidence| require(evidence.report.flows.len() == 1, "more than one path")),
 ];
 
 #[cfg(test)]

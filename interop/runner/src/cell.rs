@@ -1,26 +1,23 @@
 //! One cell of the table: a peer, a case and a role.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use interop_relay::{Config, Relay, Report};
+use interop_relay::Report;
 use serde::Serialize;
 
-use crate::cases::{Case, Evidence};
+use crate::cases::{Case, Evidence, Links};
 use crate::peers::{Kind, Peer};
 use crate::process::Process;
+use crate::road::{Road, Seen};
 use crate::site::{Identity, NAME, Site};
 
 /// How long a server may take until it listens.
 const START: Duration = Duration::from_secs(10);
-/// How long the relay goes on after the client, so that last words pass.
+/// How long the road stays after the client, so that last words pass.
 const LINGER: Duration = Duration::from_millis(200);
 /// Exit status of a peer that cannot do a case.
 const UNSUPPORTED: i32 = 127;
@@ -86,6 +83,9 @@ pub(crate) struct Outcome {
     pub(crate) note: Option<String>,
     pub(crate) duration_s: f64,
     pub(crate) relay: Option<Report>,
+    /// What arrived over each link, where there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) links: Option<Links>,
 }
 
 /// How often a cell is tried. Peers share a machine with whatever else runs there, and time is real: what
@@ -117,14 +117,14 @@ impl Cell<'_> {
 
     fn run_once(&self) -> Outcome {
         let start = Instant::now();
-        let mut relay = None;
+        let mut seen = Seen::default();
         let mut verdict = self
-            .attempt(&mut relay)
+            .attempt(&mut seen)
             .unwrap_or_else(|error| Verdict::Failed(format!("{error:#}")));
         let mut note = None;
-        if let (Verdict::Passed, Some(report)) = (&verdict, &relay) {
-            match self.case.verify(&self.evidence(report)) {
-                Ok(seen) => note = seen,
+        if verdict == Verdict::Passed {
+            match self.case.verify(&self.evidence(&seen)) {
+                Ok(noted) => note = noted,
                 Err(why) => verdict = Verdict::Failed(why),
             }
         }
@@ -142,11 +142,12 @@ impl Cell<'_> {
             verdict,
             note,
             duration_s: start.elapsed().as_secs_f64(),
-            relay,
+            relay: seen.relay,
+            links: seen.links,
         }
     }
 
-    fn attempt(&self, seen: &mut Option<Report>) -> anyhow::Result<Verdict> {
+    fn attempt(&self, seen: &mut Seen) -> anyhow::Result<Verdict> {
         let (server, client) = match self.role {
             Role::Server => (self.subject, self.peer),
             Role::Client => (self.peer, self.subject),
@@ -164,9 +165,13 @@ impl Cell<'_> {
         let out = self.logs.join("out");
         fs::create_dir_all(&out)?;
 
-        let address = free_address(self.case.ipv6)?;
-        let command = self.serve(server_command, address);
-        let mut server = Process::start(command, &self.logs.join("server.log"))?;
+        let road = match Road::build(self.case, self.seed)? {
+            Ok(road) => road,
+            Err(why) => return Ok(Verdict::Skipped(why)),
+        };
+        let command = self.serve(server_command, &road);
+        let start = |command: &mut Command| road.spawn(true, command);
+        let mut server = Process::start(command, &self.server_log(), start)?;
         match server.wait_for("listening", START) {
             Ok(None) => {}
             Ok(Some(status)) if status.code() == Some(UNSUPPORTED) => {
@@ -176,16 +181,16 @@ impl Cell<'_> {
             Err(why) => return Ok(Verdict::Failed(format!("server: {why}"))),
         }
 
-        let running = RunningRelay::start(self.relay_config(address)?)?;
-        let command = self.download(client_command, running.address, &out);
-        let mut client = Process::start(command, &self.logs.join("client.log"))?;
+        let command = self.download(client_command, &road, &out);
+        let start = |command: &mut Command| road.spawn(false, command);
+        let mut client = Process::start(command, &self.logs.join("client.log"), start)?;
         let status = client.wait(self.case.limit)?;
         thread::sleep(LINGER);
-        let report = running.finish()?;
-        fs::write(
-            self.logs.join("relay.json"),
-            serde_json::to_vec_pretty(&report)?,
-        )?;
+        *seen = road.finish()?;
+        if let Some(report) = &seen.relay {
+            let report = serde_json::to_vec_pretty(report)?;
+            fs::write(self.logs.join("relay.json"), report)?;
+        }
 
         let verdict = match status {
             None => Verdict::Failed(format!("not done after {} s", self.case.limit.as_secs())),
@@ -199,7 +204,6 @@ impl Cell<'_> {
             },
             Some(_) => Verdict::Passed,
         };
-        *seen = Some(report);
         Ok(verdict)
     }
 
@@ -212,9 +216,15 @@ impl Cell<'_> {
             .or_else(|| self.subject.stays_out(case, !peer_serves))
     }
 
-    fn evidence<'r>(&self, report: &'r Report) -> Evidence<'r> {
+    fn server_log(&self) -> PathBuf {
+        self.logs.join("server.log")
+    }
+
+    fn evidence(&self, seen: &Seen) -> Evidence {
         Evidence {
-            report,
+            report: seen.relay.clone().unwrap_or_default(),
+            links: seen.links.unwrap_or_default(),
+            server_log: fs::read_to_string(self.server_log()).unwrap_or_default(),
             subject_serves: self.role == Role::Server,
         }
     }
@@ -226,10 +236,10 @@ impl Cell<'_> {
         Ok(command)
     }
 
-    fn serve(&self, mut command: Command, address: SocketAddr) -> Command {
+    fn serve(&self, mut command: Command, road: &Road) -> Command {
         command
             .arg("server")
-            .args(["--listen", &address.to_string()])
+            .args(["--listen", &road.listen().to_string()])
             .arg("--www")
             .arg(&self.site.www)
             .arg("--cert")
@@ -240,83 +250,27 @@ impl Cell<'_> {
         command
     }
 
-    fn download(&self, mut command: Command, relay: SocketAddr, out: &Path) -> Command {
+    fn download(&self, mut command: Command, road: &Road, out: &Path) -> Command {
         command
             .arg("client")
             .args(["--case", self.case.name])
-            .args(["--server", &relay.to_string()])
+            .args(["--server", &road.target().to_string()])
             .args(["--name", NAME])
             .arg("--out")
             .arg(out)
             .arg("--paths-from")
             .arg(&self.site.list);
+        for address in road.addresses() {
+            command.args(["--address", &address.to_string()]);
+        }
         if self.peer.kind == Kind::Browser {
             command.arg("--cert").arg(&self.identity.cert);
         }
         command
-    }
-
-    fn relay_config(&self, server: SocketAddr) -> anyhow::Result<Config> {
-        let mut config = Config::new(free_address(self.case.ipv6)?, server);
-        config.seed = self.seed;
-        self.case.shape(&mut config);
-        Ok(config)
     }
 }
 
 fn unsupported(words: &str) -> Verdict {
     let reason = words.strip_prefix("unsupported:").unwrap_or(words).trim();
     Verdict::Unsupported(reason.to_owned())
-}
-
-/// A relay on a thread of its own.
-struct RunningRelay {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: thread::JoinHandle<std::io::Result<Report>>,
-}
-
-impl RunningRelay {
-    fn start(config: Config) -> anyhow::Result<Self> {
-        let relay = Relay::bind(config).context("relay")?;
-        let address = relay.local_addr()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let watched = Arc::clone(&stop);
-        let thread = thread::spawn(move || relay.run(&watched));
-        Ok(Self {
-            address,
-            stop,
-            thread,
-        })
-    }
-
-    fn finish(self) -> anyhow::Result<Report> {
-        self.stop.store(true, Ordering::Relaxed);
-        match self.thread.join() {
-            Ok(report) => report.context("relay"),
-            Err(_) => anyhow::bail!("the relay panicked"),
-        }
-    }
-}
-
-/// A loopback address whose UDP port is free, and below the range the system gives to clients.
-fn free_address(ipv6: bool) -> anyhow::Result<SocketAddr> {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    const FIRST: u16 = 20_000;
-    const COUNT: u16 = 12_000;
-    let ip: IpAddr = if ipv6 {
-        Ipv6Addr::LOCALHOST.into()
-    } else {
-        Ipv4Addr::LOCALHOST.into()
-    };
-    // Runners side by side start at different ports.
-    let start = (std::process::id().wrapping_mul(509) % u32::from(COUNT)) as u16;
-    for _ in 0..COUNT {
-        let port = FIRST + (NEXT.fetch_add(1, Ordering::Relaxed) % COUNT + start) % COUNT;
-        let address = SocketAddr::new(ip, port);
-        if UdpSocket::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    anyhow::bail!("no free port")
 }

@@ -2,8 +2,14 @@
 
 mod cases;
 mod cell;
+#[cfg(target_os = "linux")]
+mod network;
+#[cfg(not(target_os = "linux"))]
+#[path = "network/elsewhere.rs"]
+mod network;
 mod peers;
 mod process;
+mod road;
 mod site;
 mod table;
 
@@ -26,7 +32,7 @@ use crate::peers::{Kind, PEERS, Peer};
 use crate::site::{Identity, Site};
 use crate::table::Section;
 
-/// Runs QUIC interoperability cases over loopback.
+/// Runs QUIC interoperability cases, over loopback or between network namespaces.
 #[derive(Parser)]
 struct Cli {
     /// The stack under test; repeatable.
@@ -79,6 +85,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let logs = logs.canonicalize()?;
 
     let cases = select(&cli.case, CASES, "case", |case| case.name)?;
+    if cases.iter().any(|case| case.two_links) {
+        network::prepare();
+    }
     let wanted: Vec<String> = cli.role.iter().cloned().collect();
     let roles: Vec<Role> = select(&wanted, &Role::ALL, "role", |role| role.name())?
         .into_iter()

@@ -14,6 +14,8 @@ pub(crate) struct Peer {
     /// Where its version is written.
     version: Version,
     pub(crate) kind: Kind,
+    /// Whether its connections can have several paths.
+    multipath: bool,
 }
 
 /// What a peer takes part in.
@@ -32,6 +34,15 @@ const BROWSER_CASES: &[&str] = &["http3"];
 
 /// Cases that `marline serve` and `marline get` take part in.
 const COMMAND_CASES: &[&str] = &["transfer", "multiplexing", "http3", "transferloss", "ipv6"];
+
+/// Whether the server, or the client, must know several paths for `case`.
+fn needs_multipath(case: &str, serves: bool) -> bool {
+    match case {
+        "multipath-client-only" => !serves,
+        "multipath-server-only" => serves,
+        _ => case.starts_with("multipath"),
+    }
+}
 
 enum Version {
     /// A package of `Cargo.lock`.
@@ -54,6 +65,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/release/peer-marline"],
         version: Version::Own,
         kind: Kind::Stack,
+        multipath: true,
     },
     Peer {
         name: "quinn",
@@ -61,6 +73,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/release/peer-quinn"],
         version: Version::Crate("quinn"),
         kind: Kind::Stack,
+        multipath: false,
     },
     Peer {
         name: "noq",
@@ -68,6 +81,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/release/peer-noq"],
         version: Version::Crate("noq"),
         kind: Kind::Stack,
+        multipath: true,
     },
     Peer {
         name: "quiche",
@@ -75,6 +89,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/quiche/release/peer-quiche"],
         version: Version::Crate("quiche"),
         kind: Kind::Stack,
+        multipath: false,
     },
     Peer {
         name: "aioquic",
@@ -82,6 +97,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &[".venv/bin/python", "peers/aioquic/peer.py"],
         version: Version::Requirement("aioquic"),
         kind: Kind::Stack,
+        multipath: false,
     },
     Peer {
         name: "quic-go",
@@ -89,6 +105,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/peer-quic-go"],
         version: Version::Module("github.com/quic-go/quic-go"),
         kind: Kind::Stack,
+        multipath: false,
     },
     Peer {
         name: "chromium",
@@ -96,6 +113,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &[".venv/bin/python", "chromium/page_load.py"],
         version: Version::Asked("chromium"),
         kind: Kind::Browser,
+        multipath: false,
     },
     Peer {
         name: "command",
@@ -103,6 +121,7 @@ pub(crate) const PEERS: &[Peer] = &[
         program: &["target/release/peer-command", "../target/debug/marline"],
         version: Version::Own,
         kind: Kind::Command,
+        multipath: false,
     },
 ];
 
@@ -129,6 +148,9 @@ impl Peer {
                 Some("a browser has no switch for it")
             }
             Kind::Command if !COMMAND_CASES.contains(&case) => Some("no flag for it"),
+            Kind::Stack if !self.multipath && needs_multipath(case, serves) => {
+                Some("its connections have one path")
+            }
             _ => None,
         }
     }

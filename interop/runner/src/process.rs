@@ -21,15 +21,18 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `command`; its standard error goes to `log`, its standard output to `log` with `.out`.
-    pub(crate) fn start(mut command: Command, log: &Path) -> io::Result<Self> {
-        let child = command
+    /// Starts `command` by `spawn`; its standard error goes to `log`, its standard output to `log` with `.out`.
+    pub(crate) fn start(
+        mut command: Command,
+        log: &Path,
+        spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> io::Result<Self> {
+        command
             .stdin(Stdio::null())
             .stdout(File::create(log.with_extension("out"))?)
-            .stderr(File::create(log)?)
-            .spawn()?;
+            .stderr(File::create(log)?);
         Ok(Self {
-            child,
+            child: spawn(&mut command)?,
             log: log.to_owned(),
         })
     }

@@ -234,8 +234,8 @@ where
         }
     };
     tokio::try_join!(session.fetch(rest), session.echo(UPLOAD), change)?;
-    // The server may be later to see it.
-    tokio::time::sleep(CHANGE).await;
+    // The server may be later to see it, by three probe timeouts.
+    tokio::time::sleep(GOODBYE).await;
     Ok(())
 }
 

@@ -8,8 +8,9 @@ fn case(name: &str) -> &'static Case {
 
 fn verify(name: &str, report: &Report, subject_serves: bool) -> Result<Option<String>, String> {
     case(name).verify(&Evidence {
-        report,
+        report: report.clone(),
         subject_serves,
+        ..Evidence::default()
     })
 }
 
@@ -35,6 +36,13 @@ fn nothing_seen_is_not_enough() {
         "rebind-port",
         "connectionmigration",
         "amplificationlimit",
+        "multipath",
+        "multipath-backup",
+        "multipath-abandon",
+        "multipath-dismiss",
+        "multipath-replace",
+        "multipath-client-only",
+        "multipath-server-only",
     ] {
         assert!(verify(name, &nothing, true).is_err(), "{name}");
     }
@@ -83,4 +91,22 @@ fn migration_needs_a_fresh_connection_id() {
     assert!(verify("connectionmigration", &report(Some(true)), true).is_ok());
     assert!(verify("connectionmigration", &report(None), true).is_ok());
     assert!(verify("connectionmigration", &report(Some(false)), true).is_err());
+}
+
+#[test]
+fn a_backup_carries_little() {
+    let verify = |first, second| {
+        let traffic = |bytes| LinkTraffic {
+            to_server: bytes,
+            to_client: 10 * bytes,
+        };
+        case("multipath-backup").verify(&Evidence {
+            links: [traffic(first), traffic(second)],
+            server_log: "listening\npath 1 opened\n".to_owned(),
+            ..Evidence::default()
+        })
+    };
+    assert_eq!(verify(150, 850), Ok(None));
+    let why = verify(300, 700).unwrap_err();
+    assert!(why.contains("30% of the bytes to the server"), "{why}");
 }
