@@ -74,7 +74,13 @@ fn copies_need_room_on_another_path() {
 fn queues_count() {
     let mut paths = [path(0, 100), path(1, 200)];
     paths[0].queued = 12_000;
-    assert_eq!(plan(1, &paths), None, "it would wait a round trip");
+    assert_eq!(
+        plan(1, &paths),
+        Some(0),
+        "150 ms, and the other answers after 200"
+    );
+    paths[0].queued = 18_000;
+    assert_eq!(plan(1, &paths), None, "200 ms");
     paths[1].queued = 12_000;
     assert_eq!(plan(1, &paths), Some(0));
 }
