@@ -86,6 +86,8 @@ pub enum PathStage {
     Validating,
     /// It carries everything.
     Open,
+    /// It does not answer: it is probed, and carries nothing else while another path works.
+    Silent,
     /// It carries nothing any more.
     Abandoned,
 }

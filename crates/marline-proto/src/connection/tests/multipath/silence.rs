@@ -1,6 +1,7 @@
 //! What becomes of a path that says nothing.
 
 use super::*;
+use crate::observe::PathStage;
 
 const DEAD: Conditions = Conditions { down: true, ..IDLE };
 
@@ -64,6 +65,8 @@ fn a_silent_path_is_probed_each_second_and_used_when_it_answers() {
         exchange(&mut several, 400_000);
         let probing = [Side::Client, Side::Server].map(|side| !is_live(&mut several, side, silent));
         assert!(probing.iter().any(|&probes| probes), "nobody noticed");
+        let stats = several.server().stats();
+        assert_eq!(stats.paths[silent.0 as usize].stage, PathStage::Silent);
         several.pair.drive(Duration::from_secs(10));
         let before = packets_sent(&mut several, Side::Server, silent);
         several.pair.drive(Duration::from_secs(10));
