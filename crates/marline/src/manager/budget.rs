@@ -62,19 +62,19 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Takes what the paths have carried since the last look out of the budget; returns when to look again,
-    /// if any of these paths has a cap. `rule_of` tells whose a path is.
+    /// if any of these paths has a cap. `payer_of` tells for which rule a path counts.
     pub(super) fn look(
         &mut self,
         now: Instant,
         paths: &[PathStats],
         budget: &Budget,
-        rule_of: impl Fn(PathId) -> Option<usize>,
+        payer_of: impl Fn(PathId) -> Option<usize>,
     ) -> Option<Instant> {
         let since = self.looked.replace(now).map(|before| now - before);
         let mut next: Option<Duration> = None;
         for stats in paths {
             let id = PathId(stats.id);
-            let Some(rule) = rule_of(id) else { continue };
+            let Some(rule) = payer_of(id) else { continue };
             let total = on_the_wire(stats);
             let before = self.seen.iter_mut().find(|(seen, _)| *seen == id);
             let new = match before {

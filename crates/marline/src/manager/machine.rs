@@ -76,8 +76,20 @@ enum Owner {
     Rule(usize),
     /// The first path, from an address that no rule names.
     Nobody,
-    /// The application opened it.
-    Application,
+    /// The application opened it, or the connection by itself. Its bytes count for the rule that has its
+    /// address, if one has.
+    Application(Option<usize>),
+}
+
+impl Owner {
+    /// The rule whose bytes are spent.
+    const fn payer(self) -> Option<usize> {
+        match self {
+            Self::Rule(rule) => Some(rule),
+            Self::Application(payer) => payer,
+            Self::Nobody => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,11 +158,7 @@ impl Machine {
 
     /// The connection's first path, which carries data. Say [`addresses`](Self::addresses) before.
     pub(super) fn first(&mut self, now: Instant, id: PathId, local: IpAddr) {
-        let of_rule = |rule: &Rule| rule.address == Some(local);
-        let owner = match self.rules.iter().position(of_rule) {
-            Some(rule) => Owner::Rule(rule),
-            None => Owner::Nobody,
-        };
+        let owner = self.rule_at(local).map_or(Owner::Nobody, Owner::Rule);
         self.insert(id, owner, local);
         self.validated(now, id);
         if owner == Owner::Nobody
@@ -161,9 +169,15 @@ impl Machine {
     }
 
     /// A path is open; if [`Action::Open`] did not want it, the application did.
-    pub(super) fn found(&mut self, id: PathId, local: IpAddr) {
+    pub(super) fn found(&mut self, now: Instant, id: PathId, local: IpAddr) {
         if self.path(id).is_none() {
-            self.insert(id, Owner::Application, local);
+            let payer = self.rule_at(local);
+            self.insert(id, Owner::Application(payer), local);
+            if payer.is_some_and(|rule| self.rules[rule].is_spent)
+                && let Some(path) = self.path(id)
+            {
+                path.leaving = Some((Reason::Spent, now));
+            }
         }
     }
 
@@ -227,7 +241,7 @@ impl Machine {
             return;
         }
         for path in &mut self.paths {
-            if path.owner == Owner::Rule(rule) {
+            if path.owner.payer() == Some(rule) {
                 path.leaving = Some((Reason::Spent, now));
             }
         }
@@ -244,13 +258,15 @@ impl Machine {
         }
     }
 
-    /// The rule of a path.
-    pub(super) fn rule_of(&self, id: PathId) -> Option<usize> {
+    /// The rule for which the bytes of a path count.
+    pub(super) fn payer_of(&self, id: PathId) -> Option<usize> {
         let path = self.paths.iter().find(|path| path.id == id)?;
-        match path.owner {
-            Owner::Rule(rule) => Some(rule),
-            Owner::Nobody | Owner::Application => None,
-        }
+        path.owner.payer()
+    }
+
+    fn rule_at(&self, local: IpAddr) -> Option<usize> {
+        let of_rule = |rule: &Rule| rule.address == Some(local);
+        self.rules.iter().position(of_rule)
     }
 
     /// What to do next; ask until there is nothing.
@@ -279,7 +295,7 @@ impl Machine {
         path.is_told = true;
         let status = match path.owner {
             Owner::Rule(rule) => rules[rule].status,
-            Owner::Nobody | Owner::Application => PathStatus::Available,
+            Owner::Nobody | Owner::Application(_) => PathStatus::Available,
         };
         match status {
             PathStatus::Available => self.next_status(),

@@ -38,7 +38,8 @@ use crate::connection::Connection;
 ///   of either end abandoned, after the longest.
 /// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned for good.
 /// * A first path from an address that no rule names is abandoned when another carries data.
-/// * Paths that the application opens itself are left alone.
+/// * Paths that the application opens itself, or the connection by itself, are left alone; but caps hold
+///   for them, too.
 ///
 /// If the server takes no more than one path, the connection keeps its first: caps hold, nothing else
 /// happens.

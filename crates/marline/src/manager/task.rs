@@ -117,7 +117,7 @@ impl Task {
         let budget = &self.shared.budget;
         let next = self
             .meter
-            .look(now, &paths, budget, |id| self.machine.rule_of(id));
+            .look(now, &paths, budget, |id| self.machine.payer_of(id));
         // Without a cap to watch, with the addresses.
         self.look_at = Some(next.unwrap_or(self.poll_at));
         for rule in 0..self.addresses.len() {
@@ -139,7 +139,9 @@ impl Task {
                 let paths = connection.paths();
                 let stats = paths.iter().find(|stats| stats.id == id.0);
                 if let Some(local) = stats.and_then(|stats| stats.local) {
-                    self.machine.found(*id, local.ip().to_canonical());
+                    self.machine.found(now, *id, local.ip().to_canonical());
+                    // It may have a cap.
+                    self.look_at = None;
                 }
             }
             ConnectionEvent::PathValidated(id) => self.machine.validated(now, *id),

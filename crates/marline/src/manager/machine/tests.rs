@@ -102,8 +102,8 @@ fn other_paths_are_opened_once() {
     bench.wait(Duration::from_secs(3600));
     assert_eq!(bench.act(), []);
     assert_eq!(bench.due_in(), None);
-    assert_eq!(bench.machine.rule_of(PathId(0)), Some(0));
-    assert_eq!(bench.machine.rule_of(PathId(1)), Some(1));
+    assert_eq!(bench.machine.payer_of(PathId(0)), Some(0));
+    assert_eq!(bench.machine.payer_of(PathId(1)), Some(1));
 }
 
 #[test]
@@ -274,13 +274,32 @@ fn one_path_stays_one_path() {
 fn paths_of_the_application_are_its_own() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.act();
-    bench.machine.found(PathId(7), MOBILE);
-    bench.machine.found(PathId(7), MOBILE);
+    bench.machine.found(bench.now, PathId(7), MOBILE);
+    bench.machine.found(bench.now, PathId(7), MOBILE);
     bench.valid(1);
     bench.valid(7);
     bench.addresses([Some(WIFI), None]);
     assert_eq!(bench.act(), [abandon(1)]);
     bench.closed(7);
+    assert_eq!(bench.act(), []);
+}
+
+#[test]
+fn a_cap_is_for_every_path_of_its_address() {
+    let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
+    bench.act();
+    bench.valid(1);
+    bench.machine.found(bench.now, PathId(7), MOBILE);
+    bench.valid(7);
+    assert_eq!(bench.machine.payer_of(PathId(7)), Some(1));
+    bench.machine.spent(bench.now, 1);
+    let mut left = bench.act();
+    left.sort_by_key(|action| format!("{action:?}"));
+    assert_eq!(left, [abandon(1), abandon(7)]);
+    bench.machine.found(bench.now, PathId(8), MOBILE);
+    assert_eq!(bench.act(), [abandon(8)]);
+    bench.machine.found(bench.now, PathId(9), OTHER);
+    assert_eq!(bench.machine.payer_of(PathId(9)), None);
     assert_eq!(bench.act(), []);
 }
 
