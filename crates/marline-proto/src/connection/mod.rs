@@ -18,6 +18,8 @@ mod api;
 mod bundle;
 mod carry;
 mod close;
+#[cfg(any(test, feature = "testing"))]
+mod craft;
 mod dice;
 mod dispatch;
 mod drive;

@@ -2,7 +2,6 @@
 //! connection holds in memory.
 
 use super::*;
-use crate::connection::packet::Envelope;
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use marline_wire::packet::{ShortHeader, truncate};
@@ -47,41 +46,14 @@ impl Connection {
             SpaceId::Initial => MIN_DATAGRAM_SIZE,
             SpaceId::Handshake | SpaceId::Data => 0,
         };
-        self.craft_packet(now, space, frames, flip, pad_to)
+        self.craft_packet(now, Slot::FIRST, space, frames, (flip, pad_to))
+            .expect("the keys exist")
     }
 
     /// An Initial packet in a datagram that is smaller than it must be.
     pub(super) fn craft_small_initial(&mut self, now: Instant, frames: &[u8]) -> Vec<u8> {
-        self.craft_packet(now, SpaceId::Initial, frames, 0, 0)
-    }
-
-    fn craft_packet(
-        &mut self,
-        now: Instant,
-        space: SpaceId,
-        frames: &[u8],
-        flip: u8,
-        pad_to: u16,
-    ) -> Vec<u8> {
-        let mut buf = Vec::new();
-        let path = &self.paths[Slot::FIRST];
-        let envelope = Envelope {
-            path: Slot::FIRST,
-            end: usize::MAX,
-            ecn: false,
-            tuple: path.tuples.active.generation,
-            dcid: *path.remote_cids.active(),
-        };
-        let kind = self.sealing_kind(space).expect("the keys exist");
-        let mut packet = self
-            .begin_packet(now, space, kind, &envelope, &mut buf)
-            .expect("the keys are fresh");
-        buf[0] ^= flip;
-        buf.extend_from_slice(frames);
-        Self::pad_packet(&mut packet, pad_to.into(), &mut buf);
-        packet.ack_eliciting = true;
-        self.finish_packet(now, packet, &envelope, &mut buf);
-        buf
+        self.craft_packet(now, Slot::FIRST, SpaceId::Initial, frames, (0, 0))
+            .expect("the keys exist")
     }
 
     /// A 1-RTT packet without a single frame, which the connection does not remember.

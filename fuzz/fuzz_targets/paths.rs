@@ -1,0 +1,387 @@
+//! Paths of a connection come and go, links die and come back, and a peer with real keys says what it likes
+//! about them, in virtual time: no panic, time goes on, and between honest peers all data arrives.
+#![no_main]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use libfuzzer_sys::{arbitrary, fuzz_target};
+use marline_proto::scheduling::path::{PathAlgorithm, PathStatus};
+use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::{
+    Connection, ConnectionError, ConnectionHandle, Dir, ErrorCode, FourTuple, MultipathConfig,
+    PathId, StreamId, TransportConfig, WriteError,
+};
+
+/// Real events of an input, many times over.
+const MOST_STEPS: u32 = 200_000;
+/// Turns of an input that count.
+const MOST_TURNS: usize = 40;
+/// What both ends send, bytes.
+const DATA: usize = 60_000;
+/// How long data may take when all links work again: idle timeouts come first.
+const PATIENCE: Duration = Duration::from_secs(200);
+
+/// One thing that happens.
+#[derive(arbitrary::Arbitrary, Debug)]
+enum Turn {
+    Open {
+        link: u8,
+    },
+    Abandon {
+        server: bool,
+        path: u8,
+    },
+    Status {
+        server: bool,
+        path: u8,
+        backup: bool,
+    },
+    /// The link is another from now on; or nothing passes.
+    Link {
+        link: u8,
+        delay: u8,
+        loss: u8,
+        down: bool,
+    },
+    Rebind {
+        port: u16,
+    },
+    UpdateKeys {
+        server: bool,
+    },
+    /// An end says any frames.
+    Say {
+        server: bool,
+        path: u8,
+        frames: Vec<u8>,
+    },
+    /// An end says one frame of several paths, with numbers that may mean something.
+    Frame {
+        server: bool,
+        path: u8,
+        kind: u8,
+        values: [u8; 6],
+    },
+    Pass {
+        millis: u8,
+    },
+}
+
+fuzz_target!(|input: (u8, u8, Vec<Turn>)| {
+    let (seed, scheduler, turns) = input;
+    let mut world = World::new(seed.into(), scheduler);
+    for turn in turns.iter().take(MOST_TURNS) {
+        world.turn(turn);
+        if world.is_over() {
+            break;
+        }
+    }
+    world.settle();
+});
+
+struct World {
+    pair: Pair,
+    client: ConnectionHandle,
+    server: ConnectionHandle,
+    streams: [Sending; 2],
+    /// Whether both ends kept to the rules so far.
+    honest: bool,
+    steps: u32,
+}
+
+/// What one end sends.
+struct Sending {
+    by_server: bool,
+    stream: StreamId,
+    sent: usize,
+    received: usize,
+}
+
+impl World {
+    fn new(seed: u64, scheduler: u8) -> Self {
+        let algorithm = PathAlgorithm::ALL[usize::from(scheduler) % PathAlgorithm::ALL.len()];
+        let transport = || TransportConfig {
+            multipath: Some(MultipathConfig {
+                scheduler: std::sync::Arc::new(move || algorithm.build()),
+                ..MultipathConfig::default()
+            }),
+            max_idle_timeout: Some(PATIENCE / 2),
+            ..TransportConfig::default()
+        };
+        let mut pair = Pair::with(PairConfig {
+            client: transport(),
+            server: transport(),
+            seed,
+            ..PairConfig::default()
+        });
+        let (client, server) = pair.establish();
+        pair.drive(Duration::from_millis(50));
+        let sending = |by_server, connection: &mut Connection| Sending {
+            by_server,
+            stream: connection.open(Dir::Uni).expect("streams are allowed"),
+            sent: 0,
+            received: 0,
+        };
+        let streams = [
+            sending(false, pair.client(client)),
+            sending(true, pair.server(server)),
+        ];
+        let mut world = Self {
+            pair,
+            client,
+            server,
+            streams,
+            honest: true,
+            steps: 0,
+        };
+        world.heal();
+        world
+    }
+
+    fn end(&mut self, server: bool) -> Option<&mut Connection> {
+        match server {
+            true => self.pair.server.connections.get_mut(&self.server),
+            false => self.pair.client.connections.get_mut(&self.client),
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        [false, true]
+            .into_iter()
+            .any(|server| self.end(server).is_none_or(|end| end.is_closed()))
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        let now = self.pair.now;
+        match *turn {
+            Turn::Open { link } => {
+                let remote = self.pair.server.address;
+                let local = self.address(link);
+                if let Some(client) = self.end(false) {
+                    // The limit may be reached.
+                    let _ = client.open_path(now, FourTuple { local, remote });
+                }
+            }
+            Turn::Abandon { server, path } => {
+                if let Some((end, path)) = self.path(server, path) {
+                    // It may be the last one.
+                    let _ = end.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH);
+                }
+            }
+            Turn::Status {
+                server,
+                path,
+                backup,
+            } => {
+                if let Some((end, path)) = self.path(server, path) {
+                    let status = if backup {
+                        PathStatus::Backup
+                    } else {
+                        PathStatus::Available
+                    };
+                    end.set_path_status(path, status);
+                }
+            }
+            Turn::Link {
+                link,
+                delay,
+                loss,
+                down,
+            } => self.link(
+                link,
+                Conditions {
+                    delay: Duration::from_millis(delay.into()),
+                    loss: f64::from(loss) / 1024.0,
+                    down,
+                    ..Conditions::default()
+                },
+            ),
+            Turn::Rebind { port } => {
+                self.honest = false;
+                let port = port.max(1024);
+                self.pair
+                    .rebind_nat(SocketAddr::from(([203, 0, 113, 1], port)));
+            }
+            Turn::UpdateKeys { server } => {
+                if let Some(end) = self.end(server) {
+                    end.initiate_key_update(now);
+                }
+            }
+            Turn::Say {
+                server,
+                path,
+                ref frames,
+            } => {
+                self.say(server, path, &frames[..frames.len().min(1000)]);
+            }
+            Turn::Frame {
+                server,
+                path,
+                kind,
+                values,
+            } => {
+                self.say(server, path, &frame(kind, values));
+            }
+            Turn::Pass { millis } => self.pass(Duration::from_millis(millis.into()) * 2),
+        }
+        self.pair.flush();
+    }
+
+    /// The other end gets a packet of this one at once.
+    fn say(&mut self, server: bool, path: u8, frames: &[u8]) {
+        self.honest = false;
+        let now = self.pair.now;
+        let Some(end) = self.end(server) else { return };
+        let Some(mut datagram) = end.craft_frames(now, path.into(), frames) else {
+            return;
+        };
+        let Some(victim) = self.end(!server) else {
+            return;
+        };
+        let tuple = FourTuple {
+            local: victim.local_address(),
+            remote: victim.remote_address(),
+        };
+        victim.handle_datagram(now, tuple, None, &mut datagram);
+    }
+
+    fn pass(&mut self, time: Duration) -> bool {
+        let until = self.pair.now + time;
+        loop {
+            if self.advance() {
+                return true;
+            }
+            if !self.pair.step(until) {
+                return self.advance();
+            }
+            self.steps += 1;
+            assert!(self.steps < MOST_STEPS, "time stands still");
+        }
+    }
+
+    /// Whether all data has arrived, or no more will.
+    fn advance(&mut self) -> bool {
+        if self.is_over() {
+            return true;
+        }
+        let now = self.pair.now;
+        let pair = &mut self.pair;
+        for sending in &mut self.streams {
+            let (client, server) = (pair.client(self.client), self.server);
+            let stream = sending.stream;
+            let other = if sending.by_server {
+                client
+            } else {
+                pair.server(server)
+            };
+            while let Ok(Some(bytes)) = other.read(now, stream, usize::MAX) {
+                sending.received += bytes.len();
+            }
+            let own = if sending.by_server {
+                pair.server(server)
+            } else {
+                pair.client(self.client)
+            };
+            while sending.sent < DATA {
+                match own.write(stream, &[5; 1000]) {
+                    Ok(written) => sending.sent += written,
+                    Err(WriteError::Blocked) => break,
+                    // A peer that breaks the rules may stop it.
+                    Err(_) => return false,
+                }
+            }
+        }
+        self.streams.iter().all(|sending| sending.received >= DATA)
+    }
+
+    /// All links work again: honest peers come to an end.
+    fn settle(&mut self) {
+        if !self.honest {
+            self.pass(Duration::from_secs(3));
+            return;
+        }
+        self.heal();
+        let done = self.pass(PATIENCE);
+        assert!(done, "stalled");
+        for server in [false, true] {
+            if let Some(error) = self.end(server).and_then(|end| end.error().cloned()) {
+                // Both ends may abandon different paths at once, until none is left.
+                let code = match &error {
+                    ConnectionError::Transport(error) => Some(error.code),
+                    ConnectionError::PeerTransport { code, .. } => Some(*code),
+                    _ => None,
+                };
+                assert_eq!(code, Some(ErrorCode::NO_VIABLE_PATH), "{error}");
+            }
+        }
+    }
+
+    fn heal(&mut self) {
+        for link in 0..LINKS {
+            self.link(
+                link,
+                Conditions {
+                    delay: Duration::from_millis(5),
+                    ..Conditions::default()
+                },
+            );
+        }
+    }
+
+    fn link(&mut self, link: u8, conditions: Conditions) {
+        match link % LINKS {
+            0 => self.pair.network.set(conditions),
+            link => {
+                let at = self.address(link);
+                self.pair.network.set_link(at, conditions);
+            }
+        }
+    }
+
+    /// The client's address on a link.
+    fn address(&self, link: u8) -> SocketAddr {
+        match link % LINKS {
+            0 => self.pair.client.address,
+            link => SocketAddr::from(([198, 51, 100, link], 40_000)),
+        }
+    }
+
+    fn path(&mut self, server: bool, nth: u8) -> Option<(&mut Connection, PathId)> {
+        let end = self.end(server)?;
+        let paths = end.stats().paths;
+        let path = paths.get(usize::from(nth) % paths.len().max(1))?;
+        let id = PathId(path.id);
+        Some((end, id))
+    }
+}
+
+/// Links of the client, each with an address.
+const LINKS: u8 = 4;
+
+/// A frame of draft-ietf-quic-multipath-21, section 4.
+fn frame(kind: u8, values: [u8; 6]) -> Vec<u8> {
+    const TYPES: [u16; 10] = [
+        0x3e, 0x3f, 0x3e75, 0x3e76, 0x3e77, 0x3e78, 0x3e79, 0x3e7a, 0x3e7b, 0x3e7c,
+    ];
+    let kind = TYPES[usize::from(kind) % TYPES.len()];
+    // Numbers below 64 are a byte each.
+    let [path, a, b, c, d, e] = values.map(|value| value & 0x3f);
+    let mut frame = match u8::try_from(kind) {
+        Ok(kind) => vec![kind],
+        Err(_) => (0x4000 | kind).to_be_bytes().to_vec(),
+    };
+    match kind {
+        // The largest number, the delay, no further ranges, the first range, and marks.
+        0x3e => frame.extend([path, a, b, 0, c]),
+        0x3f => frame.extend([path, a, b, 0, c, d, e, e]),
+        // The sequence number, what to retire before, a connection ID and its token.
+        0x3e78 => {
+            frame.extend([path, a, b, 4]);
+            frame.extend([c; 4 + 16]);
+        }
+        0x3e7a | 0x3e7b => frame.push(path),
+        _ => frame.extend([path, a]),
+    }
+    frame
+}
