@@ -1,12 +1,15 @@
 //! The core alone: two endpoints in virtual time, no sockets. What is measured is both ends together.
 
-use std::hint::black_box;
+mod bulk;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use marline_proto::testing::{Conditions, Pair, PairConfig};
-use marline_proto::{ConnectionHandle, Dir, ReadError, StreamId, TransportConfig, WriteError};
+use marline_proto::{ConnectionHandle, Dir, ReadError, StreamId, TransportConfig};
+
+use crate::bulk::download;
 
 const BULK: usize = 16 << 20;
 const REQUESTS: usize = 200;
@@ -28,39 +31,6 @@ fn established() -> (Pair, ConnectionHandle, ConnectionHandle) {
     });
     let (client, server) = pair.establish();
     (pair, client, server)
-}
-
-/// One stream of `data` from server to client.
-fn download(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle, data: &Bytes) {
-    let id = pair
-        .server(server)
-        .open(Dir::Uni)
-        .expect("the client allows streams");
-    let (mut rest, mut finished) = (data.clone(), false);
-    let mut received = 0;
-    let done = pair.drive_until(Duration::from_secs(60), |pair| {
-        let connection = pair.server(server);
-        while !rest.is_empty() {
-            match connection.write_chunk(id, &mut rest) {
-                Ok(_) => {}
-                Err(WriteError::Blocked) => break,
-                Err(error) => panic!("{error}"),
-            }
-        }
-        if rest.is_empty() && !finished {
-            finished = true;
-            connection.finish(id).expect("the stream is open");
-        }
-        let now = pair.now;
-        loop {
-            match pair.client(client).read(now, id, usize::MAX) {
-                Ok(Some(bytes)) => received += black_box(&bytes).len(),
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        }
-    });
-    assert!(done && received == data.len());
 }
 
 /// Requests of 40 bytes answered with 1 KiB, one after another.

@@ -1,0 +1,138 @@
+//! What several paths cost: a scheduler's decision, and a transfer over one path, or over several that are as
+//! fast together. What is measured is both ends together, without sockets.
+
+mod bulk;
+
+use std::hint::black_box;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use marline_proto::scheduling::path::{PathAlgorithm, PathStatus, PathView, StreamView, Work};
+use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::{
+    ConnectionHandle, Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, TransportConfig,
+};
+
+use crate::bulk::download;
+
+const BULK: usize = 16 << 20;
+/// Bytes a second of all paths together.
+const RATE: u64 = 1_250_000_000;
+/// Pairs of runs from which the ratio is taken.
+const RUNS: usize = 7;
+
+/// Paths that differ in everything, with room on the last.
+fn views(count: u32) -> Vec<PathView> {
+    (0..count)
+        .map(|id| PathView {
+            id: PathId(id),
+            status: PathStatus::Available,
+            smoothed_rtt: Some(Duration::from_millis(20 + 15 * u64::from(id))),
+            rttvar: Duration::from_millis(3),
+            window: 60_000,
+            in_flight: if id + 1 < count { 60_000 } else { 20_000 },
+            queued: 0,
+            mtu: 1452,
+        })
+        .collect()
+}
+
+fn plan(c: &mut Criterion) {
+    let mut group = c.benchmark_group("plan");
+    group.throughput(Throughput::Elements(1));
+    let streams = [StreamView {
+        id: StreamId::new(Side::Client, Dir::Bi, 0),
+        remaining: 1_000_000,
+        weight: 16,
+        previous: Some(PathId(0)),
+    }];
+    let work = Work {
+        streams: &streams,
+        unsent: 1_000_000,
+    };
+    for algorithm in PathAlgorithm::ALL {
+        for count in [1, 2, 4] {
+            let paths = views(count);
+            let mut scheduler = algorithm.build();
+            group.bench_function(BenchmarkId::new(algorithm.name(), count), |b| {
+                b.iter(|| scheduler.plan(black_box(&paths), black_box(&work)));
+            });
+        }
+    }
+    group.finish();
+}
+
+/// A pair whose connection has so many paths, each with its share of the rate; without several paths
+/// negotiated if that is none.
+fn established(paths: u8) -> (Pair, ConnectionHandle, ConnectionHandle) {
+    let transport = || TransportConfig {
+        pacing: false,
+        multipath: (paths > 0).then(MultipathConfig::default),
+        ..TransportConfig::default()
+    };
+    let mut pair = Pair::with(PairConfig {
+        client: transport(),
+        server: transport(),
+        ..PairConfig::default()
+    });
+    let share = Conditions {
+        delay: Duration::from_micros(100),
+        rate: Some(RATE / u64::from(paths.max(1))),
+        ..Conditions::default()
+    };
+    pair.network.set(share);
+    let (client, server) = pair.establish();
+    pair.drive(Duration::from_millis(10));
+    for link in 1..paths {
+        let local = SocketAddr::from(([198, 51, 100, link], 40_000));
+        pair.network.set_link(local, share);
+        let (now, remote) = (pair.now, pair.server.address);
+        let opened = pair
+            .client(client)
+            .open_path(now, FourTuple { local, remote });
+        assert_eq!(opened, Ok(PathId(link.into())));
+        pair.drive(Duration::from_millis(10));
+    }
+    (pair, client, server)
+}
+
+fn several(c: &mut Criterion) {
+    let mut group = c.benchmark_group("paths");
+    group.sample_size(10);
+    let data = Bytes::from(vec![5; BULK]);
+    group.throughput(Throughput::Bytes(BULK as u64));
+    for (name, paths) in [("off", 0), ("1", 1), ("2", 2), ("4", 4)] {
+        group.bench_function(BenchmarkId::new("bulk", name), |b| {
+            b.iter_batched(
+                || established(paths),
+                |(mut pair, client, server)| download(&mut pair, client, server, &data),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+    group.finish();
+
+    let time = |paths| {
+        let (mut pair, client, server) = established(paths);
+        let start = Instant::now();
+        download(&mut pair, client, server, &data);
+        start.elapsed().as_secs_f64()
+    };
+    for (paths, others) in [(1, 0), (2, 1), (4, 1)] {
+        // In turns, so that what else the machine does meets both alike.
+        let mut ratios: Vec<f64> = (0..RUNS).map(|_| time(paths) / time(others)).collect();
+        ratios.sort_by(f64::total_cmp);
+        let name = |paths| match paths {
+            0 => "none negotiated".to_owned(),
+            1 => "one path".to_owned(),
+            paths => format!("{paths} paths"),
+        };
+        let ratio = ratios[RUNS / 2];
+        println!("{} : {} = {ratio:.3} (time for 16 MiB)", name(paths), name(others));
+    }
+}
+
+criterion_group!(benches, plan, several);
+criterion_main!(benches);
