@@ -130,7 +130,11 @@ fn several(c: &mut Criterion) {
             paths => format!("{paths} paths"),
         };
         let ratio = ratios[RUNS / 2];
-        println!("{} : {} = {ratio:.3} (time for 16 MiB)", name(paths), name(others));
+        println!(
+            "{} : {} = {ratio:.3} (time for 16 MiB)",
+            name(paths),
+            name(others)
+        );
     }
 }
 

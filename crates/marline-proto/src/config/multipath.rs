@@ -41,8 +41,8 @@ pub struct MultipathConfig {
 }
 
 impl Default for MultipathConfig {
-    /// Four paths: Wi-Fi, mobile, and one to change to for each. The one with the lowest round-trip time
-    /// goes first. One that is silent is probed each second and abandoned after half a minute. None is
+    /// Four paths: Wi-Fi, mobile, and one to change to for each. A slower one carries what faster ones would
+    /// deliver later, and copies of what ends a transfer. One that is silent is probed each second and abandoned after half a minute. None is
     /// kept alive while it is idle: that costs battery, and only the application knows whether a path
     /// stands behind a NAT (most forget after 30 s).
     fn default() -> Self {
@@ -52,7 +52,7 @@ impl Default for MultipathConfig {
             give_up_after: Some(Duration::from_secs(30)),
             keep_alive: None,
             scheduler: Arc::new(|| PathAlgorithm::default().build()),
-            reinjection: None,
+            reinjection: Some(ReinjectionConfig::default()),
             same_tuple_paths: 1,
             bundle_paths: None,
         }

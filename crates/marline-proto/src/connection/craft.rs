@@ -35,7 +35,9 @@ impl Connection {
             dcid: *path.remote_cids.active(),
         };
         let kind = self.sealing_kind(space)?;
-        let mut packet = self.begin_packet(now, space, kind, &envelope, &mut buf).ok()?;
+        let mut packet = self
+            .begin_packet(now, space, kind, &envelope, &mut buf)
+            .ok()?;
         buf[0] ^= flip;
         buf.extend_from_slice(frames);
         Self::pad_packet(&mut packet, pad_to.into(), &mut buf);

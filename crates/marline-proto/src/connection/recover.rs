@@ -274,9 +274,8 @@ impl Connection {
             path.recovery.pto_count += 1;
             path.recovery.liveness.on_timeout(now);
             if self.multipath.is_some() && self.paths[self.best_path()].is_live() {
-                // Whoever waits for this path need not: another one works.
-                self.return_outstanding(at);
                 self.paths[at].space.probes = PROBES;
+                self.pass_on_outstanding(at);
             } else {
                 self.request_probes(at, id);
             }

@@ -132,6 +132,11 @@ impl Connection {
     /// What a path has on its way and in its queue is due on the others.
     pub(in crate::connection) fn return_outstanding(&mut self, at: Slot) {
         self.give_back(at, SpaceId::Data);
+        self.return_queue(at);
+    }
+
+    /// What waits for a path is to be assigned anew.
+    pub(in crate::connection) fn return_queue(&mut self, at: Slot) {
         let path = &mut self.paths[at];
         for segment in path.queue.drain() {
             self.streams.return_segment(&segment);

@@ -229,14 +229,38 @@ impl Connection {
         }
     }
 
+    /// Whoever waits for a silent path need not: others carry what it has on its way. Its probes carry the
+    /// first of that, too: if it was a loss and no more, a short path is still sooner than a long one.
+    pub(in crate::connection) fn pass_on_outstanding(&mut self, at: Slot) {
+        self.return_outstanding(at);
+        // It goes before what waits on the others.
+        for path in self.paths.slots() {
+            self.return_queue(path);
+        }
+        self.refresh_ready();
+        let other = self.best_path();
+        if other == at {
+            return;
+        }
+        for _ in 0..self.paths[at].space.probes {
+            let Some(stream) = self.ready else { return };
+            let room = self.payload_room_of(at).min(self.payload_room_of(other));
+            let Some(segment) = self.plan_segment(other, stream, room) else {
+                return;
+            };
+            self.streams.take_copy(&segment);
+            self.paths[at].queue.push_copy(segment);
+        }
+    }
+
     /// The answer that a path waits for is too late. If the peer is heard elsewhere, others carry what is on
     /// its way; if not, the peer is asked there.
     fn doubt(&mut self, now: Instant, at: Slot) {
         if self.lateness(at).is_some_and(|(_, is_heard)| is_heard) {
-            self.return_outstanding(at);
             let path = &mut self.paths[at];
             path.recovery.liveness.doubt(now);
             path.space.probes = path.space.probes.max(1);
+            self.pass_on_outstanding(at);
             return;
         }
         self.paths[at].recovery.liveness.ask();

@@ -34,6 +34,7 @@ fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig {
             scheduler: std::sync::Arc::new(move || algorithm.build()),
+            reinjection: None,
             ..MultipathConfig::default()
         }),
         ..TransportConfig::default()

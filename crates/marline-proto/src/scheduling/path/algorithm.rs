@@ -11,7 +11,6 @@ pub enum PathAlgorithm {
     /// [`Rr`].
     Rr,
     /// [`Lrf`].
-    #[default]
     Lrf,
     /// [`Ecf`].
     Ecf,
@@ -22,6 +21,7 @@ pub enum PathAlgorithm {
     /// [`Redundant`].
     Redundant,
     /// [`WaterFilling`].
+    #[default]
     WaterFilling,
 }
 

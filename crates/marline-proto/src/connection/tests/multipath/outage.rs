@@ -127,8 +127,10 @@ fn every_scheduler_survives_the_silence_of_a_path() {
     for algorithm in PathAlgorithm::ALL {
         for silent in [PathId::INITIAL, ONE] {
             let links = [link(10, 200_000), link(40, 200_000)];
-            let several = two_links(scheduled(algorithm), links);
-            survives(several, Side::Server, silent, links[silent.0 as usize]);
+            for copies in [None, Some(ReinjectionConfig::default())] {
+                let several = two_links(copying(algorithm, copies), links);
+                survives(several, Side::Server, silent, links[silent.0 as usize]);
+            }
         }
     }
 }
@@ -203,6 +205,7 @@ fn what_waits_for_a_path_that_dies_takes_another() {
     let stuck_at = transfer.received();
     let time = Duration::from_millis(400);
     reach(&mut several, &mut transfer, stuck_at + 200_000, time);
-    assert_eq!(waits(&mut several), 0);
+    let waits = waits(&mut several);
+    assert!(waits < 1200, "{waits} bytes, and not the rest of a probe");
     transfer.complete(&mut several.pair);
 }

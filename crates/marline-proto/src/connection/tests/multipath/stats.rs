@@ -69,7 +69,7 @@ fn paths_tell_what_they_carried_and_what_waits() {
             total(|path| path.stream_bytes_sent),
             streams.bytes_sent + streams.bytes_retransmitted + copied
         );
-        assert_eq!(copied > 0, algorithm == PathAlgorithm::Redundant);
+        assert!(copied > 0 || algorithm != PathAlgorithm::Redundant);
         assert_eq!(total(|path| path.bytes_queued), 0);
     }
 }
