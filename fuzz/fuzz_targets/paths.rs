@@ -223,7 +223,9 @@ impl World {
             } => {
                 self.say(server, path, &frame(kind, values));
             }
-            Turn::Pass { millis } => self.pass(Duration::from_millis(millis.into()) * 2),
+            Turn::Pass { millis } => {
+                self.pass(Duration::from_millis(millis.into()) * 2);
+            }
         }
         self.pair.flush();
     }
