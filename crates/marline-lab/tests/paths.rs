@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use marline_lab::play::network;
-use marline_lab::scenario::{Backend, Experiment, Job};
+use marline_lab::scenario::{Backend, Cell, Experiment, Job};
 use marline_lab::sim::{Datagram, Simulator};
 use marline_link::Seed;
 
@@ -24,26 +24,33 @@ multipath = true
 /// The metrics of each variant of `text`.
 fn metrics(text: &str) -> Vec<BTreeMap<String, f64>> {
     let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
-    let runs = experiment.cells.iter().map(|cell| {
-        let job = Job {
-            experiment: "test".into(),
-            variant: cell.variant.clone(),
-            parameters: cell.parameters.clone(),
-            repeat: 0,
-            seed: 7,
-            settings: cell.settings.clone(),
-            qlog: None,
-            pcap: None,
-            watch: false,
-        };
-        Simulator.run(&job).unwrap().metrics
-    });
-    runs.collect()
+    let runs = experiment.cells.iter();
+    runs.map(|cell| Simulator.run(&job(cell)).unwrap().metrics)
+        .collect()
 }
 
-/// The completion time over each of the paths and over both, and what it could be at best.
+fn job(cell: &Cell) -> Job {
+    Job {
+        experiment: "test".into(),
+        variant: cell.variant.clone(),
+        parameters: cell.parameters.clone(),
+        repeat: 0,
+        seed: 7,
+        settings: cell.settings.clone(),
+        qlog: None,
+        pcap: None,
+        watch: false,
+    }
+}
+
+/// The completion time over each of the paths and over both, and what it could be at best. HTTP does not
+/// use both.
 fn completions(workload: &str) -> Vec<(f64, f64)> {
-    let runs = metrics(&TWO.replace("WORKLOAD", workload)).into_iter();
+    let mut text = TWO.replace("WORKLOAD", workload);
+    if workload.starts_with("objects") {
+        text = text.replace("multipath = true", "");
+    }
+    let runs = metrics(&text).into_iter();
     let times = runs.map(|metrics| (metrics["completion_s"], metrics["ideal_s"]));
     times.collect()
 }
@@ -111,8 +118,57 @@ fn a_connection_that_may_uses_every_path() {
 fn a_path_that_dies_is_a_pause_and_no_end() {
     let dies = "transfer = '4MB'\nwarm = true\n\
                 [[change]]\nat = '2s'\npaths.1.loss = '100%'";
-    let runs = metrics(&TWO.replace("WORKLOAD", dies));
-    let both = &runs[2];
+    let alone = "[variant.first]\n[variant.second]\npath = 2\n";
+    let runs = metrics(&TWO.replace(alone, "").replace("WORKLOAD", dies));
+    let both = &runs[0];
     assert!(both["path_1_percent"] > 10.0, "{both:?}");
     assert!(both["longest_pause_s"] < 1.0, "{both:?}");
+}
+
+#[test]
+fn http_uses_every_address_of_the_client() {
+    let text = r#"
+title = "Two ways to one server"
+routers = ["internet"]
+[links.first]
+between = ["client", "internet"]
+spec = "rate=10mbps, rtt=20ms, buffer=200kB"
+[links.second]
+between = ["client", "internet"]
+spec = "rate=10mbps, rtt=30ms, buffer=200kB"
+[links.server]
+between = ["internet", "server"]
+rtt = "5ms"
+[workload]
+objects = ["2MB"]
+[variant.one]
+[variant.both]
+multipath = true
+[variant.three-alike]
+multipath = true
+same_tuple_paths = 3
+bundle_paths = "default"
+path_scheduler = "lrf"
+"#;
+    let times: Vec<_> = metrics(text)
+        .iter()
+        .map(|run| run["completion_s"])
+        .collect();
+    let [one, both, alike] = times[..] else {
+        panic!("{times:?}");
+    };
+    assert!(both < 0.7 * one, "{times:?}");
+    assert!(alike < 1.1 * one, "{times:?}");
+}
+
+#[test]
+fn http_knows_one_address_of_a_server() {
+    let text = TWO.replace("WORKLOAD", "objects = '1kB'");
+    let experiment = Experiment::parse(&text, "test.toml", &[]).unwrap();
+    let both = experiment
+        .cells
+        .iter()
+        .find(|cell| &*cell.variant == "both");
+    let error = Simulator.run(&job(both.unwrap())).unwrap_err().to_string();
+    assert!(error.contains("a server with one address"), "{error}");
 }

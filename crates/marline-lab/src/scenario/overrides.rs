@@ -68,7 +68,9 @@ pub(super) fn apply_all(root: &mut Table, overrides: &[Override]) -> Result<(), 
 fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
     let mut node = change.node.clone();
     let path: Vec<_> = change.path.iter().map(String::as_str).collect();
-    if let ["bundle"] | ["client" | "server", "bundle"] = path.as_slice() {
+    if let ["bundle" | "bundle_paths"] | ["client" | "server", "bundle" | "bundle_paths"] =
+        path.as_slice()
+    {
         node = bundle::take_apart(node);
     }
     if let ["initial_window"]
@@ -221,8 +223,10 @@ pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
 }
 
 fn take_words_apart(table: &mut Table) {
-    if let Some(node) = table.get_mut("bundle") {
-        *node = bundle::take_apart(node.clone());
+    for key in ["bundle", "bundle_paths"] {
+        if let Some(node) = table.get_mut(key) {
+            *node = bundle::take_apart(node.clone());
+        }
     }
     if let Some(node) = table.get_mut("initial_window") {
         *node = first_window::take_apart(node.clone());

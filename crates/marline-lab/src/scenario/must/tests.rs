@@ -114,6 +114,13 @@ fn improvements_are_as_claimed() {
     assert!(much.is_met(5.0, None) && !much.is_met(4.9, None));
     let near = Claim::NeverWorseThanPercent(3.0);
     assert!(near.is_met(-3.0, None) && !near.is_met(-3.1, None));
+    let most = Claim::BetterIn(0.7);
+    assert!(most.is_met(0.1, None) && !most.is_met(0.0, Some(-1.0)));
+    assert_eq!(
+        (most.needed(210), most.needed(0), most.needed(1)),
+        (147, 0, 1)
+    );
+
     let half = Claim::ReachesPublishedIn(0.5);
     assert!(half.is_met(7.5, Some(7.5)) && !half.is_met(7.4, Some(7.5)) && !half.is_met(9.0, None));
     assert_eq!((half.needed(8), half.needed(7), half.needed(1)), (4, 4, 1));
