@@ -324,6 +324,62 @@ fn a_slower_path_fills_when_the_faster_ones_would_be_later() {
 }
 
 #[test]
+fn what_waits_on_a_faster_path_is_delivered_before() {
+    let slow = path(1, 100, 100);
+    let queued = |packets| PathView {
+        queued: packets * PACKET,
+        ..full(path(0, 10, 10))
+    };
+    let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
+    assert_eq!(
+        chosen(&[queued(10), slow], 35),
+        None,
+        "45, of which 10 wait"
+    );
+    assert_eq!(chosen(&[queued(10), slow], 36), Some(1));
+    assert_eq!(chosen(&[queued(100), slow], 1), Some(1));
+    let fair = full(path(2, 20, 20));
+    assert_eq!(
+        chosen(&[queued(100), slow, fair], 40),
+        None,
+        "one queue is no debt of another path"
+    );
+    assert_eq!(chosen(&[queued(100), slow, fair], 41), Some(1));
+}
+
+#[test]
+fn a_slower_path_counts_on_no_backup() {
+    let (wifi, lte) = (path(1, 100, 100), backup(full(path(0, 10, 10))));
+    let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
+    assert_eq!(chosen(&[lte, wifi], 1), Some(1));
+    assert_eq!(chosen(&[lte, full(wifi)], 1000), None, "it is only full");
+    assert_eq!(chosen(&[lte, backup(wifi)], 45), None, "as among others");
+    assert_eq!(chosen(&[lte, backup(wifi)], 46), Some(1));
+}
+
+#[test]
+fn a_path_without_a_faster_one_is_used_while_it_has_room() {
+    let only = path(3, 50, 10);
+    let chosen = |paths: &[PathView]| choice(&mut WaterFilling, paths, 1);
+    for status in [PathStatus::Available, PathStatus::Backup] {
+        let only = PathView { status, ..only };
+        assert_eq!(chosen(&[only]), Some(3));
+        assert_eq!(chosen(&[unrated(only)]), Some(3));
+        assert_eq!(chosen(&[full(only)]), None);
+    }
+    assert_eq!(
+        chosen(&[full(path(1, 50, 10)), only]),
+        Some(3),
+        "an equal is not faster"
+    );
+    assert_eq!(
+        chosen(&[full(unrated(path(1, 1, 10))), only]),
+        Some(3),
+        "nobody knows that it is"
+    );
+}
+
+#[test]
 fn what_siblings_send_meanwhile_counts_as_they_share() {
     let paths = [full(path(0, 10, 10)), path(1, 100, 100)];
     let streams = |weight| {
