@@ -61,23 +61,28 @@ pub struct Conditions {
     pub down: bool,
 }
 
-impl Default for Conditions {
+impl Conditions {
     /// 10 ms, and nothing goes wrong.
+    pub const GOOD: Self = Self {
+        delay: Duration::from_millis(10),
+        jitter: Duration::ZERO,
+        loss: 0.0,
+        burst: 1,
+        duplicate: 0.0,
+        corrupt: 0.0,
+        mark: 0.0,
+        erase_marks: false,
+        rate: None,
+        queue: 1 << 20,
+        mtu: 1472,
+        down: false,
+    };
+}
+
+impl Default for Conditions {
+    /// [`GOOD`](Self::GOOD).
     fn default() -> Self {
-        Self {
-            delay: Duration::from_millis(10),
-            jitter: Duration::ZERO,
-            loss: 0.0,
-            burst: 1,
-            duplicate: 0.0,
-            corrupt: 0.0,
-            mark: 0.0,
-            erase_marks: false,
-            rate: None,
-            queue: 1 << 20,
-            mtu: 1472,
-            down: false,
-        }
+        Self::GOOD
     }
 }
 

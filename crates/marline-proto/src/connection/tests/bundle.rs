@@ -39,7 +39,7 @@ impl Observer for Listener {
 }
 
 /// 20 Mbit/s and 40 ms, with room for two windows of it.
-fn link(loss: f64) -> Conditions {
+pub(super) fn link(loss: f64) -> Conditions {
     Conditions {
         rate: Some(2_500_000),
         queue: 200_000,

@@ -3,7 +3,6 @@
 mod bundled;
 mod churn;
 mod cuts;
-
 mod hostile;
 mod lifecycle;
 mod limits;
@@ -20,6 +19,12 @@ use crate::scheduling::path::{PathAlgorithm, PathStatus, ReinjectionConfig};
 use marline_wire::{ErrorCode, PathId};
 
 const ONE: PathId = PathId(1);
+
+/// A link on which nothing passes.
+const DEAD: Conditions = Conditions {
+    down: true,
+    ..Conditions::GOOD
+};
 
 /// Settings of an end that takes several paths.
 fn several() -> TransportConfig {
@@ -90,6 +95,22 @@ impl Several {
         assert_eq!(several.open(1), Ok(ONE));
         several.pair.drive(conditions.delay * 8);
         assert!(several.is_validated(ONE));
+        several
+    }
+
+    /// A connection with a second path that is slower and loses something.
+    fn narrow_and_slow(pair: Pair) -> Self {
+        let mut several = Self::with(pair);
+        several.pair.network.set(narrow());
+        let slow = Conditions {
+            delay: Duration::from_millis(40),
+            loss: 0.01,
+            rate: Some(500_000),
+            ..narrow()
+        };
+        several.pair.network.set_link(address(1), slow);
+        assert_eq!(several.open(1), Ok(ONE));
+        several.pair.drive(Duration::from_millis(300));
         several
     }
 

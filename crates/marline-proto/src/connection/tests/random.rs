@@ -10,7 +10,6 @@ use crate::limits::{MAX_ACKS_UNANSWERED, MAX_RECEIVED_RANGES, MAX_UNDECRYPTABLE_
 use crate::streams::FinishError;
 use crate::testing::ops::{self, Case, Op};
 use marline_wire::ErrorCode;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;
 
 /// Cases tried by default: they fit a CI run.
@@ -439,27 +438,5 @@ fn a_handshake_survives_a_short_outage_with_data_waiting() {
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    let cases = std::env::var("MARLINE_PROPTEST_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok());
-    let config = Config {
-        cases: cases.unwrap_or(CASES),
-        failure_persistence: None,
-        max_shrink_time: 15_000,
-        ..Config::default()
-    };
-    // The same cases in every run, unless more are asked for.
-    let mut runner = match cases {
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        Some(_) => TestRunner::new(config),
-    };
-    runner
-        .run(&ops::case(OPS), |case| {
-            run(&case);
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    for_random(CASES, &ops::case(OPS), |case| run(&case));
 }

@@ -1,5 +1,8 @@
 //! What the cases have in common: bytes to move, and ways to move them.
 
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
 use super::*;
 
 /// How long, in virtual time, anything may take.
@@ -11,6 +14,33 @@ pub(super) fn pattern(len: usize) -> Bytes {
         .map(|n| (n * 31 + n / 251) as u8)
         .collect::<Vec<u8>>()
         .into()
+}
+
+/// Holds a property of `cases` random values: the same in every run, unless `MARLINE_PROPTEST_CASES` asks for
+/// so many others.
+pub(super) fn for_random<S: Strategy>(cases: u32, values: &S, holds: impl Fn(S::Value)) {
+    let asked = std::env::var("MARLINE_PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok());
+    let config = Config {
+        cases: asked.unwrap_or(cases),
+        failure_persistence: None,
+        max_shrink_time: 15_000,
+        ..Config::default()
+    };
+    let mut runner = match asked {
+        None => {
+            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+            TestRunner::new_with_rng(config, rng)
+        }
+        Some(_) => TestRunner::new(config),
+    };
+    runner
+        .run(values, |value| {
+            holds(value);
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A pair whose ends and network are seeded with `seed`.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::congestion::slow_start::NoExit;
 use crate::congestion::{Algorithm, ConnectionKind, FixedWindow, InitialWindow, PathSample};
+use crate::connection::tests::bundle::link;
 use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
 use crate::observe::stats::PathStats;
@@ -45,17 +46,6 @@ impl Observer for Listener {
         if let Observed::BundleUpdated(event) = event {
             self.0.lock().unwrap().push(event.into());
         }
-    }
-}
-
-/// 20 Mbit/s and 40 ms, with room for two windows of it.
-fn link(loss: f64) -> Conditions {
-    Conditions {
-        rate: Some(2_500_000),
-        queue: 200_000,
-        delay: Duration::from_millis(20),
-        loss,
-        ..Conditions::default()
     }
 }
 

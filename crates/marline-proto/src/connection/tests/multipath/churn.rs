@@ -1,7 +1,6 @@
 //! Paths come and go at random while data flows; it arrives whole.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 use crate::coordination::bundle::BundleConfig;
@@ -161,27 +160,6 @@ fn run(turns: &[Turn], seed: u64) {
 
 #[test]
 fn data_arrives_whole_while_paths_come_and_go() {
-    let cases = std::env::var("MARLINE_PROPTEST_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok());
-    let config = Config {
-        cases: cases.unwrap_or(24),
-        failure_persistence: None,
-        max_shrink_time: 15_000,
-        ..Config::default()
-    };
-    let mut runner = match cases {
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        Some(_) => TestRunner::new(config),
-    };
     let turns = (prop::collection::vec(turn(), 1..30), any::<u64>());
-    runner
-        .run(&turns, |(turns, seed)| {
-            run(&turns, seed);
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    for_random(24, &turns, |(turns, seed)| run(&turns, seed));
 }

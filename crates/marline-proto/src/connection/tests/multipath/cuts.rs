@@ -1,7 +1,6 @@
 //! Two paths are cut and come back at random; data arrives whole, and never waits long for one that works.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
@@ -187,32 +186,13 @@ fn run(turns: &[Turn], delays: [u64; 2], seed: u64) {
 
 #[test]
 fn random_cuts_of_two_paths_neither_lose_nor_delay_much() {
-    let cases = std::env::var("MARLINE_PROPTEST_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok());
-    let config = Config {
-        cases: cases.unwrap_or(24),
-        failure_persistence: None,
-        max_shrink_time: 15_000,
-        ..Config::default()
-    };
-    let mut runner = match cases {
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        Some(_) => TestRunner::new(config),
-    };
     let delay = || 5..100u64;
     let turns = (
         prop::collection::vec(turn(), 1..40),
         [delay(), delay()],
         any::<u64>(),
     );
-    runner
-        .run(&turns, |(turns, delays, seed)| {
-            run(&turns, delays, seed);
-            Ok(())
-        })
-        .unwrap_or_else(|error| panic!("{error}"));
+    for_random(24, &turns, |(turns, delays, seed)| {
+        run(&turns, delays, seed);
+    });
 }

@@ -32,17 +32,7 @@ fn bytes_out_of_order_are_told_and_stay_within_the_window() {
         pair.client_config.observer = Some(Arc::new(move |_: &ConnectionInfo| {
             Some(Box::new(Held(Arc::clone(&notes))) as Box<dyn Observer>)
         }));
-        let mut several = Several::with(pair);
-        several.pair.network.set(narrow());
-        let slow = Conditions {
-            delay: Duration::from_millis(40),
-            loss: 0.01,
-            rate: Some(500_000),
-            ..narrow()
-        };
-        several.pair.network.set_link(address(1), slow);
-        assert_eq!(several.open(1), Ok(ONE));
-        several.pair.drive(Duration::from_millis(300));
+        let mut several = Several::narrow_and_slow(pair);
         let ends = several.ends();
         let data = pattern(300_000);
         let mut transfers = [(); 3].map(|()| Some(Transfer::down(&mut several.pair, ends, &data)));

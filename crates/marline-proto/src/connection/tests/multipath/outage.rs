@@ -1,20 +1,5 @@
 use super::*;
 
-const DEAD: Conditions = Conditions {
-    delay: Duration::from_millis(10),
-    jitter: Duration::ZERO,
-    loss: 0.0,
-    burst: 1,
-    duplicate: 0.0,
-    corrupt: 0.0,
-    mark: 0.0,
-    erase_marks: false,
-    rate: None,
-    queue: 0,
-    mtu: 1472,
-    down: true,
-};
-
 /// Lets a transfer run until `received` bytes are there; panics if that takes longer than `time`.
 fn reach(several: &mut Several, transfer: &mut Transfer, received: usize, time: Duration) {
     let done = several.pair.drive_until(time, |pair| {

@@ -3,31 +3,13 @@
 use super::*;
 use crate::observe::PathStage;
 
-const DEAD: Conditions = Conditions { down: true, ..IDLE };
-
-/// A link of 10 ms that carries anything.
-const IDLE: Conditions = Conditions {
-    delay: Duration::from_millis(10),
-    jitter: Duration::ZERO,
-    loss: 0.0,
-    burst: 1,
-    duplicate: 0.0,
-    corrupt: 0.0,
-    mark: 0.0,
-    erase_marks: false,
-    rate: None,
-    queue: 1 << 20,
-    mtu: 1472,
-    down: false,
-};
-
 /// Two paths of ends with these settings.
 fn set_up(config: MultipathConfig) -> Several {
     let transport = TransportConfig {
         multipath: Some(config),
         ..TransportConfig::default()
     };
-    Several::two_of(transport, IDLE)
+    Several::two_of(transport, Conditions::GOOD)
 }
 
 /// Data so that both ends have something to wait for on both paths.
@@ -73,7 +55,7 @@ fn a_silent_path_is_probed_each_second_and_used_when_it_answers() {
         let probes = packets_sent(&mut several, Side::Server, silent) - before;
         assert!(probes <= 21, "{probes} packets in ten seconds");
 
-        cut(&mut several, silent, IDLE);
+        cut(&mut several, silent, Conditions::GOOD);
         several.pair.drive(Duration::from_millis(1100));
         for side in [Side::Client, Side::Server] {
             assert!(
@@ -122,7 +104,7 @@ fn a_path_stays_where_that_is_wanted_and_is_probed_ever_more_rarely() {
     let at = server.paths.by_id(ONE).expect("the path is there");
     let remembered = server.paths[at].space.sent.len();
     assert!(remembered < 800, "{remembered} packets");
-    cut(&mut several, ONE, IDLE);
+    cut(&mut several, ONE, Conditions::GOOD);
     several.pair.drive(Duration::from_secs(64));
     assert!(is_live(&mut several, Side::Server, ONE));
 }
@@ -141,7 +123,7 @@ fn no_path_is_given_up_while_no_other_answers() {
             path,
             Conditions {
                 rate: Some(1_000_000),
-                ..IDLE
+                ..Conditions::GOOD
             },
         );
     }
@@ -152,14 +134,14 @@ fn no_path_is_given_up_while_no_other_answers() {
     cut(&mut several, ONE, DEAD);
     several.pair.drive(Duration::from_secs(20));
     // The one that comes back first leaves the other its time.
-    cut(&mut several, ONE, IDLE);
+    cut(&mut several, ONE, Conditions::GOOD);
     transfer.complete(&mut several.pair);
     several.pair.drive(Duration::from_secs(2));
     for side in [Side::Client, Side::Server] {
         assert_eq!(several.closed(side, PathId::INITIAL), None);
         assert_eq!(several.closed(side, ONE), None);
     }
-    cut(&mut several, PathId::INITIAL, IDLE);
+    cut(&mut several, PathId::INITIAL, Conditions::GOOD);
     several.pair.drive(Duration::from_secs(10));
     assert!(is_live(&mut several, Side::Server, PathId::INITIAL));
 }
@@ -215,7 +197,7 @@ fn a_dead_first_path_is_no_loss() {
         ..several()
     };
     for from in [Side::Server, Side::Client] {
-        let mut several = Several::two_of(small.clone(), IDLE);
+        let mut several = Several::two_of(small.clone(), Conditions::GOOD);
         cut(&mut several, PathId::INITIAL, DEAD);
         // Data, credit, acknowledgments, keys and connection IDs all go elsewhere.
         let now = several.pair.now;
@@ -227,7 +209,7 @@ fn a_dead_first_path_is_no_loss() {
             Side::Client => upload(&mut several.pair, ends.0, ends.1, &data),
         };
         assert!(took < Duration::from_secs(2), "{took:?}");
-        several.pair.network.set_link(address(2), IDLE);
+        several.pair.network.set_link(address(2), Conditions::GOOD);
         let third = several.open(2);
         assert_eq!(third, Ok(PathId(2)));
         several.pair.drive(Duration::from_secs(1));
@@ -314,7 +296,7 @@ fn the_application_hears_when_a_path_can_be_opened() {
 #[test]
 fn a_server_gives_up_a_path_on_which_it_is_not_heard() {
     let mut several = Several::new();
-    several.pair.network.set_link(address(1), IDLE);
+    several.pair.network.set_link(address(1), Conditions::GOOD);
     several
         .pair
         .network
@@ -334,7 +316,7 @@ fn a_pause_of_all_paths_says_nothing_of_any() {
     let busy = Conditions {
         rate: Some(1_000_000),
         queue: 60_000,
-        ..IDLE
+        ..Conditions::GOOD
     };
     let mut several = Several::two_of(super::several(), busy);
     let ends = several.ends();
@@ -367,7 +349,7 @@ fn a_delay_that_jumps_costs_some_copies_and_no_window() {
         delay: Duration::from_millis(delay),
         rate: Some(1_000_000),
         queue: 1 << 20,
-        ..IDLE
+        ..Conditions::GOOD
     };
     let mut several = Several::two_of(super::several(), link(10));
     let ends = several.ends();

@@ -86,11 +86,7 @@ fn a_backup_carries_data_only_while_nothing_else_does() {
     download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
     assert_eq!(several.sent(Side::Server, ONE), before);
 
-    let dead = Conditions {
-        down: true,
-        ..narrow()
-    };
-    several.pair.network.set(dead);
+    several.pair.network.set(DEAD);
     download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
     assert!(several.sent(Side::Server, ONE) > 500_000);
 }
@@ -135,17 +131,7 @@ fn without_the_peer_there_is_one_path() {
 #[test]
 fn every_scheduler_brings_all_of_several_streams() {
     for algorithm in PathAlgorithm::ALL {
-        let mut several = Several::with(both(scheduled(algorithm)));
-        several.pair.network.set(narrow());
-        let slow = Conditions {
-            delay: Duration::from_millis(40),
-            loss: 0.01,
-            rate: Some(500_000),
-            ..narrow()
-        };
-        several.pair.network.set_link(address(1), slow);
-        assert_eq!(several.open(1), Ok(ONE));
-        several.pair.drive(Duration::from_millis(300));
+        let mut several = Several::narrow_and_slow(both(scheduled(algorithm)));
         let ends = several.ends();
         let data = pattern(500_000);
         let mut transfers: Vec<_> = (0..4)
