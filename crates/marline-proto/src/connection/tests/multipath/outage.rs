@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 /// Lets a transfer run until `received` bytes are there; panics if that takes longer than `time`.
@@ -193,4 +196,55 @@ fn what_waits_for_a_path_that_dies_takes_another() {
     let waits = waits(&mut several);
     assert!(waits < 1200, "{waits} bytes, and not the rest of a probe");
     transfer.complete(&mut several.pair);
+}
+
+/// Has the network lose the `nth` datagram with data that an end sends over the first link; says whether it
+/// has.
+fn lose(several: &mut Several, from: Side, nth: usize) -> Arc<AtomicBool> {
+    let lost = Arc::new(AtomicBool::new(false));
+    let near = several.pair.client.address;
+    let mut seen = 0;
+    let tell = Arc::clone(&lost);
+    several.pair.network.filter = Some(Box::new(move |direction, datagram| {
+        let (sender, client) = match direction {
+            Direction::ToServer => (Side::Client, datagram.source),
+            Direction::ToClient => (Side::Server, datagram.destination),
+        };
+        // What only acknowledges is smaller.
+        if sender != from || client != near || datagram.bytes.len() < 200 {
+            return false;
+        }
+        seen += 1;
+        let is_it = seen == nth;
+        tell.fetch_or(is_it, Ordering::Relaxed);
+        is_it
+    }));
+    lost
+}
+
+#[test]
+fn a_loss_at_the_end_does_not_wait_for_a_long_path() {
+    let far = Duration::from_millis(150);
+    let links = [5, 150].map(|delay| Conditions {
+        delay: Duration::from_millis(delay),
+        ..Conditions::default()
+    });
+    let data = pattern(6_000);
+    let without_copies = copying(PathAlgorithm::default(), None);
+    for config in [several(), without_copies] {
+        for from in [Side::Server, Side::Client] {
+            let mut nth = 0;
+            loop {
+                nth += 1;
+                let mut several = two_links(config.clone(), links);
+                let lost = lose(&mut several, from, nth);
+                let took = begin(&mut several, from, &data).complete(&mut several.pair);
+                if !lost.load(Ordering::Relaxed) {
+                    break;
+                }
+                assert!(took < far, "{took:?} without packet {nth} of the {from:?}");
+            }
+            assert!(nth > 5, "{nth} packets carry all");
+        }
+    }
 }
