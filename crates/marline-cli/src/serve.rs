@@ -47,11 +47,11 @@ use crate::transport::TransportFlags;
     lifetime = '1h'\n  \
     [multipath]\n  \
     max-paths = 4         # of one connection, 1 to 16\n  \
-    scheduler = 'lrf'     # as --scheduler, which counts more\n  \
+    scheduler = 'water_filling'  # as --scheduler, which counts more\n  \
     probe-interval = '1s' # between probes of a path that is silent\n  \
     give-up-after = '30s' # how long a path may be silent; or 'never'\n  \
     keep-alive = 'never'  # how long a path may be idle before it is pinged\n  \
-    reinjection = 0.0     # the part of what is sent that may be copies on a faster path\n  \
+    reinjection = 0.05    # the part of what is sent that may be copies on a faster path\n  \
     bundle-paths = false  # paths with the same addresses share what they learn")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve

@@ -23,6 +23,8 @@ pub(crate) enum Congestion {
     Cubic,
     /// BBR version 1
     Bbr,
+    /// NewReno, whose windows on several paths are coupled: where they meet, they take one share
+    Olia,
 }
 
 /// How QUIC behaves.
@@ -63,6 +65,7 @@ impl TransportFlags {
                 Congestion::NewReno => Algorithm::NewReno,
                 Congestion::Cubic => Algorithm::Cubic,
                 Congestion::Bbr => Algorithm::Bbr,
+                Congestion::Olia => Algorithm::Olia,
             });
         }
         if let Some(scheduler) = self.scheduler {

@@ -125,7 +125,7 @@ impl Connection {
     /// Client: whether the server coordinates the connections of a bundle; known once the handshake is
     /// complete.
     pub fn peer_coordinates_bundles(&self) -> bool {
-        self.coordination.peer_coordinates
+        self.coordination.peer_coordinates && self.multipath.is_none()
     }
 
     /// Hands the engine what recovery noticed on a path.
