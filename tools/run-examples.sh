@@ -12,8 +12,10 @@ mkdir -p target
 $examples/echo_server 127.0.0.1:0 >target/echo.out &
 server=$!
 trap 'kill $server 2>/dev/null || true' EXIT
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    grep -q listening target/echo.out 2>/dev/null && break
+tries=0
+until grep -q listening target/echo.out 2>/dev/null; do
+    tries=$((tries + 1))
+    [ "$tries" -le 100 ] || { echo 'echo_server does not listen after 20 s' >&2; exit 1; }
     sleep 0.2
 done
 address=$(sed -n 's/^listening on //p' target/echo.out)
