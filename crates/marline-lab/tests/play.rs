@@ -184,7 +184,7 @@ fn background_traffic_takes_its_share() {
     let alone = with(None);
     let flows = with(Some(Traffic::Flows {
         count: 1,
-        ends: newreno(),
+        ends: Box::new(newreno()),
         direction: Direction::Up,
         spread: Duration::ZERO,
     }));
@@ -217,7 +217,7 @@ fn beside(connections: usize, flows: usize) -> Job {
         start: Duration::ZERO,
         traffic: Traffic::Flows {
             count: flows,
-            ends: newreno(),
+            ends: Box::new(newreno()),
             direction: Direction::Down,
             spread: Duration::from_millis(500),
         },

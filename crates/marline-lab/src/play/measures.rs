@@ -63,13 +63,13 @@ pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
     };
     let links = &settings.topology.links;
     let way = |number: usize| of_chain(links.get(number.checked_sub(1)?..number)?);
-    let beside = match settings.is_multipath() {
-        true => 1..=links.len(),
-        false => 1..=0,
+    let last = match settings.is_multipath() {
+        true => links.len(),
+        false => 0,
     };
     Some(Ideal {
         first: way(path)?,
-        beside: beside
+        beside: (1..=last)
             .filter(|&number| number != path)
             .map(way)
             .collect::<Option<_>>()?,

@@ -354,7 +354,7 @@ pub enum Traffic {
         /// How many.
         count: usize,
         /// How both of their ends behave.
-        ends: EndpointSettings,
+        ends: Box<EndpointSettings>,
         /// Which way their bytes go; `Down` is to [`Background::from`].
         direction: Direction,
         /// Each begins within this time after [`Background::start`], at random.

@@ -82,7 +82,7 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
             read_endpoint(&mut reader, &mut ends)?;
             Traffic::Flows {
                 count: count(&mut reader, FLOWS)?,
-                ends,
+                ends: Box::new(ends),
                 direction: direction(&mut reader)?,
                 spread: spread(&mut reader)?,
             }
