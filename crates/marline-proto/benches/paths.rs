@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use marline_proto::scheduling::path::{PathAlgorithm, PathStatus, PathView, StreamView, Work};
+use marline_proto::scheduling::stream::Sharing;
 use marline_proto::testing::{Conditions, Pair, PairConfig};
 use marline_proto::{
     ConnectionHandle, Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, TransportConfig,
@@ -51,6 +52,7 @@ fn plan(c: &mut Criterion) {
     let work = Work {
         streams: &streams,
         unsent: 1_000_000,
+        sharing: Sharing::Weighted,
     };
     for algorithm in PathAlgorithm::ALL {
         for count in [1, 2, 4] {
@@ -98,6 +100,14 @@ fn established(paths: u8) -> (Pair, ConnectionHandle, ConnectionHandle) {
     (pair, client, server)
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a ratio of real times is what is printed"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 fn several(c: &mut Criterion) {
     let mut group = c.benchmark_group("paths");
     group.sample_size(10);
@@ -116,7 +126,7 @@ fn several(c: &mut Criterion) {
 
     let time = |paths| {
         let (mut pair, client, server) = established(paths);
-        let start = Instant::now();
+        let start = now();
         download(&mut pair, client, server, &data);
         start.elapsed().as_secs_f64()
     };
