@@ -25,6 +25,7 @@ fn marks_and_notes() {
             note: None,
             duration_s: 1.0,
             relay: None,
+            links: None,
         })
         .collect();
     let nowhere = Path::new("/nonexistent");
