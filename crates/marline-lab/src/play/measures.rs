@@ -215,7 +215,7 @@ pub(super) fn count(seen: &Seen, outcome: &mut Outcome) {
     }
 }
 
-/// The series of every connection; times count from `start`.
+/// The series of every path of every connection; times count from `start`.
 pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
     let seconds = |at: Instant| (at.as_nanos() as f64 - start.as_nanos() as f64) * 1e-9;
     let mut watched = Watched {

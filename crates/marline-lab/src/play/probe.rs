@@ -41,7 +41,7 @@ pub struct Seen {
     pub careful: SeenCareful,
     /// What the engine did, by the endpoint and the number of the bundle; empty without any.
     pub bundles: BTreeMap<(usize, u64), SeenBundle>,
-    /// What changed when, a connection each; only when asked for.
+    /// What changed when, a path of a connection each; only when asked for.
     pub strands: Vec<Strand>,
     /// When an engine did what; only when asked for.
     pub turns: Vec<(Turn, Instant)>,
@@ -150,7 +150,7 @@ pub struct Fluctuation {
     pub window: u64,
 }
 
-/// The course of one connection: times and values.
+/// The course of one path of one connection: times and values.
 #[derive(Clone, Debug, Default)]
 pub struct Strand {
     /// The congestion window, in bytes.
@@ -173,17 +173,12 @@ impl Probe {
             seen.endpoints
         };
         Arc::new(move |_| {
-            let strand = watch.then(|| {
-                let mut seen = probe.seen();
-                seen.strands.push(Strand::default());
-                seen.strands.len() - 1
-            });
+            let first = Lane::new(0, watch, &mut probe.seen());
             Some(Box::new(Watcher {
                 probe: probe.clone(),
                 endpoint,
-                strand,
-                window: 0,
-                out_of_slow_start: false,
+                watch,
+                lanes: vec![first],
                 counted_at: None,
             }) as Box<dyn Observer>)
         })
@@ -225,29 +220,68 @@ impl Probe {
 struct Watcher {
     probe: Probe,
     endpoint: usize,
-    strand: Option<usize>,
-    window: u64,
-    out_of_slow_start: bool,
+    watch: bool,
+    /// By when their path was first heard of.
+    lanes: Vec<Lane>,
     /// When the last fluctuation event was counted: a loss that ends slow start is one event.
     counted_at: Option<Instant>,
 }
 
+/// What is known of a path.
+struct Lane {
+    path: u32,
+    strand: Option<usize>,
+    window: u64,
+    out_of_slow_start: bool,
+}
+
+impl Lane {
+    fn new(path: u32, watch: bool, seen: &mut Seen) -> Self {
+        let strand = watch.then(|| {
+            seen.strands.push(Strand::default());
+            seen.strands.len() - 1
+        });
+        Self {
+            path,
+            strand,
+            window: 0,
+            out_of_slow_start: false,
+        }
+    }
+}
+
 impl Watcher {
-    fn fluctuation(&mut self, seen: &mut Seen, now: Instant) {
+    fn lane(&mut self, path: u32, seen: &mut Seen) -> &mut Lane {
+        let known = self.lanes.iter().position(|lane| lane.path == path);
+        let at = known.unwrap_or_else(|| {
+            self.lanes.push(Lane::new(path, self.watch, seen));
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[at]
+    }
+
+    fn fluctuation(&mut self, seen: &mut Seen, now: Instant, path: u32) {
         if self.counted_at.replace(now) == Some(now) {
             return;
         }
         seen.fluctuations += 1;
         let packets_sent = seen.packets_sent;
+        let window = self.lane(path, seen).window;
         seen.first_fluctuation.get_or_insert(Fluctuation {
             at: now,
             packets_sent,
-            window: self.window,
+            window,
         });
     }
 
     /// The engine decided something, in which this connection took part.
     fn decided(&mut self, seen: &mut Seen, now: Instant, decision: &BundleUpdated<'_>) {
+        if decision.phase == BundlePhase::CongestionAvoidance {
+            // Who is made to leave slow start has met no event of its own.
+            let is_made_to = decision.affected != Some(decision.own);
+            let lane = self.lane(decision.path.unwrap_or(0), seen);
+            lane.out_of_slow_start |= is_made_to;
+        }
         let key = (self.endpoint, decision.bundle);
         let bundle = seen.bundles.entry(key).or_default();
         bundle.fluctuations = decision.fluctuations;
@@ -255,8 +289,6 @@ impl Watcher {
             BundlePhase::SlowStart => bundle.left_slow_start = None,
             BundlePhase::CongestionAvoidance => {
                 bundle.left_slow_start.get_or_insert(now);
-                // Who is made to leave slow start has met no event of its own.
-                self.out_of_slow_start |= decision.affected != Some(decision.own);
             }
         }
         // All that took part are told; one is enough.
@@ -268,7 +300,7 @@ impl Watcher {
         }
         if let Some(turn) = Turn::of(decision.action) {
             bundle.decisions += 1;
-            if self.strand.is_some() {
+            if self.watch {
                 seen.turns.push((turn, now));
             }
         }
@@ -294,28 +326,31 @@ impl Observer for Watcher {
                 if let (PacketKind::OneRtt, Some(flight)) = (packet.kind, &mut seen.first_flight) {
                     flight.on_lost(packet.number);
                 }
-                if let Some(strand) = self.strand {
+                if let Some(strand) = self.lane(packet.path, &mut seen).strand {
                     seen.strands[strand].losses.push(now);
                 }
             }
             Event::SpuriousLoss(_) => seen.packets_lost_spuriously += 1,
             Event::CongestionStateUpdated(state) if state.new == "recovery" => {
-                self.fluctuation(&mut seen, now);
+                self.fluctuation(&mut seen, now, state.path);
             }
             Event::MetricsUpdated(metrics) => {
                 let is_out = metrics.ssthresh.is_some();
+                let lane = self.lane(metrics.path, &mut seen);
                 // The engine of a bundle may have put it back.
-                let was_out = std::mem::replace(&mut self.out_of_slow_start, is_out);
+                let was_out = std::mem::replace(&mut lane.out_of_slow_start, is_out);
                 if is_out && !was_out {
-                    self.fluctuation(&mut seen, now);
+                    self.fluctuation(&mut seen, now, metrics.path);
                 }
-                self.window = metrics.congestion_window;
-                seen.largest_window = seen.largest_window.max(self.window);
+                let lane = self.lane(metrics.path, &mut seen);
+                lane.window = metrics.congestion_window;
+                let strand = lane.strand;
+                seen.largest_window = seen.largest_window.max(metrics.congestion_window);
                 if let Some(rtt) = metrics.min_rtt {
                     let rtt = rtt.as_secs_f64();
                     seen.min_rtt_s = Some(seen.min_rtt_s.map_or(rtt, |least| least.min(rtt)));
                 }
-                if let Some(strand) = self.strand {
+                if let Some(strand) = strand {
                     let strand = &mut seen.strands[strand];
                     push(&mut strand.window, now, metrics.congestion_window as f64);
                     push(&mut strand.in_flight, now, metrics.bytes_in_flight as f64);
