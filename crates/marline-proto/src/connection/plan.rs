@@ -1,6 +1,6 @@
 //! Which stream gets the next opportunity, and which path carries it.
 //!
-//! The decision is a value, a [`Segment`](crate::streams::Segment): an order on a path's queue, not
+//! The decision is a value, a [`Segment`]: an order on a path's queue, not
 //! bytes. Bytes are cut when the packet is built, so that a path that dies returns orders only. With
 //! one path the queue is never longer than the packet being built.
 
