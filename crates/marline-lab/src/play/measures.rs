@@ -224,10 +224,18 @@ pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
     };
     let seen = probe.seen();
     let several = seen.strands.len() > 1;
+    // Each connection has a path 0.
+    let is_one = seen
+        .strands
+        .iter()
+        .filter(|strand| strand.path == 0)
+        .count()
+        == 1;
     for (number, strand) in seen.strands.iter().enumerate() {
-        let name = |what: &str| match several {
-            true => format!("{what} {number}"),
-            false => what.to_owned(),
+        let name = |what: &str| match (several, is_one) {
+            (true, true) => format!("{what} path ID {}", strand.path),
+            (true, false) => format!("{what} {number}"),
+            (false, _) => what.to_owned(),
         };
         for (what, series) in [
             ("window_bytes", &strand.window),

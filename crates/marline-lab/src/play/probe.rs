@@ -153,6 +153,8 @@ pub struct Fluctuation {
 /// The course of one path of one connection: times and values.
 #[derive(Clone, Debug, Default)]
 pub struct Strand {
+    /// The ID of the path.
+    pub path: u32,
     /// The congestion window, in bytes.
     pub window: Vec<(Instant, f64)>,
     /// Bytes in flight.
@@ -238,7 +240,10 @@ struct Lane {
 impl Lane {
     fn new(path: u32, watch: bool, seen: &mut Seen) -> Self {
         let strand = watch.then(|| {
-            seen.strands.push(Strand::default());
+            seen.strands.push(Strand {
+                path,
+                ..Strand::default()
+            });
             seen.strands.len() - 1
         });
         Self {

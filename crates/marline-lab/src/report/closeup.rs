@@ -181,7 +181,10 @@ impl Panels {
             let (what, rest) = name.split_once(' ').unwrap_or((name, ""));
             let name = match rest {
                 "" => what.to_owned(),
-                rest => format!("{what} #{rest}"),
+                rest => match rest.strip_prefix("path ") {
+                    Some(path) => format!("{what} {path}"),
+                    None => format!("{what} #{rest}"),
+                },
             };
             (name, shown(times))
         });
