@@ -245,7 +245,7 @@ impl Connection {
 
     /// The smoothed round-trip time.
     pub fn rtt(&self) -> Duration {
-        self.main().recovery.rtt.smoothed()
+        self.main().recovery.rtt().smoothed()
     }
 
     /// The first destination connection ID of the client: the connection's name in logs.

@@ -3,11 +3,9 @@
 
 use super::Connection;
 use super::events::EndpointEvent;
-use super::path::{Path, Recovery};
+use super::path::Path;
 use super::slots::Slot;
-use crate::coordination::bundle::{
-    Directive, JoinBundle, MemberView, Membership, Newcomer, Signal,
-};
+use crate::coordination::bundle::{Directive, JoinBundle, MemberView, Membership, Newcomer};
 use crate::observe;
 use crate::observe::events::BundleUpdated;
 use crate::time::Instant;
@@ -20,14 +18,6 @@ pub(super) struct Coordination {
     number: Option<u64>,
     /// Client: whether the server says that it coordinates.
     pub(super) peer_coordinates: bool,
-}
-
-/// What recovery noticed and the engine has not heard yet.
-#[derive(Debug, Default)]
-pub(super) struct Noticed {
-    /// Whether anybody wants to know.
-    listens: bool,
-    signals: Vec<Signal>,
 }
 
 impl Connection {
@@ -62,8 +52,7 @@ impl Connection {
         // On its own, until the endpoint says otherwise.
         self.coordination.number = None;
         let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        recovery.leave_bundle();
+        self.paths[main].leave_bundle();
         let join = JoinBundle {
             config: config.clone(),
             id: membership.map(|membership| membership.id),
@@ -72,7 +61,7 @@ impl Connection {
             newcomer: Newcomer {
                 announced: membership.map(|membership| membership.connections),
                 initial_window: self.config.initial_window.window(&self.kind(now, moved)),
-                window: self.main().recovery.controller.window(),
+                window: self.main().recovery.controller().window(),
                 moved,
             },
         };
@@ -96,7 +85,8 @@ impl Connection {
 
     /// Does it on one path.
     pub(super) fn obey_on(&mut self, now: Instant, at: Slot, directive: &Directive) {
-        self.paths[at].recovery.obey(directive);
+        let path = &mut self.paths[at];
+        path.member.obey(directive, path.recovery.controller_mut());
         if let Some((decision, own)) = &directive.decision {
             let event = BundleUpdated {
                 bundle: decision.bundle,
@@ -133,90 +123,32 @@ impl Connection {
         if self.multipath.is_some() {
             return self.report_to_group(now, at);
         }
-        let noticed = &mut self.paths[at].recovery.noticed;
-        let events = noticed.signals.drain(..).map(EndpointEvent::Bundle);
+        let signals = self.paths[at].member.take_signals();
+        let events = signals.into_iter().map(EndpointEvent::Bundle);
         self.mailbox.endpoint.extend(events);
     }
 }
 
-impl Noticed {
-    pub(super) fn take(&mut self) -> Vec<Signal> {
-        std::mem::take(&mut self.signals)
-    }
-}
-
 impl Path {
+    /// On its own, until somebody says otherwise.
+    pub(super) fn leave_bundle(&mut self) {
+        self.member.leave(self.recovery.controller_mut());
+    }
+
     /// How the path stands, for the engine of its bundle.
     pub(super) fn member_view(&self) -> MemberView {
         let recovery = &self.recovery;
-        let controller = &recovery.controller;
+        let controller = recovery.controller();
         MemberView {
             window: controller.window(),
             datagram: self.tuples.active.mtu.current().into(),
             in_slow_start: controller.in_slow_start(),
             rate_based: controller.is_rate_based(),
             rate: controller.bandwidth(),
-            smoothed_rtt: recovery.rtt.smoothed(),
-            active: recovery.in_flight > 0 && !recovery.app_limited && recovery.pto_count == 0,
-        }
-    }
-
-    /// Packet `largest` of the application data space is acknowledged.
-    pub(super) fn count_bundle_round(&mut self, largest: u64) {
-        if self.recovery.noticed.listens && largest >= self.round_ends {
-            self.round_ends = self.space.sent.next_number();
-            self.recovery.noticed.signals.push(Signal::Round);
-        }
-    }
-}
-
-impl Recovery {
-    /// On its own, until somebody says otherwise.
-    pub(super) fn leave_bundle(&mut self) {
-        self.noticed = Noticed::default();
-        self.controller.set_share(1.0);
-    }
-
-    fn obey(&mut self, directive: &Directive) {
-        self.noticed.listens = true;
-        let controller = &mut self.controller;
-        if let Some(share) = directive.share {
-            controller.set_share(share);
-        }
-        if directive.slow_start == Some(true) {
-            controller.enter_slow_start();
-        }
-        if let Some(window) = directive.window {
-            controller.set_window(window);
-        }
-        if directive.slow_start == Some(false) {
-            controller.exit_slow_start();
-        }
-        if let Some(rate) = directive.rate {
-            controller.set_bandwidth(rate);
-        }
-    }
-
-    /// The controller reacted to a loss event, or to a round-trip time that rose; its window was `before`.
-    pub(super) fn notice_fluctuation(&mut self, loss: bool, persistent: bool, before: u64) {
-        if self.noticed.listens {
-            self.noticed.signals.push(Signal::Fluctuation {
-                loss,
-                persistent,
-                before,
-                after: self.controller.window(),
-            });
-        }
-    }
-
-    /// Hands an acknowledgment to the controller, and notices the end of slow start.
-    pub(super) fn on_acked(&mut self, now: Instant, sample: &crate::samples::AckSample) {
-        let searched = self.controller.in_slow_start();
-        let (before, threshold) = (self.controller.window(), self.controller.ssthresh());
-        self.controller.on_ack(now, sample);
-        // Reaching a threshold that was known is no news of the path.
-        if searched && !self.controller.in_slow_start() && self.controller.ssthresh() != threshold {
-            self.notice_fluctuation(false, false, before);
+            smoothed_rtt: recovery.rtt().smoothed(),
+            active: recovery.in_flight() > 0
+                && !recovery.is_app_limited()
+                && recovery.pto_count() == 0,
         }
     }
 }

@@ -129,15 +129,16 @@ impl Connection {
         };
         let path = &self.paths[self.paths.main()];
         let is_proven = path.tuples.active.amplification.is_validated();
-        if server.carry.tokens >= CAPACITY_TOKENS || !is_proven || !path.recovery.rtt.has_sample() {
+        if server.carry.tokens >= CAPACITY_TOKENS || !is_proven || !path.recovery.rtt().has_sample()
+        {
             return;
         }
-        let sample = path.recovery.sample(SampleEvent::Resumed);
+        let sample = path.sample(SampleEvent::Resumed);
         let told = server.carry.told().map(|told| told.window);
         let Some(found) = sample.capacity(now, told) else {
             return;
         };
-        let rtt = path.recovery.rtt.smoothed();
+        let rtt = path.recovery.rtt().smoothed();
         let carry = &mut server.carry;
         if !carry.is_news(now, sample.initial_window, found.window, rtt) {
             return;

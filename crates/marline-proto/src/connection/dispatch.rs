@@ -25,7 +25,7 @@ impl Connection {
         match frame {
             Frame::Stream(frame) => self.streams.on_stream(frame),
             Frame::Ack(frame) => match self.paths.by_id(PathId::INITIAL) {
-                Some(at) => self.on_ack(now, (at, packet.space), frame, packet),
+                Some(at) => self.on_ack(now, at, packet.space, frame, packet),
                 None => Ok(()),
             },
             Frame::Padding { .. } | Frame::Ping => Ok(()),

@@ -123,12 +123,7 @@ impl Connection {
         self.keys.zero_rtt = None;
         self.remembered = None;
         let path = &mut self.paths[Slot::FIRST];
-        let recovery = &mut path.recovery;
-        path.space.sent.discard(|packet| {
-            if packet.in_flight {
-                recovery.in_flight -= u64::from(packet.size);
-            }
-        });
+        path.recovery.discard_packets(&mut path.space.sent);
         self.streams.on_zero_rtt_rejected();
         self.mailbox.application.push_back(Event::ZeroRttRejected);
     }
@@ -238,7 +233,7 @@ impl Connection {
         // What was sent is neither acknowledged nor lost: it goes out again, 0-RTT data too.
         self.resend_all(Slot::FIRST, SpaceId::Initial);
         self.resend_all(Slot::FIRST, SpaceId::Data);
-        self.paths[Slot::FIRST].recovery.pto_count = 0;
+        self.paths[Slot::FIRST].recovery.reset_pto_count();
     }
 
     /// Whether this is a client that has heard nothing yet.

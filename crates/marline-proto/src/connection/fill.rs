@@ -30,7 +30,8 @@ impl Connection {
             early => self.early.get(early).is_some_and(|space| {
                 space.received.is_ack_due(now)
                     || permit == Permit::All
-                        && (space.probes > 0 || self.handshake.has_crypto(early))
+                        && (self.paths[at].recovery.probes(early) > 0
+                            || self.handshake.has_crypto(early))
             }),
         }
     }
@@ -38,7 +39,7 @@ impl Connection {
     /// Whether a packet of `at` would have something in it that is no ACK.
     pub(super) fn has_data_output(&self, at: Slot) -> bool {
         let path = &self.paths[at];
-        path.space.probes > 0
+        path.probes() > 0
             || !path.queue.is_empty()
             || path.ping_due
             || path.tuples.active.responses.is_due()
@@ -109,7 +110,7 @@ impl Connection {
         permit: Permit,
         buf: &mut Vec<u8>,
     ) {
-        let probes = self.early.get(id).map_or(0, |space| space.probes);
+        let probes = self.paths[Slot::FIRST].recovery.probes(id);
         if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
             // Clients fill their datagrams anyhow (RFC 9000, section 14.1), and there are servers that
             // close when a PING arrives first.
@@ -158,7 +159,7 @@ impl Connection {
         let is_best = at == self.best_path();
         let path = &mut self.paths[at];
         if permit == Permit::AcksOnly {
-            if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight == 0 {
+            if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight() == 0 {
                 Self::write_ping(packet, buf);
             }
             return;
@@ -201,7 +202,7 @@ impl Connection {
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {
             let path = &self.paths[packet.path];
-            let is_due = path.ping_due || path.space.probes > 0;
+            let is_due = path.ping_due || path.probes() > 0;
             if is_due || path.acks_alone >= ACKS_BEFORE_PING || self.wants_answer(now, at) {
                 Self::write_ping(packet, buf);
             }

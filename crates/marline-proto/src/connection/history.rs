@@ -1,112 +1,13 @@
 //! What a connection learns from earlier ones, and what it leaves for later ones.
 
 use super::Connection;
-use super::path::Recovery;
 use super::slots::Slot;
-use crate::congestion::{ConnectionKind, PathSample, SampleEvent};
-use crate::coordination::careful_resume::Phase;
+use crate::congestion::{ConnectionKind, SampleEvent};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::Event;
 use crate::observe::events::InitialWindowChosen;
-use crate::samples::RttView;
+use crate::recovery::FirstWindow;
 use crate::time::Instant;
-
-/// The window that a path begins with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FirstWindow {
-    pub(super) bytes: u64,
-    /// That of somebody who knows nothing of the path.
-    pub(super) default: u64,
-}
-
-impl FirstWindow {
-    fn is_learnt(&self) -> bool {
-        self.bytes > self.default
-    }
-}
-
-/// The packets that leave within the first window's worth of bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FirstFlight {
-    window: FirstWindow,
-    /// Bytes sent so far.
-    sent: u64,
-    /// When the last of it left.
-    until: Instant,
-    /// Whether any of it was lost, or marked.
-    suffered: bool,
-}
-
-impl FirstFlight {
-    pub(super) fn new(window: FirstWindow) -> Self {
-        Self {
-            window,
-            sent: 0,
-            until: Instant::EPOCH,
-            suffered: false,
-        }
-    }
-
-    /// The window that the path began with, in bytes.
-    pub(super) fn window(&self) -> u64 {
-        self.window.bytes
-    }
-
-    fn is_leaving(&self) -> bool {
-        self.sent < self.window.bytes
-    }
-
-    /// A packet that counts as in flight left.
-    pub(super) fn on_sent(&mut self, now: Instant, bytes: u64) {
-        if self.is_leaving() {
-            self.sent = self.sent.saturating_add(bytes);
-            self.until = now;
-        }
-    }
-
-    /// A packet sent at `sent_at` was lost or marked.
-    pub(super) fn on_congestion(&mut self, sent_at: Instant) {
-        self.suffered |= sent_at <= self.until;
-    }
-
-    /// While a learnt window leaves: so many bytes per second that it takes a round trip, or that the
-    /// `window` does which a loss or a bundle has left of it.
-    pub(super) fn pacing_rate(&self, rtt: &RttView, window: u64) -> Option<u64> {
-        let spreads = self.window.is_learnt() && self.is_leaving();
-        let bytes = self.window.bytes.min(window);
-        let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
-        spreads.then(|| (bytes.saturating_mul(1_000_000_000) / nanos.max(1)).max(1))
-    }
-}
-
-impl Recovery {
-    /// A packet sent at `sent_at` was lost or marked.
-    pub(super) fn note_congestion(&mut self, sent_at: Instant) {
-        self.suffered = true;
-        self.first_flight.on_congestion(sent_at);
-    }
-
-    /// What it has seen of the path.
-    pub(super) fn sample(&self, event: SampleEvent) -> PathSample {
-        let window = self.controller.window();
-        let window = match &self.resume {
-            // A jump that nothing has confirmed is no capacity.
-            Some(resume) if resume.phase() != Phase::Reconnaissance => {
-                window.min(resume.pipe_size())
-            }
-            _ => window,
-        };
-        PathSample {
-            event,
-            window,
-            initial_window: self.first_flight.window(),
-            rtt: self.rtt.min(),
-            delivered: self.rate.delivered() - self.delivered_elsewhere,
-            app_limited: !self.window_limited,
-            lost_at_first: self.first_flight.suffered,
-        }
-    }
-}
 
 impl Connection {
     /// Who the connection is, as the handshake has told. What a session knew of the way holds for its
@@ -126,20 +27,14 @@ impl Connection {
     pub(super) fn learn_first_window(&mut self, now: Instant) {
         let bytes = self.config.initial_window.window(&self.kind(now, false));
         let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        let opened = recovery.controller.window();
-        let begun = recovery.first_flight.window();
-        if bytes > opened.max(begun) && !recovery.suffered {
-            recovery.controller.set_window(bytes);
-            recovery.first_flight.window.bytes = bytes;
-        }
+        self.paths[main].recovery.learn_first_window(bytes);
         self.tell_first_window(now, main);
     }
 
     /// Says with which window a path begins.
     pub(super) fn tell_first_window(&mut self, now: Instant, at: Slot) {
         let path = &self.paths[at];
-        let first = path.recovery.first_flight.window;
+        let first = path.recovery.first_window();
         let event = InitialWindowChosen {
             path: path.id.0,
             window: first.bytes,
@@ -151,7 +46,7 @@ impl Connection {
     /// The window that the present path began with, in bytes; a bundle may have shared it out since. It is
     /// settled when the handshake is complete.
     pub fn initial_window(&self) -> u64 {
-        self.main().recovery.first_flight.window()
+        self.main().recovery.first_window().bytes
     }
 
     /// The first window after the peer has moved.
@@ -171,10 +66,7 @@ impl Connection {
     pub(super) fn begin_here_again(&mut self, now: Instant) {
         let first = self.first_window_elsewhere(now);
         let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        if recovery.first_flight.window.is_learnt() && first.bytes < recovery.controller.window() {
-            recovery.controller.set_window(first.bytes);
-            recovery.first_flight = FirstFlight::new(first);
+        if self.paths[main].recovery.return_to(first) {
             self.tell_first_window(now, main);
         }
     }
@@ -198,10 +90,10 @@ impl Connection {
         if self.lifecycle.is_open()
             && self.handshake_took.is_some()
             && is_proven
-            && path.recovery.rtt.has_sample()
+            && path.recovery.rtt().has_sample()
         {
             let kind = self.kind(now, self.moved);
-            let mut sample = path.recovery.sample(event);
+            let mut sample = path.sample(event);
             self.add_group_to(&mut sample);
             self.config.initial_window.observe(&kind, &sample);
         }

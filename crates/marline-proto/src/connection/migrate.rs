@@ -294,8 +294,9 @@ impl Connection {
                 true => self.first_window_elsewhere(now),
                 false => self.first_window_at(now, &self.paths[at].tuples.active),
             };
-            let kinds = (&*self.config, &*self.controllers);
-            self.paths[at].reset_recovery(kinds, first, self.dice.seed());
+            let size = self.paths[at].tuples.active.mtu.current();
+            let recovery = self.recovery_config(first, size, self.config.initial_rtt);
+            self.paths[at].reset_recovery(recovery);
             self.tell_first_window(now, at);
             if is_main {
                 self.begin_resume(now, true);
@@ -305,7 +306,7 @@ impl Connection {
         } else {
             let size = path.tuples.active.mtu.current();
             path.recovery.on_mtu(size);
-            path.recovery.former_tuple = Some(old_generation);
+            path.recovery.on_rebinding(old_generation);
         }
         self.mailbox.application.push_back(Event::PathChanged);
         self.tell_migration(now, at, MigrationState::MigrationStarted);

@@ -25,6 +25,7 @@ mod dispatch;
 mod drive;
 mod early;
 mod events;
+mod feedback;
 mod fill;
 mod history;
 mod idle;
@@ -64,7 +65,7 @@ use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
 };
-use crate::congestion::{ConnectionKind, ControllerFactory};
+use crate::congestion::{ConnectionKind, ControllerConfig, ControllerFactory, Pacer};
 use crate::crypto;
 use crate::datagrams::Datagrams;
 use crate::handshake::{ConnectError, Handshake};
@@ -74,6 +75,7 @@ use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, Para
 use crate::observe::stats::FrameCounts;
 use crate::observe::{self, Observer};
 use crate::paths::{AmplificationLimit, LocalCids, RemoteCids, Tuple};
+use crate::recovery::{FirstWindow, Recovery, RecoveryConfig};
 use crate::scheduling::stream::StreamScheduler;
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
@@ -85,12 +87,11 @@ use carry::Carry;
 use dice::Dice;
 use early::EarlySpaces;
 use events::Mailbox;
-use history::FirstWindow;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
 use multipath::Multipath;
-use path::{Ids, Path, Recovery};
+use path::{Ids, Path};
 use peer::Peer;
 use receive::Deferred;
 use slots::{Paths, Slot};
@@ -405,8 +406,14 @@ impl Connection {
         };
         let controllers = config.controller.of_connection();
         let controllers = controllers.unwrap_or_else(|| Arc::clone(&config.controller));
-        let kinds = (&*config, &*controllers);
-        let recovery = Recovery::new(kinds, first, max_datagram_size, dice.seed());
+        let recovery = Recovery::new(recovery_config(
+            &config,
+            &*controllers,
+            first,
+            MIN_DATAGRAM_SIZE,
+            config.initial_rtt,
+            dice.seed(),
+        ));
         let skip_at = dice.first_skip(&config);
         let ack_policy = (config.ack_policy)();
         let path = Path::new(PathId::INITIAL, ids, tuple, recovery, ack_policy, skip_at);
@@ -502,6 +509,18 @@ impl Connection {
         self.tell_state(now, ConnectionState::Attempted);
     }
 
+    /// What the recovery of a path begins with whose datagrams have `size` bytes.
+    fn recovery_config(
+        &mut self,
+        first: FirstWindow,
+        size: u16,
+        initial_rtt: Duration,
+    ) -> RecoveryConfig {
+        let seed = self.dice.seed();
+        let controllers = &*self.controllers;
+        recovery_config(&self.config, controllers, first, size, initial_rtt, seed)
+    }
+
     /// Brings in order what any input may have changed.
     fn after_input(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
@@ -559,6 +578,30 @@ impl std::fmt::Debug for Connection {
             .field("lifecycle", &self.lifecycle)
             .field("confirmed", &self.confirmed)
             .finish_non_exhaustive()
+    }
+}
+
+fn recovery_config(
+    config: &TransportConfig,
+    controllers: &dyn ControllerFactory,
+    first_window: FirstWindow,
+    size: u16,
+    initial_rtt: Duration,
+    seed: u64,
+) -> RecoveryConfig {
+    let controller = ControllerConfig {
+        initial_window: first_window.bytes,
+        max_datagram_size: size.into(),
+        slow_start_exit: (config.slow_start_exit)(),
+        backoff: config.backoff,
+        seed,
+    };
+    RecoveryConfig {
+        initial_rtt,
+        controller: controllers.build(controller),
+        detector: (config.loss_detector)(),
+        pacer: config.pacing.then(|| Pacer::new(size.into())),
+        first_window,
     }
 }
 

@@ -11,8 +11,7 @@ use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::level::SpaceId;
 use crate::observe::Event;
 use crate::observe::events::{Ecn, PacketKind, PacketSent};
-use crate::samples::SentSample;
-use crate::spaces::SentPacket;
+use crate::recovery::Departure;
 use crate::time::Instant;
 
 /// The shortest packet number and payload that leave something to sample (RFC 9001, section 5.4.2).
@@ -239,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Tells spaces, recovery, pacer and controller.
+    /// Has the packet counted: by its space, by recovery, and by whatever else waits for packets that leave.
     fn remember(&mut self, now: Instant, packet: &OpenPacket, envelope: &Envelope, size: usize) {
         let path = &mut self.paths[packet.path];
         let space = match packet.space {
@@ -249,54 +248,33 @@ impl Connection {
                 None => return,
             },
         };
-        let recovery = &mut path.recovery;
-        let in_flight = packet.ack_eliciting || packet.padded;
-        let bytes = size as u64;
-        let number = space.sent.commit(SentPacket {
-            sent_at: now,
+        let departure = Departure {
+            space: packet.space,
             size: size as u16,
             ack_eliciting: packet.ack_eliciting,
-            in_flight,
+            in_flight: packet.ack_eliciting || packet.padded,
             ecn: envelope.ecn,
             mtu_probe: packet.mtu_probe,
             tuple: envelope.tuple,
-            rate: recovery.rate.on_sent(now, recovery.in_flight),
-        });
-        debug_assert_eq!(number, packet.number);
+        };
+        debug_assert_eq!(space.sent.next_number(), packet.number);
+        let counted = path.recovery.on_sent(now, &departure, &mut space.sent);
         if packet.ack_eliciting {
-            space.last_ack_eliciting = Some(now);
-            space.probes = space.probes.saturating_sub(1);
             self.idle.on_sent(now);
             path.acks_alone = 0;
             if packet.space == SpaceId::Data && !packet.mtu_probe {
-                recovery.liveness.on_sent(now);
+                path.liveness.on_sent(now);
             }
         } else {
             path.acks_alone += 1;
         }
-        if in_flight {
-            if let Some(idle_since) = recovery.idle_since.take() {
-                recovery.controller.on_idle(now, now - idle_since);
-            }
-            recovery.in_flight += bytes;
-            let sample = SentSample {
-                packet_number: number,
-                bytes,
-                bytes_in_flight: recovery.in_flight,
-                app_limited: recovery.app_limited,
-            };
-            recovery.controller.on_sent(now, &sample);
-            let rate = recovery.pacing_rate();
-            if let Some(pacer) = &mut recovery.pacer {
-                pacer.on_sent(now, rate, bytes);
-            }
-            recovery.first_flight.on_sent(now, bytes);
-            if packet.space == SpaceId::Data {
-                recovery.drive_resume(|resume| resume.on_sent(now, &sample));
-            }
+        if let Some(sample) = counted
+            && packet.space == SpaceId::Data
+        {
+            path.drive_resumption(|engine| engine.on_sent(now, &sample));
         }
         if envelope.ecn {
-            let pto = recovery.pto(self.peer.max_ack_delay);
+            let pto = path.recovery.pto(self.peer.max_ack_delay);
             let ledger = &mut path.ledgers[packet.space as usize];
             path.tuples.active.ecn.on_sent(ledger, now, pto);
         }

@@ -477,7 +477,7 @@ impl Connection {
             total_received: received.total(),
             out_of_order,
             ce: arrival.ecn == Some(EcnCodepoint::Ce),
-            min_rtt: path.recovery.rtt.min(),
+            min_rtt: path.recovery.rtt().min(),
         };
         match path.ack_policy.on_packet(&view) {
             AckDecision::Now => path.space.acknowledge_by(now),

@@ -1,101 +1,36 @@
 //! Careful resume (RFC 9959): drives the engine of a path, and does what it says.
 
 use super::Connection;
-use super::path::Recovery;
 use super::slots::Slot;
 use crate::congestion::Capacity;
-use crate::coordination::careful_resume::{
-    CarefulResume, CarefulResumeConfig, Limited, Phase, Step, Transition, Trigger, Window,
-};
+use crate::coordination::careful_resume::{Limited, Phase, Resumption, Window};
 use crate::observe::Event;
-use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::time::Instant;
-
-/// The engine of a path, and what it has said that nobody has heard yet.
-#[derive(Debug)]
-pub(super) struct Resume {
-    engine: CarefulResume,
-    events: Vec<CarefulResumePhaseUpdated>,
-    forget: bool,
-}
-
-impl Resume {
-    fn new(saved: Capacity, config: CarefulResumeConfig, recovery: &Recovery) -> Self {
-        let engine = CarefulResume::new(saved, config, recovery.first_flight.window());
-        let began = Transition {
-            old: engine.phase(),
-            new: engine.phase(),
-            trigger: None,
-        };
-        let controller = &recovery.controller;
-        let event = CarefulResumePhaseUpdated {
-            old: None,
-            ..engine.event(0, &began, controller.window(), controller.ssthresh())
-        };
-        Self {
-            engine,
-            events: vec![event],
-            forget: false,
-        }
-    }
-
-    pub(super) fn phase(&self) -> Phase {
-        self.engine.phase()
-    }
-
-    pub(super) fn pipe_size(&self) -> u64 {
-        self.engine.pipe_size()
-    }
-
-    pub(super) fn pacing_rate(&self) -> Option<u64> {
-        self.engine.pacing_rate()
-    }
-}
-
-impl Recovery {
-    /// Tells the engine, if there is one, and has the controller do what it says.
-    pub(super) fn drive_resume(&mut self, tell: impl FnOnce(&mut CarefulResume) -> Step) {
-        let Some(resume) = &mut self.resume else {
-            return;
-        };
-        let step = tell(&mut resume.engine);
-        step.apply(&mut *self.controller);
-        resume.forget |= step.forget;
-        if let Some(transition) = &step.phase {
-            // A path that cannot take its first window is not the one that is remembered.
-            resume.forget |= transition.old == Phase::Reconnaissance
-                && matches!(
-                    transition.trigger,
-                    Some(Trigger::PacketLoss | Trigger::EcnCe)
-                );
-            let (window, ssthresh) = (self.controller.window(), self.controller.ssthresh());
-            let event = resume.engine.event(0, transition, window, ssthresh);
-            resume.events.push(event);
-        }
-    }
-
-    fn limited(&self) -> Limited {
-        Limited {
-            bytes_in_flight: self.in_flight,
-            window: self.controller.window(),
-            in_slow_start: self.controller.in_slow_start(),
-        }
-    }
-}
 
 impl Connection {
     /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
     pub(super) fn begin_resume(&mut self, now: Instant, moved: bool) {
-        if self.belongs_to_bundle() || self.coordinates_paths() || self.main().recovery.suffered {
+        if self.belongs_to_bundle()
+            || self.coordinates_paths()
+            || self.main().recovery.had_congestion()
+        {
             return;
         }
         let policy = &self.config.initial_window;
         let remembered = policy.resumption(&self.kind(now, moved));
         let saved = newest(self.brought(now), remembered);
         let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        recovery.resume =
-            saved.map(|saved| Box::new(Resume::new(saved, self.config.careful_resume, recovery)));
+        let path = &mut self.paths[main];
+        path.resumption = saved.map(|saved| {
+            Box::new(Resumption::new(
+                path.id,
+                saved,
+                self.config.careful_resume,
+                path.recovery.first_window().bytes,
+                path.recovery.controller(),
+            ))
+        });
+        path.pace_resumption();
         self.settle_resume(now);
     }
 
@@ -103,36 +38,32 @@ impl Connection {
     pub(super) fn abandon_resume(&mut self, now: Instant) {
         self.leave_carry();
         let main = self.paths.main();
-        let recovery = &mut self.paths[main].recovery;
-        if let Some(resume) = &mut recovery.resume {
-            // Nothing of the old path's controller is used any more.
-            let step = resume.engine.on_path_changed();
-            let (window, ssthresh) = (recovery.controller.window(), recovery.controller.ssthresh());
-            if let Some(transition) = &step.phase {
-                let event = resume.engine.event(0, transition, window, ssthresh);
-                resume.events.push(event);
-            }
+        let path = &mut self.paths[main];
+        if let Some(resumption) = &mut path.resumption {
+            resumption.abandon(path.recovery.controller());
             self.settle_resume(now);
-            self.paths[main].recovery.resume = None;
+            self.paths[main].resumption = None;
+            self.paths[main].pace_resumption();
         }
     }
 
     /// Data waits that the window, or a controller that works with rates, does not let leave: notes so.
     /// Returns whether careful resume has made room.
     pub(super) fn on_window_limited(&mut self, now: Instant, at: Slot, bytes: u64) -> bool {
-        let recovery = &self.paths[at].recovery;
-        let may_jump = recovery
-            .resume
+        let path = &self.paths[at];
+        let recovery = &path.recovery;
+        let may_jump = path
+            .resumption
             .as_ref()
-            .is_some_and(|resume| resume.engine.is_confirmed());
-        if recovery.window_limited && !may_jump {
+            .is_some_and(|resumption| resumption.engine().is_confirmed());
+        if recovery.was_window_limited() && !may_jump {
             return false;
         }
-        let is_limit = !recovery.has_window(bytes) || recovery.controller.is_rate_based();
+        let is_limit = !recovery.has_window(bytes) || recovery.controller().is_rate_based();
         if !is_limit || !self.has_waiting(at) {
             return false;
         }
-        self.paths[at].recovery.window_limited = true;
+        self.paths[at].recovery.on_window_limited();
         may_jump && self.jump(now)
     }
 
@@ -142,30 +73,32 @@ impl Connection {
         if !path.tuples.active.amplification.is_validated() {
             return false;
         }
-        let limited = path.recovery.limited();
-        let Some(resume) = &path.recovery.resume else {
+        let limited = Limited {
+            bytes_in_flight: path.recovery.in_flight(),
+            window: path.recovery.controller().window(),
+            in_slow_start: path.recovery.controller().in_slow_start(),
+        };
+        let Some(resumption) = &path.resumption else {
             return false;
         };
-        let would = resume.engine.clone().on_window_limited(now, &limited);
+        let would = resumption.engine().clone().on_window_limited(now, &limited);
         let claimed = match would.window {
             Some(Window::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
         let main = self.paths.main();
-        self.paths[main]
-            .recovery
-            .drive_resume(|engine| match claimed {
-                Some(None) => engine.abandon(),
-                Some(Some(capacity)) => {
-                    engine.replace_saved(capacity);
-                    engine.on_window_limited(now, &limited)
-                }
-                None => engine.on_window_limited(now, &limited),
-            });
-        let resume = &self.main().recovery.resume;
-        resume
+        self.paths[main].drive_resumption(|engine| match claimed {
+            Some(None) => engine.abandon(),
+            Some(Some(capacity)) => {
+                engine.replace_saved(capacity);
+                engine.on_window_limited(now, &limited)
+            }
+            None => engine.on_window_limited(now, &limited),
+        });
+        let resumption = &self.main().resumption;
+        resumption
             .as_ref()
-            .is_some_and(|resume| resume.phase() == Phase::Unvalidated)
+            .is_some_and(|resumption| resumption.engine().phase() == Phase::Unvalidated)
     }
 
     /// Takes what is remembered of the path, here and by the client, from all others.
@@ -178,20 +111,20 @@ impl Connection {
     /// Passes on what the engine has said, and lets it go when nothing more will come of it.
     pub(super) fn settle_resume(&mut self, now: Instant) {
         let main = self.paths.main();
-        let Some(resume) = &mut self.paths[main].recovery.resume else {
+        let Some(resumption) = &mut self.paths[main].resumption else {
             return;
         };
-        let events = std::mem::take(&mut resume.events);
-        let forget = std::mem::take(&mut resume.forget);
-        if resume.engine.is_over() {
-            self.paths[main].recovery.resume = None;
+        let report = resumption.take_report();
+        if report.is_over {
+            self.paths[main].resumption = None;
+            self.paths[main].pace_resumption();
         }
-        if forget {
+        if report.forget {
             let kind = self.kind(now, self.moved);
             self.config.initial_window.forget(&kind);
             self.claim_brought(now);
         }
-        for event in events {
+        for event in report.events {
             self.tell(now, &Event::CarefulResumePhaseUpdated(event));
         }
     }

@@ -116,7 +116,7 @@ impl Paths {
     pub(super) fn longest_rtt(&self) -> Duration {
         self.iter()
             .filter(|path| path.stage == Stage::Open)
-            .map(|path| path.recovery.rtt.smoothed())
+            .map(|path| path.recovery.rtt().smoothed())
             .max()
             .unwrap_or_default()
     }

@@ -87,33 +87,34 @@ impl Connection {
         };
         let path = self.paths[at].id.0;
         let bytes_queued = self.paths[at].queue.bytes();
-        let recovery = &mut self.paths[at].recovery;
-        let rtt = recovery.rtt.view();
-        let sampled = recovery.rtt.has_sample();
+        let recovery = &self.paths[at].recovery;
+        let controller = recovery.controller();
+        let rtt = recovery.rtt().view();
+        let sampled = recovery.rtt().has_sample();
         let metrics = MetricsUpdated {
             path,
             min_rtt: sampled.then_some(rtt.min),
             smoothed_rtt: rtt.smoothed,
             latest_rtt: sampled.then_some(rtt.latest),
             rtt_variance: rtt.variance,
-            pto_count: recovery.pto_count,
-            congestion_window: recovery.controller.window(),
-            bytes_in_flight: recovery.in_flight,
+            pto_count: recovery.pto_count(),
+            congestion_window: controller.window(),
+            bytes_in_flight: recovery.in_flight(),
             packets_in_flight,
             bytes_queued,
-            ssthresh: recovery.controller.ssthresh(),
-            pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
+            ssthresh: controller.ssthresh(),
+            pacing_rate: recovery.pacing_rate(),
         };
         observer.on_event(now, &observe::Event::MetricsUpdated(metrics));
-        let phase = recovery.controller.phase();
-        if recovery.told_phase != Some(phase) {
+        let phase = controller.phase();
+        let reported = self.paths[at].reported_phase.replace(phase);
+        if reported != Some(phase) {
             let event = CongestionStateUpdated {
                 path,
-                old: recovery.told_phase.map(phase_name),
+                old: reported.map(phase_name),
                 new: phase_name(phase),
                 trigger: None,
             };
-            recovery.told_phase = Some(phase);
             observer.on_event(now, &observe::Event::CongestionStateUpdated(event));
         }
     }
@@ -298,8 +299,10 @@ impl Connection {
 impl Path {
     fn stats(&self) -> PathStats {
         let recovery = &self.recovery;
-        let rtt = recovery.rtt.view();
-        let sampled = recovery.rtt.has_sample();
+        let counters = recovery.counters();
+        let controller = recovery.controller();
+        let rtt = recovery.rtt().view();
+        let sampled = recovery.rtt().has_sample();
         let active = &self.tuples.active;
         PathStats {
             id: self.id.0,
@@ -315,30 +318,30 @@ impl Path {
             udp_sent: self.counters.sent,
             udp_received: self.counters.received,
             packets_sent: self.counters.packets_sent,
-            packets_lost: recovery.lost_packets,
-            bytes_lost: recovery.lost_bytes,
-            packets_lost_spuriously: recovery.spurious_losses,
+            packets_lost: counters.lost_packets,
+            bytes_lost: counters.lost_bytes,
+            packets_lost_spuriously: counters.spurious_losses,
             ptos: self.counters.ptos,
-            congestion_events: recovery.congestion_events,
+            congestion_events: counters.congestion_events,
             min_rtt: sampled.then_some(rtt.min),
             latest_rtt: sampled.then_some(rtt.latest),
             smoothed_rtt: rtt.smoothed,
             rtt_variance: rtt.variance,
-            congestion_window: recovery.controller.window(),
-            bytes_in_flight: recovery.in_flight,
+            congestion_window: controller.window(),
+            bytes_in_flight: recovery.in_flight(),
             bytes_queued: self.queue.bytes(),
             stream_bytes_sent: self.counters.stream_bytes,
             stream_bytes_copied: self.counters.stream_bytes_copied,
-            pacing_rate: recovery.pacer.is_some().then(|| recovery.pacing_rate()),
-            controller: recovery.controller.name(),
-            phase: phase_name(recovery.controller.phase()),
+            pacing_rate: recovery.pacing_rate(),
+            controller: controller.name(),
+            phase: phase_name(controller.phase()),
             ecn: match active.ecn.state() {
                 paths::EcnState::Testing => EcnState::Testing,
                 paths::EcnState::Unknown => EcnState::Unknown,
                 paths::EcnState::Capable => EcnState::Capable,
                 paths::EcnState::Failed => EcnState::Failed,
             },
-            ecn_ce: recovery.ecn_ce,
+            ecn_ce: counters.ecn_ce,
             mtu: active.mtu.current(),
         }
     }

@@ -36,10 +36,10 @@ impl Connection {
             .filter_map(|(_, space)| space.received.deadline());
         let carrier = &self.paths[self.ack_path(at)];
         let may_acknowledge = carrier.tuples.active.may_send_data();
-        let sends = path.recovery.paced_until.filter(|_| may_send);
+        let sends = path.recovery.paced_until().filter(|_| may_send);
         acks.filter(|_| may_acknowledge)
             .chain(sends)
-            .chain(path.recovery.timer)
+            .chain(path.recovery.next_timeout())
             .chain(path.tuples.next_validation_timeout())
             .chain(self.next_liveness_timeout(at))
             .min()

@@ -56,8 +56,8 @@ pub(super) enum Returned {
     Lost(Token),
 }
 
-/// The rooms that tickets lead to.
-pub(super) struct Rooms<'a> {
+/// The modules that wrote the frames.
+pub(super) struct FrameOwners<'a> {
     /// Whose the first three are.
     pub(super) path: PathId,
     pub(super) received: &'a mut Received,
@@ -69,7 +69,7 @@ pub(super) struct Rooms<'a> {
     pub(super) elsewhere: &'a mut Vec<Returned>,
 }
 
-impl Rooms<'_> {
+impl FrameOwners<'_> {
     /// The peer has it.
     #[inline]
     pub(super) fn on_acked(&mut self, token: &Token) {

@@ -130,7 +130,7 @@ impl Connection {
     /// How large datagrams are now. Probes are small: if only large datagrams get lost, they get
     /// through and show it (RFC 8899, section 4.2).
     fn datagram_size(&self, at: Slot) -> usize {
-        let size = match self.spaces(at).any(|(_, space)| space.probes > 0) {
+        let size = match self.paths[at].recovery.is_probing() {
             true => MIN_DATAGRAM_SIZE,
             false => self.paths[at].tuples.active.mtu.current(),
         };
@@ -139,7 +139,7 @@ impl Connection {
 
     /// What window and pacer allow for a datagram of `bytes` (RFC 9002, sections 7 and 7.7).
     fn permit(&mut self, now: Instant, at: Slot, bytes: u64) -> Permit {
-        if self.spaces(at).any(|(_, space)| space.probes > 0) {
+        if self.paths[at].recovery.is_probing() {
             return Permit::All;
         }
         let may_send = self.paths[at].recovery.may_send(now, bytes)
@@ -153,12 +153,11 @@ impl Connection {
 
     /// Nothing was left to say: does the application or the network hold the road up?
     fn note_idle_road(&mut self, at: Slot, permit: Permit) {
+        let waiting = self.has_waiting(at);
         let recovery = &mut self.paths[at].recovery;
-        recovery.app_limited = permit == Permit::All;
-        if recovery.app_limited {
-            recovery.rate.on_app_limited(recovery.in_flight);
-        } else if !self.has_waiting(at) {
-            self.paths[at].recovery.paced_until = None;
+        match permit {
+            Permit::All => recovery.on_app_limited(),
+            Permit::AcksOnly => recovery.on_congestion_limited(waiting),
         }
     }
 

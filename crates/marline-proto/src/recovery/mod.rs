@@ -1,16 +1,56 @@
-//! What an acknowledgment says about the path (RFC 9002): round-trip times, losses, probe timeouts
-//! and the delivery rate.
+//! Loss recovery and congestion control of one path (RFC 9002).
+//!
+//! [`Recovery`] is driven by what happens to packets and says what may be sent:
+//!
+//! | event | call | RFC 9002 |
+//! | --- | --- | --- |
+//! | a packet leaves | [`Recovery::on_sent`] | appendix A.5 |
+//! | an ACK frame arrives | [`Recovery::on_ack_received`], which returns an [`Outcome`] | appendix A.7 |
+//! | the loss detection timer fires | [`Recovery::on_timeout`], which returns an [`Expired`] | appendix A.9 |
+//! | a number space is discarded | [`Recovery::on_space_discarded`] | appendix A.11 |
+//!
+//! and asked for the time of the next timeout ([`Recovery::next_timeout`]) and for the send budget
+//! ([`Recovery::may_send`]). What acknowledgments and losses mean to other modules they learn through
+//! [`Context`], in the order in which it happens.
+//!
+//! | subject | file |
+//! | --- | --- |
+//! | round-trip times (section 5) | `rtt` |
+//! | which packets are lost (section 6.1) | `loss` |
+//! | probe timeouts and the loss detection timer (section 6.2) | `pto`, `timers` |
+//! | window, bytes in flight, pacing (section 7) | `budget` |
+//! | loss epochs, spurious losses, persistent congestion (sections 7.3.2 and 7.6) | `epoch`, `persistent` |
+//! | delivery rate | `delivery_rate` |
+//! | an ACK frame, step by step | `ack` |
+//! | loss detection, step by step | `detect` |
 
+mod ack;
+mod budget;
+mod context;
 mod delivery_rate;
+mod detect;
+mod epoch;
+mod first_flight;
 pub mod loss;
+mod manager;
+mod persistent;
 pub mod pto;
 mod rtt;
+mod timers;
 
+pub(crate) use ack::{AckReceived, Outcome};
+pub(crate) use context::{CongestionEvent, Context, LostPacket, Reaction, SpuriouslyLost};
 pub use delivery_rate::DeliveryRate;
+pub(crate) use first_flight::FirstWindow;
 pub use loss::LossDetector;
+pub(crate) use manager::{Departure, Recovery, RecoveryConfig};
 pub use rtt::RttEstimator;
+pub(crate) use timers::{Expired, ProbeConditions};
 
 use std::time::Duration;
 
 /// Timers are not finer than this (RFC 9002, section 6.1.2).
 pub const GRANULARITY: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests;

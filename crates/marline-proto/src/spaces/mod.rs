@@ -4,25 +4,19 @@ mod received;
 mod sent;
 
 pub(crate) use received::Received;
-pub(crate) use sent::{Original, Sent, SentPacket, Settled};
+pub(crate) use sent::{BadAck, Fate, Original, Sent, SentPacket, SettledPacket};
 
 use crate::limits::MAX_ACKS_UNANSWERED;
 use crate::time::Instant;
 
-/// One packet number space (RFC 9000, section 12.3) with what RFC 9002, appendix A.3 keeps for each.
+/// One packet number space (RFC 9000, section 12.3).
 ///
-/// `T` is the return ticket of a frame: what leads from an acknowledged or lost packet to the room
-/// that wrote the frame.
+/// `T` is the token of a frame: the retransmission information that leads from an acknowledged or lost
+/// packet to the module that wrote the frame.
 #[derive(Debug)]
 pub(crate) struct Space<T> {
     pub(crate) sent: Sent<T>,
     pub(crate) received: Received,
-    /// When the oldest packet that may still arrive counts as lost.
-    pub(crate) loss_time: Option<Instant>,
-    /// When the last ack-eliciting packet left.
-    pub(crate) last_ack_eliciting: Option<Instant>,
-    /// Probe packets that a PTO still wants from this space.
-    pub(crate) probes: u8,
 }
 
 impl<T> Space<T> {
@@ -30,9 +24,6 @@ impl<T> Space<T> {
         Self {
             sent: Sent::new(),
             received: Received::default(),
-            loss_time: None,
-            last_ack_eliciting: None,
-            probes: 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Packets that were sent and not yet settled.
 
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
 use std::ops::RangeInclusive;
 
 use crate::buffers::RangeSet;
@@ -24,6 +24,37 @@ pub(crate) struct SentPacket {
     pub(crate) tuple: u32,
     /// Delivery counters at the time of sending.
     pub(crate) rate: RateSnapshot,
+}
+
+impl SentPacket {
+    /// Bytes that it counts for while it is in flight.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        match self.in_flight {
+            true => self.size.into(),
+            false => 0,
+        }
+    }
+}
+
+/// A packet whose fate is known now.
+#[derive(Debug)]
+pub(crate) struct SettledPacket<'a, T> {
+    pub(crate) number: u64,
+    pub(crate) packet: &'a SentPacket,
+    pub(crate) fate: Fate,
+    /// The tokens of its frames; none if they were handed back before.
+    pub(crate) tokens: vec_deque::Iter<'a, T>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It was acknowledged.
+    Acked,
+    /// It was acknowledged after it had been declared lost: the loss was spurious.
+    AckedAfterLoss,
+    /// It is declared lost.
+    Lost,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,15 +103,6 @@ struct CopyCursor {
 pub(crate) struct Original {
     pub(crate) number: u64,
     pub(crate) sent_at: Instant,
-}
-
-/// How an acknowledgement found a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// It was outstanding.
-    Acked,
-    /// It had been declared lost: the loss was spurious.
-    AfterLoss,
 }
 
 /// The peer acknowledged a packet number that was not sent.
@@ -226,8 +248,7 @@ impl<T> Sent<T> {
     pub(crate) fn on_acked(
         &mut self,
         range: RangeInclusive<u64>,
-        mut visit: impl FnMut(u64, &SentPacket, Settled),
-        mut ticket: impl FnMut(&T),
+        mut visit: impl FnMut(SettledPacket<'_, T>),
     ) -> Result<(), BadAck> {
         let end = *range.end();
         if end >= self.next_number() {
@@ -240,24 +261,28 @@ impl<T> Sent<T> {
         let range = (*range.start()).max(self.first)..end + 1;
         for number in self.acked.gaps(range.clone()).flatten() {
             let slot = &mut self.slots[(number - self.first) as usize];
-            let settled = match slot.state {
+            let fate = match slot.state {
                 State::Skipped => return Err(BadAck(number)),
                 State::Acked => continue,
-                State::Outstanding => Settled::Acked,
-                State::Lost => Settled::AfterLoss,
+                State::Outstanding => Fate::Acked,
+                State::Lost => Fate::AckedAfterLoss,
             };
             slot.state = State::Acked;
             let packet = slot.packet;
-            if settled == Settled::Acked && packet.ack_eliciting && packet.in_flight {
+            if fate == Fate::Acked && packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
-            if settled == Settled::Acked {
+            if fate == Fate::Acked {
                 self.silent_outstanding -= u64::from(!packet.ack_eliciting);
             }
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             let until = from + usize::from(slot.tokens);
-            visit(number, &packet, settled);
-            self.tokens.range(from..until).for_each(&mut ticket);
+            visit(SettledPacket {
+                number,
+                packet: &packet,
+                fate,
+                tokens: self.tokens.range(from..until),
+            });
         }
         self.acked.insert(range);
         Ok(())
@@ -268,8 +293,7 @@ impl<T> Sent<T> {
         &mut self,
         below: u64,
         mut judge: impl FnMut(u64, &SentPacket) -> bool,
-        mut visit: impl FnMut(u64, &SentPacket),
-        mut ticket: impl FnMut(&T),
+        mut visit: impl FnMut(SettledPacket<'_, T>),
     ) {
         let count = below
             .saturating_sub(self.first)
@@ -290,11 +314,16 @@ impl<T> Sent<T> {
             }
             self.silent_outstanding -= u64::from(!packet.ack_eliciting);
             let from = (slot.tokens_from - self.tokens_popped) as usize;
-            let until = from + usize::from(slot.tokens);
-            visit(number, &packet);
-            if !slot.returned {
-                self.tokens.range(from..until).for_each(&mut ticket);
-            }
+            let until = match slot.returned {
+                true => from,
+                false => from + usize::from(slot.tokens),
+            };
+            visit(SettledPacket {
+                number,
+                packet: &packet,
+                fate: Fate::Lost,
+                tokens: self.tokens.range(from..until),
+            });
         }
     }
 

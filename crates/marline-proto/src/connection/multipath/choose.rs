@@ -21,15 +21,15 @@ const STREAMS_COMPARED: usize = 32;
 
 impl Path {
     pub(super) fn view(&self) -> PathView {
-        let rtt = self.recovery.rtt.view();
-        let window = self.recovery.controller.window();
-        let in_flight = self.recovery.in_flight;
+        let rtt = self.recovery.rtt().view();
+        let window = self.recovery.controller().window();
+        let in_flight = self.recovery.in_flight();
         let waiting = self.queue.bytes();
         let leaves = waiting.min(window.saturating_sub(in_flight));
         PathView {
             id: self.id,
             status: self.preference.status(),
-            smoothed_rtt: self.recovery.rtt.has_sample().then_some(rtt.smoothed),
+            smoothed_rtt: self.recovery.rtt().has_sample().then_some(rtt.smoothed),
             rttvar: rtt.variance,
             window,
             in_flight: in_flight + leaves,
@@ -43,9 +43,9 @@ impl Path {
         (
             self.stage != Stage::Open,
             // Of silent ones the one heard last.
-            (!self.is_live()).then_some(Reverse(self.recovery.liveness.heard_at())),
+            (!self.is_live()).then_some(Reverse(self.liveness.heard_at())),
             self.preference.status() == PathStatus::Backup,
-            self.recovery.rtt.smoothed(),
+            self.recovery.rtt().smoothed(),
         )
     }
 }
@@ -127,7 +127,7 @@ impl Connection {
 
     /// Bytes that all streams have to send, about.
     fn unsent(&self) -> u64 {
-        let on_paths = |path: &Path| path.recovery.in_flight + path.queue.bytes();
+        let on_paths = |path: &Path| path.recovery.in_flight() + path.queue.bytes();
         let assigned: u64 = self.paths.iter().map(on_paths).sum();
         self.streams.stats().bytes_held.saturating_sub(assigned)
     }

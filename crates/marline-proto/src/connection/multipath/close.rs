@@ -109,9 +109,7 @@ impl Connection {
         self.return_outstanding(at);
         let path = &mut self.paths[at];
         path.stage = Stage::Abandoned { until: None };
-        path.space.probes = 0;
-        path.recovery.timer = None;
-        path.recovery.paced_until = None;
+        path.recovery.stop();
         path.tuples.active.validation = None;
         path.tuples.previous = None;
         path.tuples.probed = None;

@@ -71,9 +71,9 @@ fn view(paths: &Paths, id: PathId) -> Option<MemberView> {
     let at = paths.by_id(id)?;
     let path = &paths[at];
     let mut view = path.member_view();
-    let is_held_back = |at: Slot| !paths[at].recovery.app_limited;
+    let is_held_back = |at: Slot| !paths[at].recovery.is_app_limited();
     view.active = path.is_live()
-        && path.recovery.in_flight > 0
+        && path.recovery.in_flight() > 0
         && (is_held_back(at) || paths.beside(at).any(is_held_back));
     Some(view)
 }
@@ -109,7 +109,7 @@ impl Connection {
             && let Some(groups) = &mut multipath.groups
         {
             groups.leave(self.paths[at].id);
-            self.paths[at].recovery.leave_bundle();
+            self.paths[at].leave_bundle();
         }
     }
 
@@ -136,7 +136,7 @@ impl Connection {
             return;
         }
         for at in self.paths.beside(self.paths.main()) {
-            let other = self.paths[at].recovery.sample(sample.event);
+            let other = self.paths[at].sample(sample.event);
             sample.window += other.window;
             sample.delivered += other.delivered;
             sample.app_limited &= other.app_limited;
@@ -146,7 +146,7 @@ impl Connection {
 
     /// Takes what recovery noticed on a path to the engine, and does what that decides.
     pub(in crate::connection) fn report_to_group(&mut self, now: Instant, at: Slot) {
-        let signals = self.paths[at].recovery.noticed.take();
+        let signals = self.paths[at].member.take_signals();
         if signals.is_empty() {
             return;
         }

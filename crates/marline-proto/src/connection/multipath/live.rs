@@ -9,12 +9,8 @@ use crate::config::MultipathConfig;
 use crate::connection::Connection;
 use crate::connection::path::{Path, Stage};
 use crate::connection::slots::Slot;
-use crate::recovery::pto;
+use crate::recovery::Outcome;
 use crate::time::Instant;
-
-/// Probes of a silent path after which the pause between them doubles, lest one that is never given up
-/// be remembered by ever more packets.
-const PROBES_BEFORE_RARER: u32 = 32;
 
 /// Packets with nothing but acknowledgments before one may ask to be acknowledged: more than one, lest
 /// both ends do so forever.
@@ -29,14 +25,13 @@ const LEAST_PAUSE: Duration = Duration::from_millis(25);
 impl Path {
     /// Whether nothing says that the path does not work.
     pub(in crate::connection) fn is_live(&self) -> bool {
-        let recovery = &self.recovery;
-        self.stage == Stage::Open && recovery.pto_count == 0 && !recovery.liveness.is_in_doubt()
+        self.stage == Stage::Open && self.recovery.pto_count() == 0 && !self.liveness.is_in_doubt()
     }
 
     /// When something last happened that keeps NATs awake.
     fn active_at(&self) -> Instant {
-        let heard_at = self.recovery.liveness.heard_at();
-        let sent_at = self.space.last_ack_eliciting;
+        let heard_at = self.liveness.heard_at();
+        let sent_at = self.recovery.last_ack_eliciting();
         sent_at.map_or(heard_at, |sent_at| sent_at.max(heard_at))
     }
 }
@@ -58,50 +53,47 @@ impl Connection {
             return;
         }
         let path = &mut self.paths[at];
-        path.recovery.liveness.on_heard(now);
+        path.liveness.on_heard(now);
         // The way here works: perhaps the way there does, too.
-        let pause = path.recovery.rtt.smoothed();
+        let pause = path.recovery.rtt().smoothed();
         let is_probed = path
-            .space
-            .last_ack_eliciting
+            .recovery
+            .last_ack_eliciting()
             .is_some_and(|last| now < last + pause);
         if path.stage == Stage::Open && !path.is_live() && !is_probed {
-            path.space.probes = path.space.probes.max(1);
+            path.recovery.request_probe();
         }
     }
 
-    /// Whether an acknowledgment that came on `carrier` shows that a path works, of a packet that left
-    /// there at `sent_at`. While the path is silent, what arrived before may be acknowledged elsewhere.
-    pub(in crate::connection) fn shows_that_path_works(
-        &self,
-        at: Slot,
-        sent_at: Instant,
-        carrier: Slot,
-    ) -> bool {
-        let silent_since = self.paths[at].recovery.liveness.silent_since();
-        self.multipath.is_none()
-            || carrier == at
-            || silent_since.is_none_or(|since| sent_at >= since)
+    /// Since when an acknowledgment that comes on `carrier` shows that the path of its packet works; `None` is
+    /// ever. While the path does not answer, what arrived there before may be acknowledged elsewhere.
+    pub(in crate::connection) fn proven_from(&self, at: Slot, carrier: Slot) -> Option<Instant> {
+        let is_elsewhere = self.multipath.is_some() && carrier != at;
+        self.paths[at]
+            .liveness
+            .silent_since()
+            .filter(|_| is_elsewhere)
     }
 
-    /// Something was acknowledged for the first time that a path carried. If that shows that it works,
-    /// `timeouts` of its probes had passed without.
+    /// Something was acknowledged for the first time that a path carried.
     pub(in crate::connection) fn on_path_answer(
         &mut self,
         now: Instant,
         at: Slot,
-        timeouts: Option<u32>,
+        outcome: &Outcome,
     ) {
         if self.multipath.is_none() {
             return;
         }
         let path = &mut self.paths[at];
         let waiting_since = path.space.sent.waiting_since();
-        let liveness = &mut path.recovery.liveness;
+        let liveness = &mut path.liveness;
         liveness.on_acked(waiting_since);
-        let Some(timeouts) = timeouts else { return };
-        let was_silent = timeouts > 0 || liveness.is_in_doubt();
-        liveness.on_answer(timeouts > 0);
+        if !outcome.proves_path {
+            return;
+        }
+        let was_silent = outcome.timeouts > 0 || liveness.is_in_doubt();
+        liveness.on_answer(outcome.timeouts > 0);
         if was_silent && path.is_live() {
             self.relieve_silent_paths(now, at);
         }
@@ -116,24 +108,18 @@ impl Connection {
                 continue;
             }
             if is_only_one {
-                path.recovery.liveness.on_company(now);
+                path.liveness.on_company(now);
             }
             self.return_outstanding(at);
         }
     }
 
-    /// The time until a path is probed again, of which the probe timeout is `period`: with others beside
-    /// it, each probe costs little and brings the path back.
-    pub(in crate::connection) fn probe_backoff(&self, at: Slot, period: Duration) -> Duration {
-        let timeouts = self.paths[at].recovery.pto_count;
-        let pause = pto::backoff(period, timeouts);
-        match self.multipath_config() {
-            Some(config) if !self.paths.is_single() => {
-                let longest = config.probe_interval.max(period);
-                pause.min(pto::backoff(longest, timeouts / PROBES_BEFORE_RARER))
-            }
-            _ => pause,
-        }
+    /// The longest pause between two probes of a path, while there are others.
+    pub(in crate::connection) fn probe_interval(&self) -> Option<Duration> {
+        let config = self
+            .multipath_config()
+            .filter(|_| !self.paths.is_single())?;
+        Some(config.probe_interval)
     }
 
     /// Whether a packet of `at` that only acknowledges should be acknowledged itself: an end that sends
@@ -143,8 +129,8 @@ impl Connection {
             return false;
         }
         let path = &self.paths[at];
-        let pause = (path.recovery.rtt.smoothed() / QUESTIONS_PER_RTT).max(LEAST_PAUSE);
-        let last = path.space.last_ack_eliciting;
+        let pause = (path.recovery.rtt().smoothed() / QUESTIONS_PER_RTT).max(LEAST_PAUSE);
+        let last = path.recovery.last_ack_eliciting();
         path.acks_alone >= ACKS_BEFORE_QUESTION && last.is_none_or(|last| last + pause <= now)
     }
 
@@ -164,33 +150,32 @@ impl Connection {
     /// meanwhile, or can be asked.
     fn doubt_at(&self, at: Slot) -> Option<Instant> {
         let (deadline, is_heard) = self.lateness(at)?;
-        let has_asked = self.paths[at].recovery.liveness.has_asked();
+        let has_asked = self.paths[at].liveness.has_asked();
         (is_heard || !has_asked).then_some(deadline)
     }
 
     /// When the answer that a path waits for is too late, and whether the peer was heard elsewhere while it
     /// was due: else it may be the peer that pauses, or the way to all paths.
     fn lateness(&self, at: Slot) -> Option<(Instant, bool)> {
-        let recovery = &self.paths[at].recovery;
-        if !self.paths[at].is_live() || !recovery.rtt.has_sample() {
+        let path = &self.paths[at];
+        if !path.is_live() || !path.recovery.rtt().has_sample() {
             return None;
         }
-        let rtt = recovery.rtt.view();
-        let expected_at = recovery.liveness.expected_at(&rtt)?;
-        let others = || {
-            self.live_beside(at)
-                .map(|other| &self.paths[other].recovery)
-        };
-        let other_rtt = others().map(|other| other.rtt.smoothed()).min()?;
+        let rtt = path.recovery.rtt().view();
+        let expected_at = path.liveness.expected_at(&rtt)?;
+        let others = || self.live_beside(at).map(|other| &self.paths[other]);
+        let other_rtt = others()
+            .map(|other| other.recovery.rtt().smoothed())
+            .min()?;
         let max_ack_delay = self.peer.max_ack_delay;
-        let patience = recovery.liveness.patience(&rtt, max_ack_delay, other_rtt);
+        let patience = path.liveness.patience(&rtt, max_ack_delay, other_rtt);
         let due_at = expected_at + patience / 2;
         let is_heard = others().any(|other| other.liveness.heard_at() >= due_at);
         Some((expected_at + patience, is_heard))
     }
 
     fn give_up_at(&self, config: &MultipathConfig, at: Slot) -> Option<Instant> {
-        let since = self.paths[at].recovery.liveness.counts_since()?;
+        let since = self.paths[at].liveness.counts_since()?;
         let has_other = !self.paths[at].is_live() && self.live_beside(at).next().is_some();
         Some(since + config.give_up_after.filter(|_| has_other)?)
     }
@@ -242,7 +227,7 @@ impl Connection {
         if other == at {
             return;
         }
-        for _ in 0..self.paths[at].space.probes {
+        for _ in 0..self.paths[at].probes() {
             let Some(stream) = self.ready else { return };
             let room = self.payload_room_of(at).min(self.payload_room_of(other));
             let Some(segment) = self.plan_segment(other, stream, room) else {
@@ -258,12 +243,12 @@ impl Connection {
     fn doubt(&mut self, now: Instant, at: Slot) {
         if self.lateness(at).is_some_and(|(_, is_heard)| is_heard) {
             let path = &mut self.paths[at];
-            path.recovery.liveness.doubt(now);
-            path.space.probes = path.space.probes.max(1);
+            path.liveness.doubt(now);
+            path.recovery.request_probe();
             self.pass_on_outstanding(at);
             return;
         }
-        self.paths[at].recovery.liveness.ask();
+        self.paths[at].liveness.ask();
         let others: Vec<Slot> = self.live_beside(at).collect();
         for other in others {
             let path = &mut self.paths[other];

@@ -172,7 +172,7 @@ impl Connection {
             multipath.check(frame.path_id, frame.frame_type())?;
         }
         match self.paths.by_id(frame.path_id) {
-            Some(at) => self.on_ack(now, (at, SpaceId::Data), &frame.ack, packet),
+            Some(at) => self.on_ack(now, at, SpaceId::Data, &frame.ack, packet),
             None => Ok(()),
         }
     }

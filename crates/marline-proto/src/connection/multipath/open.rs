@@ -6,12 +6,11 @@ use super::Multipath;
 use crate::congestion::ConnectionKind;
 use crate::connection::Connection;
 use crate::connection::events::Event;
-use crate::connection::history::FirstWindow;
-use crate::connection::path::{Ids, Path, Recovery, Stage};
+use crate::connection::path::{Ids, Path, Stage};
 use crate::connection::receive::Arrival;
 use crate::connection::slots::Slot;
 use crate::paths::{AmplificationLimit, Notice, RemoteCids, Reserved, Tuple};
-use crate::recovery::RttEstimator;
+use crate::recovery::{FirstWindow, Recovery};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -151,7 +150,7 @@ impl Connection {
                 && active.validation.is_none()
         };
         let known = self.paths.iter().find(|path| is_valid(path));
-        let known = known.map(|path| (path.tuples.active.mtu.clone(), path.recovery.rtt));
+        let known = known.map(|path| (path.tuples.active.mtu.clone(), *path.recovery.rtt()));
         let is_known = known.is_some();
         let mut local_cids = reserved.local;
         local_cids.set_limit(self.peer.active_connection_id_limit);
@@ -160,19 +159,13 @@ impl Connection {
         let mut tuple = self.new_tuple(addresses);
         tuple.mtu.set_peer_limit(self.peer.max_udp_payload_size);
         let first = self.first_window_at(now, &tuple);
-        let seed = self.dice.seed();
         if let Some((mtu, _)) = &known {
             tuple.mtu.adopt(mtu);
         }
-        let mut recovery = Recovery::new(
-            (&self.config, &*self.controllers),
-            first,
-            tuple.mtu.current().into(),
-            seed,
-        );
-        if let Some((_, rtt)) = known.filter(|(_, rtt)| rtt.has_sample()) {
-            recovery.rtt = RttEstimator::new(rtt.smoothed());
-        }
+        let initial_rtt = known
+            .filter(|(_, rtt)| rtt.has_sample())
+            .map_or(self.config.initial_rtt, |(_, rtt)| rtt.smoothed());
+        let recovery = Recovery::new(self.recovery_config(first, tuple.mtu.current(), initial_rtt));
         let skip_at = self.dice.first_skip(&self.config);
         let mut ack_policy = (self.config.ack_policy)();
         if let Some(requested) = &self.ack_frequency_asked {
@@ -224,7 +217,7 @@ impl Connection {
         let path = &mut self.paths[at];
         if path.stage == Stage::Opening {
             path.stage = Stage::Open;
-            path.recovery.pto_count = 0;
+            path.recovery.reset_pto_count();
             let id = path.id;
             self.mailbox.application.push_back(Event::PathValidated(id));
             self.relieve_silent_paths(now, at);

@@ -69,7 +69,7 @@ impl Connection {
                 continue;
             };
             // The first leaves soon: only a shorter way is worth it.
-            let rtt = |at: Slot| self.paths[at].recovery.rtt.smoothed();
+            let rtt = |at: Slot| self.paths[at].recovery.rtt().smoothed();
             let is_shorter = rtt(to) < rtt(from);
             let queue = &mut self.paths[from].queue;
             let segment = match is_shorter {

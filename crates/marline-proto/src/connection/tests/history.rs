@@ -70,7 +70,7 @@ impl Visits {
     fn begin(&mut self) -> ((ConnectionHandle, ConnectionHandle), u64) {
         let ends = self.pair.establish();
         let recovery = &self.pair.server(ends.1).paths[Slot::FIRST].recovery;
-        (ends, recovery.first_flight.window())
+        (ends, recovery.first_window().bytes)
     }
 
     /// Downloads `len` bytes over a connection of its own.
@@ -183,7 +183,7 @@ fn who_is_short_of_data_lowers_nothing() {
     assert!(
         !visits.pair.server(ends.1).paths[Slot::FIRST]
             .recovery
-            .window_limited
+            .was_window_limited()
     );
     close(&mut visits.pair, ends.0);
     assert!(visits.average().unwrap() >= before);
@@ -283,7 +283,7 @@ fn a_handshake_that_met_congestion_keeps_its_window() {
     assert!(
         visits.pair.server(ends.1).paths[Slot::FIRST]
             .recovery
-            .suffered
+            .had_congestion()
     );
     assert_eq!(window, DEFAULT);
 }
@@ -314,14 +314,14 @@ fn a_path_that_was_no_path_teaches_nothing() {
     let thief = "203.0.113.66:6666".parse().unwrap();
     visits.pair.deliver_from(thief, copy.bytes);
     let path = &mut visits.pair.server(ends.1).paths[Slot::FIRST];
-    assert!(path.recovery.first_flight.window() > DEFAULT);
+    assert!(path.recovery.first_window().bytes > DEFAULT);
     path.tuples.previous.as_mut().unwrap().validation = None;
     visits.pair.drive(Duration::from_secs(5));
     let server = visits.pair.server(ends.1);
     assert_eq!(server.remote_address(), home);
     // Ten of the larger datagrams that the path carries.
     assert_eq!(
-        server.paths[Slot::FIRST].recovery.first_flight.window(),
+        server.paths[Slot::FIRST].recovery.first_window().bytes,
         14_720
     );
     assert_eq!(server.member_view().window, 14_720);
@@ -364,7 +364,7 @@ fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
     assert_eq!(visits.store.len(), 2, "of the path that was left");
     let learnt = visits.average().unwrap() as u64;
     let recovery = &visits.pair.server(ends.1).paths[Slot::FIRST].recovery;
-    assert_eq!(recovery.first_flight.window(), learnt.min(240_000));
+    assert_eq!(recovery.first_window().bytes, learnt.min(240_000));
 }
 
 #[test]

@@ -18,6 +18,7 @@
 mod config;
 mod ensemble;
 mod join;
+mod local;
 mod loss_based;
 mod member;
 mod rate_based;
@@ -26,6 +27,7 @@ mod split;
 pub use config::{BundleConfig, Coalesce, Membership, MembershipId, Scope};
 pub use ensemble::Bundle;
 pub use join::{JoinBundle, Newcomer};
+pub(crate) use local::LocalMember;
 pub use loss_based::{Fluctuation, LossBased, LossBasedConfig, next_growth};
 pub use member::{Decision, Directive, MemberView, Signal};
 pub use rate_based::equalize_rates;

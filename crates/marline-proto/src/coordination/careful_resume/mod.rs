@@ -12,10 +12,12 @@
 //! so.
 
 mod config;
+mod driver;
 mod phases;
 mod step;
 
 pub use config::CarefulResumeConfig;
+pub(crate) use driver::Resumption;
 pub use phases::{CarefulResume, Limited};
 pub use step::{Step, Transition, Window};
 

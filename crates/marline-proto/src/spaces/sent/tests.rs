@@ -32,7 +32,7 @@ fn latest(sent: &mut Sent<u64>) -> Option<u64> {
 }
 
 fn ack(sent: &mut Sent<u64>, range: RangeInclusive<u64>) {
-    assert!(sent.on_acked(range, |_, _, _| {}, |_| {}).is_ok());
+    assert!(sent.on_acked(range, |_| {}).is_ok());
 }
 
 #[test]

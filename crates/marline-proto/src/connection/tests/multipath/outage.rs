@@ -70,7 +70,7 @@ fn longest_gap(several: &mut Several, transfer: &mut Transfer, time: Duration) -
 fn promise(several: &mut Several, from: Side, silent: PathId) -> Duration {
     let sender = several.end(from);
     let live = sender.paths.iter().find(|path| path.id != silent);
-    let rtt = live.map_or(Duration::ZERO, |path| path.recovery.rtt.smoothed());
+    let rtt = live.map_or(Duration::ZERO, |path| path.recovery.rtt().smoothed());
     (rtt * 3).max(Duration::from_millis(200))
 }
 

@@ -1,0 +1,153 @@
+//! What recovery reports of a path's packets, passed on: to the modules that wrote the frames, to the path's
+//! 4-tuple, to the coordinators of its controller, to observers.
+
+use marline_wire::PathId;
+use marline_wire::frame::EcnCounts;
+
+use super::token::{FrameOwners, Token};
+use crate::congestion::Controller;
+use crate::coordination::bundle::LocalMember;
+use crate::coordination::careful_resume::Resumption;
+use crate::level::SpaceId;
+use crate::observe::Observer;
+use crate::observe::events::{self, LossTrigger, PacketLost, SpuriousLoss};
+use crate::paths::{EcnLedger, Tuples};
+use crate::recovery::loss::Cause;
+use crate::recovery::{self, CongestionEvent, LostPacket, Recovery, SpuriouslyLost};
+use crate::spaces::{Sent, SentPacket};
+use crate::time::Instant;
+
+/// One space and the path that carries it, borrowed apart.
+pub(super) struct SpaceAccess<'a> {
+    pub(super) recovery: &'a mut Recovery,
+    pub(super) sent: &'a mut Sent<Token>,
+    pub(super) feedback: Feedback<'a>,
+}
+
+/// Everybody who learns what became of a path's packets.
+pub(super) struct Feedback<'a> {
+    pub(super) path: PathId,
+    pub(super) tuples: &'a mut Tuples,
+    pub(super) ledger: &'a mut EcnLedger,
+    pub(super) member: &'a mut LocalMember,
+    pub(super) resumption: Option<&'a mut Resumption>,
+    pub(super) owners: FrameOwners<'a>,
+    pub(super) observer: Option<&'a mut (dyn Observer + 'static)>,
+    /// Acknowledgments of packets that were sent earlier do not show that the path works.
+    pub(super) proven_from: Option<Instant>,
+}
+
+impl recovery::Context<Token> for Feedback<'_> {
+    fn active_tuple(&self) -> u32 {
+        self.tuples.active.generation
+    }
+
+    fn datagram_size(&self) -> u16 {
+        self.tuples.active.mtu.current()
+    }
+
+    fn on_packet_acked(&mut self, number: u64, packet: &SentPacket) -> Option<u16> {
+        let mtu = &mut self.tuples.active.mtu;
+        if packet.mtu_probe {
+            return mtu.on_probe_acked(number);
+        }
+        mtu.on_acked(number, packet.size);
+        None
+    }
+
+    fn on_packet_lost(&mut self, now: Instant, lost: &LostPacket<'_>) -> bool {
+        let packet = lost.packet;
+        if let Some(observer) = &mut self.observer {
+            let event = PacketLost {
+                path: self.path.0,
+                kind: lost.space.packet_kind(),
+                number: lost.number,
+                size: packet.size.into(),
+                is_mtu_probe: packet.mtu_probe,
+                trigger: match lost.cause {
+                    Cause::Packet => LossTrigger::ReorderingThreshold,
+                    Cause::Time => LossTrigger::TimeThreshold,
+                },
+            };
+            observer.on_event(now, &events::Event::PacketLost(event));
+        }
+        let active = &mut self.tuples.active;
+        if packet.tuple != active.generation {
+            return false;
+        }
+        if packet.mtu_probe {
+            active.mtu.on_probe_lost(lost.number);
+            return false;
+        }
+        if packet.ecn {
+            active.ecn.on_lost();
+        }
+        active
+            .mtu
+            .on_lost(lost.number, packet.size, lost.largest_sent)
+    }
+
+    fn on_spuriously_lost(&mut self, now: Instant, lost: &SpuriouslyLost) {
+        if let Some(observer) = &mut self.observer {
+            let event = SpuriousLoss {
+                path: self.path.0,
+                kind: lost.space.packet_kind(),
+                number: lost.number,
+                reordering: lost.reordering,
+                elapsed: lost.elapsed,
+            };
+            observer.on_event(now, &events::Event::SpuriousLoss(event));
+        }
+    }
+
+    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> u64 {
+        let ecn = &mut self.tuples.active.ecn;
+        // Counts that cannot be believed end the use of ECN on the path, and say nothing of congestion.
+        ecn.on_ack(self.ledger, marked, counts).unwrap_or(0)
+    }
+
+    fn on_token_acked(&mut self, token: &Token) {
+        self.owners.on_acked(token);
+    }
+
+    fn on_token_lost(&mut self, token: &Token) {
+        self.owners.on_lost(token);
+    }
+
+    fn on_congestion(
+        &mut self,
+        now: Instant,
+        event: &CongestionEvent,
+        controller: &mut dyn Controller,
+    ) {
+        match event {
+            CongestionEvent::Ce(reaction) | CongestionEvent::Lost(_, reaction) => {
+                if let Some(reaction) = reaction {
+                    self.member.on_reaction(true, reaction);
+                }
+            }
+            CongestionEvent::Acked(_, _, reaction) => {
+                if let Some(reaction) = reaction {
+                    self.member.on_reaction(false, reaction);
+                }
+            }
+        }
+        let Some(resumption) = &mut self.resumption else {
+            return;
+        };
+        match event {
+            CongestionEvent::Ce(_) => resumption.drive(controller, |engine| engine.on_ce()),
+            CongestionEvent::Lost(sample, _) => {
+                resumption.drive(controller, |engine| engine.on_loss(sample));
+            }
+            CongestionEvent::Acked(SpaceId::Data, sample, _) => {
+                resumption.drive(controller, |engine| engine.on_ack(now, sample));
+            }
+            CongestionEvent::Acked(..) => {}
+        }
+    }
+
+    fn proves_path(&self, sent_at: Instant) -> bool {
+        self.proven_from.is_none_or(|since| sent_at >= since)
+    }
+}

@@ -1,0 +1,73 @@
+//! A member of a bundle, from its own side: what it reports to the engine, and what it does when told.
+
+use super::{Directive, Signal};
+use crate::congestion::Controller;
+use crate::recovery::Reaction;
+
+/// The membership of one path. It reports nothing until the engine has given a first directive.
+#[derive(Debug, Default)]
+pub(crate) struct LocalMember {
+    coordinated: bool,
+    signals: Vec<Signal>,
+    /// The first packet number whose acknowledgment ends the present round.
+    round_ends: u64,
+}
+
+impl LocalMember {
+    /// Leaves the bundle, if it is in one, and is on its own until another engine says otherwise.
+    pub(crate) fn leave(&mut self, controller: &mut dyn Controller) {
+        self.forget();
+        controller.set_share(1.0);
+    }
+
+    /// The path is another one, with a controller that no engine knows.
+    pub(crate) fn forget(&mut self) {
+        self.coordinated = false;
+        self.signals.clear();
+    }
+
+    /// Has `controller` do what the engine decided.
+    pub(crate) fn obey(&mut self, directive: &Directive, controller: &mut dyn Controller) {
+        self.coordinated = true;
+        if let Some(share) = directive.share {
+            controller.set_share(share);
+        }
+        if directive.slow_start == Some(true) {
+            controller.enter_slow_start();
+        }
+        if let Some(window) = directive.window {
+            controller.set_window(window);
+        }
+        if directive.slow_start == Some(false) {
+            controller.exit_slow_start();
+        }
+        if let Some(rate) = directive.rate {
+            controller.set_bandwidth(rate);
+        }
+    }
+
+    /// The controller reacted to a loss event, or, without a `loss`, to a round-trip time that rose.
+    pub(crate) fn on_reaction(&mut self, loss: bool, reaction: &Reaction) {
+        if self.coordinated {
+            self.signals.push(Signal::Fluctuation {
+                loss,
+                persistent: reaction.persistent,
+                before: reaction.before,
+                after: reaction.after,
+            });
+        }
+    }
+
+    /// Packet `largest` of the application data space is acknowledged; the next one sent will be `next`.
+    pub(crate) fn on_acked(&mut self, largest: u64, next: u64) {
+        if self.coordinated && largest >= self.round_ends {
+            self.round_ends = next;
+            self.signals.push(Signal::Round);
+        }
+    }
+
+    /// Takes what the engine has not seen yet.
+    pub(crate) fn take_signals(&mut self) -> Vec<Signal> {
+        std::mem::take(&mut self.signals)
+    }
+}

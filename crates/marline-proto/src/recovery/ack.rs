@@ -1,0 +1,268 @@
+//! An ACK frame, from its ranges to the congestion controller (RFC 9002, appendix A.7).
+
+use std::time::Duration;
+
+use marline_wire::frame::Ack;
+
+use super::context::{CongestionEvent, Context, Reaction, SpuriouslyLost};
+use super::loss::Spurious;
+use super::manager::Recovery;
+use super::pto;
+use crate::level::SpaceId;
+use crate::samples::{AckSample, CeSample};
+use crate::spaces::{BadAck, Fate, Sent, SentPacket, SettledPacket};
+use crate::time::Instant;
+
+/// An ACK frame that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckReceived<'a> {
+    /// The space whose packets it acknowledges.
+    pub(crate) space: SpaceId,
+    pub(crate) frame: &'a Ack<'a>,
+    /// How long the peer held it back, as it says itself; zero for Initial and Handshake packets.
+    pub(crate) ack_delay: Duration,
+    /// How long the peer holds ACKs of application data back at most.
+    pub(crate) max_ack_delay: Duration,
+    pub(crate) handshake_confirmed: bool,
+    /// Whether the peer need not wait for us to lift its amplification limit. A client that does not know keeps
+    /// its backoff (RFC 9002, section 6.2.1).
+    pub(crate) peer_validated_address: bool,
+}
+
+/// What an ACK frame led to that acknowledged anything for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The largest packet number that was acknowledged for the first time.
+    pub(crate) largest_acked: u64,
+    /// Whether that shows that the path works.
+    pub(crate) proves_path: bool,
+    /// Probe timeouts that had passed before without an answer.
+    pub(crate) timeouts: u32,
+}
+
+/// What one ACK frame acknowledged for the first time.
+#[derive(Default)]
+struct NewlyAcked {
+    /// Bytes in flight on the 4-tuple that counts.
+    bytes: u64,
+    ack_eliciting: bool,
+    /// Packets sent with ECT on the 4-tuple in use.
+    marked: u64,
+    largest: Option<NumberedPacket>,
+}
+
+#[derive(Clone, Copy)]
+struct NumberedPacket {
+    number: u64,
+    packet: SentPacket,
+}
+
+impl Recovery {
+    /// An ACK frame arrived of what was `sent` in a space. `None` if it acknowledges nothing new.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAck`] if it names a packet that was never sent.
+    pub(crate) fn on_ack_received<T>(
+        &mut self,
+        now: Instant,
+        ack: &AckReceived<'_>,
+        sent: &mut Sent<T>,
+        context: &mut impl Context<T>,
+    ) -> Result<Option<Outcome>, BadAck> {
+        let before = sent.largest_acked();
+        let prior_in_flight = self.in_flight();
+        let mut newly = NewlyAcked::default();
+        for range in ack.frame.ranges() {
+            sent.on_acked(range, |settled| {
+                self.settle(now, ack.space, settled, before, &mut newly, context);
+            })?;
+        }
+        let Some(largest) = newly.largest else {
+            return Ok(None);
+        };
+
+        let rtt_updated = self.update_rtt(now, ack, &newly, context.active_tuple());
+        let largest_sent = sent.next_number() - 1;
+        if before.is_none_or(|before| ack.frame.largest > before) {
+            let new_ce = context.on_ecn_counts(newly.marked, ack.frame.ecn);
+            if new_ce > 0 {
+                let sample = CeSample {
+                    sent_at: largest.packet.sent_at,
+                    new_ce,
+                    largest_sent,
+                };
+                self.on_ce(now, &sample, context);
+            }
+        }
+        self.detect_lost(now, ack.space, ack.max_ack_delay, sent, context);
+
+        let rate = self.rate.finish(self.rtt.min());
+        let sample = AckSample {
+            bytes: newly.bytes,
+            bytes_in_flight: self.in_flight(),
+            prior_in_flight,
+            largest_acked: largest.number,
+            largest_sent,
+            largest_acked_sent_at: largest.packet.sent_at,
+            rtt: self.rtt.view(),
+            rtt_updated,
+            rate,
+            app_limited: self.is_app_limited(),
+        };
+        if newly.bytes > 0 {
+            self.on_acked(now, ack.space, &sample, context);
+        }
+        self.budget.note_idle(now);
+        let horizon = now - pto::period(&sample.rtt, ack.max_ack_delay).saturating_mul(3);
+        sent.forget_settled(horizon);
+
+        let outcome = Outcome {
+            largest_acked: largest.number,
+            proves_path: context.proves_path(largest.packet.sent_at),
+            timeouts: self.timers.pto_count(),
+        };
+        if outcome.proves_path && ack.peer_validated_address {
+            self.timers.reset_pto_count();
+        }
+        Ok(Some(outcome))
+    }
+
+    /// Takes a round-trip sample if the frame gives one (RFC 9002, section 5.1); returns whether it does.
+    fn update_rtt(
+        &mut self,
+        now: Instant,
+        ack: &AckReceived<'_>,
+        newly: &NewlyAcked,
+        active_tuple: u32,
+    ) -> bool {
+        let Some(largest) = newly.largest else {
+            return false;
+        };
+        let is_sample = largest.number == ack.frame.largest
+            && newly.ack_eliciting
+            && self.heeds(&largest.packet, active_tuple);
+        if is_sample {
+            let latest = now - largest.packet.sent_at;
+            self.rtt.update(
+                latest,
+                ack.ack_delay,
+                ack.handshake_confirmed,
+                ack.max_ack_delay,
+            );
+            self.first_sample_at.get_or_insert(now);
+        }
+        is_sample
+    }
+
+    /// A packet is acknowledged for the first time. Before its frame, `largest_before` was the largest
+    /// acknowledged number.
+    fn settle<T>(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        settled: SettledPacket<'_, T>,
+        largest_before: Option<u64>,
+        newly: &mut NewlyAcked,
+        context: &mut impl Context<T>,
+    ) {
+        let SettledPacket { number, packet, .. } = settled;
+        let active_tuple = context.active_tuple();
+        newly.count(number, packet);
+        match settled.fate {
+            Fate::Acked => {
+                let bytes = packet.bytes_in_flight();
+                self.budget.release(bytes);
+                if packet.in_flight && self.heeds(packet, active_tuple) {
+                    newly.bytes += bytes;
+                    self.rate.on_packet_acked(now, &packet.rate, bytes);
+                }
+            }
+            Fate::AckedAfterLoss => {
+                let spurious = SpuriouslyLost {
+                    space,
+                    number,
+                    reordering: largest_before.unwrap_or(number).saturating_sub(number),
+                    elapsed: now - packet.sent_at,
+                };
+                self.on_spurious_loss(now, packet, &spurious);
+                context.on_spuriously_lost(now, &spurious);
+            }
+            Fate::Lost => {}
+        }
+        if packet.tuple == active_tuple {
+            newly.marked += u64::from(packet.ecn);
+            if let Some(size) = context.on_packet_acked(number, packet) {
+                self.on_mtu(size);
+            }
+        }
+        settled
+            .tokens
+            .for_each(|token| context.on_token_acked(token));
+    }
+
+    /// A lost packet arrived after all; when all of an epoch have, the reduction was for nothing.
+    fn on_spurious_loss(&mut self, now: Instant, packet: &SentPacket, lost: &SpuriouslyLost) {
+        self.counters.spurious_losses += 1;
+        let spurious = Spurious {
+            packets_after: lost.reordering,
+            elapsed: lost.elapsed,
+        };
+        self.detector.on_spurious_loss(&spurious, &self.rtt.view());
+        if let Some(newest_sent_at) = self.epoch.on_spurious_loss(packet.sent_at) {
+            self.controller_mut().on_spurious_loss(now, newest_sent_at);
+        }
+    }
+
+    /// The peer reports packets that the network marked (RFC 9002, section 7.1).
+    fn on_ce<T>(&mut self, now: Instant, sample: &CeSample, context: &mut impl Context<T>) {
+        self.counters.ecn_ce += sample.new_ce;
+        let before = self.controller().window();
+        self.controller_mut().on_ce(now, sample);
+        let after = self.controller().window();
+        let reaction = (after < before).then_some(Reaction {
+            persistent: false,
+            before,
+            after,
+        });
+        self.note_congestion(sample.sent_at);
+        let event = CongestionEvent::Ce(reaction);
+        context.on_congestion(now, &event, self.controller_mut());
+    }
+
+    /// The controller learns of an acknowledgment. That it leaves slow start is a reaction, unless it reached a
+    /// threshold that was known: that is no news of the path.
+    fn on_acked<T>(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        sample: &AckSample,
+        context: &mut impl Context<T>,
+    ) {
+        let controller = self.controller_mut();
+        let was_in_slow_start = controller.in_slow_start();
+        let (before, threshold) = (controller.window(), controller.ssthresh());
+        controller.on_ack(now, sample);
+        let exited =
+            was_in_slow_start && !controller.in_slow_start() && controller.ssthresh() != threshold;
+        let reaction = exited.then(|| Reaction {
+            persistent: false,
+            before,
+            after: controller.window(),
+        });
+        let event = CongestionEvent::Acked(space, *sample, reaction);
+        context.on_congestion(now, &event, controller);
+    }
+}
+
+impl NewlyAcked {
+    fn count(&mut self, number: u64, packet: &SentPacket) {
+        self.ack_eliciting |= packet.ack_eliciting;
+        if self.largest.is_none_or(|largest| number > largest.number) {
+            self.largest = Some(NumberedPacket {
+                number,
+                packet: *packet,
+            });
+        }
+    }
+}

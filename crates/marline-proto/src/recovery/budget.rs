@@ -1,0 +1,191 @@
+//! The send budget of a path: congestion window, bytes in flight, pacing (RFC 9002, section 7).
+
+use crate::congestion::{Controller, Pacer};
+use crate::samples::{RttView, SentSample};
+use crate::time::Instant;
+
+use super::first_flight::{FirstFlight, FirstWindow};
+
+/// How much may leave now.
+#[derive(Debug)]
+pub(super) struct Budget {
+    controller: Box<dyn Controller>,
+    /// `None` if packets leave as fast as the window lets them.
+    pacer: Option<Pacer>,
+    in_flight: u64,
+    /// Whether data, not the window or the pacer, ran out when something was last sent.
+    app_limited: bool,
+    /// Whether the window ever held data back.
+    window_limited: bool,
+    /// Since when nothing is in flight.
+    idle_since: Option<Instant>,
+    /// When the pacer lets the next packet go.
+    paced_until: Option<Instant>,
+    first_flight: FirstFlight,
+    /// The pacing rate of a window of which nothing has shown yet that it fits, in bytes per second.
+    unvalidated_rate: Option<u64>,
+}
+
+impl Budget {
+    pub(super) fn new(
+        controller: Box<dyn Controller>,
+        pacer: Option<Pacer>,
+        first: FirstWindow,
+    ) -> Self {
+        Self {
+            controller,
+            pacer,
+            in_flight: 0,
+            app_limited: true,
+            window_limited: false,
+            idle_since: None,
+            paced_until: None,
+            first_flight: FirstFlight::new(first),
+            unvalidated_rate: None,
+        }
+    }
+
+    /// The same with so many bytes in flight.
+    pub(super) fn with_in_flight(self, in_flight: u64) -> Self {
+        Self { in_flight, ..self }
+    }
+
+    pub(super) fn controller(&self) -> &dyn Controller {
+        &*self.controller
+    }
+
+    pub(super) fn controller_mut(&mut self) -> &mut dyn Controller {
+        &mut *self.controller
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited
+    }
+
+    pub(super) fn is_window_limited(&self) -> bool {
+        self.window_limited
+    }
+
+    pub(super) fn set_window_limited(&mut self) {
+        self.window_limited = true;
+    }
+
+    pub(super) fn set_app_limited(&mut self, app_limited: bool) {
+        self.app_limited = app_limited;
+    }
+
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.idle_since
+    }
+
+    pub(super) fn paced_until(&self) -> Option<Instant> {
+        self.paced_until
+    }
+
+    pub(super) fn stop_pacing(&mut self) {
+        self.paced_until = None;
+    }
+
+    pub(super) fn is_paced(&self) -> bool {
+        self.pacer.is_some()
+    }
+
+    pub(super) fn first_flight(&self) -> &FirstFlight {
+        &self.first_flight
+    }
+
+    pub(super) fn first_flight_mut(&mut self) -> &mut FirstFlight {
+        &mut self.first_flight
+    }
+
+    pub(super) fn set_unvalidated_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.unvalidated_rate = bytes_per_second;
+    }
+
+    /// Whether the window has room for `bytes` more (RFC 9002, section 7).
+    pub(super) fn has_window(&self, bytes: u64) -> bool {
+        self.in_flight + bytes <= self.controller.window()
+    }
+
+    /// How fast packets leave, in bytes per second. A window of which nothing has shown yet that it fits
+    /// takes a round trip, be it the first one or that of careful resume.
+    pub(super) fn pacing_rate(&self, rtt: &RttView) -> u64 {
+        self.spread_rate(rtt)
+            .unwrap_or_else(|| self.controller.pacing_rate(rtt))
+    }
+
+    fn spread_rate(&self, rtt: &RttView) -> Option<u64> {
+        self.unvalidated_rate
+            .or_else(|| self.first_flight.pacing_rate(rtt, self.controller.window()))
+    }
+
+    /// Whether window and pacer let `bytes` leave now; notes until when the pacer does not.
+    pub(super) fn may_send(&mut self, now: Instant, bytes: u64, rtt: &RttView) -> bool {
+        self.paced_until = None;
+        if !self.has_window(bytes) {
+            return false;
+        }
+        self.paced_until = self.next_send(now, bytes, rtt);
+        self.paced_until.is_none()
+    }
+
+    fn next_send(&mut self, now: Instant, bytes: u64, rtt: &RttView) -> Option<Instant> {
+        let spread = self.spread_rate(rtt);
+        let pacer = self.pacer.as_mut()?;
+        match spread {
+            Some(rate) => pacer.next_send_spread(now, rate, bytes),
+            None => pacer.next_send(now, self.controller.pacing_rate(rtt), bytes),
+        }
+    }
+
+    /// A packet of `bytes` that counts as in flight left.
+    pub(super) fn on_sent(
+        &mut self,
+        now: Instant,
+        packet_number: u64,
+        bytes: u64,
+        rtt: &RttView,
+    ) -> SentSample {
+        if let Some(idle_since) = self.idle_since.take() {
+            self.controller.on_idle(now, now - idle_since);
+        }
+        self.in_flight += bytes;
+        let sample = SentSample {
+            packet_number,
+            bytes,
+            bytes_in_flight: self.in_flight,
+            app_limited: self.app_limited,
+        };
+        self.controller.on_sent(now, &sample);
+        let rate = self.pacing_rate(rtt);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(now, rate, bytes);
+        }
+        self.first_flight.on_sent(now, bytes);
+        sample
+    }
+
+    /// `bytes` are acknowledged, lost or forgotten, and in flight no more.
+    pub(super) fn release(&mut self, bytes: u64) {
+        self.in_flight -= bytes;
+    }
+
+    /// Acknowledgments were counted: if nothing is in flight any more, the path is idle.
+    pub(super) fn note_idle(&mut self, now: Instant) {
+        if self.in_flight == 0 {
+            self.idle_since.get_or_insert(now);
+        }
+    }
+
+    /// Datagrams have another size, in bytes.
+    pub(super) fn on_mtu(&mut self, size: u16) {
+        self.controller.on_mtu(size.into());
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_mtu(size.into());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Loss detection, and what losses lead to (RFC 9002, appendices A.10 and B.8).
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::context::{CongestionEvent, Context, LostPacket, Reaction};
+use super::loss::{Cause, LossDetector, PacketView, Verdict};
+use super::manager::Recovery;
+use super::persistent::PersistentCongestion;
+use super::pto;
+use crate::level::SpaceId;
+use crate::samples::{LossSample, RttView};
+use crate::spaces::{Sent, SentPacket};
+use crate::time::Instant;
+
+/// The packets that one run of loss detection declares lost.
+#[derive(Debug)]
+struct Losses {
+    largest_sent: u64,
+    persistent: PersistentCongestion,
+    /// Bytes in flight no more.
+    released: u64,
+    /// Only large packets got lost.
+    black_hole: bool,
+    /// When the oldest of those was sent that the controller hears of.
+    oldest_sent_at: Option<Instant>,
+    /// What the controller hears.
+    sample: Option<LossSample>,
+}
+
+/// Judges the packets of one space, and remembers why.
+struct Judge<'a> {
+    detector: &'a dyn LossDetector,
+    rtt: RttView,
+    now: Instant,
+    largest_acked: u64,
+    cause: Cell<Cause>,
+    /// When the first packet that is not lost will be, unless it is acknowledged before.
+    loss_time: Cell<Option<Instant>>,
+}
+
+impl Judge<'_> {
+    fn is_lost(&self, number: u64, packet: &SentPacket) -> bool {
+        let view = PacketView {
+            packets_after: self.largest_acked - number,
+            sent_at: packet.sent_at,
+        };
+        match self.detector.is_lost(&view, &self.rtt, self.now) {
+            Verdict::Lost(cause) => {
+                self.cause.set(cause);
+                true
+            }
+            Verdict::Until(deadline) => {
+                self.loss_time.set(Some(deadline));
+                false
+            }
+            Verdict::Keep => false,
+        }
+    }
+}
+
+impl Recovery {
+    /// Declares lost what the detector says is lost of what was `sent` in a space. The peer holds ACKs back for
+    /// `max_ack_delay` at most.
+    pub(crate) fn detect_lost<T>(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        max_ack_delay: Duration,
+        sent: &mut Sent<T>,
+        context: &mut impl Context<T>,
+    ) {
+        self.timers.set_loss_time(space, None);
+        let Some(largest_acked) = sent.largest_acked() else {
+            return;
+        };
+        let rtt = self.rtt.view();
+        let persistent_after = pto::persistent_congestion(&rtt, max_ack_delay);
+        let mut losses = Losses {
+            largest_sent: sent.next_number() - 1,
+            persistent: PersistentCongestion::new(persistent_after, self.first_sample_at),
+            released: 0,
+            black_hole: false,
+            oldest_sent_at: None,
+            sample: None,
+        };
+        let judge = Judge {
+            detector: &*self.detector,
+            rtt,
+            now,
+            largest_acked,
+            cause: Cell::new(Cause::Packet),
+            loss_time: Cell::new(None),
+        };
+        sent.lose_while(
+            largest_acked,
+            |number, packet| judge.is_lost(number, packet),
+            |settled| {
+                let lost = LostPacket {
+                    space,
+                    number: settled.number,
+                    packet: settled.packet,
+                    cause: judge.cause.get(),
+                    largest_sent: losses.largest_sent,
+                };
+                losses.black_hole |= context.on_packet_lost(now, &lost);
+                losses.add(settled.number, settled.packet, context.active_tuple());
+                settled
+                    .tokens
+                    .for_each(|token| context.on_token_lost(token));
+            },
+        );
+        let loss_time = judge.loss_time.get();
+        self.timers.set_loss_time(space, loss_time);
+        self.on_losses(now, losses, context);
+    }
+
+    fn on_losses<T>(&mut self, now: Instant, losses: Losses, context: &mut impl Context<T>) {
+        self.budget.release(losses.released);
+        if losses.black_hole {
+            self.on_mtu(context.datagram_size());
+        }
+        let Some(sample) = losses.sample else { return };
+        let sample = LossSample {
+            bytes_in_flight: self.in_flight(),
+            persistent: losses.persistent.is_established(),
+            ..sample
+        };
+        let reaction = self.on_loss(now, &sample);
+        self.note_congestion(losses.oldest_sent_at.unwrap_or(sample.latest_sent_at));
+        let event = CongestionEvent::Lost(sample, reaction);
+        context.on_congestion(now, &event, self.controller_mut());
+    }
+
+    /// The controller learns of losses; it reacts to the first of an epoch, and to persistent congestion.
+    fn on_loss(&mut self, now: Instant, sample: &LossSample) -> Option<Reaction> {
+        let is_new_epoch = self.epoch.on_loss(now, sample);
+        self.counters.lost_packets += sample.packets;
+        self.counters.lost_bytes += sample.bytes;
+        self.counters.congestion_events += u64::from(is_new_epoch);
+        self.detector.on_loss();
+        let before = self.controller().window();
+        self.controller_mut().on_loss(now, sample);
+        if sample.persistent {
+            self.rtt.reset_min();
+        }
+        (is_new_epoch || sample.persistent).then(|| Reaction {
+            persistent: sample.persistent,
+            before,
+            after: self.controller().window(),
+        })
+    }
+}
+
+impl Losses {
+    /// Packets on another 4-tuple than the active one, and probes for larger datagrams, are no sign of
+    /// congestion (RFC 9000, sections 9.4 and 14.4).
+    fn add(&mut self, number: u64, packet: &SentPacket, active_tuple: u32) {
+        self.released += packet.bytes_in_flight();
+        if packet.tuple != active_tuple || packet.mtu_probe {
+            return;
+        }
+        if !packet.in_flight {
+            return;
+        }
+        self.persistent.on_lost(number, packet);
+        self.oldest_sent_at.get_or_insert(packet.sent_at);
+        let sample = self.sample.get_or_insert(LossSample {
+            bytes: 0,
+            packets: 0,
+            largest_lost: number,
+            latest_sent_at: packet.sent_at,
+            largest_sent: self.largest_sent,
+            bytes_in_flight: 0,
+            persistent: false,
+        });
+        sample.bytes += u64::from(packet.size);
+        sample.packets += 1;
+        sample.largest_lost = number;
+        sample.latest_sent_at = packet.sent_at;
+    }
+}

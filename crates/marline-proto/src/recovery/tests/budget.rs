@@ -1,0 +1,128 @@
+//! Window and pacer (section 7).
+
+use super::*;
+
+#[test]
+fn window_bounds_what_is_in_flight() {
+    let mut bench = Bench::new();
+    let full = bench.window() / u64::from(SIZE);
+    bench.send_many(at(0), full - 1);
+    assert!(bench.recovery.may_send(at(0), SIZE.into()));
+    bench.send(at(0));
+    assert!(!bench.recovery.may_send(at(0), SIZE.into()));
+    assert_eq!(bench.recovery.paced_until(), None, "it waits for the peer");
+}
+
+/// Section 7.7.
+#[test]
+fn pacer_spreads_what_the_window_would_let_leave() {
+    let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
+    bench.recovery.controller_mut().set_window(120_000);
+    bench.send(at(0));
+    bench.ack(at(100), 0..=0);
+    let mut burst = 0;
+    while bench.recovery.may_send(at(100), SIZE.into()) {
+        bench.send(at(100));
+        burst += 1;
+    }
+    assert!(burst < 100, "{burst} packets at once");
+    let until = bench.recovery.paced_until().expect("the pacer waits");
+    assert!(until > at(100));
+    assert!(bench.recovery.may_send(until, SIZE.into()));
+}
+
+#[test]
+fn path_without_anything_waiting_does_not_wake_for_the_pacer() {
+    let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
+    bench.send_many(at(0), 9);
+    while bench.recovery.may_send(at(0), SIZE.into()) {
+        bench.send(at(0));
+    }
+    bench.recovery.on_congestion_limited(true);
+    assert!(!bench.recovery.is_app_limited());
+    bench.recovery.on_congestion_limited(false);
+    assert_eq!(bench.recovery.paced_until(), None);
+}
+
+#[test]
+fn lack_of_data_makes_the_path_application_limited() {
+    let mut bench = Bench::new();
+    bench.recovery.on_congestion_limited(true);
+    assert!(!bench.recovery.is_app_limited());
+    bench.recovery.on_app_limited();
+    assert!(bench.recovery.is_app_limited());
+}
+
+#[test]
+fn unvalidated_rate_overrides_the_controller() {
+    let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
+    bench.recovery.set_unvalidated_rate(Some(12_345));
+    assert_eq!(bench.recovery.pacing_rate(), Some(12_345));
+    bench.recovery.set_unvalidated_rate(None);
+    assert_ne!(bench.recovery.pacing_rate(), Some(12_345));
+}
+
+#[test]
+fn path_that_is_not_paced_has_no_rate() {
+    assert_eq!(Bench::new().recovery.pacing_rate(), None);
+}
+
+#[test]
+fn learnt_first_window_is_taken_unless_the_path_met_congestion() {
+    let mut bench = Bench::new();
+    bench.recovery.learn_first_window(100_000);
+    assert_eq!(bench.window(), 100_000);
+    assert_eq!(bench.recovery.first_window().bytes, 100_000);
+
+    let mut congested = Bench::with_rtt(50);
+    congested.send_many(at(100), 4);
+    congested.ack(at(150), 4..=4);
+    let window = congested.window();
+    congested.recovery.learn_first_window(100_000);
+    assert_eq!(congested.window(), window);
+}
+
+#[test]
+fn learnt_first_window_is_spread_over_a_round_trip() {
+    let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
+    bench.send(at(0));
+    bench.ack(at(100), 0..=0);
+    bench.recovery.learn_first_window(100_000);
+    assert_eq!(bench.recovery.pacing_rate(), Some(1_000_000));
+    bench.send_many(at(100), 100);
+    assert_ne!(bench.recovery.pacing_rate(), Some(1_000_000), "it has left");
+}
+
+#[test]
+fn losses_of_the_first_flight_are_remembered() {
+    use crate::congestion::SampleEvent;
+
+    let mut bench = Bench::new();
+    bench.send_many(at(0), 4);
+    bench.ack(at(50), 3..=3);
+    assert!(
+        bench
+            .recovery
+            .path_sample(SampleEvent::Closed)
+            .lost_at_first
+    );
+
+    let mut later = Bench::with_rtt(50);
+    later.send_many(at(100), 20);
+    later.ack(at(150), 1..=20);
+    later.send_many(at(200), 4);
+    later.ack(at(250), 24..=24);
+    let sample = later.recovery.path_sample(SampleEvent::Closed);
+    assert!(!sample.lost_at_first);
+    assert_eq!(sample.delivered, 22 * 1_200);
+}
+
+#[test]
+fn return_to_an_earlier_host_gives_up_a_learnt_window() {
+    let mut bench = Bench::new();
+    let first = bench.recovery.first_window();
+    assert!(!bench.recovery.return_to(first), "nothing was learnt");
+    bench.recovery.learn_first_window(100_000);
+    assert!(bench.recovery.return_to(first));
+    assert_eq!(bench.window(), first.bytes);
+}

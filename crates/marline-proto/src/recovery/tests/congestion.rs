@@ -1,0 +1,125 @@
+//! Reactions of the controller, and who hears of them (section 7).
+
+use super::*;
+
+const MARKED: Option<EcnCounts> = Some(EcnCounts {
+    ect0: 1,
+    ect1: 0,
+    ce: 1,
+});
+
+fn reactions(bench: &Bench) -> Vec<Reaction> {
+    let reaction = |event: &CongestionEvent| match event {
+        CongestionEvent::Ce(reaction)
+        | CongestionEvent::Lost(_, reaction)
+        | CongestionEvent::Acked(_, _, reaction) => *reaction,
+    };
+    bench.path.events.iter().filter_map(reaction).collect()
+}
+
+/// Section 7.3.2.
+#[test]
+fn losses_of_one_epoch_reduce_the_window_once() {
+    let mut bench = Bench::with_rtt(50);
+    let before = bench.window();
+    bench.send_many(at(100), 8);
+    bench.ack(at(150), 4..=4);
+    let after = bench.window();
+    assert_eq!(after, before / 2);
+    bench.ack(at(151), 7..=7);
+    bench.ack(at(152), 8..=8);
+    assert_eq!(bench.window(), after);
+    let expected = Reaction {
+        persistent: false,
+        before,
+        after,
+    };
+    assert_eq!(reactions(&bench), [expected]);
+    assert_eq!(bench.recovery.counters().congestion_events, 1);
+}
+
+/// Section 7.3.2.
+#[test]
+fn loss_of_a_packet_sent_after_the_reduction_begins_a_new_epoch() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 4);
+    bench.ack(at(150), 4..=4);
+    bench.send_many(at(200), 4);
+    bench.ack(at(250), 8..=8);
+    assert_eq!(reactions(&bench).len(), 2);
+    assert_eq!(bench.recovery.counters().congestion_events, 2);
+}
+
+/// Section 7.1.
+#[test]
+fn new_ce_marks_reduce_the_window() {
+    let mut bench = Bench::with_rtt(50);
+    let before = bench.window();
+    bench.send(at(100));
+    bench.path.new_ce = 1;
+    bench
+        .try_ack(at(150), SpaceId::Data, 1..=1, Duration::ZERO, MARKED)
+        .unwrap();
+    assert!(bench.window() < before);
+    assert_eq!(reactions(&bench).len(), 1);
+    assert_eq!(bench.recovery.counters().ecn_ce, 1);
+    assert!(bench.recovery.had_congestion());
+}
+
+/// RFC 9000, section 13.4.2.1: counts of a reordered ACK frame are old.
+#[test]
+fn ecn_counts_of_a_reordered_ack_are_not_looked_at() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 2);
+    bench.ack(at(150), 2..=2);
+    let before = bench.window();
+    bench.path.new_ce = 1;
+    bench
+        .try_ack(at(151), SpaceId::Data, 1..=1, Duration::ZERO, MARKED)
+        .unwrap();
+    assert!(bench.window() >= before);
+    assert_eq!(bench.path.new_ce, 1);
+}
+
+#[test]
+fn congestion_events_come_in_the_order_ce_loss_acknowledgment() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 4);
+    bench.path.new_ce = 1;
+    bench
+        .try_ack(at(150), SpaceId::Data, 4..=4, Duration::ZERO, MARKED)
+        .unwrap();
+    let names: Vec<_> = bench
+        .path
+        .events
+        .iter()
+        .map(|event| match event {
+            CongestionEvent::Ce(_) => "ce",
+            CongestionEvent::Lost(..) => "lost",
+            CongestionEvent::Acked(..) => "acked",
+        })
+        .collect();
+    assert_eq!(names, ["ce", "lost", "acked"]);
+}
+
+#[test]
+fn acknowledged_bytes_reach_the_controller_with_the_space() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 2);
+    bench.ack(at(150), 1..=2);
+    let [CongestionEvent::Acked(space, sample, None)] = bench.path.events[..] else {
+        panic!("one acknowledgment, no reaction: {:?}", bench.path.events);
+    };
+    assert_eq!(space, SpaceId::Data);
+    assert_eq!((sample.bytes, sample.prior_in_flight), (2_400, 2_400));
+    assert_eq!((sample.largest_acked, sample.largest_sent), (2, 2));
+    assert!(sample.rtt_updated);
+}
+
+#[test]
+fn acknowledged_ack_only_packets_do_not_reach_the_controller() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_ack_only(at(100));
+    bench.ack(at(150), 1..=1);
+    assert!(bench.path.events.is_empty());
+}

@@ -1,0 +1,95 @@
+//! Persistent congestion (section 7.6).
+
+use super::*;
+
+/// Three probe timeouts, in milliseconds, of a path that has shown a round-trip time of 50 ms twice, and a peer
+/// that delays acknowledgments for 25 ms: the variation is 18.75 ms then.
+const DURATION: u64 = 3 * (50 + 75 + 25);
+
+/// Has `send` called with an index every 25 ms from 100 ms on, for twice `DURATION`; returns when it is over.
+fn send_for_long(bench: &mut Bench, mut send: impl FnMut(&mut Bench, u64, Instant)) -> u64 {
+    const PACKETS: u64 = 2 * DURATION / 25;
+    for nth in 0..PACKETS {
+        send(bench, nth, at(100 + 25 * nth));
+    }
+    100 + 25 * PACKETS
+}
+
+/// Acknowledges three packets more, so that all before are lost.
+fn lose_all_before(bench: &mut Bench, now: u64) {
+    let first = bench.send(at(now));
+    bench.send_many(at(now), 2);
+    bench.ack(at(now + 50), first..=first + 2);
+}
+
+fn is_persistent(bench: &Bench) -> bool {
+    bench.losses().iter().any(|sample| sample.persistent)
+}
+
+/// Section 7.6.1.
+#[test]
+fn losses_that_span_three_probe_timeouts_establish_it() {
+    let mut bench = Bench::with_rtt(50);
+    let now = send_for_long(&mut bench, |bench, _, now| {
+        bench.send(now);
+    });
+    lose_all_before(&mut bench, now);
+    assert!(is_persistent(&bench));
+    assert_eq!(
+        bench.window(),
+        2 * 1_200,
+        "the minimum window, section 7.6.2"
+    );
+}
+
+/// Section 7.6.1.
+#[test]
+fn losses_within_three_probe_timeouts_do_not() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.send(at(100 + DURATION));
+    lose_all_before(&mut bench, 100 + DURATION);
+    assert_eq!(bench.losses()[0].packets, 2);
+    assert!(!is_persistent(&bench));
+}
+
+/// Section 7.6.2.
+#[test]
+fn an_acknowledged_packet_between_them_prevents_it() {
+    let mut bench = Bench::with_rtt(50);
+    let now = send_for_long(&mut bench, |bench, nth, now| {
+        let number = bench.send(now);
+        if nth == 18 {
+            bench.ack(now + ms(1), number..=number);
+        }
+    });
+    lose_all_before(&mut bench, now);
+    assert!(!is_persistent(&bench));
+}
+
+/// Section 7.6.2.
+#[test]
+fn packets_sent_before_the_first_rtt_sample_do_not_count() {
+    let mut bench = Bench::new();
+    bench.send(at(0));
+    bench.send(at(10));
+    bench.send(at(2_000));
+    bench.send_many(at(2_001), 3);
+    bench.ack(at(2_050), 3..=5);
+    assert!(!bench.losses().is_empty());
+    assert!(!is_persistent(&bench));
+}
+
+/// Section 5.2: afterwards the smallest round-trip time is doubtful.
+#[test]
+fn it_resets_the_minimum_rtt() {
+    let mut bench = Bench::with_rtt(50);
+    let now = send_for_long(&mut bench, |bench, _, now| {
+        bench.send(now);
+    });
+    let first = bench.send(at(now));
+    bench.send_many(at(now), 2);
+    bench.ack(at(now + 120), first..=first + 2);
+    assert!(is_persistent(&bench));
+    assert_eq!(bench.recovery.rtt().min(), ms(120));
+}
