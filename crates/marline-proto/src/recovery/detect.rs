@@ -104,6 +104,9 @@ impl Recovery {
                     largest_sent: losses.largest_sent,
                 };
                 losses.black_hole |= context.on_packet_lost(now, &lost);
+                if settled.acked_between {
+                    losses.persistent.on_acked_between();
+                }
                 losses.add(settled.number, settled.packet, context.active_tuple());
                 settled
                     .tokens
@@ -163,7 +166,9 @@ impl Losses {
         if !packet.in_flight {
             return;
         }
-        self.persistent.on_lost(number, packet);
+        if packet.ack_eliciting {
+            self.persistent.on_lost(packet);
+        }
         self.oldest_sent_at.get_or_insert(packet.sent_at);
         let sample = self.sample.get_or_insert(LossSample {
             bytes: 0,

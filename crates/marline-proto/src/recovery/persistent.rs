@@ -6,20 +6,18 @@ use crate::spaces::SentPacket;
 use crate::time::Instant;
 
 /// Looks for persistent congestion among packets that are declared lost at one moment, in ascending order.
+///
+/// It spans from one ack-eliciting packet to another, as long as no packet that was sent between them was
+/// acknowledged (section 7.6.2). Other packets between them neither establish nor prevent it: ACK-only ones,
+/// probes for larger datagrams, packet numbers that were left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PersistentCongestion {
     duration: Duration,
     /// When the first round-trip sample came: packets sent before do not count (section 7.6.2).
     first_sample_at: Option<Instant>,
-    run: Option<Run>,
+    /// When the first of them was sent.
+    began: Option<Instant>,
     established: bool,
-}
-
-/// Lost packets without a gap between them.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    last: u64,
-    began: Instant,
 }
 
 impl PersistentCongestion {
@@ -28,23 +26,26 @@ impl PersistentCongestion {
         Self {
             duration,
             first_sample_at,
-            run: None,
+            began: None,
             established: false,
         }
     }
 
-    pub(super) fn on_lost(&mut self, number: u64, packet: &SentPacket) {
-        let began = match self.run {
-            Some(run) if run.last + 1 == number => run.began,
-            _ => packet.sent_at,
-        };
-        self.run = Some(Run {
-            last: number,
-            began,
-        });
-        self.established |= packet.ack_eliciting
-            && packet.sent_at - began > self.duration
-            && self.first_sample_at.is_some_and(|first| began > first);
+    /// A packet between those that are lost was acknowledged.
+    pub(super) fn on_acked_between(&mut self) {
+        self.began = None;
+    }
+
+    /// An ack-eliciting packet is lost.
+    pub(super) fn on_lost(&mut self, packet: &SentPacket) {
+        if self
+            .first_sample_at
+            .is_none_or(|first| packet.sent_at <= first)
+        {
+            return;
+        }
+        let began = *self.began.get_or_insert(packet.sent_at);
+        self.established |= packet.sent_at - began > self.duration;
     }
 
     pub(super) fn is_established(&self) -> bool {

@@ -42,6 +42,9 @@ pub(crate) struct SettledPacket<'a, T> {
     pub(crate) number: u64,
     pub(crate) packet: &'a SentPacket,
     pub(crate) fate: Fate,
+    /// Of a lost packet whether one was acknowledged that was sent between it and the one declared lost just
+    /// before it.
+    pub(crate) acked_between: bool,
     /// The tokens of its frames; none if they were handed back before.
     pub(crate) tokens: vec_deque::Iter<'a, T>,
 }
@@ -281,6 +284,7 @@ impl<T> Sent<T> {
                 number,
                 packet: &packet,
                 fate,
+                acked_between: false,
                 tokens: self.tokens.range(from..until),
             });
         }
@@ -298,8 +302,10 @@ impl<T> Sent<T> {
         let count = below
             .saturating_sub(self.first)
             .min(self.slots.len() as u64) as usize;
+        let mut acked_between = false;
         for index in 0..count {
             let slot = &mut self.slots[index];
+            acked_between |= slot.state == State::Acked;
             if slot.state != State::Outstanding {
                 continue;
             }
@@ -322,6 +328,7 @@ impl<T> Sent<T> {
                 number,
                 packet: &packet,
                 fate: Fate::Lost,
+                acked_between: std::mem::take(&mut acked_between),
                 tokens: self.tokens.range(from..until),
             });
         }

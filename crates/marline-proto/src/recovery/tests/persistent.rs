@@ -80,6 +80,69 @@ fn packets_sent_before_the_first_rtt_sample_do_not_count() {
     assert!(!is_persistent(&bench));
 }
 
+/// Section 7.6.2: both ends of the period are ack-eliciting.
+#[test]
+fn the_period_begins_and_ends_with_ack_eliciting_packets() {
+    let mut bench = Bench::with_rtt(50);
+    let padded = Departure {
+        ack_eliciting: false,
+        ..departure(SpaceId::Data)
+    };
+    bench.send_as(at(100), padded);
+    bench.send(at(200 + DURATION));
+    bench.send_as(at(900 + DURATION), padded);
+    lose_all_before(&mut bench, 910 + DURATION);
+    assert_eq!(bench.losses()[0].packets, 3);
+    assert!(!is_persistent(&bench));
+}
+
+/// Section 7.6.2: what matters is that no packet between the two was acknowledged.
+#[test]
+fn persistent_congestion_spans_ack_only_packets() {
+    let mut bench = Bench::with_rtt(50);
+    let now = send_for_long(&mut bench, |bench, nth, now| {
+        if nth % 3 == 1 {
+            bench.send_ack_only(now);
+        } else {
+            bench.send(now);
+        }
+    });
+    lose_all_before(&mut bench, now);
+    assert!(is_persistent(&bench));
+}
+
+#[test]
+fn persistent_congestion_spans_probes_for_larger_datagrams() {
+    let mut bench = Bench::with_rtt(50);
+    let probe = Departure {
+        mtu_probe: true,
+        ..departure(SpaceId::Data)
+    };
+    let now = send_for_long(&mut bench, |bench, nth, now| {
+        if nth == 18 {
+            bench.send_as(now, probe);
+        } else {
+            bench.send(now);
+        }
+    });
+    lose_all_before(&mut bench, now);
+    assert!(is_persistent(&bench));
+}
+
+/// A number that was left out was never sent, and so never acknowledged.
+#[test]
+fn persistent_congestion_spans_skipped_packet_numbers() {
+    let mut bench = Bench::with_rtt(50);
+    let now = send_for_long(&mut bench, |bench, nth, now| {
+        if nth == 18 {
+            bench.spaces[SpaceId::Data as usize].skip(now);
+        }
+        bench.send(now);
+    });
+    lose_all_before(&mut bench, now);
+    assert!(is_persistent(&bench));
+}
+
 /// Section 5.2: afterwards the smallest round-trip time is doubtful.
 #[test]
 fn it_resets_the_minimum_rtt() {
