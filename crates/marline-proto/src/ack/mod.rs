@@ -4,6 +4,7 @@ mod as_asked;
 pub mod conformance;
 mod decimation;
 mod every_n;
+mod frequency;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use as_asked::AsAsked;
 pub use decimation::Decimation;
 pub use every_n::EveryN;
+pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
 
 use crate::Instant;
 

@@ -128,8 +128,7 @@ impl Connection {
     /// What stream gets the next opportunity when several have something to send.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
         self.streams.set_priority(id, priority);
-        self.scheduler.set_priority(id, priority);
-        self.ready = self.scheduler.pick();
+        self.turns.set_priority(id, priority);
     }
 
     /// Sends `data` in one packet, without repair if it gets lost (RFC 9221).
@@ -186,7 +185,7 @@ impl Connection {
     /// whether it could be asked now.
     pub fn rotate_connection_ids(&mut self) -> bool {
         let main = self.paths.main();
-        let rotates = self.confirmed && self.paths[main].local_cids.retire_all();
+        let rotates = self.is_confirmed() && self.paths[main].local_cids.retire_all();
         self.issue_ids = true;
         self.issue_connection_ids();
         rotates
@@ -250,17 +249,17 @@ impl Connection {
 
     /// The first destination connection ID of the client: the connection's name in logs.
     pub fn original_destination(&self) -> ConnectionId {
-        self.original_destination
+        self.progress.original_destination()
     }
 
     /// Our connection ID during the handshake.
     pub(crate) fn handshake_cid(&self) -> ConnectionId {
-        self.handshake_cid
+        self.progress.local_cid()
     }
 
     /// Whether any packet of the peer proved to be authentic.
     pub(crate) fn has_opened_packet(&self) -> bool {
-        self.packet_opened
+        self.progress.has_opened_packet()
     }
 
     /// The application protocol, once agreed on.

@@ -81,7 +81,7 @@ impl Connection {
     pub(super) fn brought(&self, now: Instant) -> Option<Capacity> {
         let server = self.server.as_ref()?;
         let carried = server.carry.brought?;
-        let age = carried.age(server.unix_time_s(now - self.began));
+        let age = carried.age(server.unix_time_s(now - self.progress.began()));
         (age <= self.config.careful_resume.lifetime).then_some(Capacity {
             window: carried.window.min(MAXIMUM_WINDOW),
             rtt: carried.rtt,
@@ -110,7 +110,7 @@ impl Connection {
         };
         if server.config.address_tokens {
             let ip = self.main().tuples.active.addresses.remote.ip();
-            let unix_time_s = server.unix_time_s(now - self.began);
+            let unix_time_s = server.unix_time_s(now - self.progress.began());
             let told = server.carry.told();
             let key = &self.endpoint.token_key;
             let token = key.new_token(ip, unix_time_s, told.as_ref(), self.dice.rng());
@@ -121,7 +121,7 @@ impl Connection {
     /// Something was acknowledged: gives the client another token if its path turns out to carry much more
     /// or less than the last one tells.
     pub(super) fn tell_client_of_path(&mut self, now: Instant) {
-        if !self.config.careful_resume.tokens || self.handshake_took.is_none() {
+        if !self.config.careful_resume.tokens || !self.progress.is_complete() {
             return;
         }
         let Some(server) = &mut self.server else {
@@ -149,7 +149,7 @@ impl Connection {
         };
         carry.tokens += 1;
         carry.less_since = None;
-        let observed = server.unix_time_s(now - self.began);
+        let observed = server.unix_time_s(now - self.progress.began());
         server.carry.given = Some(Carried {
             window: found.window,
             rtt: found.rtt,

@@ -21,7 +21,7 @@ impl Connection {
         frame: &Frame<'_>,
     ) -> Result<(), TransportError> {
         frame.check_permitted(packet.kind)?;
-        self.frames_received.count(frame);
+        self.telemetry.frames_received.count(frame);
         match frame {
             Frame::Stream(frame) => self.streams.on_stream(frame),
             Frame::Ack(frame) => match self.paths.by_id(PathId::INITIAL) {

@@ -9,10 +9,9 @@ use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::peer::Peer;
 use super::slots::Slot;
-use crate::ack::Requested;
 use crate::coordination::bundle::{Membership, MembershipId};
 use crate::crypto::{self, OneRttKeys};
-use crate::handshake::{ExpectedIds, HandshakeStep};
+use crate::handshake::{HandshakeStep, Source};
 use crate::level::SpaceId;
 use crate::limits::MAX_ADDRESS_TOKEN;
 use crate::observe;
@@ -52,7 +51,6 @@ impl Connection {
                         self.datagrams
                             .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
                         self.tell(now, &observe::Event::ParametersRestored(&params));
-                        self.remembered = Some(params);
                     }
                     self.tell_keys(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
                 }
@@ -70,13 +68,7 @@ impl Connection {
         now: Instant,
         params: &TransportParameters,
     ) -> Result<(), TransportError> {
-        ExpectedIds {
-            side: self.side,
-            original_destination: self.original_destination,
-            initial_source: self.peer_handshake_cid.unwrap_or_default(),
-            retry_source: self.retry_source,
-        }
-        .check(params)?;
+        self.progress.check_ids(params)?;
         self.check_multipath(params.initial_max_path_id)?;
         self.streams.set_peer_limits(&peer_limits(params))?;
         self.datagrams
@@ -121,7 +113,6 @@ impl Connection {
     /// What went out early is due again, under the server's real limits.
     fn on_zero_rtt_rejected(&mut self) {
         self.keys.zero_rtt = None;
-        self.remembered = None;
         let path = &mut self.paths[Slot::FIRST];
         path.recovery.discard_packets(&mut path.space.sent);
         self.streams.on_zero_rtt_rejected();
@@ -130,8 +121,7 @@ impl Connection {
 
     fn on_handshake_complete(&mut self, now: Instant) {
         self.begin_multipath();
-        self.handshake_deadline = None;
-        self.handshake_took = Some(now - self.began);
+        self.progress.on_complete(now);
         self.mailbox.application.push_back(Event::Connected);
         self.mailbox
             .endpoint
@@ -150,14 +140,14 @@ impl Connection {
 
     /// The handshake is confirmed (RFC 9001, section 4.1.2).
     fn confirm(&mut self, now: Instant) {
-        if self.confirmed {
+        if !self.progress.on_confirmed() {
             return;
         }
-        self.confirmed = true;
         self.discard_keys(now, SpaceId::Initial);
         self.discard_keys(now, SpaceId::Handshake);
         // Packets that were overtaken may still come (RFC 9001, section 4.9.3).
-        self.zero_rtt_until = self.keys.zero_rtt.as_ref().map(|_| now + self.pto() * 3);
+        let until = self.keys.zero_rtt.as_ref().map(|_| now + self.pto() * 3);
+        self.progress.keep_zero_rtt_until(until);
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_handshake_confirmed();
         }
@@ -187,7 +177,7 @@ impl Connection {
             _ => return,
         };
         if space == SpaceId::Initial {
-            self.initial_token = Vec::new();
+            self.progress.set_initial_token(Vec::new());
         }
         self.discard_space(space);
         self.tell_keys_discarded(now, kind);
@@ -199,32 +189,24 @@ impl Connection {
         if header.kind == ProtectedKind::Short {
             return true;
         }
-        match self.peer_handshake_cid {
-            Some(known) => known == header.scid,
-            None => {
-                self.peer_handshake_cid = Some(header.scid);
-                self.paths[Slot::FIRST]
-                    .remote_cids
-                    .replace_first(header.scid);
-                true
-            }
+        let source = self.progress.on_source(header.scid);
+        if source == Source::New {
+            let path = &mut self.paths[Slot::FIRST];
+            path.remote_cids.replace_first(header.scid);
         }
+        source != Source::Wrong
     }
 
     /// The server wants our address proven (RFC 9000, section 17.2.5.2).
     pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
         let current = *self.paths[Slot::FIRST].remote_cids.active();
-        let usable = self.is_untouched_client()
-            && self.retry_source.is_none()
-            && packet.scid != current
-            && packet.dcid == self.handshake_cid
+        let usable = self.progress.takes_retry(packet.scid, packet.dcid, current)
             && packet.token.len() <= MAX_ADDRESS_TOKEN;
-        let pseudo = retry::pseudo_packet(self.original_destination, packet.without_tag);
+        let pseudo = retry::pseudo_packet(self.progress.original_destination(), packet.without_tag);
         if !usable || !crypto::verify_retry_tag(&pseudo, &packet.integrity_tag) {
             return;
         }
-        self.retry_source = Some(packet.scid);
-        self.initial_token = packet.token.to_vec();
+        self.progress.on_retry(packet.scid, packet.token);
         self.paths[Slot::FIRST]
             .remote_cids
             .replace_first(packet.scid);
@@ -234,11 +216,6 @@ impl Connection {
         self.resend_all(Slot::FIRST, SpaceId::Initial);
         self.resend_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();
-    }
-
-    /// Whether this is a client that has heard nothing yet.
-    pub(super) fn is_untouched_client(&self) -> bool {
-        self.side.is_client() && !self.packet_opened
     }
 
     pub(super) fn on_new_token(&mut self, frame: &NewToken<'_>) -> Result<(), TransportError> {
@@ -272,29 +249,12 @@ impl Connection {
         now: Instant,
         frame: &AckFrequency,
     ) -> Result<(), TransportError> {
-        if self
-            .ack_frequency_seen
-            .is_some_and(|seen| frame.sequence <= seen)
-        {
+        let Some(requested) = self.ack_request.on_frame(frame)? else {
             return Ok(());
-        }
-        if frame.requested_max_ack_delay < super::MIN_ACK_DELAY.as_micros() as u64 {
-            return Err(TransportError::new(
-                ErrorCode::PROTOCOL_VIOLATION,
-                "asks for ACKs sooner than min_ack_delay allows",
-            )
-            .in_frame(AckFrequency::TYPE));
-        }
-        self.ack_frequency_seen = Some(frame.sequence);
-        let requested = Requested {
-            threshold: frame.ack_eliciting_threshold,
-            max_delay: std::time::Duration::from_micros(frame.requested_max_ack_delay),
-            reordering_threshold: frame.reordering_threshold,
         };
         for path in self.paths.iter_mut() {
             path.ack_policy.on_frequency(&requested);
         }
-        self.ack_frequency_asked = Some(requested);
         self.tell_ack_frequency(now, frame);
         Ok(())
     }

@@ -43,7 +43,7 @@ impl Connection {
             || !path.queue.is_empty()
             || path.ping_due
             || path.tuples.active.responses.is_due()
-            || self.paths.is_single() && self.ready.is_some()
+            || self.paths.is_single() && self.turns.ready().is_some()
             || at == self.best_path()
                 && (self.datagrams.is_due()
                     || self.streams.has_control_frames()
@@ -54,7 +54,7 @@ impl Connection {
 
     /// Whether something waits that `at` might carry, if only window and pacer let it.
     pub(super) fn has_waiting(&self, at: Slot) -> bool {
-        self.ready.is_some() || self.has_data_output(at)
+        self.turns.ready().is_some() || self.has_data_output(at)
     }
 
     /// Whether a packet of `at` is due that acknowledges.

@@ -88,7 +88,7 @@ impl Connection {
         let path = self.main();
         let is_proven = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
-            && self.handshake_took.is_some()
+            && self.progress.is_complete()
             && is_proven
             && path.recovery.rtt().has_sample()
         {

@@ -93,7 +93,7 @@ impl Connection {
         let remote_known = tuples.any(|known| known.addresses.remote == tuple.remote);
         match self.side.is_client() {
             true => remote_known,
-            false => self.confirmed,
+            false => self.progress.is_confirmed(),
         }
     }
 
@@ -199,8 +199,8 @@ impl Connection {
     }
 
     /// The peer sent something that is no probe: if it came from a new address and is the newest
-    /// packet, the peer has moved there (RFC 9000, section 9.3).
-    pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened) {
+    /// packet of the path, the peer has moved there (RFC 9000, section 9.3).
+    pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened, is_newest: bool) {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
         if self.paths[at].is_abandoned() {
@@ -216,7 +216,7 @@ impl Connection {
             }
             return;
         }
-        if !self.newest_packet || self.side.is_client() || !self.confirmed {
+        if !is_newest || self.side.is_client() || !self.progress.is_confirmed() {
             return;
         }
         let old = active.addresses;
@@ -336,7 +336,7 @@ impl Connection {
             local,
             ..self.paths[at].tuples.active.addresses
         };
-        if !self.confirmed || self.peer.disable_active_migration {
+        if !self.is_confirmed() || self.peer.disable_active_migration {
             self.paths[at].tuples.active.addresses = addresses;
         } else {
             let mut tuple = self.new_tuple(addresses);

@@ -50,17 +50,16 @@ mod transmit;
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
-use marline_wire::{ConnectionId, PathId, Side, StreamId, varint};
+use marline_wire::{ConnectionId, PathId, Side, varint};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
 pub use multipath::{AbandonPathError, OpenPathError};
 
-use crate::ack::Requested;
+use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
@@ -68,15 +67,13 @@ use crate::config::{
 use crate::congestion::{ConnectionKind, ControllerConfig, ControllerFactory, Pacer};
 use crate::crypto;
 use crate::datagrams::Datagrams;
-use crate::handshake::{ConnectError, Handshake};
+use crate::handshake::{ConnectError, Handshake, HandshakeIds, Progress};
 use crate::level::SpaceId;
 use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
-use crate::observe::stats::FrameCounts;
 use crate::observe::{self, Observer};
 use crate::paths::{AmplificationLimit, LocalCids, RemoteCids, Tuple};
 use crate::recovery::{FirstWindow, Recovery, RecoveryConfig};
-use crate::scheduling::stream::StreamScheduler;
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
 use crate::time::Instant;
@@ -93,13 +90,11 @@ use lifecycle::Lifecycle;
 use multipath::Multipath;
 use path::{Ids, Path};
 use peer::Peer;
+use plan::StreamTurns;
 use receive::Deferred;
 use slots::{Paths, Slot};
-use tell::Counters;
+use tell::Telemetry;
 use token::{Returned, Token};
-
-/// The shortest delay within which we can be asked to acknowledge.
-const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Our `ack_delay_exponent`: delays are told in units of 8 microseconds.
 const ACK_DELAY_EXPONENT: u8 = 3;
@@ -127,7 +122,6 @@ pub struct Connection {
     endpoint: Arc<EndpointConfig>,
     client: Option<Box<ClientSide>>,
     server: Option<Box<ServerSide>>,
-    accept_cleared_fixed_bit: bool,
 
     lifecycle: Lifecycle,
     handshake: Handshake,
@@ -140,9 +134,7 @@ pub struct Connection {
     /// Tickets that a path brought back for another one.
     elsewhere: Vec<Returned>,
     streams: Streams,
-    scheduler: Box<dyn StreamScheduler>,
-    /// Who the scheduler would let send next.
-    ready: Option<StreamId>,
+    turns: StreamTurns,
     datagrams: Datagrams,
     announcements: Announcements,
     mailbox: Mailbox,
@@ -150,43 +142,16 @@ pub struct Connection {
     idle: Idle,
     peer: Peer,
     coordination: Coordination,
-    observer: Option<Box<dyn Observer>>,
-    counters: Counters,
-    frames_received: FrameCounts,
-
-    began: Instant,
-    handshake_deadline: Option<Instant>,
-    handshake_took: Option<Duration>,
-    /// When a server forgets the keys of 0-RTT packets.
-    zero_rtt_until: Option<Instant>,
-    /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
-    confirmed: bool,
-    original_destination: ConnectionId,
-    /// Where the peer was during the handshake.
-    handshake_remote: SocketAddr,
-    /// Our ID during the handshake.
-    handshake_cid: ConnectionId,
-    /// The peer's, once known.
-    peer_handshake_cid: Option<ConnectionId>,
-    retry_source: Option<ConnectionId>,
-    /// The token in our Initial packets.
-    initial_token: Vec<u8>,
-    /// The server's parameters, as remembered for 0-RTT.
-    remembered: Option<Box<TransportParameters>>,
+    telemetry: Telemetry,
+    progress: Progress,
+    ack_request: PeerRequest,
+    /// Packets whose keys are not here yet.
     deferred: Vec<Deferred>,
-    /// Whether any packet of the peer could be opened.
-    packet_opened: bool,
-    /// Whether the packet being handled has the largest number so far.
-    newest_packet: bool,
     /// Whether the peer may be able to hold more of our connection IDs.
     issue_ids: bool,
-    ack_frequency_seen: Option<u64>,
-    /// How the peer wants to be acknowledged, on paths to come too.
-    ack_frequency_asked: Option<Requested>,
     tuple_generation: u32,
     /// Whether the path is another one than that of the handshake.
     moved: bool,
-    told_state: Option<ConnectionState>,
 }
 
 /// What only clients have.
@@ -288,7 +253,8 @@ impl Connection {
                 observer: config.observer.as_ref().and_then(|make| make(&info)),
             },
         );
-        connection.initial_token = config.tokens.take(server_name).unwrap_or_default();
+        let token = config.tokens.take(server_name).unwrap_or_default();
+        connection.progress.set_initial_token(token);
         connection.client = Some(Box::new(ClientSide {
             server_name: server_name.to_owned(),
             tokens: Arc::clone(&config.tokens),
@@ -421,7 +387,6 @@ impl Connection {
             side: start.side,
             version: start.version,
             controllers,
-            accept_cleared_fixed_bit: start.endpoint.grease_fixed_bit,
             endpoint: start.endpoint,
             client: None,
             server: None,
@@ -448,8 +413,7 @@ impl Connection {
                 max_remote_uni: config.max_concurrent_uni_streams,
                 send_buffer_limit: config.send_buffer,
             }),
-            scheduler: (config.stream_scheduler)(),
-            ready: None,
+            turns: StreamTurns::new((config.stream_scheduler)()),
             datagrams: Datagrams::new(config.datagram_receive_buffer, config.datagram_send_buffer),
             announcements: Announcements::default(),
             mailbox: Mailbox::default(),
@@ -457,30 +421,24 @@ impl Connection {
             idle: Idle::new(config.max_idle_timeout, config.keep_alive),
             peer: Peer::default(),
             coordination: Coordination::default(),
-            observer: start.observer,
-            counters: Counters::default(),
-            frames_received: FrameCounts::default(),
-            began: now,
-            handshake_deadline: Some(now + config.handshake_timeout),
-            handshake_took: None,
-            zero_rtt_until: None,
-            confirmed: false,
-            original_destination: start.original_destination,
-            handshake_remote: start.tuple.remote,
-            handshake_cid: start.local_cid,
-            peer_handshake_cid: start.peer_handshake_cid,
-            retry_source: start.retry_source,
-            initial_token: Vec::new(),
-            remembered: None,
+            telemetry: Telemetry::new(start.observer),
+            progress: Progress::new(
+                now,
+                start.side,
+                HandshakeIds {
+                    original_destination: start.original_destination,
+                    local: start.local_cid,
+                    peer: start.peer_handshake_cid,
+                    retry_source: start.retry_source,
+                },
+                start.tuple.remote,
+                config.handshake_timeout,
+            ),
+            ack_request: PeerRequest::default(),
             deferred: Vec::new(),
-            packet_opened: false,
-            newest_packet: false,
             issue_ids: false,
-            ack_frequency_seen: None,
-            ack_frequency_asked: None,
             tuple_generation: 0,
             moved: false,
-            told_state: None,
             config,
         };
         connection.tell_start(now, &start.params, start.remote_cid);
@@ -494,7 +452,7 @@ impl Connection {
             &observe::Event::ConnectionStarted(ConnectionStarted {
                 local: Some(addresses.local),
                 remote: addresses.remote,
-                local_cid: self.handshake_cid,
+                local_cid: self.progress.local_cid(),
                 remote_cid,
             }),
         );
@@ -537,13 +495,13 @@ impl Connection {
     }
 
     fn is_confirmed(&self) -> bool {
-        self.confirmed
+        self.progress.is_confirmed()
     }
 
     /// Whether the peer need not wait for us to lift its amplification limit (RFC 9002, appendix A.6).
     fn peer_completed_address_validation(&self) -> bool {
         self.side.is_server()
-            || self.confirmed
+            || self.progress.is_confirmed()
             || self
                 .early
                 .get(SpaceId::Handshake)
@@ -574,9 +532,9 @@ impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Connection")
             .field("side", &self.side)
-            .field("id", &self.original_destination)
+            .field("id", &self.progress.original_destination())
             .field("lifecycle", &self.lifecycle)
-            .field("confirmed", &self.confirmed)
+            .field("confirmed", &self.progress.is_confirmed())
             .finish_non_exhaustive()
     }
 }

@@ -116,7 +116,7 @@ impl Connection {
                 _ => LongType::Handshake,
             };
             let token = if kind == LongType::Initial {
-                &*self.initial_token
+                self.progress.initial_token()
             } else {
                 &[]
             };
@@ -124,7 +124,7 @@ impl Connection {
                 kind,
                 version: self.version,
                 dcid: envelope.dcid,
-                scid: self.handshake_cid,
+                scid: self.progress.local_cid(),
                 token,
             };
             let end = header.encode(truncated, clear_fixed_bit, buf);
@@ -193,7 +193,7 @@ impl Connection {
         }
         let size = buf.len() + TAG_LEN - packet.start;
         let path_id = self.paths[packet.path].id;
-        if let Some(observer) = &mut self.observer {
+        if let Some(observer) = &mut self.telemetry.observer {
             let event = PacketSent {
                 path: path_id.0,
                 kind: packet.kind,
@@ -201,7 +201,7 @@ impl Connection {
                 size,
                 payload: &buf[packet.payload_offset..],
                 ecn: if envelope.ecn { Ecn::Ect0 } else { Ecn::NotEct },
-                datagram: self.counters.datagrams_sent as u32,
+                datagram: self.telemetry.counters.datagrams_sent as u32,
                 is_mtu_probe: packet.mtu_probe,
                 trigger: None,
             };

@@ -11,29 +11,76 @@ use super::packet::OpenPacket;
 use super::queue::Queued;
 use super::slots::Slot;
 use super::token::Token;
-use crate::streams::Segment;
+use crate::priority::Priority;
+use crate::scheduling::stream::{Sharing, StreamScheduler};
+use crate::streams::{Segment, Streams};
 
 /// The least room, in bytes, in which a STREAM frame is begun.
 const MIN_SEGMENT_ROOM: usize = 24;
 
-impl Connection {
-    /// Tells the scheduler which streams became ready or ran dry, and asks it who is next.
-    pub(super) fn refresh_ready(&mut self) {
-        while let Some((id, priority)) = self.streams.poll_ready_change() {
+/// The scheduler of streams, and its choice.
+#[derive(Debug)]
+pub(super) struct StreamTurns {
+    scheduler: Box<dyn StreamScheduler>,
+    ready: Option<StreamId>,
+}
+
+impl StreamTurns {
+    pub(super) fn new(scheduler: Box<dyn StreamScheduler>) -> Self {
+        Self {
+            scheduler,
+            ready: None,
+        }
+    }
+
+    /// The stream that sends next, if any has something to send.
+    pub(super) fn ready(&self) -> Option<StreamId> {
+        self.ready
+    }
+
+    /// The first `count` streams in the order in which they would send.
+    pub(super) fn order(&mut self, count: usize, ids: &mut Vec<StreamId>) {
+        self.scheduler.order(count, ids);
+    }
+
+    /// How streams share what can be sent.
+    pub(super) fn sharing(&self) -> Sharing {
+        self.scheduler.sharing()
+    }
+
+    pub(super) fn set_priority(&mut self, id: StreamId, priority: Priority) {
+        self.scheduler.set_priority(id, priority);
+        self.ready = self.scheduler.pick();
+    }
+
+    fn on_sent(&mut self, id: StreamId, bytes: u64) {
+        self.scheduler.on_sent(id, bytes);
+    }
+
+    /// Has the scheduler learn which streams have something to send or no longer have, and choose.
+    fn refresh(&mut self, streams: &mut Streams) {
+        while let Some((id, priority)) = streams.poll_ready_change() {
             match priority {
                 Some(priority) => self.scheduler.activate(id, priority),
-                None if self.streams.is_all_sent(id) => self.scheduler.finish(id),
+                None if streams.is_all_sent(id) => self.scheduler.finish(id),
                 None => self.scheduler.deactivate(id),
             }
         }
         self.ready = self.scheduler.pick();
+    }
+}
+
+impl Connection {
+    /// Brings the choice of the next stream up to date.
+    pub(super) fn refresh_ready(&mut self) {
+        self.turns.refresh(&mut self.streams);
     }
 
     /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if it has none.
     pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
         let segment = self.streams.take_frame(id, room);
         if let Some(segment) = segment {
-            self.scheduler.on_sent(id, segment.len as u64);
+            self.turns.on_sent(id, segment.len as u64);
             self.paths[at].queue.push(segment);
         }
         self.refresh_ready();
@@ -55,7 +102,8 @@ impl Connection {
                 false => varint::size(room as u64),
             };
             if self.paths[at].queue.is_empty() && self.paths.is_single() {
-                self.ready
+                self.turns
+                    .ready()
                     .and_then(|id| self.plan_segment(at, id, room - length));
             }
             let Some(Queued { segment, is_copy }) = self.paths[at].queue.pop(room - length) else {

@@ -63,8 +63,8 @@ impl Connection {
         ecn: Option<EcnCodepoint>,
         datagram: &mut [u8],
     ) {
-        self.counters.datagrams_received += 1;
-        self.counters.bytes_received += datagram.len() as u64;
+        self.telemetry.counters.datagrams_received += 1;
+        self.telemetry.counters.bytes_received += datagram.len() as u64;
         if !self.lifecycle.is_open() {
             self.on_late_datagram(datagram);
             return;
@@ -107,7 +107,7 @@ impl Connection {
         if self.multipath.is_none() {
             return Some(Slot::FIRST);
         }
-        let destination = packet::destination(datagram, self.handshake_cid.len())?;
+        let destination = packet::destination(datagram, self.progress.local_cid().len())?;
         self.paths.by_destination(&ConnectionId::new(destination)?)
     }
 
@@ -132,17 +132,17 @@ impl Connection {
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).
     fn handle_packets(&mut self, now: Instant, arrival: Arrival, datagram: &mut [u8]) {
-        let cid_len = self.handshake_cid.len();
+        let cid_len = self.progress.local_cid().len();
         let mut rest = datagram;
         let mut first: Option<ConnectionId> = None;
         while !rest.is_empty() && self.lifecycle.is_open() {
-            let header = match packet::parse(rest, cid_len, self.accept_cleared_fixed_bit) {
+            let header = match packet::parse(rest, cid_len, self.endpoint.grease_fixed_bit) {
                 Ok(Packet::Protected(header)) => header,
                 Ok(Packet::VersionNegotiation(offer)) => {
                     let speaks_ours = offer.versions().any(|version| version == self.version);
-                    let for_us = offer.dcid == &*self.handshake_cid
-                        && offer.scid == &*self.original_destination;
-                    if for_us && !speaks_ours && self.is_untouched_client() {
+                    let for_us = offer.dcid == &*self.progress.local_cid()
+                        && offer.scid == &*self.progress.original_destination();
+                    if for_us && !speaks_ours && self.progress.is_untouched_client() {
                         self.die(now, ConnectionError::VersionMismatch);
                     }
                     return;
@@ -218,7 +218,7 @@ impl Connection {
                     self.tell_dropped(now, Some(path_id), (kind, size), DropTrigger::Duplicate);
                     return;
                 }
-                if let Some(observer) = &mut self.observer {
+                if let Some(observer) = &mut self.telemetry.observer {
                     let event = PacketReceived {
                         path: self.paths[at].id.0,
                         kind,
@@ -226,7 +226,7 @@ impl Connection {
                         size,
                         payload,
                         ecn: ecn_of(arrival.ecn),
-                        datagram: self.counters.datagrams_received as u32,
+                        datagram: self.telemetry.counters.datagrams_received as u32,
                     };
                     observer.on_event(now, &Event::PacketReceived(event));
                 }
@@ -308,7 +308,7 @@ impl Connection {
 
     /// Packets that waited for keys which are here now.
     fn retry_deferred(&mut self, now: Instant) {
-        let cid_len = self.handshake_cid.len();
+        let cid_len = self.progress.local_cid().len();
         let mut index = 0;
         while index < self.deferred.len() {
             let parsed = packet::parse(&self.deferred[index].packet, cid_len, true);
@@ -415,8 +415,8 @@ impl Connection {
                 "a packet without frames",
             ));
         }
-        self.counters.packets_received += 1;
-        self.packet_opened = true;
+        self.telemetry.counters.packets_received += 1;
+        self.progress.on_packet_opened();
         if opened.space == SpaceId::Handshake && self.side.is_server() {
             let active = &mut self.paths[opened.path].tuples.active;
             active.amplification.on_validated();
@@ -432,18 +432,19 @@ impl Connection {
                 return Ok(());
             }
         }
-        self.note_received(now, opened, ack_eliciting);
+        let is_newest = self.note_received(now, opened, ack_eliciting);
         self.tell_reassembly(now);
         self.on_path_heard(now, opened.path);
         if opened.space == SpaceId::Data && !probing {
-            self.follow_peer(now, opened);
+            self.follow_peer(now, opened, is_newest);
         }
         self.idle.on_received(now, self.pto() * 3);
         self.drive_handshake(now)
     }
 
-    /// Records the packet and decides when to acknowledge it.
-    fn note_received(&mut self, now: Instant, opened: &Opened, ack_eliciting: bool) {
+    /// Records the packet and decides when to acknowledge it; returns whether it is one of application data
+    /// with the largest number of its path so far.
+    fn note_received(&mut self, now: Instant, opened: &Opened, ack_eliciting: bool) -> bool {
         let Opened {
             number, arrival, ..
         } = *opened;
@@ -456,15 +457,14 @@ impl Connection {
                     space.acknowledge_by(now);
                 }
             }
-            return;
+            return false;
         }
         let path = &mut self.paths[opened.path];
         let received = &mut path.space.received;
         let is_newest = received.largest().is_none_or(|largest| number > largest);
-        self.newest_packet = is_newest;
         let out_of_order = received.on_packet(now, number, ack_eliciting, arrival.ecn);
         if !ack_eliciting {
-            return;
+            return is_newest;
         }
         let view = ReceivedView {
             now,
@@ -484,6 +484,7 @@ impl Connection {
             AckDecision::By(deadline) => path.space.acknowledge_by(deadline),
             AckDecision::NotNeeded => {}
         }
+        is_newest
     }
 
     fn on_key_change(
@@ -507,8 +508,8 @@ impl Connection {
         (kind, size): (PacketKind, usize),
         trigger: DropTrigger,
     ) {
-        self.counters.packets_dropped += 1;
-        if let Some(observer) = &mut self.observer {
+        self.telemetry.counters.packets_dropped += 1;
+        if let Some(observer) = &mut self.telemetry.observer {
             let is_only = self.multipath.is_none();
             let path = path.or_else(|| is_only.then_some(PathId::INITIAL));
             let event = PacketDropped {

@@ -44,7 +44,7 @@ impl Connection {
                     announcements: &mut self.announcements,
                     elsewhere: &mut self.elsewhere,
                 },
-                observer: self.observer.as_deref_mut(),
+                observer: self.telemetry.observer.as_deref_mut(),
                 proven_from: None,
             },
         })

@@ -17,8 +17,8 @@ use crate::observe::events::{
     PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
-    self, ConnectionStats, PathStage, PathStats,
-    stats::{StreamStats, UdpStats},
+    self, ConnectionStats, Observer, PathStage, PathStats,
+    stats::{FrameCounts, StreamStats, UdpStats},
 };
 use crate::paths;
 use crate::time::Instant;
@@ -34,6 +34,26 @@ pub(super) struct Counters {
     pub(super) packets_dropped: u64,
     /// Bytes held out of order, as last told to the observer.
     out_of_order_told: u64,
+}
+
+/// Where a connection reports what it does: its observer, and its counters.
+pub(super) struct Telemetry {
+    pub(super) observer: Option<Box<dyn Observer>>,
+    pub(super) counters: Counters,
+    pub(super) frames_received: FrameCounts,
+    /// The state that the observer knows.
+    told_state: Option<ConnectionState>,
+}
+
+impl Telemetry {
+    pub(super) fn new(observer: Option<Box<dyn Observer>>) -> Self {
+        Self {
+            observer,
+            counters: Counters::default(),
+            frames_received: FrameCounts::default(),
+            told_state: None,
+        }
+    }
 }
 
 impl SpaceId {
@@ -62,7 +82,7 @@ const fn phase_name(phase: Phase) -> &'static str {
 
 impl Connection {
     pub(super) fn tell(&mut self, now: Instant, event: &observe::Event<'_>) {
-        if let Some(observer) = &mut self.observer {
+        if let Some(observer) = &mut self.telemetry.observer {
             observer.on_event(now, event);
         }
     }
@@ -75,14 +95,14 @@ impl Connection {
 
     /// RTT, window and phase, where someone listens.
     pub(super) fn tell_metrics(&mut self, now: Instant, at: Slot) {
-        if self.observer.is_none() {
+        if self.telemetry.observer.is_none() {
             return;
         }
         let packets_in_flight = self
             .spaces(at)
             .map(|(_, space)| space.sent.ack_eliciting_in_flight())
             .sum();
-        let Some(observer) = &mut self.observer else {
+        let Some(observer) = &mut self.telemetry.observer else {
             return;
         };
         let path = self.paths[at].id.0;
@@ -121,12 +141,12 @@ impl Connection {
 
     /// What the streams hold out of order, if that changed and someone listens.
     pub(super) fn tell_reassembly(&mut self, now: Instant) {
-        let Some(observer) = &mut self.observer else {
+        let Some(observer) = &mut self.telemetry.observer else {
             return;
         };
         let out_of_order_bytes = self.streams.out_of_order_bytes();
-        if out_of_order_bytes != self.counters.out_of_order_told {
-            self.counters.out_of_order_told = out_of_order_bytes;
+        if out_of_order_bytes != self.telemetry.counters.out_of_order_told {
+            self.telemetry.counters.out_of_order_told = out_of_order_bytes;
             let event = ReassemblyUpdated { out_of_order_bytes };
             observer.on_event(now, &observe::Event::ReassemblyUpdated(event));
         }
@@ -167,13 +187,13 @@ impl Connection {
     }
 
     pub(super) fn tell_state(&mut self, now: Instant, new: ConnectionState) {
-        let old = self.told_state.replace(new);
+        let old = self.telemetry.told_state.replace(new);
         let event = ConnectionStateUpdated { old, new };
         self.tell(now, &observe::Event::ConnectionStateUpdated(event));
     }
 
     pub(super) fn tell_closed(&mut self, now: Instant, error: &ConnectionError) {
-        if self.observer.is_none() {
+        if self.telemetry.observer.is_none() {
             return;
         }
         let reason = error.to_string();
@@ -266,7 +286,7 @@ impl Connection {
 
     /// What the connection has done so far, and how it stands.
     pub fn stats(&self) -> ConnectionStats {
-        let counters = &self.counters;
+        let counters = &self.telemetry.counters;
         let sent = UdpStats {
             datagrams: counters.datagrams_sent,
             bytes: counters.bytes_sent,
@@ -288,9 +308,9 @@ impl Connection {
             },
             udp_sent: sent,
             udp_received: received,
-            frames_received: self.frames_received,
+            frames_received: self.telemetry.frames_received,
             packets_dropped: counters.packets_dropped,
-            handshake: self.handshake_took,
+            handshake: self.progress.took(),
             paths: self.paths.iter().map(Path::stats).collect(),
         }
     }

@@ -11,7 +11,7 @@ use crate::endpoint::ConnectionHandle;
 use crate::handshake::Cipher;
 use crate::streams::{ReadError, WriteError};
 use crate::testing::{Conditions, Datagram, Direction, Node, Pair, PairConfig};
-use marline_wire::{Dir, ErrorCode};
+use marline_wire::{Dir, ErrorCode, StreamId};
 
 mod ackfrequency;
 mod amplificationlimit;

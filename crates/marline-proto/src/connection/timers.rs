@@ -22,8 +22,7 @@ impl Connection {
                     .as_ref()
                     .and_then(|keys| keys.next_timeout()),
             )
-            .chain(self.handshake_deadline)
-            .chain(self.zero_rtt_until)
+            .chain(self.progress.next_timeout())
             .min()
     }
 
@@ -56,17 +55,14 @@ impl Connection {
         if self.idle.is_over(now) {
             return self.die(now, ConnectionError::IdleTimeout);
         }
-        if self
-            .handshake_deadline
-            .is_some_and(|deadline| deadline <= now)
-        {
+        if self.progress.is_late(now) {
             return self.die(now, ConnectionError::HandshakeTimeout);
         }
         if self.idle.take_ping(now) {
             self.ping();
         }
         self.on_loss_timeouts(now);
-        if self.zero_rtt_until.take_if(|until| *until <= now).is_some() {
+        if self.progress.take_zero_rtt_expiry(now) {
             self.keys.zero_rtt = None;
         }
         for at in self.paths.slots() {

@@ -229,8 +229,8 @@ impl Connection {
     }
 
     pub(super) fn count_datagram(&mut self, at: Slot, len: usize) {
-        self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += len as u64;
+        self.telemetry.counters.datagrams_sent += 1;
+        self.telemetry.counters.bytes_sent += len as u64;
         self.paths[at].counters.sent.count(len);
     }
 

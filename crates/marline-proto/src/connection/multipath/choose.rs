@@ -85,7 +85,9 @@ impl Connection {
     /// Has the next segment join the queue of the path that the scheduler picks; `false` if there is
     /// none, or it waits.
     fn assign(&mut self) -> bool {
-        let Some(next) = self.ready else { return false };
+        let Some(next) = self.turns.ready() else {
+            return false;
+        };
         let Some(mut multipath) = self.multipath.take() else {
             return false;
         };
@@ -93,7 +95,7 @@ impl Connection {
         let work = Work {
             streams: &multipath.seen.streams,
             unsent: self.unsent(),
-            sharing: self.scheduler.sharing(),
+            sharing: self.turns.sharing(),
         };
         let plan = multipath.scheduler.plan(&multipath.seen.paths, &work);
         let assigned = self.carry_out(&plan, &multipath);
@@ -118,7 +120,7 @@ impl Connection {
         seen.ids.push(next);
         if scheduler.compares_streams() {
             seen.ids.clear();
-            self.scheduler.order(STREAMS_COMPARED, &mut seen.ids);
+            self.turns.order(STREAMS_COMPARED, &mut seen.ids);
         }
         seen.streams.clear();
         let views = seen.ids.iter().filter_map(|&id| self.streams.view(id));

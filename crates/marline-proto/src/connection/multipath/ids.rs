@@ -29,7 +29,7 @@ impl Connection {
             return;
         }
         self.issue_ids = false;
-        let len = self.handshake_cid.len();
+        let len = self.progress.local_cid().len();
         let mut issue = |cids: &mut LocalCids| {
             for _ in 0..cids.want_more() {
                 let id = self.dice.connection_id(len);

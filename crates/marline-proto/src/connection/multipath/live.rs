@@ -228,7 +228,9 @@ impl Connection {
             return;
         }
         for _ in 0..self.paths[at].probes() {
-            let Some(stream) = self.ready else { return };
+            let Some(stream) = self.turns.ready() else {
+                return;
+            };
             let room = self.payload_room_of(at).min(self.payload_room_of(other));
             let Some(segment) = self.plan_segment(other, stream, room) else {
                 return;

@@ -116,7 +116,7 @@ impl Connection {
 
     /// Checks what the peer says of several paths (section 2.1).
     pub(super) fn check_multipath(&self, theirs: Option<u32>) -> Result<(), TransportError> {
-        let has_empty_id = self.peer_handshake_cid.is_none_or(|id| id.is_empty());
+        let has_empty_id = self.progress.peer_cid().is_none_or(|id| id.is_empty());
         if theirs.is_some() && self.takes_multipath() && has_empty_id {
             return Err(TransportError::new(
                 ErrorCode::PROTOCOL_VIOLATION,
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     fn takes_multipath(&self) -> bool {
-        self.config.multipath.is_some() && !self.handshake_cid.is_empty()
+        self.config.multipath.is_some() && !self.progress.local_cid().is_empty()
     }
 
     /// The handshake is complete: if both ends want several paths, they have them.

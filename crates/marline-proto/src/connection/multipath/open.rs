@@ -58,7 +58,7 @@ impl Connection {
     /// takes. What the peer refuses is not asked for again.
     pub(in crate::connection) fn open_siblings(&mut self, now: Instant) {
         // A server that would rather be talked to elsewhere is probed there first.
-        while self.confirmed
+        while self.is_confirmed()
             && self.main().tuples.probed.is_none()
             && let Some(multipath) = &mut self.multipath
             && multipath.siblings_due > 0
@@ -81,11 +81,11 @@ impl Connection {
         let Some(multipath) = &mut self.multipath else {
             return Err(OpenPathError::NotNegotiated);
         };
-        if !self.confirmed {
+        if !self.progress.is_confirmed() {
             multipath.path_wanted = true;
             return Err(OpenPathError::NotNegotiated);
         }
-        let to_handshake = tuple.remote == self.handshake_remote;
+        let to_handshake = tuple.remote == self.progress.remote();
         if self.peer.disable_active_migration && to_handshake {
             return Err(OpenPathError::Forbidden);
         }
@@ -168,7 +168,7 @@ impl Connection {
         let recovery = Recovery::new(self.recovery_config(first, tuple.mtu.current(), initial_rtt));
         let skip_at = self.dice.first_skip(&self.config);
         let mut ack_policy = (self.config.ack_policy)();
-        if let Some(requested) = &self.ack_frequency_asked {
+        if let Some(requested) = self.ack_request.requested() {
             ack_policy.on_frequency(requested);
         }
         let ids = Ids {
@@ -270,7 +270,7 @@ impl Connection {
         };
         let theirs = multipath.theirs;
         let mut allowed = multipath.reserve.iter().filter(|path| path.id <= theirs);
-        if self.confirmed && allowed.any(Reserved::is_ready) {
+        if self.progress.is_confirmed() && allowed.any(Reserved::is_ready) {
             multipath.path_wanted = false;
             self.mailbox.application.push_back(Event::PathsAvailable);
         }

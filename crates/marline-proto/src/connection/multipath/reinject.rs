@@ -25,7 +25,7 @@ impl Connection {
     ///
     /// What waits for a path moves. What is on its way is copied once, within the budget.
     pub(in crate::connection) fn reinject(&mut self, now: Instant) -> Option<Slot> {
-        if self.ready.is_some() || self.paths.is_single() {
+        if self.turns.ready().is_some() || self.paths.is_single() {
             return None;
         }
         let has_reinjection = |multipath: &mut Box<Multipath>| multipath.reinjection.is_some();

@@ -92,7 +92,8 @@ impl Connection {
 
     /// Has the connection name itself otherwise in long headers than in its transport parameters.
     pub(super) fn lie_about_source(&mut self) {
-        self.handshake_cid = self.dice.connection_id(self.handshake_cid.len());
+        let id = self.dice.connection_id(self.progress.local_cid().len());
+        self.progress.set_local_cid(id);
     }
 
     /// Which spaces it has keys for.

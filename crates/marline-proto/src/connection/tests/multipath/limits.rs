@@ -57,7 +57,7 @@ fn paths_can_be_opened_once_the_handshake_is_confirmed() {
     let now = pair.now;
     let early = pair.client(client).open_path(now, tuple);
     assert_eq!(early, Err(OpenPathError::NotNegotiated));
-    let is_confirmed = |pair: &mut Pair| pair.client(client).confirmed;
+    let is_confirmed = |pair: &mut Pair| pair.client(client).is_confirmed();
     assert!(pair.drive_until(PATIENCE, is_confirmed));
     let now = pair.now;
     assert_eq!(pair.client(client).open_path(now, tuple), Ok(ONE));

@@ -1,0 +1,54 @@
+//! What the peer asks of our acknowledgments, by ACK_FREQUENCY frames.
+
+use std::time::Duration;
+
+use marline_wire::frame::AckFrequency;
+use marline_wire::{ErrorCode, TransportError};
+
+use super::Requested;
+
+/// The shortest delay within which we can be asked to acknowledge: our `min_ack_delay`.
+pub(crate) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// The newest request of the peer. It holds for all paths, those to come included.
+#[derive(Debug, Default)]
+pub(crate) struct PeerRequest {
+    sequence: Option<u64>,
+    requested: Option<Requested>,
+}
+
+impl PeerRequest {
+    /// What the peer asks for, if it asks for anything.
+    pub(crate) fn requested(&self) -> Option<&Requested> {
+        self.requested.as_ref()
+    }
+
+    /// A frame came; returns what it asks for if it is newer than all before.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION if it asks for ACKs sooner than our `min_ack_delay` allows.
+    pub(crate) fn on_frame(
+        &mut self,
+        frame: &AckFrequency,
+    ) -> Result<Option<Requested>, TransportError> {
+        if self.sequence.is_some_and(|seen| frame.sequence <= seen) {
+            return Ok(None);
+        }
+        if frame.requested_max_ack_delay < MIN_ACK_DELAY.as_micros() as u64 {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "asks for ACKs sooner than min_ack_delay allows",
+            )
+            .in_frame(AckFrequency::TYPE));
+        }
+        self.sequence = Some(frame.sequence);
+        let requested = Requested {
+            threshold: frame.ack_eliciting_threshold,
+            max_delay: Duration::from_micros(frame.requested_max_ack_delay),
+            reordering_threshold: frame.reordering_threshold,
+        };
+        self.requested = Some(requested);
+        Ok(Some(requested))
+    }
+}

@@ -1,0 +1,231 @@
+//! How far the handshake has come, and what was agreed on before it began: connection IDs, the token of a
+//! Retry packet, deadlines.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use marline_wire::{ConnectionId, Side, TransportError};
+
+use super::ExpectedIds;
+use crate::time::Instant;
+
+/// The connection IDs that a handshake begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandshakeIds {
+    /// Destination of the client's very first Initial packet.
+    pub(crate) original_destination: ConnectionId,
+    /// Our own ID.
+    pub(crate) local: ConnectionId,
+    /// The peer's, once known: a client learns it from the server's first packet.
+    pub(crate) peer: Option<ConnectionId>,
+    /// The server's source ID in its Retry packet, if it sent one.
+    pub(crate) retry_source: Option<ConnectionId>,
+}
+
+/// State of one handshake, beside that of TLS.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    side: Side,
+    ids: HandshakeIds,
+    /// The peer's address during the handshake.
+    remote: SocketAddr,
+    began: Instant,
+    /// When it is given up; `None` once it is complete.
+    deadline: Option<Instant>,
+    took: Option<Duration>,
+    /// Whether it is confirmed (RFC 9001, section 4.1.2).
+    confirmed: bool,
+    /// When a server forgets the keys of 0-RTT packets.
+    zero_rtt_until: Option<Instant>,
+    /// The token in our Initial packets.
+    initial_token: Vec<u8>,
+    /// Whether any packet of the peer could be opened.
+    packet_opened: bool,
+}
+
+impl Progress {
+    /// Begins with the peer at `remote`, and is given up after `timeout`.
+    pub(crate) fn new(
+        now: Instant,
+        side: Side,
+        ids: HandshakeIds,
+        remote: SocketAddr,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            side,
+            ids,
+            remote,
+            began: now,
+            deadline: Some(now + timeout),
+            took: None,
+            confirmed: false,
+            zero_rtt_until: None,
+            initial_token: Vec::new(),
+            packet_opened: false,
+        }
+    }
+
+    /// When the connection began.
+    pub(crate) const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// How long the handshake took, once it is complete.
+    pub(crate) const fn took(&self) -> Option<Duration> {
+        self.took
+    }
+
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.took.is_some()
+    }
+
+    /// Whether the handshake is confirmed (RFC 9001, section 4.1.2).
+    pub(crate) const fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// Destination of the client's very first Initial packet: the connection's name in logs.
+    pub(crate) const fn original_destination(&self) -> ConnectionId {
+        self.ids.original_destination
+    }
+
+    /// Our connection ID during the handshake.
+    pub(crate) const fn local_cid(&self) -> ConnectionId {
+        self.ids.local
+    }
+
+    /// The peer's connection ID during the handshake, once known.
+    pub(crate) const fn peer_cid(&self) -> Option<ConnectionId> {
+        self.ids.peer
+    }
+
+    /// The peer's address during the handshake.
+    pub(crate) const fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// The token in our Initial packets.
+    pub(crate) fn initial_token(&self) -> &[u8] {
+        &self.initial_token
+    }
+
+    pub(crate) fn set_initial_token(&mut self, token: Vec<u8>) {
+        self.initial_token = token;
+    }
+
+    /// Whether any packet of the peer proved to be authentic.
+    pub(crate) const fn has_opened_packet(&self) -> bool {
+        self.packet_opened
+    }
+
+    pub(crate) fn on_packet_opened(&mut self) {
+        self.packet_opened = true;
+    }
+
+    /// Whether this is a client that no packet has reached: it takes Retry and Version Negotiation packets.
+    pub(crate) const fn is_untouched_client(&self) -> bool {
+        self.side.is_client() && !self.packet_opened
+    }
+
+    /// Checks the connection IDs in the peer's transport parameters (RFC 9000, section 7.3).
+    ///
+    /// # Errors
+    ///
+    /// TRANSPORT_PARAMETER_ERROR if they are others than those of the packets.
+    pub(crate) fn check_ids(
+        &self,
+        params: &marline_wire::params::TransportParameters,
+    ) -> Result<(), TransportError> {
+        let expected = ExpectedIds {
+            side: self.side,
+            original_destination: self.ids.original_destination,
+            initial_source: self.ids.peer.unwrap_or_default(),
+            retry_source: self.ids.retry_source,
+        };
+        expected.check(params)
+    }
+
+    /// A long header came with this source connection ID: the server's first one is its ID (RFC 9000, section
+    /// 7.2).
+    pub(crate) fn on_source(&mut self, source: ConnectionId) -> Source {
+        match self.ids.peer {
+            Some(known) if known == source => Source::Known,
+            Some(_) => Source::Wrong,
+            None => {
+                self.ids.peer = Some(source);
+                Source::New
+            }
+        }
+    }
+
+    /// Whether a Retry packet from `source` to `destination` can be taken, in answer to packets to `current`: a
+    /// client takes one, as long as no other packet came (RFC 9000, section 17.2.5.2).
+    pub(crate) fn takes_retry(
+        &self,
+        source: ConnectionId,
+        destination: ConnectionId,
+        current: ConnectionId,
+    ) -> bool {
+        self.is_untouched_client()
+            && self.ids.retry_source.is_none()
+            && source != current
+            && destination == self.ids.local
+    }
+
+    /// An authentic Retry packet came.
+    pub(crate) fn on_retry(&mut self, source: ConnectionId, token: &[u8]) {
+        self.ids.retry_source = Some(source);
+        self.initial_token = token.to_vec();
+    }
+
+    pub(crate) fn on_complete(&mut self, now: Instant) {
+        self.deadline = None;
+        self.took = Some(now - self.began);
+    }
+
+    /// The handshake is confirmed; returns whether it was not before.
+    pub(crate) fn on_confirmed(&mut self) -> bool {
+        !std::mem::replace(&mut self.confirmed, true)
+    }
+
+    /// Server: keeps the keys of 0-RTT packets until then, for those that were overtaken (RFC 9001, section
+    /// 4.9.3).
+    pub(crate) fn keep_zero_rtt_until(&mut self, until: Option<Instant>) {
+        self.zero_rtt_until = until;
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.zero_rtt_until).min()
+    }
+
+    /// Whether the handshake took too long.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Whether the keys of 0-RTT packets are to be forgotten now; says so once.
+    pub(crate) fn take_zero_rtt_expiry(&mut self, now: Instant) -> bool {
+        self.zero_rtt_until.take_if(|until| *until <= now).is_some()
+    }
+}
+
+#[cfg(test)]
+impl Progress {
+    pub(crate) fn set_local_cid(&mut self, id: ConnectionId) {
+        self.ids.local = id;
+    }
+
+    pub(crate) fn retry_source(&self) -> Option<ConnectionId> {
+        self.ids.retry_source
+    }
+}
+
+/// Whether a packet comes from whom it should, by its source connection ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Known,
+    /// It is the first, and names the peer's ID.
+    New,
+    Wrong,
+}
