@@ -8,7 +8,6 @@ use marline_proto::ack::{AsAsked, EveryN};
 use marline_proto::congestion::slow_start::{HyStartPp, HybridSlowStart};
 use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
-use marline_proto::coordination::careful_resume::CarefulResumeConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::loss::Fixed;
 use marline_proto::{MultipathConfig, TransportConfig};
@@ -110,26 +109,21 @@ impl Profile {
         }
     }
 
-    /// The same with what connections learn of paths in `store`. The profile's own first window is for paths
-    /// of which nothing is known.
+    /// The same with connections that learn of their paths into `store`
+    /// ([`TransportConfig::set_history`]). The profile's own initial window is for paths of which nothing
+    /// is known.
     pub fn with_history(
         self,
         policy: HistoryPolicy,
         history: HistoryConfig,
         store: Arc<dyn PathStore>,
     ) -> TransportConfig {
-        let plain = match self {
+        let mut transport = match self {
             Self::History => Self::Plain.config(),
             other => other.config(),
         };
-        TransportConfig {
-            careful_resume: CarefulResumeConfig {
-                lifetime: history.lifetime,
-                ..plain.careful_resume
-            },
-            initial_window: policy.window(history, store, plain.initial_window),
-            ..plain
-        }
+        transport.set_history(policy, history, store);
+        transport
     }
 }
 
@@ -218,7 +212,7 @@ mod tests {
     #[test]
     fn only_history_remembers_and_each_of_them_on_its_own() {
         for profile in Profile::ALL {
-            let learns = profile.config().initial_window.statistics().is_some();
+            let learns = profile.config().history.is_some();
             assert_eq!(learns, profile == Profile::History, "{profile}");
         }
         let store = Arc::new(MemoryStore::default());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{StatusCode, Version};
-use marline::congestion::InitialWindow;
+use marline::coordination::history::PathHistory;
 use marline::{MakeObserver, TransportConfig};
 
 use self::bundles::BundleMetrics;
@@ -37,8 +37,8 @@ pub struct Metrics {
     requests: AtomicU64,
     bundles: Arc<BundleMetrics>,
     history: Arc<HistoryMetrics>,
-    /// What remembers paths, if anything does.
-    memory: Option<Arc<dyn InitialWindow>>,
+    /// What connections learn of their paths into, if they do.
+    path_history: Option<Arc<dyn PathHistory>>,
     /// Those of connections that may have several, if any may.
     paths: Option<PathMetrics>,
 }
@@ -68,10 +68,8 @@ fn index(version: Version) -> usize {
 impl Metrics {
     /// Those of a server whose connections behave like `transport`.
     pub(super) fn of(transport: &TransportConfig) -> Self {
-        let window = &transport.initial_window;
-        let remembers = window.statistics().is_some();
         Self {
-            memory: remembers.then(|| Arc::clone(window)),
+            path_history: transport.history.clone(),
             paths: transport.multipath.as_ref().map(|_| PathMetrics::default()),
             ..Self::default()
         }
@@ -82,7 +80,7 @@ impl Metrics {
         let coordinates = transport.bundle.is_some();
         transport::both(
             coordinates.then(|| self.bundles.observers()),
-            self.memory.as_ref().map(|_| self.history.observers()),
+            self.path_history.as_ref().map(|_| self.history.observers()),
         )
     }
 
@@ -198,9 +196,11 @@ impl Metrics {
         )?;
         writeln!(out, "{name} {}", self.refused_connections.load(Relaxed))?;
         self.bundles.write(out)?;
-        let remembered = self.memory.as_ref().and_then(|memory| memory.statistics());
-        if let Some(store) = &remembered {
-            self.history.write(out, store)?;
+        if let Some(path_history) = &self.path_history {
+            self.history.write(out)?;
+            if let Some(store) = path_history.store() {
+                history::write_store(out, &store.statistics())?;
+            }
         }
         if let Some(paths) = &self.paths {
             paths.write(out)?;

@@ -7,7 +7,7 @@ use marline::TransportConfig;
 use marline::congestion::FixedWindow;
 use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::{
-    Average, CarefulWindow, HistoryConfig, HistoryWindow, MemoryStore, Scope, StoreLimits, ZeroRtt,
+    Average, HistoryConfig, HistoryPolicy, MemoryStore, Scope, StoreLimits, ZeroRtt,
 };
 use serde::Serialize;
 
@@ -36,27 +36,26 @@ impl FirstWindow {
     pub(super) fn apply(&self, config: &mut TransportConfig) {
         if let Some(packets) = self.fallback {
             config.initial_window = Arc::new(FixedWindow { packets });
+            config.history = None;
         }
         let Some(Learnt { history, careful }) = self.learnt.as_deref() else {
             return;
         };
+        // The clients keep what is learnt in their tokens.
+        if !careful.is_some_and(|careful| careful.tokens) {
+            let store = Arc::new(MemoryStore::new(StoreLimits {
+                lifetime: history.lifetime,
+                ..StoreLimits::default()
+            }));
+            let policy = match careful {
+                Some(_) => HistoryPolicy::Careful,
+                None => HistoryPolicy::Average,
+            };
+            config.set_history(policy, history.clone(), store);
+        }
         if let Some(careful) = careful {
             config.careful_resume = *careful;
-            if careful.tokens {
-                // The clients remember.
-                return;
-            }
         }
-        let fallback = Arc::clone(&config.initial_window);
-        let store = Arc::new(MemoryStore::new(StoreLimits {
-            lifetime: history.lifetime,
-            ..StoreLimits::default()
-        }));
-        let history = history.clone();
-        config.initial_window = match careful {
-            Some(_) => Arc::new(CarefulWindow::new(history, store, fallback)),
-            None => Arc::new(HistoryWindow::new(history, store, fallback)),
-        };
     }
 }
 

@@ -10,6 +10,9 @@ use crate::congestion::slow_start::{HyStartPp, SlowStartExit};
 use crate::congestion::{Algorithm, ControllerFactory, InitialWindow, Rfc9002Window};
 use crate::coordination::bundle::BundleConfig;
 use crate::coordination::careful_resume::CarefulResumeConfig;
+use crate::coordination::history::{
+    HistoryConfig, HistoryParts, HistoryPolicy, PathHistory, PathStore,
+};
 use crate::recovery::loss::{Adaptive, LossDetector};
 use crate::scheduling::stream::{Rfc9218, StreamScheduler};
 
@@ -59,10 +62,14 @@ pub struct TransportConfig {
     pub controller: Arc<dyn ControllerFactory>,
     /// Makes what ends slow start.
     pub slow_start_exit: Make<dyn SlowStartExit>,
-    /// Chooses the first congestion window, and remembers what connections have seen of their paths.
+    /// Chooses the initial congestion window.
     pub initial_window: Arc<dyn InitialWindow>,
-    /// How a path returns to the capacity that `initial_window` remembers, if it does. In a bundle it does
-    /// not: there the engine owns the windows.
+    /// Learns what connections observe of their paths, and offers saved capacities to careful resume;
+    /// `None` keeps connections independent of earlier ones. [`Self::set_history`] sets all that belongs
+    /// to it.
+    pub history: Option<Arc<dyn PathHistory>>,
+    /// How a path resumes the capacity that [`Self::history`] or the client's address token has saved. Not
+    /// in a bundle, whose engine owns the windows.
     pub careful_resume: CarefulResumeConfig,
     /// What is left of the window after a loss; `None` is the controller's own.
     pub backoff: Option<f64>,
@@ -117,6 +124,7 @@ impl Default for TransportConfig {
             controller: Arc::new(Algorithm::Cubic),
             slow_start_exit: Arc::new(|| Box::new(HyStartPp::default())),
             initial_window: Arc::new(Rfc9002Window),
+            history: None,
             careful_resume: CarefulResumeConfig::default(),
             backoff: None,
             loss_detector: Arc::new(|| Box::new(Adaptive::default())),
@@ -135,12 +143,33 @@ impl Default for TransportConfig {
     }
 }
 
+impl TransportConfig {
+    /// Has connections learn of their paths into `store`, and use what earlier ones have learnt as `policy`
+    /// says. The present [`Self::initial_window`] stays that of paths of which nothing is known.
+    pub fn set_history(
+        &mut self,
+        policy: HistoryPolicy,
+        config: HistoryConfig,
+        store: Arc<dyn PathStore>,
+    ) {
+        self.careful_resume.lifetime = config.lifetime;
+        let fallback = Arc::clone(&self.initial_window);
+        let HistoryParts {
+            initial_window,
+            history,
+        } = policy.build(config, store, fallback);
+        self.initial_window = initial_window;
+        self.history = Some(history);
+    }
+}
+
 impl fmt::Debug for TransportConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransportConfig")
             .field("max_idle_timeout", &self.max_idle_timeout)
             .field("controller", &self.controller)
             .field("initial_window", &self.initial_window)
+            .field("history", &self.history)
             .field("mtu", &self.mtu)
             .finish_non_exhaustive()
     }

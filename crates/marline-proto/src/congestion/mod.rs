@@ -21,10 +21,7 @@ use std::time::Duration;
 pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgorithm};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
-pub use initial_window::{
-    Capacity, ConnectionKind, FixedWindow, InitialWindow, PathSample, Rfc9002Window, SampleEvent,
-    StoreStatistics,
-};
+pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
 pub use loss_based::{Growth, LossBased, Step};
 pub use new_reno::NewReno;
 pub use olia::{Olia, OliaCoupling, OliaGroup, OliaMetric, OliaPath};

@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use super::{Connection, ServerSide};
-use crate::congestion::{Capacity, MAXIMUM_WINDOW, SampleEvent};
-use crate::coordination::careful_resume::CarefulResumeConfig;
+use crate::congestion::MAXIMUM_WINDOW;
+use crate::coordination::careful_resume::{Capacity, CarefulResumeConfig};
+use crate::coordination::history::SampleEvent;
 use crate::crypto::Carried;
 use crate::limits::CAPACITY_TOKENS;
 use crate::time::Instant;

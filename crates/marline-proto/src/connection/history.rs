@@ -2,7 +2,8 @@
 
 use super::Connection;
 use super::slots::Slot;
-use crate::congestion::{ConnectionKind, SampleEvent};
+use crate::congestion::ConnectionKind;
+use crate::coordination::history::SampleEvent;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::Event;
 use crate::observe::events::InitialWindowChosen;
@@ -76,15 +77,18 @@ impl Connection {
         self.tell_sample(now, SampleEvent::Closed);
     }
 
-    /// The peer resumes the session in another connection: tells
-    /// [`TransportConfig::initial_window`](crate::TransportConfig::initial_window) what it has seen of the
-    /// path so far, if anything.
+    /// The peer resumes the session in another connection: reports to
+    /// [`TransportConfig::history`](crate::TransportConfig::history) what it has observed of the path so
+    /// far, if anything.
     pub fn tell_resumed(&mut self, now: Instant) {
         self.tell_sample(now, SampleEvent::Resumed);
     }
 
     /// An address that is not proven may be anybody's: of such a path it tells nothing.
     fn tell_sample(&self, now: Instant, event: SampleEvent) {
+        let Some(history) = &self.config.history else {
+            return;
+        };
         let path = self.main();
         let is_proven = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
@@ -95,7 +99,7 @@ impl Connection {
             let kind = self.kind(now, self.moved);
             let mut sample = path.sample(event);
             self.add_group_to(&mut sample);
-            self.config.initial_window.observe(&kind, &sample);
+            history.observe(&kind, &sample);
         }
     }
 }

@@ -3,9 +3,10 @@
 use marline_wire::{ConnectionId, PathId};
 
 use crate::ack::AckPolicy;
-use crate::congestion::{PathSample, Phase, SampleEvent};
+use crate::congestion::Phase;
 use crate::coordination::bundle::LocalMember;
 use crate::coordination::careful_resume::{CarefulResume, Resumption, Step};
+use crate::coordination::history::{PathSample, SampleEvent};
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
 use crate::paths::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, Tuple, Tuples};
@@ -167,7 +168,16 @@ impl Path {
 
     /// What the path has shown, for connections to come.
     pub(super) fn sample(&self, event: SampleEvent) -> PathSample {
-        let mut sample = self.recovery.path_sample(event);
+        let recovery = &self.recovery;
+        let mut sample = PathSample {
+            event,
+            window: recovery.controller().window(),
+            initial_window: recovery.first_window().bytes,
+            rtt: recovery.rtt().min(),
+            delivered: recovery.delivered(),
+            app_limited: !recovery.was_window_limited(),
+            lost_at_first: recovery.had_congestion_at_first(),
+        };
         if let Some(resumption) = &self.resumption {
             resumption.bound(&mut sample);
         }

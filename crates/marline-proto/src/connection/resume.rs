@@ -2,8 +2,7 @@
 
 use super::Connection;
 use super::slots::Slot;
-use crate::congestion::Capacity;
-use crate::coordination::careful_resume::{Limited, Phase, Resumption, Window};
+use crate::coordination::careful_resume::{Capacity, Limited, Phase, Resumption, Window};
 use crate::observe::Event;
 use crate::time::Instant;
 
@@ -16,8 +15,8 @@ impl Connection {
         {
             return;
         }
-        let policy = &self.config.initial_window;
-        let remembered = policy.resumption(&self.kind(now, moved));
+        let history = self.config.history.as_ref();
+        let remembered = history.and_then(|history| history.saved(&self.kind(now, moved)));
         let saved = newest(self.brought(now), remembered);
         let main = self.paths.main();
         let path = &mut self.paths[main];
@@ -103,8 +102,8 @@ impl Connection {
 
     /// Takes what is remembered of the path, here and by the client, from all others.
     fn claim_capacity(&mut self, now: Instant) -> Option<Capacity> {
-        let kind = self.kind(now, self.moved);
-        let remembered = self.config.initial_window.claim(&kind);
+        let history = self.config.history.as_ref();
+        let remembered = history.and_then(|history| history.claim(&self.kind(now, self.moved)));
         newest(self.claim_brought(now), remembered)
     }
 
@@ -120,8 +119,9 @@ impl Connection {
             self.paths[main].pace_resumption();
         }
         if report.forget {
-            let kind = self.kind(now, self.moved);
-            self.config.initial_window.forget(&kind);
+            if let Some(history) = &self.config.history {
+                history.forget(&self.kind(now, self.moved));
+            }
             self.claim_brought(now);
         }
         for event in report.events {

@@ -11,7 +11,7 @@ use super::loss::LossDetector;
 use super::rtt::RttEstimator;
 use super::timers::{Expired, ProbeConditions, Timers};
 use super::{Context, pto};
-use crate::congestion::{Controller, Pacer, PathSample, SampleEvent};
+use crate::congestion::{Controller, Pacer};
 use crate::level::SpaceId;
 use crate::samples::SentSample;
 use crate::spaces::{Sent, SentPacket};
@@ -392,17 +392,13 @@ impl Recovery {
         returns
     }
 
-    /// What the path has shown, for connections to come.
-    pub(crate) fn path_sample(&self, event: SampleEvent) -> PathSample {
-        let first = self.budget.first_flight();
-        PathSample {
-            event,
-            window: self.controller().window(),
-            initial_window: first.window().bytes,
-            rtt: self.rtt.min(),
-            delivered: self.rate.delivered() - self.delivered_before,
-            app_limited: !self.budget.is_window_limited(),
-            lost_at_first: first.had_congestion(),
-        }
+    /// Whether any of the first window's worth of bytes was lost, or marked by the network.
+    pub(crate) fn had_congestion_at_first(&self) -> bool {
+        self.budget.first_flight().had_congestion()
+    }
+
+    /// Bytes acknowledged since the path leads where it leads.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.rate.delivered() - self.delivered_before
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use marline_proto::Instant;
 use marline_proto::congestion::{ConnectionKind, InitialWindow};
 use marline_proto::coordination::history::{
-    Average, HistoryConfig, HistoryWindow, MemoryStore, PathSample, SampleEvent, Scope,
-    StoreLimits, ZeroRtt,
+    Average, HistoryConfig, HistoryWindow, MemoryStore, PathHistory, PathSample, SampleEvent,
+    Scope, StoreLimits, ZeroRtt,
 };
 use serde_json::{Value, json};
 

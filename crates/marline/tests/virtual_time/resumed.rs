@@ -1,35 +1,31 @@
-//! A client comes back while its connection is alive.
+//! A client resumes its session while the earlier connection is open.
 
 use std::sync::{Arc, Mutex};
 
-use marline::congestion::{ConnectionKind, InitialWindow, PathSample, Rfc9002Window, SampleEvent};
+use marline::congestion::ConnectionKind;
+use marline::coordination::history::{PathHistory, PathSample, SampleEvent};
 use marline::{Runtime, TransportConfig};
 
 use crate::world::World;
 use crate::{DELAY, configs, endpoint};
 
-/// Who told what they have seen, and why.
+/// The samples that connections report.
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<(u64, SampleEvent)>>);
+struct Samples(Mutex<Vec<PathSample>>);
 
-impl InitialWindow for Heard {
-    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
-        Rfc9002Window.window(kind)
-    }
-
+impl PathHistory for Samples {
     fn observe(&self, _kind: &ConnectionKind<'_>, seen: &PathSample) {
-        let mut heard = self.0.lock().unwrap();
-        heard.push((seen.initial_window, seen.event));
+        self.0.lock().unwrap().push(*seen);
     }
 }
 
 #[test]
-fn its_connection_tells_what_it_has_seen() {
-    let heard = Arc::new(Heard::default());
+fn the_earlier_connection_reports_its_path_when_the_session_is_resumed() {
+    let samples = Arc::new(Samples::default());
     let world = World::new(DELAY);
     let (mut server_config, client_config) = configs();
     server_config.transport = Arc::new(TransportConfig {
-        initial_window: heard.clone(),
+        history: Some(samples.clone()),
         ..TransportConfig::default()
     });
     let server = endpoint(&world, 1, Some(server_config));
@@ -47,7 +43,7 @@ fn its_connection_tells_what_it_has_seen() {
             }));
         }
     }));
-    let came = Arc::clone(&heard);
+    let reported = Arc::clone(&samples);
     world.run(async move {
         let first = client.connect(addr, "localhost").unwrap().await.unwrap();
         // Ticket and token come before this stream.
@@ -55,6 +51,9 @@ fn its_connection_tells_what_it_has_seen() {
         let second = client.connect(addr, "localhost").unwrap().await.unwrap();
         assert!(second.is_resumed());
         second.accept_uni().await.unwrap();
-        assert_eq!(*came.0.lock().unwrap(), [(12_000, SampleEvent::Resumed)]);
+        let samples = reported.0.lock().unwrap();
+        assert_eq!(samples.len(), 1);
+        assert_eq!(samples[0].event, SampleEvent::Resumed);
+        assert_eq!(samples[0].initial_window, 12_000);
     });
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use marline::congestion::StoreStatistics;
+use marline::coordination::history::StoreStatistics;
 use marline::observe::events::{
     CarefulResumePhase, CarefulResumePhaseUpdated, InitialWindowChosen,
 };
@@ -90,8 +90,8 @@ impl HistoryMetrics {
         self.learnt_paths.fetch_add(1, Relaxed);
     }
 
-    /// Writes them, and what the store says of itself.
-    pub(super) fn write(&self, out: &mut String, store: &StoreStatistics) -> std::fmt::Result {
+    /// Writes all but the store's statistics.
+    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
         let name = "marline_first_windows_total";
         let help =
             "Paths by the window they began with: learnt of earlier connections, or the default.";
@@ -107,7 +107,7 @@ impl HistoryMetrics {
         for (step, count) in STEPS.iter().zip(&self.steps) {
             writeln!(out, "{name}{{step=\"{step}\"}} {}", count.load(Relaxed))?;
         }
-        write_store(out, store)
+        Ok(())
     }
 
     fn write_learnt(&self, out: &mut String) -> std::fmt::Result {
@@ -125,7 +125,8 @@ impl HistoryMetrics {
     }
 }
 
-fn write_store(out: &mut String, store: &StoreStatistics) -> std::fmt::Result {
+/// Writes the statistics of the store of paths.
+pub(super) fn write_store(out: &mut String, store: &StoreStatistics) -> std::fmt::Result {
     let name = "marline_path_records";
     head(out, name, "gauge", "Paths remembered in memory.")?;
     writeln!(out, "{name} {}", store.records)?;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use marline_wire::PathId;
 
-use crate::congestion::PathSample;
 use crate::connection::Connection;
 #[cfg(test)]
 use crate::connection::path::Path;
 use crate::connection::slots::{Paths, Slot};
 use crate::coordination::bundle::{Bundle, BundleConfig, Directive, MemberView};
+use crate::coordination::history::PathSample;
 use crate::time::Instant;
 
 /// The bundles of a connection: one for each 4-tuple that several of its paths share.

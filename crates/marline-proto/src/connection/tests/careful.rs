@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::congestion::{Algorithm, Capacity, ConnectionKind, InitialWindow, Rfc9002Window};
+use crate::congestion::{Algorithm, ConnectionKind};
 use crate::coordination::bundle::{Membership, MembershipId};
-use crate::coordination::careful_resume::{Phase, Trigger};
-use crate::coordination::history::{CarefulWindow, HistoryConfig, MemoryStore};
+use crate::coordination::careful_resume::{Capacity, Phase, Trigger};
+use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore, PathHistory};
 use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::observe::{Event as Observed, Observer};
 use crate::testing::SERVER_NAME;
@@ -51,22 +51,21 @@ pub(super) fn link() -> Conditions {
 
 struct Visits {
     pair: Pair,
-    careful: Arc<CarefulWindow>,
+    careful: Arc<CarefulHistory>,
     told: Arc<Mutex<Told>>,
 }
 
 fn visits(controller: Algorithm) -> Visits {
-    let careful = Arc::new(CarefulWindow::new(
+    let careful = Arc::new(CarefulHistory::new(
         HistoryConfig::default(),
         Arc::new(MemoryStore::default()),
-        Arc::new(Rfc9002Window),
     ));
     let told = Arc::<Mutex<Told>>::default();
     let listener = Arc::clone(&told);
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             controller: Arc::new(controller),
-            initial_window: careful.clone(),
+            history: Some(careful.clone()),
             ..TransportConfig::default()
         },
         adjust_server: Box::new(move |server| {
@@ -112,7 +111,7 @@ impl Visits {
     }
 
     fn known(&self) -> Option<Capacity> {
-        self.careful.resumption(&ConnectionKind {
+        self.careful.saved(&ConnectionKind {
             now: self.pair.now,
             peer: self.pair.client.address,
             server_name: Some(SERVER_NAME),

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use super::careful::{ALL, LARGE, Listener, Told, link};
 use super::*;
-use crate::congestion::{Algorithm, Rfc9002Window};
+use crate::congestion::Algorithm;
 use crate::coordination::careful_resume::{CarefulResumeConfig, Phase, Trigger};
-use crate::coordination::history::{CarefulWindow, HistoryConfig, MemoryStore};
+use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore};
 use crate::limits::CAPACITY_TOKENS;
 use crate::observe::Observer;
 use crate::testing::SERVER_NAME;
@@ -228,11 +228,10 @@ fn one_of_two_returns_where_the_server_remembers_too() {
     let mut visits = visits(Algorithm::Cubic);
     visits.pair.reconfigure_server(|server, _| {
         server.transport = Arc::new(TransportConfig {
-            initial_window: Arc::new(CarefulWindow::new(
+            history: Some(Arc::new(CarefulHistory::new(
                 HistoryConfig::default(),
                 Arc::new(MemoryStore::default()),
-                Arc::new(Rfc9002Window),
-            )),
+            ))),
             ..(*server.transport).clone()
         });
     });

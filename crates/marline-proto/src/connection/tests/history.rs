@@ -53,6 +53,7 @@ fn visits_as(controller: Algorithm, config: HistoryConfig, pair: PairConfig) -> 
         server: TransportConfig {
             controller: Arc::new(controller),
             initial_window: history.clone(),
+            history: Some(history.clone()),
             ..TransportConfig::default()
         },
         ..pair

@@ -2,8 +2,10 @@
 
 use marline_wire::PathId;
 
+use super::Capacity;
 use super::{CarefulResume, CarefulResumeConfig, Phase, Step, Transition, Trigger};
-use crate::congestion::{Capacity, Controller, PathSample};
+use crate::congestion::Controller;
+use crate::coordination::history::PathSample;
 use crate::observe::events::CarefulResumePhaseUpdated;
 
 /// The return of a path to a capacity that was saved.

@@ -1,33 +1,26 @@
-//! No learnt window, but a capacity to return to.
+//! Saved capacities, for careful resume.
 
 use std::sync::Arc;
 
 use super::learner::Learner;
-use super::{Capacity, HistoryConfig, PathSample, PathStore, StoreStatistics};
-use crate::congestion::{ConnectionKind, InitialWindow};
+use super::{Capacity, HistoryConfig, PathHistory, PathSample, PathStore};
+use crate::congestion::ConnectionKind;
 
-/// Begins with the fallback's window, and remembers for careful resume what paths were seen to carry
-/// (RFC 9959).
+/// Saves what paths were observed to carry, and offers it to careful resume (RFC 9959).
 ///
-/// It learns as a [`HistoryWindow`](super::HistoryWindow) does, so that both may share a store; of what is
-/// chosen, `scope`, `per_server_name` and `lifetime` matter here. Where `scope` holds many hosts, one of
-/// them returns to what another has found.
+/// Initial windows do not depend on it. It learns as a [`HistoryWindow`](super::HistoryWindow) does, so
+/// that both may use one store; of the configuration, `scope`, `per_server_name` and `lifetime` matter
+/// here. Where `scope` covers several hosts, one of them resumes from what another has observed.
 #[derive(Clone, Debug)]
-pub struct CarefulWindow {
+pub struct CarefulHistory {
     learner: Learner,
-    fallback: Arc<dyn InitialWindow>,
 }
 
-impl CarefulWindow {
-    /// Learns into `store`; `fallback` is the window of every connection.
-    pub fn new(
-        config: HistoryConfig,
-        store: Arc<dyn PathStore>,
-        fallback: Arc<dyn InitialWindow>,
-    ) -> Self {
+impl CarefulHistory {
+    /// Learns into `store`.
+    pub fn new(config: HistoryConfig, store: Arc<dyn PathStore>) -> Self {
         Self {
             learner: Learner::new(config, store),
-            fallback,
         }
     }
 
@@ -37,24 +30,12 @@ impl CarefulWindow {
     }
 }
 
-impl InitialWindow for CarefulWindow {
-    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
-        self.fallback.window(kind)
-    }
-
-    fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {
-        self.fallback.window_before_handshake(kind)
-    }
-
+impl PathHistory for CarefulHistory {
     fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.learner.observe(kind, seen);
     }
 
-    fn statistics(&self) -> Option<StoreStatistics> {
-        Some(self.learner.statistics())
-    }
-
-    fn resumption(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
+    fn saved(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
         self.learner.capacity(kind)
     }
 
@@ -64,6 +45,10 @@ impl InitialWindow for CarefulWindow {
 
     fn forget(&self, kind: &ConnectionKind<'_>) {
         self.learner.take_capacity(kind);
+    }
+
+    fn store(&self) -> Option<&dyn PathStore> {
+        Some(self.learner.store())
     }
 }
 

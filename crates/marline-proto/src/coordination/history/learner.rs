@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Capacity, HistoryConfig, PathKey, PathRecord, PathSample, PathStore, SampleEvent, Scope,
-    StoreStatistics, ZeroRtt,
+    ZeroRtt,
 };
 use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
 
@@ -20,8 +20,8 @@ impl Learner {
         Self { config, store }
     }
 
-    pub(super) fn statistics(&self) -> StoreStatistics {
-        self.store.statistics()
+    pub(super) fn store(&self) -> &dyn PathStore {
+        &*self.store
     }
 
     /// The average window of earlier connections like this one, in bytes.

@@ -9,34 +9,39 @@
 //! | what is the average of windows? | `average` |
 //! | what is kept of a path, and how is it written down? | `record` |
 //! | where is it kept? | `store`: the seam; `memory`: a bounded table; `shares`: who gives way in it |
-//! | what is a sample, and what is made of it? | `learner` |
-//! | which of the two ways of using it? | `policy` |
-//! | what is the first window? | `window`: the average; `careful`: the default, and a capacity to return to |
+//! | what does a connection report? | `sample` |
+//! | what is learnt from it? | `learner` |
+//! | what do connections call? | `path_history`: the trait; `window`: average windows; `careful`: saved capacities |
+//! | which of the two is used? | `policy` |
 //!
-//! RFC 9040 calls what happens here temporal sharing. [`HistoryWindow`] and [`CarefulWindow`] are
-//! [`InitialWindow`](crate::congestion::InitialWindow)s: a connection asks when it begins, and tells what it
-//! saw when it ends.
+//! RFC 9040 calls this temporal sharing. A connection reports a [`PathSample`] to the [`PathHistory`] of its
+//! configuration when it ends. When a connection begins, a [`HistoryWindow`] chooses its initial window from
+//! what is known, or a [`CarefulHistory`] offers a saved capacity to careful resume.
 
 mod average;
 mod careful;
 mod config;
 mod learner;
 mod memory;
+mod path_history;
 mod policy;
 mod record;
+mod sample;
 mod scope;
 mod shares;
 mod store;
 mod window;
 
 pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
-pub use careful::CarefulWindow;
+pub use careful::CarefulHistory;
 pub use config::{HistoryConfig, ZeroRtt};
 pub use memory::MemoryStore;
-pub use policy::HistoryPolicy;
+pub use path_history::PathHistory;
+pub use policy::{HistoryParts, HistoryPolicy};
 pub use record::{InvalidRecord, PathRecord};
+pub use sample::{PathSample, SampleEvent};
 pub use scope::{PathKey, Prefix, Scope};
-pub use store::{PathStore, StoreLimits};
+pub use store::{PathStore, StoreLimits, StoreStatistics};
 pub use window::HistoryWindow;
 
-pub use crate::congestion::{Capacity, PathSample, SampleEvent, StoreStatistics};
+pub use super::careful_resume::Capacity;

@@ -1,19 +1,28 @@
-//! What is made of what earlier connections saw, in one word.
+//! How later connections use what earlier ones learnt.
 
 use std::sync::Arc;
 
-use super::{CarefulWindow, HistoryConfig, HistoryWindow, PathStore};
+use super::{CarefulHistory, HistoryConfig, HistoryWindow, PathHistory, PathStore};
 use crate::congestion::InitialWindow;
 
-/// How a connection uses what earlier ones saw of its path. The default is what `--profile history` does.
+/// How a connection uses what earlier ones learnt of its path. The default is what `--profile history` does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HistoryPolicy {
     /// It begins with their average window ([`HistoryWindow`]).
     Average,
-    /// It begins like any other, and goes to what they found once the path has taken its first window well
-    /// ([`CarefulWindow`]; RFC 9959).
+    /// It begins with the default window and resumes the saved capacity once its first flight has been
+    /// acknowledged without a loss ([`CarefulHistory`]; RFC 9959).
     #[default]
     Careful,
+}
+
+/// What a policy has connections use, all of it over one store.
+#[derive(Clone, Debug)]
+pub struct HistoryParts {
+    /// Chooses initial windows.
+    pub initial_window: Arc<dyn InitialWindow>,
+    /// Learns from connections.
+    pub history: Arc<dyn PathHistory>,
 }
 
 impl HistoryPolicy {
@@ -28,16 +37,25 @@ impl HistoryPolicy {
         }
     }
 
-    /// First windows that are learnt into `store`; `fallback` is that of a path of which nothing is known.
-    pub fn window(
+    /// Learns into `store`; `fallback` chooses the initial window where nothing is known of a path.
+    pub fn build(
         self,
         config: HistoryConfig,
         store: Arc<dyn PathStore>,
         fallback: Arc<dyn InitialWindow>,
-    ) -> Arc<dyn InitialWindow> {
+    ) -> HistoryParts {
         match self {
-            Self::Average => Arc::new(HistoryWindow::new(config, store, fallback)),
-            Self::Careful => Arc::new(CarefulWindow::new(config, store, fallback)),
+            Self::Average => {
+                let window = Arc::new(HistoryWindow::new(config, store, fallback));
+                HistoryParts {
+                    initial_window: window.clone(),
+                    history: window,
+                }
+            }
+            Self::Careful => HistoryParts {
+                initial_window: fallback,
+                history: Arc::new(CarefulHistory::new(config, store)),
+            },
         }
     }
 }

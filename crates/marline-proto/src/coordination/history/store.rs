@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::{PathKey, PathRecord, StoreStatistics};
+use super::{PathKey, PathRecord};
 use crate::Instant;
 
 /// Keeps what was learnt of paths. Connections share it, across threads and endpoints.
@@ -26,6 +26,25 @@ pub trait PathStore: Send + Sync + Debug {
     fn statistics(&self) -> StoreStatistics {
         StoreStatistics::default()
     }
+}
+
+/// What a store holds and has done, for metrics. All but `records` are totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStatistics {
+    /// Records in memory, including expired ones that are not yet removed.
+    pub records: u64,
+    /// Lookups that found a record in memory.
+    pub hits: u64,
+    /// Lookups that found none.
+    pub misses: u64,
+    /// Records read into memory from the file or server that keeps them.
+    pub fetched: u64,
+    /// Changes written to the file or server.
+    pub writes: u64,
+    /// Changes that were not written: too many waited, or the server refused them.
+    pub dropped_writes: u64,
+    /// Failures of the file or server, and records that could not be decoded.
+    pub errors: u64,
 }
 
 /// How much a store keeps.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::learner::Learner;
-use super::{HistoryConfig, PathSample, PathStore, StoreStatistics, ZeroRtt};
+use super::{HistoryConfig, PathHistory, PathSample, PathStore, ZeroRtt};
 use crate::congestion::{ConnectionKind, InitialWindow, MAXIMUM_WINDOW};
 
 /// Begins with the average window of earlier connections where that is larger than the fallback's.
 ///
 /// A window that a path could bear once is a guess at what it bears now. A path that got worse meanwhile
-/// gets a burst that it cannot carry; `cap` bounds it, and [`CarefulWindow`](super::CarefulWindow) does
+/// gets a burst that it cannot carry; `cap` bounds it, and [`CarefulHistory`](super::CarefulHistory) does
 /// without.
 #[derive(Clone, Debug)]
 pub struct HistoryWindow {
@@ -68,13 +68,15 @@ impl InitialWindow for HistoryWindow {
     fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {
         self.fallback.window_before_handshake(kind)
     }
+}
 
+impl PathHistory for HistoryWindow {
     fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.learner.observe(kind, seen);
     }
 
-    fn statistics(&self) -> Option<StoreStatistics> {
-        Some(self.learner.statistics())
+    fn store(&self) -> Option<&dyn PathStore> {
+        Some(self.learner.store())
     }
 }
 

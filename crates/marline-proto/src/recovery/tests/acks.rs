@@ -241,11 +241,5 @@ fn reset_forgets_what_was_learnt_and_keeps_what_is_in_flight() {
     assert!(!bench.recovery.rtt().has_sample());
     assert_eq!(bench.window(), fresh.window());
     assert_eq!(bench.recovery.in_flight(), 2_400);
-    assert_eq!(
-        bench
-            .recovery
-            .path_sample(crate::congestion::SampleEvent::Closed)
-            .delivered,
-        0
-    );
+    assert_eq!(bench.recovery.delivered(), 0);
 }

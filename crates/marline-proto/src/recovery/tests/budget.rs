@@ -95,26 +95,18 @@ fn learnt_first_window_is_spread_over_a_round_trip() {
 
 #[test]
 fn losses_of_the_first_flight_are_remembered() {
-    use crate::congestion::SampleEvent;
-
     let mut bench = Bench::new();
     bench.send_many(at(0), 4);
     bench.ack(at(50), 3..=3);
-    assert!(
-        bench
-            .recovery
-            .path_sample(SampleEvent::Closed)
-            .lost_at_first
-    );
+    assert!(bench.recovery.had_congestion_at_first());
 
     let mut later = Bench::with_rtt(50);
     later.send_many(at(100), 20);
     later.ack(at(150), 1..=20);
     later.send_many(at(200), 4);
     later.ack(at(250), 24..=24);
-    let sample = later.recovery.path_sample(SampleEvent::Closed);
-    assert!(!sample.lost_at_first);
-    assert_eq!(sample.delivered, 22 * 1_200);
+    assert!(!later.recovery.had_congestion_at_first());
+    assert_eq!(later.recovery.delivered(), 22 * 1_200);
 }
 
 #[test]

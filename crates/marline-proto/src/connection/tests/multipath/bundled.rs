@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::congestion::slow_start::NoExit;
-use crate::congestion::{Algorithm, ConnectionKind, FixedWindow, InitialWindow, PathSample};
+use crate::congestion::{Algorithm, ConnectionKind, FixedWindow};
 use crate::connection::tests::bundle::link;
 use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
+use crate::coordination::history::{PathHistory, PathSample};
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpdated};
 use crate::observe::stats::PathStats;
 use crate::observe::{Event as Observed, Observer};
@@ -402,15 +403,11 @@ fn a_nat_that_changes_ports_does_not_part_them() {
     assert_eq!(bundled.several.server().groups().len(), 1);
 }
 
-/// Begins with 32 packets, and remembers what is told of a path.
+/// The samples that connections report.
 #[derive(Debug, Default)]
 struct Memory(Mutex<Vec<PathSample>>);
 
-impl InitialWindow for Memory {
-    fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
-        FixedWindow { packets: 32 }.window(kind)
-    }
-
+impl PathHistory for Memory {
     fn observe(&self, _kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.0.lock().unwrap().push(*seen);
     }
@@ -423,7 +420,7 @@ fn what_they_leave_for_later_is_what_all_had() {
     let mut several = Several::with(Pair::with(PairConfig {
         client: plain(Some(multipath.clone()), None),
         server: TransportConfig {
-            initial_window: Arc::clone(&memory) as Arc<dyn InitialWindow>,
+            history: Some(memory.clone()),
             ..plain(Some(multipath), None)
         },
         ..PairConfig::default()

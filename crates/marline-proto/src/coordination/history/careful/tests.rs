@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::Instant;
-use crate::congestion::{Rfc9002Window, SampleEvent};
-use crate::coordination::history::{HistoryWindow, MemoryStore};
+use crate::congestion::{InitialWindow, Rfc9002Window};
+use crate::coordination::history::{HistoryWindow, MemoryStore, SampleEvent};
 
 fn kind(second: u64) -> ConnectionKind<'static> {
     ConnectionKind {
@@ -28,10 +28,10 @@ fn seen(window: u64) -> PathSample {
     }
 }
 
-fn both() -> (CarefulWindow, HistoryWindow) {
+fn both() -> (CarefulHistory, HistoryWindow) {
     let store = Arc::new(MemoryStore::default());
     let config = HistoryConfig::default();
-    let careful = CarefulWindow::new(config.clone(), store.clone(), Arc::new(Rfc9002Window));
+    let careful = CarefulHistory::new(config.clone(), store.clone());
     let history = HistoryWindow::new(config, store, Arc::new(Rfc9002Window));
     (careful, history)
 }
@@ -40,11 +40,10 @@ fn both() -> (CarefulWindow, HistoryWindow) {
 fn a_capacity_is_claimed_once_and_comes_back() {
     let (careful, _) = both();
     careful.observe(&kind(0), &seen(200_000));
-    assert_eq!(careful.window(&kind(1)), 12_000);
-    let known = careful.resumption(&kind(1));
+    let known = careful.saved(&kind(1));
     assert_eq!(known.map(|known| known.window), Some(200_000));
     assert_eq!(careful.claim(&kind(1)), known);
-    assert_eq!(careful.resumption(&kind(1)), None);
+    assert_eq!(careful.saved(&kind(1)), None);
     assert_eq!(careful.claim(&kind(1)), None);
     careful.observe(&kind(2), &seen(150_000));
     let known = careful.claim(&kind(3)).unwrap();
