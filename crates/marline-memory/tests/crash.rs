@@ -13,7 +13,7 @@ use std::{env, thread};
 
 use marline_memory::FileStore;
 use marline_proto::Instant;
-use marline_proto::coordination::history::{Average, PathKey, PathStore, Scope, StoreLimits};
+use marline_proto::coordination::history::{Average, PathKey, PathScope, PathStore, StoreLimits};
 
 /// Where the child process finds its file, and what is on the wall, in seconds.
 const FILE: &str = "MARLINE_MEMORY_CRASH_FILE";
@@ -36,7 +36,7 @@ fn open(path: &Path, wall: u64) -> FileStore {
 
 fn key(number: u32) -> PathKey {
     let [.., site, host] = number.to_be_bytes();
-    Scope::default().key(SocketAddr::from(([10, site, host, 1], 443)), None)
+    PathScope::default().key(SocketAddr::from(([10, site, host, 1], 443)), None)
 }
 
 fn samples(store: &FileStore, number: u32) -> Option<u64> {

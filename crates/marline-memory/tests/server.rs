@@ -14,7 +14,7 @@ use std::time::Duration;
 use marline_memory::SharedStore;
 use marline_proto::Instant;
 use marline_proto::coordination::history::{
-    Average, Capacity, PathKey, PathRecord, PathStore, Scope, StoreLimits,
+    Average, Capacity, PathKey, PathRecord, PathScope, PathStore, StoreLimits,
 };
 use tempfile::TempDir;
 
@@ -115,7 +115,7 @@ fn run(program: &str, dir: &TempDir) -> std::io::Result<Child> {
 }
 
 fn key(host: u8) -> PathKey {
-    Scope::Address.key(
+    PathScope::Address.key(
         SocketAddr::from(([192, 0, 2, host], 443)),
         Some("a.example"),
     )
@@ -267,7 +267,7 @@ fn odd_names_are_names() {
         return;
     };
     let peer = SocketAddr::from(([192, 0, 2, 1], 443));
-    let odd = Scope::Address.key(peer, Some("x\r\nFLUSHALL\r\n*:1/any"));
+    let odd = PathScope::Address.key(peer, Some("x\r\nFLUSHALL\r\n*:1/any"));
     let store = server.store();
     learn(&store, START, &key(1), 40_000);
     learn(&store, START, &odd, 60_000);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use marline::coordination::history::{
-    Average, HistoryConfig, HistoryPolicy, MAX_WINDOW_SAMPLES, Scope, StoreLimits, ZeroRtt,
+    Average, HistoryConfig, HistoryPolicy, MAX_WINDOW_SAMPLES, PathScope, StoreLimits, ZeroRtt,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -230,17 +230,18 @@ impl Table {
         })
     }
 
-    fn scope(&self) -> Result<Scope, Problem> {
+    fn scope(&self) -> Result<PathScope, Problem> {
         let whose = self.scope.unwrap_or(Whose::Prefix);
-        let (Scope::Prefix { mut v4, mut v6 }, Whose::Prefix) = (Scope::default(), whose) else {
+        let (PathScope::Prefix { mut v4, mut v6 }, Whose::Prefix) = (PathScope::default(), whose)
+        else {
             if let Some(bits) = self.v4_prefix.as_ref().or(self.v6_prefix.as_ref()) {
                 let what = "a length of prefixes needs `scope = \"prefix\"`";
                 return Err(problem(bits, what));
             }
             return Ok(match whose {
-                Whose::Prefix => Scope::default(),
-                Whose::Address => Scope::Address,
-                Whose::Global => Scope::Global,
+                Whose::Prefix => PathScope::default(),
+                Whose::Address => PathScope::Address,
+                Whose::Global => PathScope::Global,
             });
         };
         if let Some(bits) = &self.v4_prefix {
@@ -249,7 +250,7 @@ impl Table {
         if let Some(bits) = &self.v6_prefix {
             v6 = within("v6-prefix", bits, 1, 128)?;
         }
-        Ok(Scope::Prefix { v4, v6 })
+        Ok(PathScope::Prefix { v4, v6 })
     }
 }
 

@@ -7,7 +7,7 @@ use marline::TransportConfig;
 use marline::congestion::FixedWindow;
 use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::{
-    Average, HistoryConfig, HistoryPolicy, MemoryStore, Scope, StoreLimits, ZeroRtt,
+    Average, HistoryConfig, HistoryPolicy, MemoryStore, PathScope, StoreLimits, ZeroRtt,
 };
 use serde::Serialize;
 
@@ -96,10 +96,10 @@ pub(super) const AVERAGES: [(&str, AverageKind); 3] = [
 ];
 
 /// Whose connections learn from each other, by name.
-pub(super) const SCOPES: [(&str, Scope); 3] = [
-    ("prefix", Scope::Prefix { v4: 24, v6: 48 }),
-    ("address", Scope::Address),
-    ("global", Scope::Global),
+pub(super) const SCOPES: [(&str, PathScope); 3] = [
+    ("prefix", PathScope::Prefix { v4: 24, v6: 48 }),
+    ("address", PathScope::Address),
+    ("global", PathScope::Global),
 ];
 
 /// How resumed sessions begin, by name.
@@ -182,9 +182,9 @@ impl From<&Learnt> for DescribedLearnt {
             window,
             weight,
             scope: match scope {
-                Scope::Prefix { v4, v6 } => format!("prefix /{v4} /{v6}"),
-                Scope::Address => "address".to_owned(),
-                Scope::Global => "global".to_owned(),
+                PathScope::Prefix { v4, v6 } => format!("prefix /{v4} /{v6}"),
+                PathScope::Address => "address".to_owned(),
+                PathScope::Global => "global".to_owned(),
             },
             per_server_name,
             zero_rtt: match zero_rtt {

@@ -1,11 +1,11 @@
 use std::net::SocketAddr;
 
-use marline_proto::coordination::history::Scope;
+use marline_proto::coordination::history::PathScope;
 
 use super::*;
 
 fn key(host: u8) -> PathKey {
-    Scope::Address.key(SocketAddr::from(([192, 0, 2, host], 443)), None)
+    PathScope::Address.key(SocketAddr::from(([192, 0, 2, host], 443)), None)
 }
 
 fn replace(waiting: &mut u32, job: u32) {

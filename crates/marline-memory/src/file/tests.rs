@@ -1,7 +1,7 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use marline_proto::coordination::history::{Average, Capacity, Scope};
+use marline_proto::coordination::history::{Average, Capacity, PathScope};
 use redb::{Database, TableDefinition};
 
 use super::*;
@@ -28,7 +28,7 @@ fn open_at(path: &Path, unix_time: Duration) -> FileStore {
 fn key(number: u32) -> PathKey {
     let [_, network, site, host] = number.to_be_bytes();
     let peer = SocketAddr::from(([10 + network, site, host, 1], 443));
-    Scope::default().key(peer, Some("a.example"))
+    PathScope::default().key(peer, Some("a.example"))
 }
 
 fn put(store: &FileStore, now: Instant, key: &PathKey, window: u64) {

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use marline_proto::coordination::history::{Average, Scope};
+use marline_proto::coordination::history::{Average, PathScope};
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn front() -> Front {
 }
 
 fn key() -> PathKey {
-    Scope::default().key(SocketAddr::from(([192, 0, 2, 1], 443)), None)
+    PathScope::default().key(SocketAddr::from(([192, 0, 2, 1], 443)), None)
 }
 
 fn capacity(window: u64, at: Instant) -> Capacity {

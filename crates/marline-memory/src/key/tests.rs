@@ -1,17 +1,17 @@
 use std::net::SocketAddr;
 
-use marline_proto::coordination::history::Scope;
+use marline_proto::coordination::history::PathScope;
 use proptest::prelude::*;
 
 use super::*;
 
-fn key(scope: Scope, peer: &str, name: Option<&str>) -> PathKey {
+fn key(scope: PathScope, peer: &str, name: Option<&str>) -> PathKey {
     scope.key(SocketAddr::new(peer.parse().unwrap(), 443), name)
 }
 
 #[test]
 fn keys_can_be_read_by_people() {
-    let site = Scope::default();
+    let site = PathScope::default();
     for (key, text) in [
         (key(site, "192.0.2.7", None), "1/192.0.2.0/24"),
         (
@@ -22,9 +22,9 @@ fn keys_can_be_read_by_people() {
             key(site, "2001:db8:1:2::9", Some("example.org")),
             "1/2001:db8:1::/48/example.org",
         ),
-        (key(Scope::Address, "::1", Some("")), "1/::1/128/"),
-        (key(Scope::Global, "::1", None), "1/any"),
-        (key(Scope::Global, "::1", Some("any")), "1/any/any"),
+        (key(PathScope::Address, "::1", Some("")), "1/::1/128/"),
+        (key(PathScope::Global, "::1", None), "1/any"),
+        (key(PathScope::Global, "::1", Some("any")), "1/any/any"),
     ] {
         assert_eq!(encode(&key).as_deref(), Some(text));
         assert_eq!(decode(text.as_bytes()), Some(key));
@@ -34,7 +34,7 @@ fn keys_can_be_read_by_people() {
 #[test]
 fn odd_names_stay_names() {
     let odd = "a/24/x *\r\nDEL %41\0é";
-    let text = encode(&key(Scope::Global, "::1", Some(odd))).unwrap();
+    let text = encode(&key(PathScope::Global, "::1", Some(odd))).unwrap();
     assert_eq!(text, "1/any/a%2F24%2Fx%20%2A%0D%0Adel%20%2541%00%C3%A9");
     let name = decode(text.as_bytes()).unwrap().server_name;
     assert_eq!(name.as_deref(), Some("a/24/x *\r\ndel %41\0é"));

@@ -2,7 +2,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 
-use marline_proto::coordination::history::{Average, Scope};
+use marline_proto::coordination::history::{Average, PathScope};
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn listen() -> TcpListener {
 fn key(number: u32) -> PathKey {
     let [_, network, site, host] = number.to_be_bytes();
     let peer = SocketAddr::from(([10 + network, site, host, 1], 443));
-    Scope::default().key(peer, Some("a.example"))
+    PathScope::default().key(peer, Some("a.example"))
 }
 
 fn put(store: &SharedStore, key: &PathKey, window: u64) {

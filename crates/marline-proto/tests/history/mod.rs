@@ -7,8 +7,8 @@ use std::time::Duration;
 use marline_proto::Instant;
 use marline_proto::congestion::{ConnectionKind, InitialWindow};
 use marline_proto::coordination::history::{
-    Average, HistoryConfig, HistoryWindow, MemoryStore, PathHistory, PathSample, SampleEvent,
-    Scope, StoreLimits, ZeroRtt,
+    Average, HistoryConfig, HistoryWindow, MemoryStore, PathHistory, PathSample, PathScope,
+    SampleEvent, StoreLimits, ZeroRtt,
 };
 use serde_json::{Value, json};
 
@@ -51,8 +51,8 @@ fn settings(config: &Value) -> Option<HistoryConfig> {
             _ => return None,
         },
         scope: match config["scope"].as_str()? {
-            "peer" => Scope::Address,
-            "global" => Scope::Global,
+            "peer" => PathScope::Address,
+            "global" => PathScope::Global,
             _ => return None,
         },
         zero_rtt: match config["zero_rtt"].as_str()? {

@@ -27,7 +27,7 @@ fn every_key_sets_its_switch() {
         tokens: false,
         config: HistoryConfig {
             average: Average::Window(5),
-            scope: Scope::Prefix { v4: 20, v6: 56 },
+            scope: PathScope::Prefix { v4: 20, v6: 56 },
             per_server_name: false,
             zero_rtt: ZeroRtt::Carry,
             cap: Some(100_000),
@@ -47,9 +47,9 @@ fn every_key_sets_its_switch() {
     assert!(table("tokens = true").tokens);
     assert_eq!(table("cap = 'none'").config.cap, None);
     for (text, scope) in [
-        ("scope = 'address'", Scope::Address),
-        ("scope = 'global'", Scope::Global),
-        ("v6-prefix = 64", Scope::Prefix { v4: 24, v6: 64 }),
+        ("scope = 'address'", PathScope::Address),
+        ("scope = 'global'", PathScope::Global),
+        ("v6-prefix = 64", PathScope::Prefix { v4: 24, v6: 64 }),
     ] {
         assert_eq!(table(text).config.scope, scope);
     }

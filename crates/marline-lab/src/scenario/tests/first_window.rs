@@ -1,5 +1,5 @@
 use marline::coordination::careful_resume::CarefulResumeConfig;
-use marline::coordination::history::{Average, HistoryConfig, Scope, ZeroRtt};
+use marline::coordination::history::{Average, HistoryConfig, PathScope, ZeroRtt};
 
 use super::{error, read, read_with, with};
 use crate::scenario::{FirstWindow, Learnt};
@@ -34,7 +34,7 @@ lifetime = "10min"
 "#;
     let expected = HistoryConfig {
         average: Average::Window(4),
-        scope: Scope::Global,
+        scope: PathScope::Global,
         per_server_name: true,
         zero_rtt: ZeroRtt::Default,
         cap: Some(240_000),

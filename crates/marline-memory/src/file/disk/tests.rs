@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use marline_proto::Instant;
-use marline_proto::coordination::history::{Average, Scope, StoreLimits};
+use marline_proto::coordination::history::{Average, PathScope, StoreLimits};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn after_a_failure_the_file_is_opened_again() {
     let path = dir.path().join("paths.redb");
     let front = front();
     let (mut disk, _) = Disk::open(&path, &front).unwrap();
-    let key = Scope::Global.key(SocketAddr::from(([192, 0, 2, 1], 443)), None);
+    let key = PathScope::Global.key(SocketAddr::from(([192, 0, 2, 1], 443)), None);
     front.update(Instant::EPOCH, &key, &mut |record| {
         record.windows.add(Average::Mean, 40_000);
     });

@@ -6,7 +6,7 @@ use super::*;
 use crate::congestion::{Algorithm, ConnectionKind, InitialWindow, Rfc9002Window};
 use crate::coordination::bundle::{Membership, MembershipId};
 use crate::coordination::history::{
-    HistoryConfig, HistoryWindow, MemoryStore, PathStore, Scope, ZeroRtt,
+    HistoryConfig, HistoryWindow, MemoryStore, PathScope, PathStore, ZeroRtt,
 };
 use crate::observe::events::InitialWindowChosen;
 use crate::observe::{Event as Observed, Observer};
@@ -216,7 +216,7 @@ fn every_end_is_told_of_once() {
         }
         visits.pair.drive(Duration::from_secs(60));
         assert_eq!(visits.pair.server.connections.len(), 0);
-        let key = Scope::default().key(visits.pair.client.address, Some(SERVER_NAME));
+        let key = PathScope::default().key(visits.pair.client.address, Some(SERVER_NAME));
         let record = visits.store.recall(visits.pair.now, &key).unwrap();
         assert_eq!(record.samples, 1, "{how}");
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Average, Scope};
+use super::{Average, PathScope};
 
 /// How a connection begins whose session was resumed, be it with early data or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub struct HistoryConfig {
     /// What is made of the windows that were seen.
     pub average: Average,
     /// Which connections learn from each other.
-    pub scope: Scope,
+    pub scope: PathScope,
     /// Whether only those that ask for the same server do.
     pub per_server_name: bool,
     /// How resumed sessions begin.
@@ -41,7 +41,7 @@ impl HistoryConfig {
     pub fn published() -> Self {
         Self {
             average: Average::Mean,
-            scope: Scope::Address,
+            scope: PathScope::Address,
             per_server_name: false,
             zero_rtt: ZeroRtt::Carry,
             cap: None,
@@ -55,7 +55,7 @@ impl Default for HistoryConfig {
     fn default() -> Self {
         Self {
             average: Average::Ewma { weight: 0.125 },
-            scope: Scope::default(),
+            scope: PathScope::default(),
             per_server_name: true,
             zero_rtt: ZeroRtt::History,
             // 200 datagrams that every path carries.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Capacity, HistoryConfig, PathKey, PathRecord, PathSample, PathStore, SampleEvent, Scope,
+    Capacity, HistoryConfig, PathKey, PathRecord, PathSample, PathScope, PathStore, SampleEvent,
     ZeroRtt,
 };
 use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
@@ -32,7 +32,7 @@ impl Learner {
 
     /// The window of the peer's connection that was alive when it resumed last.
     pub(super) fn live(&self, kind: &ConnectionKind<'_>) -> Option<u64> {
-        self.recall(kind, Scope::Address)?.live
+        self.recall(kind, PathScope::Address)?.live
     }
 
     pub(super) fn observe(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
@@ -67,12 +67,12 @@ impl Learner {
         taken.filter(|known| self.holds(kind, known))
     }
 
-    fn key(&self, kind: &ConnectionKind<'_>, scope: Scope) -> PathKey {
+    fn key(&self, kind: &ConnectionKind<'_>, scope: PathScope) -> PathKey {
         let server_name = kind.server_name.filter(|_| self.config.per_server_name);
         scope.key(kind.peer, server_name)
     }
 
-    fn recall(&self, kind: &ConnectionKind<'_>, scope: Scope) -> Option<PathRecord> {
+    fn recall(&self, kind: &ConnectionKind<'_>, scope: PathScope) -> Option<PathRecord> {
         let record = self.store.recall(kind.now, &self.key(kind, scope))?;
         (!record.is_expired(kind.now, self.config.lifetime)).then_some(record)
     }
@@ -83,9 +83,9 @@ impl Learner {
             SampleEvent::Resumed => Some(seen.window.min(MAXIMUM_WINDOW)),
             SampleEvent::Closed => None,
         };
-        let known = self.recall(kind, Scope::Address);
+        let known = self.recall(kind, PathScope::Address);
         if live.is_some() || known.is_some_and(|record| record.live.is_some()) {
-            let key = self.key(kind, Scope::Address);
+            let key = self.key(kind, PathScope::Address);
             self.store
                 .update(kind.now, &key, &mut |record| record.live = live);
         }

@@ -16,7 +16,7 @@ const SWEPT: usize = 2;
 /// Where it is full, the network with the most records gives way, in it the address with the most, and of
 /// that the record that was updated least recently. So a client that invents server names loses its own
 /// records, one that owns many addresses those of its networks, and a network that has no more than its
-/// share loses none. Records that are of no network ([`Scope::Global`](super::Scope::Global)) give way to
+/// share loses none. Records that are of no network ([`PathScope::Global`](super::PathScope::Global)) give way to
 /// each other.
 ///
 /// It takes some hundred bytes a record, and locks for the O(log n) of an operation.

@@ -50,7 +50,7 @@ impl Prefix {
 
 /// Whose connections learn from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum PathScope {
     /// Those to peers in one network: neighbors often share the link that is slowest.
     Prefix {
         /// Bits of an IPv4 address that name the network.
@@ -64,13 +64,13 @@ pub enum Scope {
     Global,
 }
 
-impl Default for Scope {
+impl Default for PathScope {
     fn default() -> Self {
         Self::Prefix { v4: 24, v6: 48 }
     }
 }
 
-impl Scope {
+impl PathScope {
     /// The name under which a connection to `peer` learns; `server_name` is part of it where it is given.
     pub fn key(&self, peer: SocketAddr, server_name: Option<&str>) -> PathKey {
         let address = peer.ip().to_canonical();

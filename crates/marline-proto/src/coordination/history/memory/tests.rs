@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::*;
-use crate::coordination::history::{Average, Scope};
+use crate::coordination::history::{Average, PathScope};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn key(scope: Scope, address: impl Into<IpAddr>, name: Option<&str>) -> PathKey {
+fn key(scope: PathScope, address: impl Into<IpAddr>, name: Option<&str>) -> PathKey {
     scope.key(SocketAddr::new(address.into(), 443), name)
 }
 
@@ -35,7 +35,10 @@ fn limits(records: usize, of_one_network: usize) -> StoreLimits {
 #[test]
 fn what_it_did_is_counted() {
     let store = MemoryStore::new(limits(10, 10));
-    let (now, key) = (Instant::EPOCH, key(Scope::Address, [192, 0, 2, 1], None));
+    let (now, key) = (
+        Instant::EPOCH,
+        key(PathScope::Address, [192, 0, 2, 1], None),
+    );
     assert_eq!(store.recall(now, &key), None);
     put(&store, now, &key, 1000);
     assert!(store.recall(now, &key).is_some());
@@ -53,7 +56,7 @@ fn what_it_did_is_counted() {
 fn what_is_put_is_recalled_until_it_is_forgotten() {
     let store = MemoryStore::default();
     let now = Instant::EPOCH;
-    let key = key(Scope::Address, [192, 0, 2, 1], Some("a.example"));
+    let key = key(PathScope::Address, [192, 0, 2, 1], Some("a.example"));
     assert_eq!(store.recall(now, &key), None);
     put(&store, now, &key, 40_000);
     put(&store, now, &key, 60_000);
@@ -67,7 +70,7 @@ fn what_is_put_is_recalled_until_it_is_forgotten() {
 #[test]
 fn an_update_says_when_it_was() {
     let store = MemoryStore::default();
-    let key = key(Scope::Address, [192, 0, 2, 1], None);
+    let key = key(PathScope::Address, [192, 0, 2, 1], None);
     for seconds in [0, 7] {
         let now = Instant::EPOCH + Duration::from_secs(seconds);
         put(&store, now, &key, 40_000);
@@ -78,7 +81,7 @@ fn an_update_says_when_it_was() {
 #[test]
 fn what_is_old_is_none_and_an_update_begins_anew() {
     let store = MemoryStore::new(limits(8, 8));
-    let key = key(Scope::Address, [192, 0, 2, 1], None);
+    let key = key(PathScope::Address, [192, 0, 2, 1], None);
     let start = Instant::EPOCH;
     put(&store, start, &key, 40_000);
     let young = start + (MINUTE - Duration::from_nanos(1));
@@ -93,7 +96,7 @@ fn what_is_old_is_none_and_an_update_begins_anew() {
 #[test]
 fn old_records_go_before_anybody_gives_way() {
     let store = MemoryStore::new(limits(100, 100));
-    let of = |network: u8| key(Scope::default(), [10, 0, network, 1], None);
+    let of = |network: u8| key(PathScope::default(), [10, 0, network, 1], None);
     for network in 0..100 {
         put(&store, Instant::EPOCH, &of(network), 40_000);
     }
@@ -112,7 +115,7 @@ fn the_limits_hold_and_none_is_none() {
     for (records, of_one_network, kept) in [(8, 3, 3), (2, 3, 2), (0, 0, 1)] {
         let store = MemoryStore::new(limits(records, of_one_network));
         for host in 0..10 {
-            let key = key(Scope::Address, [192, 0, 2, host], None);
+            let key = key(PathScope::Address, [192, 0, 2, host], None);
             put(&store, Instant::EPOCH, &key, 40_000);
             assert!(
                 store.recall(Instant::EPOCH, &key).is_some(),
@@ -126,7 +129,7 @@ fn the_limits_hold_and_none_is_none() {
 #[test]
 fn pages_list_every_record_once_and_what_is_old_not_at_all() {
     let store = MemoryStore::new(limits(100, 100));
-    let of = |host: u8| key(Scope::Address, [192, 0, 2, host], Some("a.example"));
+    let of = |host: u8| key(PathScope::Address, [192, 0, 2, host], Some("a.example"));
     let later = Instant::EPOCH + MINUTE / 2;
     for host in 0..10 {
         put(&store, Instant::EPOCH, &of(host), 40_000);

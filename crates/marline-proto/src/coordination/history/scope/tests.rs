@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn key(scope: Scope, address: &str, server_name: Option<&str>) -> PathKey {
+fn key(scope: PathScope, address: &str, server_name: Option<&str>) -> PathKey {
     scope.key(SocketAddr::new(address.parse().unwrap(), 443), server_name)
 }
 
 #[test]
 fn neighbors_share_a_name_and_strangers_do_not() {
-    let scope = Scope::default();
+    let scope = PathScope::default();
     for (a, b, same) in [
         ("192.0.2.1", "192.0.2.254", true),
         ("192.0.2.1", "192.0.3.1", false),
@@ -24,30 +24,36 @@ fn neighbors_share_a_name_and_strangers_do_not() {
 #[test]
 fn a_scope_is_as_wide_as_it_says() {
     let (a, b) = ("192.0.2.1", "192.0.2.2");
-    assert_ne!(key(Scope::Address, a, None), key(Scope::Address, b, None));
-    assert_eq!(
-        key(Scope::Global, a, None),
-        key(Scope::Global, "2001:db8::1", None)
+    assert_ne!(
+        key(PathScope::Address, a, None),
+        key(PathScope::Address, b, None)
     );
-    let everything = Scope::Prefix { v4: 0, v6: 0 };
+    assert_eq!(
+        key(PathScope::Global, a, None),
+        key(PathScope::Global, "2001:db8::1", None)
+    );
+    let everything = PathScope::Prefix { v4: 0, v6: 0 };
     assert_eq!(key(everything, a, None), key(everything, "10.0.0.1", None));
     assert_ne!(
         key(everything, a, None),
         key(everything, "2001:db8::1", None)
     );
-    let nothing = Scope::Prefix { v4: 255, v6: 255 };
-    assert_eq!(key(nothing, a, None), key(Scope::Address, a, None));
+    let nothing = PathScope::Prefix { v4: 255, v6: 255 };
+    assert_eq!(key(nothing, a, None), key(PathScope::Address, a, None));
 }
 
 #[test]
 fn ports_do_not_matter() {
     let [a, b] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
-    assert_eq!(Scope::Address.key(a, None), Scope::Address.key(b, None));
+    assert_eq!(
+        PathScope::Address.key(a, None),
+        PathScope::Address.key(b, None)
+    );
 }
 
 #[test]
 fn server_names_differ_whatever_their_case() {
-    let named = |name| key(Scope::default(), "192.0.2.1", name);
+    let named = |name| key(PathScope::default(), "192.0.2.1", name);
     assert_eq!(named(Some("Example.ORG")), named(Some("example.org")));
     assert_ne!(named(Some("a.example")), named(Some("b.example")));
     assert_ne!(named(Some("a.example")), named(None));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Instant;
 use crate::congestion::Rfc9002Window;
-use crate::coordination::history::{Average, MemoryStore, SampleEvent, Scope, StoreLimits};
+use crate::coordination::history::{Average, MemoryStore, PathScope, SampleEvent, StoreLimits};
 
 const DEFAULT: u64 = 12_000;
 const RTT: Duration = Duration::from_millis(50);
@@ -161,7 +161,7 @@ prop_compose! {
             (1..5_usize).prop_map(Average::Window),
             (0.01..=1.0).prop_map(|weight| Average::Ewma { weight }),
         ],
-        scope in prop_oneof![Just(Scope::default()), Just(Scope::Address), Just(Scope::Global)],
+        scope in prop_oneof![Just(PathScope::default()), Just(PathScope::Address), Just(PathScope::Global)],
         zero_rtt in prop_oneof![
             Just(ZeroRtt::Carry),
             Just(ZeroRtt::History),
@@ -220,7 +220,7 @@ proptest! {
         config in any_config(),
         seen in prop::collection::vec((any::<u32>(), any_sample()), 1..40),
     ) {
-        prop_assume!(config.scope != Scope::Global);
+        prop_assume!(config.scope != PathScope::Global);
         let history = history(config);
         history.observe(&kind(1), &alive(70_000));
         let all = |kind| (history.average(&kind), history.learner.capacity(&kind));

@@ -7,7 +7,7 @@ use super::*;
 const NOW: Instant = Instant::EPOCH;
 
 /// A store for 1000 records, 100 of one network, in which 200 networks have two each.
-fn shared(scope: Scope) -> (MemoryStore, Vec<PathKey>) {
+fn shared(scope: PathScope) -> (MemoryStore, Vec<PathKey>) {
     let store = MemoryStore::new(limits(1000, 100));
     let v4 = (0..100_u8).map(|n| IpAddr::from([10, 0, n, 1]));
     let v6 = (0..100_u16).map(|n| IpAddr::from([0x2001, 0xdb8, n, 0, 0, 0, 0, 1]));
@@ -24,8 +24,8 @@ fn shared(scope: Scope) -> (MemoryStore, Vec<PathKey>) {
 }
 
 /// Has `flood` name the keys that a client can make up, and checks that others have what they had.
-fn nobody_suffers(flood: impl Fn(Scope, u32) -> PathKey) {
-    for scope in [Scope::default(), Scope::Address] {
+fn nobody_suffers(flood: impl Fn(PathScope, u32) -> PathKey) {
+    for scope in [PathScope::default(), PathScope::Address] {
         let (store, keys) = shared(scope);
         for n in 0..5000 {
             put(&store, NOW, &flood(scope, n), 1);
@@ -65,10 +65,10 @@ fn a_full_table_takes_from_who_has_most() {
     let store = MemoryStore::new(limits(300, 200));
     let name = |n: u32| format!("{n}.example");
     let crowd: Vec<_> = (0..200)
-        .map(|n| key(Scope::default(), [192, 0, 2, 1], Some(&name(n))))
+        .map(|n| key(PathScope::default(), [192, 0, 2, 1], Some(&name(n))))
         .collect();
     let few: Vec<_> = (0..200)
-        .map(|n| key(Scope::default(), [10, 0, n, 1], None))
+        .map(|n| key(PathScope::default(), [10, 0, n, 1], None))
         .collect();
     for key in crowd.iter().chain(&few) {
         put(&store, NOW, key, 50_000);
@@ -85,13 +85,13 @@ fn a_full_table_takes_from_who_has_most() {
 #[test]
 fn a_neighbor_in_the_same_network_does_not_suffer_either() {
     let store = MemoryStore::new(limits(1000, 100));
-    let quiet = |host| key(Scope::Address, [192, 0, 2, host], Some("a.example"));
+    let quiet = |host| key(PathScope::Address, [192, 0, 2, host], Some("a.example"));
     for host in 2..50 {
         put(&store, NOW, &quiet(host), 50_000);
     }
     for n in 0..5000 {
         let flood = key(
-            Scope::Address,
+            PathScope::Address,
             [192, 0, 2, 1],
             Some(&format!("{n}.example")),
         );
@@ -107,14 +107,19 @@ fn nor_does_one_behind_another_subnet_of_the_same_site() {
     let store = MemoryStore::new(limits(1000, 100));
     let address = |subnet: u16, host: u16| [0x2001, 0xdb8, 1, subnet, 0, 0, 0, host];
     for subnet in 1..40 {
-        let key = key(Scope::Address, address(subnet, 1), None);
+        let key = key(PathScope::Address, address(subnet, 1), None);
         put(&store, NOW, &key, 50_000);
     }
     for host in 0..5000 {
-        put(&store, NOW, &key(Scope::Address, address(0, host), None), 1);
+        put(
+            &store,
+            NOW,
+            &key(PathScope::Address, address(0, host), None),
+            1,
+        );
     }
     for subnet in 1..40 {
-        let key = key(Scope::Address, address(subnet, 1), None);
+        let key = key(PathScope::Address, address(subnet, 1), None);
         assert_eq!(average(&store, NOW, &key), Some(50_000.0));
     }
 }

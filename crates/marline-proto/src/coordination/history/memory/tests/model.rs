@@ -86,9 +86,9 @@ fn any_key() -> impl Strategy<Value = PathKey> {
         IpAddr::from([0x2001, 0xdb8, site, subnet, 0, 0, 0, host])
     });
     let scope = prop_oneof![
-        6 => Just(Scope::Address),
-        2 => Just(Scope::Prefix { v4: 24, v6: 48 }),
-        1 => Just(Scope::Global),
+        6 => Just(PathScope::Address),
+        2 => Just(PathScope::Prefix { v4: 24, v6: 48 }),
+        1 => Just(PathScope::Global),
     ];
     let name = prop::option::of(prop_oneof![Just("a"), Just("b"), Just("c")]);
     (scope, prop_oneof![v4, v6], name).prop_map(|(scope, ip, name)| key(scope, ip, name))

@@ -93,7 +93,7 @@ fn resumed_sessions_begin_as_they_are_told() {
 
 #[test]
 fn a_window_is_carried_while_its_connection_lives_and_to_its_peer_only() {
-    for scope in [Scope::default(), Scope::Address, Scope::Global] {
+    for scope in [PathScope::default(), PathScope::Address, PathScope::Global] {
         let history = history(HistoryConfig {
             zero_rtt: ZeroRtt::Carry,
             scope,
@@ -102,7 +102,7 @@ fn a_window_is_carried_while_its_connection_lives_and_to_its_peer_only() {
         history.observe(&kind(1), &closed(40_000));
         history.observe(&resumed(1), &alive(80_000));
         assert_eq!(history.window(&resumed(1)), 80_000);
-        let neighbor = if scope == Scope::Address {
+        let neighbor = if scope == PathScope::Address {
             DEFAULT
         } else {
             60_000
