@@ -112,7 +112,7 @@ impl Front {
     /// What is known, page by page, like [`MemoryStore::page`], in the form that is kept.
     pub(crate) fn page(&self, after: u64, most: usize) -> Vec<(u64, PathKey, Vec<u8>)> {
         let page = self.memory.page(self.now(), after, most).into_iter();
-        page.map(|(number, key, record)| (number, key, self.encode(&record)))
+        page.map(|updated| (updated.update, updated.key, self.encode(&updated.record)))
             .collect()
     }
 

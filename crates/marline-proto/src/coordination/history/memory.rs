@@ -44,6 +44,17 @@ struct Entry {
     updated: u64,
 }
 
+/// A record of a [`page`](MemoryStore::page).
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdatedRecord {
+    /// The number of its latest update.
+    pub update: u64,
+    /// Where it is kept.
+    pub key: PathKey,
+    /// What is kept.
+    pub record: PathRecord,
+}
+
 impl MemoryStore {
     /// An empty table.
     pub fn new(limits: StoreLimits) -> Self {
@@ -70,22 +81,26 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// Some of its records, to be written down elsewhere: those whose latest update was after the one that
-    /// is numbered `after`, the earliest first, `most` of them at most, each with its number. Updates are
-    /// numbered from 1; whoever goes on from the last number sees every record that stays.
+    /// At most `most` records whose latest update has a number above `after`, in the order of their
+    /// updates, to be written to a file. Updates are numbered from 1. A caller that continues from the
+    /// last number of each page sees every record that stays in memory.
     ///
-    /// It locks for O(log n + `most`), and for what is too old.
-    pub fn page(&self, now: Instant, after: u64, most: usize) -> Vec<(u64, PathKey, PathRecord)> {
+    /// It holds the lock for O(log n + `most`), and for the expired records that it skips.
+    pub fn page(&self, now: Instant, after: u64, most: usize) -> Vec<UpdatedRecord> {
         let table = self.lock();
         let later = table
             .by_age
             .range((Bound::Excluded(after), Bound::Unbounded));
-        let young = later.filter_map(|(updated, id)| {
+        let valid = later.filter_map(|(updated, id)| {
             let entry = table.entries.leaf(*id)?;
             let is_expired = entry.record.is_expired(now, self.limits.lifetime);
-            (!is_expired).then(|| (*updated, entry.key.clone(), entry.record.clone()))
+            (!is_expired).then(|| UpdatedRecord {
+                update: *updated,
+                key: entry.key.clone(),
+                record: entry.record.clone(),
+            })
         });
-        young.take(most).collect()
+        valid.take(most).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -189,9 +204,9 @@ impl Table {
         let id = self.entries.insert(key.network, entry, updated);
         self.keys.insert(key.clone(), id);
         self.by_age.insert(updated, id);
-        let (network, of_network) = self.entries.network(id);
-        if of_network > limits.of_one_network.max(1) {
-            self.remove(self.entries.fullest(network));
+        let network = self.entries.network(id);
+        if network.leaves > limits.of_one_network.max(1) {
+            self.remove(self.entries.fullest(network.id));
         } else if self.entries.len() > limits.records.max(1) {
             self.remove(self.entries.fullest(ALL));
         }

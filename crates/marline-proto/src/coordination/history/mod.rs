@@ -35,7 +35,7 @@ mod window;
 pub use average::{Average, MAX_WINDOW_SAMPLES, Windows};
 pub use careful::CarefulHistory;
 pub use config::{HistoryConfig, ZeroRtt};
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, UpdatedRecord};
 pub use path_history::PathHistory;
 pub use policy::{HistoryParts, HistoryPolicy};
 pub use record::{InvalidRecord, PathRecord};

@@ -30,8 +30,8 @@ struct Node<L> {
     leaves: usize,
     /// When a leaf beneath was touched last, be it gone since.
     touched: u64,
-    /// By rank; the last is the one that gives way.
-    children: BTreeMap<(usize, Reverse<u64>), usize>,
+    /// Their IDs by rank.
+    children: BTreeMap<Rank, usize>,
     place: Place<L>,
 }
 
@@ -40,6 +40,22 @@ enum Place<L> {
     Root,
     Branch(Option<Prefix>),
     Leaf(Box<L>),
+}
+
+/// Which of several nodes has to give up a leaf: the greatest, which has the most leaves, and of those with
+/// equally many the one whose leaves were updated least recently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    leaves: usize,
+    touched: Reverse<u64>,
+}
+
+/// A network at the top level of the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Network {
+    pub(super) id: usize,
+    /// Leaves in it.
+    pub(super) leaves: usize,
 }
 
 impl<L> Node<L> {
@@ -53,8 +69,11 @@ impl<L> Node<L> {
         }
     }
 
-    fn rank(&self) -> (usize, Reverse<u64>) {
-        (self.leaves, Reverse(self.touched))
+    fn rank(&self) -> Rank {
+        Rank {
+            leaves: self.leaves,
+            touched: Reverse(self.touched),
+        }
     }
 }
 
@@ -151,13 +170,16 @@ impl<L> Shares<L> {
         taken
     }
 
-    /// The widest network that the leaf is in, and how many leaves that has.
-    pub(super) fn network(&self, id: usize) -> (usize, usize) {
-        let mut at = id;
-        while let Some(parent) = self.nodes[at].parent.filter(|parent| *parent != ALL) {
-            at = parent;
+    /// The widest network that contains the leaf.
+    pub(super) fn network(&self, leaf: usize) -> Network {
+        let mut id = leaf;
+        while let Some(parent) = self.nodes[id].parent.filter(|parent| *parent != ALL) {
+            id = parent;
         }
-        (at, self.nodes[at].leaves)
+        Network {
+            id,
+            leaves: self.nodes[id].leaves,
+        }
     }
 
     /// The leaf that gives way beneath `id`: in the branch that has most leaves, of those with equally

@@ -142,13 +142,13 @@ fn pages_list_every_record_once_and_what_is_old_not_at_all() {
         loop {
             let page = store.page(now, after, 3);
             assert!(page.len() <= 3);
-            let Some((last, ..)) = page.last() else {
+            let Some(last) = page.last() else {
                 return listed;
             };
-            after = *last;
-            for (_, key, record) in page {
-                assert_eq!(store.recall(now, &key), Some(record));
-                listed.push(key);
+            after = last.update;
+            for updated in page {
+                assert_eq!(store.recall(now, &updated.key), Some(updated.record));
+                listed.push(updated.key);
             }
         }
     };

@@ -2,8 +2,12 @@
 
 use super::*;
 
-/// The capacity after samples a second apart, and when it was seen.
-fn after_all(samples: &[PathSample]) -> Option<(u64, u64)> {
+/// A window and the second when it was observed.
+#[derive(Debug, PartialEq)]
+struct Saved(u64, u64);
+
+/// The capacity saved after samples a second apart.
+fn after_all(samples: &[PathSample]) -> Option<Saved> {
     let history = history(HistoryConfig::default());
     for (n, seen) in samples.iter().enumerate() {
         history.observe(&after(Duration::from_secs(n as u64), kind(1)), seen);
@@ -12,7 +16,7 @@ fn after_all(samples: &[PathSample]) -> Option<(u64, u64)> {
     history
         .learner
         .capacity(&now)
-        .map(|known| (known.window, (known.at - Instant::EPOCH).as_secs()))
+        .map(|known| Saved(known.window, (known.at - Instant::EPOCH).as_secs()))
 }
 
 fn delivered(delivered: u64, seen: PathSample) -> PathSample {
@@ -29,8 +33,11 @@ fn lost(seen: PathSample) -> PathSample {
 #[test]
 fn it_is_what_was_acknowledged_of_a_window() {
     let seen = closed(200_000);
-    assert_eq!(after_all(&[seen]), Some((200_000, 0)));
-    assert_eq!(after_all(&[delivered(90_000, seen)]), Some((90_000, 0)));
+    assert_eq!(after_all(&[seen]), Some(Saved(200_000, 0)));
+    assert_eq!(
+        after_all(&[delivered(90_000, seen)]),
+        Some(Saved(90_000, 0))
+    );
     assert_eq!(after_all(&[delivered(DEFAULT - 1, seen)]), None);
     let without_rtt = PathSample {
         rtt: Duration::ZERO,
@@ -43,11 +50,11 @@ fn it_is_what_was_acknowledged_of_a_window() {
 fn the_newer_replaces_the_older() {
     assert_eq!(
         after_all(&[closed(200_000), closed(90_000)]),
-        Some((90_000, 1))
+        Some(Saved(90_000, 1))
     );
     assert_eq!(
         after_all(&[closed(90_000), limited(200_000)]),
-        Some((200_000, 1))
+        Some(Saved(200_000, 1))
     );
 }
 
@@ -55,20 +62,23 @@ fn the_newer_replaces_the_older() {
 fn who_was_short_of_data_does_not_lower_it() {
     assert_eq!(
         after_all(&[closed(200_000), limited(90_000)]),
-        Some((200_000, 0))
+        Some(Saved(200_000, 0))
     );
 }
 
 #[test]
 fn a_loss_of_the_first_flight_lowers_it_at_once() {
     let little = delivered(3000, lost(limited(8400)));
-    assert_eq!(after_all(&[closed(200_000), little]), Some((8400, 1)));
+    assert_eq!(after_all(&[closed(200_000), little]), Some(Saved(8400, 1)));
     assert_eq!(after_all(&[little]), None);
     let but_more = lost(closed(300_000));
-    assert_eq!(after_all(&[closed(200_000), but_more]), Some((300_000, 1)));
+    assert_eq!(
+        after_all(&[closed(200_000), but_more]),
+        Some(Saved(300_000, 1))
+    );
     assert_eq!(
         after_all(&[closed(200_000), delivered(3000, but_more)]),
-        Some((200_000, 0))
+        Some(Saved(200_000, 0))
     );
 }
 
