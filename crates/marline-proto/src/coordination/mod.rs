@@ -1,7 +1,8 @@
-//! Decisions across connections: what one has learnt about the path, those beside it use.
+//! Decisions that involve several connections or paths, at the same time ([`bundle`]) or one after another
+//! ([`history`], [`careful_resume`]).
 //!
-//! An engine sees numbers and answers with numbers; it knows no connection. The endpoint asks it and has
-//! its connections obey.
+//! The modules see numbers and return decisions; they know no connection. Endpoint and connections pass
+//! on the numbers and apply the decisions.
 
 pub mod bundle;
 pub mod careful_resume;

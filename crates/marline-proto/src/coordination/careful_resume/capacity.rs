@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// What a path was observed to carry: the saved congestion control parameters of RFC 9959, section 2.
+/// What a path was observed to carry: the saved congestion control parameters of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     /// A congestion window whose bytes were acknowledged, in bytes (saved_cwnd).

@@ -1,29 +1,29 @@
-//! The average of the windows that connections reached.
+//! The average of the congestion windows that connections reached.
 
 use crate::congestion::MAXIMUM_WINDOW;
 
-/// Samples that [`Average::Window`] can look back on.
+/// The most samples that [`Average::Window`] can include.
 pub const MAX_WINDOW_SAMPLES: usize = 32;
 
-/// Samples that [`Average::Mean`] counts; each one beyond replaces one of average size, so that sums stay
-/// exact and old networks fade.
+/// The most samples that [`Average::Mean`] counts. Each further one replaces one of average size, so that
+/// sums stay exact and old samples lose their weight.
 const MEAN_SAMPLES: u64 = 1 << 20;
 
-/// Which average; the paper leaves the choice between the first two.
+/// How windows are averaged. The paper leaves open which of the first two is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Average {
     /// The arithmetic mean of all samples.
     Mean,
-    /// The mean of the latest so many samples, 1 to [`MAX_WINDOW_SAMPLES`].
+    /// The mean of the latest samples, as many as stated: 1 to [`MAX_WINDOW_SAMPLES`].
     Window(usize),
-    /// A moving average that the first sample initializes.
+    /// An exponentially weighted moving average; the first sample initializes it.
     Ewma {
-        /// The part that a new sample has in it, above 0 and at most 1; anything else counts as 1.
+        /// The weight of a new sample, above 0 and at most 1; any other value counts as 1.
         weight: f64,
     },
 }
 
-/// What an average remembers of its samples; none at first.
+/// The state of an average; empty before the first sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows(pub(super) State);
 
@@ -31,19 +31,18 @@ pub struct Windows(pub(super) State);
 pub(super) enum State {
     #[default]
     Empty,
-    /// At most [`MEAN_SAMPLES`].
+    /// Of at most [`MEAN_SAMPLES`] samples.
     Mean {
         sum: u64,
         count: u64,
     },
-    /// At most [`MAX_WINDOW_SAMPLES`], the oldest first.
+    /// At most [`MAX_WINDOW_SAMPLES`] samples, the oldest first.
     Latest(Vec<u64>),
     Ewma(f64),
 }
 
 impl Windows {
-    /// Takes in a sample, of at most [`MAXIMUM_WINDOW`] bytes. What another kind of average had learnt
-    /// counts as one sample.
+    /// Adds a sample, of at most [`MAXIMUM_WINDOW`] bytes. The average of another kind counts as one sample.
     pub fn add(&mut self, kind: Average, bytes: u64) {
         let bytes = bytes.min(MAXIMUM_WINDOW);
         match (kind, &mut self.0) {
@@ -112,7 +111,7 @@ impl State {
         }
     }
 
-    /// Whether samples could have made it: what was read back may be anything.
+    /// Whether it can be the result of samples; decoded bytes may be anything.
     pub(super) fn is_sound(&self) -> bool {
         match self {
             Self::Empty => true,

@@ -1,43 +1,45 @@
-//! What can be chosen about history.
+//! Settings of history.
 
 use std::time::Duration;
 
 use super::{Average, PathScope};
 
-/// How a connection begins whose session was resumed, be it with early data or without.
+/// The initial window of a connection whose session was resumed, with 0-RTT data or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ZeroRtt {
-    /// With the window of its peer's previous connection while that is alive, as the paper has it; like one
-    /// with a full handshake otherwise.
+    /// That of the peer's previous connection while that connection is open, as the paper has it; otherwise
+    /// that of a full handshake.
     Carry,
-    /// Like one with a full handshake: who comes back resumes, and would hardly ever profit otherwise.
+    /// That of a full handshake. Most returning clients resume their session, and would hardly ever profit
+    /// otherwise.
     History,
-    /// With the default window.
+    /// The default window.
     Default,
 }
 
-/// How first windows are learnt.
+/// How connections learn from earlier ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryConfig {
-    /// What is made of the windows that were seen.
+    /// How the windows of connections are averaged.
     pub average: Average,
     /// Which connections learn from each other.
     pub scope: PathScope,
-    /// Whether only those that ask for the same server do.
+    /// Whether only connections with the same server name do.
     pub per_server_name: bool,
-    /// How resumed sessions begin.
+    /// The initial window of resumed sessions.
     pub zero_rtt: ZeroRtt,
-    /// The most that an average can make of a first window, in bytes; a larger default stays what it is.
+    /// The largest initial window that an average leads to, in bytes; a larger default is not reduced.
     pub cap: Option<u64>,
-    /// Whether the window of a connection that it never limited counts only where it is above average:
-    /// such a window is low for want of data, not of room.
+    /// Whether the window of a connection that was always app-limited counts only if it is above the
+    /// average: a lower one does not show that the path carries less.
     pub raise_only_when_limited: bool,
-    /// How long what was learnt holds.
+    /// How long a record is valid after its latest update.
     pub lifetime: Duration,
 }
 
 impl HistoryConfig {
-    /// As published, which is silent about `scope` and `lifetime`: one address, for good.
+    /// The algorithm as published. The paper does not specify `scope` and `lifetime`: here one address,
+    /// and without end.
     pub fn published() -> Self {
         Self {
             average: Average::Mean,
@@ -58,7 +60,7 @@ impl Default for HistoryConfig {
             scope: PathScope::default(),
             per_server_name: true,
             zero_rtt: ZeroRtt::History,
-            // 200 datagrams that every path carries.
+            // 200 datagrams of the minimum size of QUIC.
             cap: Some(200 * 1200),
             raise_only_when_limited: true,
             lifetime: Duration::from_secs(3600),

@@ -1,4 +1,4 @@
-//! What is learnt of connections, whatever is made of it.
+//! Updates records with the samples of connections, and looks them up.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::congestion::{ConnectionKind, MAXIMUM_WINDOW};
 
-/// Puts samples into a store, and gets answers out of it.
+/// What the policies have in common: one configuration and its store.
 #[derive(Clone, Debug)]
 pub(super) struct Learner {
     pub(super) config: HistoryConfig,
@@ -30,7 +30,7 @@ impl Learner {
         record.windows.average(self.config.average)
     }
 
-    /// The window of the peer's connection that was alive when it resumed last.
+    /// The window of the connection that was open when the peer last resumed its session, in bytes.
     pub(super) fn live(&self, kind: &ConnectionKind<'_>) -> Option<u64> {
         self.recall(kind, PathScope::Address)?.live
     }
@@ -39,7 +39,7 @@ impl Learner {
         if self.config.zero_rtt == ZeroRtt::Carry {
             self.carry(kind, seen);
         }
-        // Who says nothing must not keep an old record alive.
+        // A sample that changes nothing must not prolong the lifetime of the record.
         let known = self.recall(kind, self.config.scope);
         let mut record = known.unwrap_or_else(|| PathRecord::new(kind.now));
         if self.learn(kind, &mut record, seen) {
@@ -50,13 +50,13 @@ impl Learner {
         }
     }
 
-    /// The capacity that is remembered and still holds.
+    /// The saved capacity, unless it has expired.
     pub(super) fn capacity(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
         let record = self.recall(kind, self.config.scope)?;
         record.capacity.filter(|known| self.holds(kind, known))
     }
 
-    /// Takes the capacity away, whoever asks first.
+    /// Removes the saved capacity and returns it to the first caller.
     pub(super) fn take_capacity(&self, kind: &ConnectionKind<'_>) -> Option<Capacity> {
         self.capacity(kind)?;
         let key = self.key(kind, self.config.scope);
@@ -77,7 +77,8 @@ impl Learner {
         (!record.is_expired(kind.now, self.config.lifetime)).then_some(record)
     }
 
-    /// Remembers the window of the peer's connection while that is alive, whatever else is learnt.
+    /// Records the window of a connection whose peer resumes its session, and removes it when that
+    /// connection ends.
     fn carry(&self, kind: &ConnectionKind<'_>, seen: &PathSample) {
         let live = match seen.event {
             SampleEvent::Resumed => Some(seen.window.min(MAXIMUM_WINDOW)),
@@ -91,7 +92,7 @@ impl Learner {
         }
     }
 
-    /// Puts what `seen` says into `record`; whether it said anything.
+    /// Updates `record` with a sample; returns whether it changed anything.
     fn learn(&self, kind: &ConnectionKind<'_>, record: &mut PathRecord, seen: &PathSample) -> bool {
         if record.is_expired(kind.now, self.config.lifetime) {
             *record = PathRecord::new(kind.now);
@@ -99,7 +100,7 @@ impl Learner {
         let known = record.capacity.filter(|known| self.holds(kind, known));
         let capacity = match seen.event {
             SampleEvent::Closed => seen.capacity(kind.now, known.map(|known| known.window)),
-            // Who is still there uses it.
+            // The connection that reports is still using the path.
             SampleEvent::Resumed => None,
         };
         record.capacity = capacity.or(known);

@@ -1,4 +1,4 @@
-//! Records in memory: so many, for so long, and shared out among networks.
+//! Records in memory, limited in number and age, with a fair share for each network.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -8,18 +8,18 @@ use super::shares::{ALL, Shares};
 use super::{PathKey, PathRecord, PathStore, StoreLimits, StoreStatistics};
 use crate::Instant;
 
-/// Expired records that an update takes out: more than the one that it may add.
+/// How many expired records an update removes: more than the one that it may add.
 const SWEPT: usize = 2;
 
-/// A table of records that no client can take from the others.
+/// A table of records in which no client can displace those of others.
 ///
-/// Where it is full, the network with the most records gives way, in it the address with the most, and of
-/// that the record that was updated least recently. So a client that invents server names loses its own
-/// records, one that owns many addresses those of its networks, and a network that has no more than its
-/// share loses none. Records that are of no network ([`PathScope::Global`](super::PathScope::Global)) give way to
-/// each other.
+/// When it is full, it evicts from the network with the most records, there from the address with the most,
+/// and of that address the record that was updated least recently. So a client that invents server names
+/// displaces its own records, one with many addresses those of its networks, and a network that has no more
+/// than its share loses none. Records without a network ([`PathScope::Global`](super::PathScope::Global))
+/// displace each other.
 ///
-/// It takes some hundred bytes a record, and locks for the O(log n) of an operation.
+/// A record takes some hundred bytes. Operations take O(log n), under a lock.
 #[derive(Debug)]
 pub struct MemoryStore {
     limits: StoreLimits,
@@ -30,7 +30,7 @@ pub struct MemoryStore {
 struct Table {
     entries: Shares<Entry>,
     keys: HashMap<PathKey, usize>,
-    /// Entries by their latest update, counted.
+    /// Entries by the number of their latest update.
     by_age: BTreeMap<u64, usize>,
     updates: u64,
     hits: u64,
@@ -71,7 +71,7 @@ impl MemoryStore {
         }
     }
 
-    /// How many records it holds, those included that are too old and not yet taken out.
+    /// How many records it holds, including expired ones that are not yet removed.
     pub fn len(&self) -> usize {
         self.lock().entries.len()
     }
@@ -156,7 +156,7 @@ impl Table {
         (!is_expired).then(|| entry.record.clone())
     }
 
-    /// Takes out some of what is too old.
+    /// Removes up to [`SWEPT`] expired records.
     fn sweep(&mut self, now: Instant, limits: &StoreLimits) {
         for _ in 0..SWEPT {
             let Some(id) = self.by_age.first_key_value().map(|(_, id)| *id) else {

@@ -1,14 +1,14 @@
-//! history: a connection begins with the window that earlier ones to the same place reached ("Access
-//! Latency Reduction in the QUIC Protocol Based on Communication History", Electronics 2019, 8(10), 1204,
-//! Algorithm 1), and what careful resume needs to know of them (RFC 9959).
+//! History: what connections observe of their paths is kept for later connections. These begin with the
+//! average window of earlier ones ("Access Latency Reduction in the QUIC Protocol Based on Communication
+//! History", Electronics 2019, 8(10), 1204, Algorithm 1), or return to a saved capacity (RFC 9959).
 //!
 //! | question | file |
 //! | --- | --- |
-//! | which switches are there? | `config` |
+//! | which settings are there? | `config` |
 //! | which connections learn from each other? | `scope` |
-//! | what is the average of windows? | `average` |
-//! | what is kept of a path, and how is it written down? | `record` |
-//! | where is it kept? | `store`: the seam; `memory`: a bounded table; `shares`: who gives way in it |
+//! | how are windows averaged? | `average` |
+//! | what is kept of a path, and how is it encoded? | `record` |
+//! | where is it kept? | `store`: the trait; `memory`: a bounded table; `shares`: which record it evicts |
 //! | what does a connection report? | `sample` |
 //! | what is learnt from it? | `learner` |
 //! | what do connections call? | `path_history`: the trait; `window`: average windows; `careful`: saved capacities |

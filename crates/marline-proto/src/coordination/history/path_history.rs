@@ -6,7 +6,7 @@ use super::{Capacity, PathSample, PathStore};
 use crate::congestion::ConnectionKind;
 
 /// What earlier connections have left of their paths for later ones: temporal sharing of TCP control
-/// blocks (RFC 9040, section 5), and the saved congestion control parameters of RFC 9959.
+/// blocks (RFC 9040, section 6), and the saved congestion control parameters of RFC 9959.
 ///
 /// Connections call it on their own threads; it may lock, and must not block for I/O.
 pub trait PathHistory: Send + Sync + Debug {

@@ -1,4 +1,4 @@
-//! What is kept of a path, in memory and written down.
+//! What is kept of a path, in memory and encoded.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Capacity, Windows};
 use crate::Instant;
 use crate::congestion::MAXIMUM_WINDOW;
 
-/// The first byte of a record that is written down.
+/// The first byte of an encoded record.
 const VERSION: u8 = 1;
 
 const EMPTY: u8 = 0;
@@ -23,17 +23,17 @@ const EWMA: u8 = 3;
 pub struct PathRecord {
     /// The windows that connections reached.
     pub windows: Windows,
-    /// What careful resume may start from.
+    /// The saved capacity, for careful resume.
     pub capacity: Option<Capacity>,
-    /// The window of the connection that was alive when the peer's latest session was resumed, in bytes.
+    /// The window of the connection that was open when the peer last resumed its session, in bytes.
     pub live: Option<u64>,
     /// Samples that went into `windows`.
     pub samples: u64,
-    /// When something was learnt last.
+    /// When it was last updated.
     pub seen_at: Instant,
 }
 
-/// These bytes are no record that this version wrote.
+/// The bytes are not a record of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a path record of version {VERSION}")]
 pub struct InvalidRecord;
@@ -45,10 +45,10 @@ impl From<Truncated> for InvalidRecord {
 }
 
 impl PathRecord {
-    /// Bytes that [`encode`](Self::encode) makes, at most.
+    /// The largest length of an [encoded](Self::encode) record, in bytes.
     pub const MAX_ENCODED: usize = 1 + 2 * 8 + (1 + 8) + (1 + 3 * 8) + 2 + MAX_WINDOW_SAMPLES * 8;
 
-    /// A record of nothing yet.
+    /// An empty record.
     pub fn new(now: Instant) -> Self {
         Self {
             windows: Windows::default(),
@@ -59,13 +59,13 @@ impl PathRecord {
         }
     }
 
-    /// Whether it is `lifetime` old or older.
+    /// Whether its age is `lifetime` or more.
     pub fn is_expired(&self, now: Instant, lifetime: Duration) -> bool {
         now - self.seen_at >= lifetime
     }
 
-    /// Writes it down, with ages in milliseconds instead of moments: a clock's epoch ends with its process.
-    /// The live connection does too, and is left out.
+    /// Encodes it. Times are written as ages in milliseconds, since the epoch of the clock is that of the
+    /// process. `live` is left out: that connection ends with the process.
     ///
     /// Layout, integers as in RFC 9000, section 16: version (one byte), age, samples, capacity (0, or 1 and
     /// window in bytes, RTT in nanoseconds, age), windows (0; or 1, sum, count; or 2, count, windows; or 3
@@ -105,12 +105,12 @@ impl PathRecord {
         buf
     }
 
-    /// Reads what [`encode`](Self::encode) wrote. Time that passed in between without a clock goes into
-    /// `now`: pass the moment less that time. What is older than the epoch counts as of the epoch.
+    /// Decodes the result of [`encode`](Self::encode). Time that has passed since then must be subtracted
+    /// from `now`. Times before the epoch become the epoch.
     ///
     /// # Errors
     ///
-    /// [`InvalidRecord`] unless the bytes are one record, whole, of this version, within its bounds.
+    /// [`InvalidRecord`] unless the bytes are exactly one record of this version with valid values.
     pub fn decode(bytes: &[u8], now: Instant) -> Result<Self, InvalidRecord> {
         let mut reader = Reader::new(bytes);
         if reader.u8()? != VERSION {

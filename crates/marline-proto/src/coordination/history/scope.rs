@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Bytes of a server name, at most: those of the longest in the DNS (RFC 1035, section 2.3.4). A longer one
-/// is none.
+/// The longest server name that is used, in bytes: that of the DNS (RFC 1035, section 2.3.4). A longer one
+/// is treated as absent.
 const MAX_SERVER_NAME: usize = 255;
 
 /// The leading bits of an address.
@@ -14,8 +14,8 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The first `bits` bits of `address`, all of them if it has fewer. An IPv4 address in IPv6 clothes is
-    /// the IPv4 address.
+    /// The first `bits` bits of `address`, all of them if it has fewer. An IPv4-mapped IPv6 address is
+    /// treated as the IPv4 address.
     pub fn new(address: IpAddr, bits: u8) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => {
@@ -37,30 +37,30 @@ impl Prefix {
         }
     }
 
-    /// The lowest address in it.
+    /// The lowest address with this prefix.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// How many bits it has.
+    /// Its length in bits.
     pub fn bits(&self) -> u8 {
         self.bits
     }
 }
 
-/// Whose connections learn from each other.
+/// Which connections share a record, by the addresses of their peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathScope {
-    /// Those to peers in one network: neighbors often share the link that is slowest.
+    /// Those to peers in one network, which often share a bottleneck.
     Prefix {
-        /// Bits of an IPv4 address that name the network.
+        /// Prefix length of a network's IPv4 addresses, in bits.
         v4: u8,
-        /// And of an IPv6 address.
+        /// Prefix length of a network's IPv6 addresses, in bits.
         v6: u8,
     },
     /// Those to one address.
     Address,
-    /// All.
+    /// All connections.
     Global,
 }
 
@@ -71,7 +71,7 @@ impl Default for PathScope {
 }
 
 impl PathScope {
-    /// The name under which a connection to `peer` learns; `server_name` is part of it where it is given.
+    /// The key of a connection to `peer`; `server_name` is part of it if it is given.
     pub fn key(&self, peer: SocketAddr, server_name: Option<&str>) -> PathKey {
         let address = peer.ip().to_canonical();
         let network = match (self, address) {
@@ -90,15 +90,14 @@ impl PathScope {
     }
 }
 
-/// Under which name connections share what they learn.
+/// The key of a record: connections with equal keys learn from each other.
 ///
-/// Nothing in it is of a peer's invention but the server name: the address is one that a handshake
-/// validated before anything is learnt from it.
+/// A peer can choose the server name freely, but not the network: only validated addresses get a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathKey {
-    /// Where the peer is; `None` is anywhere.
+    /// The peer's network; `None` is all of them.
     pub network: Option<Prefix>,
-    /// The server's name, in lower case; `None` is any.
+    /// The server's name, in lower case; `None` is all of them.
     pub server_name: Option<Box<str>>,
 }
 

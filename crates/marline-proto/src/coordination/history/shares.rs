@@ -1,4 +1,4 @@
-//! Who gives way in a table that is full: a tree of networks, in which the fullest branch does.
+//! Which record a full table evicts: a tree of networks, whose fullest branch loses a leaf.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,42 +8,22 @@ use slab::Slab;
 
 use super::Prefix;
 
-/// Networks that have a share each, the wide ones first: what one site is commonly given. Addresses share
-/// that of their network, and what has the bits of none stands alone.
+/// Prefix lengths of the networks that have a share each, the widest first: what a site is commonly
+/// assigned. Addresses share that of their network; a wider prefix has a share of its own.
 const V4: &[u8] = &[24];
 const V6: &[u8] = &[48, 64];
 
-/// Leaves by the networks that they are in, nested. Every operation is O(log n).
+/// Leaves in a tree of the networks that contain them. Every operation is O(log n).
 ///
-/// Moments are numbers that only grow, each used once.
+/// Times are increasing numbers, each used for one update.
 #[derive(Debug)]
 pub(super) struct Shares<L> {
     nodes: Slab<Node<L>>,
     branches: HashMap<Option<Prefix>, usize>,
 }
 
-#[derive(Debug)]
-struct Node<L> {
-    /// The root has none.
-    parent: Option<usize>,
-    /// Leaves beneath, itself if it is one.
-    leaves: usize,
-    /// When a leaf beneath was touched last, be it gone since.
-    touched: u64,
-    /// Their IDs by rank.
-    children: BTreeMap<Rank, usize>,
-    place: Place<L>,
-}
-
-#[derive(Debug)]
-enum Place<L> {
-    Root,
-    Branch(Option<Prefix>),
-    Leaf(Box<L>),
-}
-
-/// Which of several nodes has to give up a leaf: the greatest, which has the most leaves, and of those with
-/// equally many the one whose leaves were updated least recently.
+/// The order in which siblings lose leaves: the greatest is the one with the most leaves, and of those with
+/// equally many the one that was updated least recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     leaves: usize,
@@ -56,6 +36,26 @@ pub(super) struct Network {
     pub(super) id: usize,
     /// Leaves in it.
     pub(super) leaves: usize,
+}
+
+#[derive(Debug)]
+struct Node<L> {
+    /// `None` for the root.
+    parent: Option<usize>,
+    /// Leaves below; 1 for a leaf.
+    leaves: usize,
+    /// When a leaf below was last updated, even if it has been removed since.
+    touched: u64,
+    /// Their IDs by rank.
+    children: BTreeMap<Rank, usize>,
+    place: Place<L>,
+}
+
+#[derive(Debug)]
+enum Place<L> {
+    Root,
+    Branch(Option<Prefix>),
+    Leaf(Box<L>),
 }
 
 impl<L> Node<L> {
@@ -109,7 +109,7 @@ impl<L> Shares<L> {
         }
     }
 
-    /// Hangs a leaf into `network`; its number.
+    /// Inserts a leaf below `network`; returns its ID.
     pub(super) fn insert(&mut self, network: Option<Prefix>, leaf: L, now: u64) -> usize {
         let mut parent = ALL;
         for branch in branches(network) {
@@ -124,11 +124,12 @@ impl<L> Shares<L> {
         id
     }
 
-    /// The leaf is as new as any.
+    /// The leaf was updated.
     pub(super) fn touch(&mut self, id: usize, now: u64) {
         self.climb(id, 0, now);
     }
 
+    /// Updates the nodes from `leaf` to the root, which gain `more` leaves.
     fn climb(&mut self, leaf: usize, more: usize, now: u64) {
         let mut id = leaf;
         while let Some(parent) = self.nodes[id].parent {
@@ -145,7 +146,7 @@ impl<L> Shares<L> {
         self.nodes[ALL].leaves += more;
     }
 
-    /// Takes the leaf out, and the branches that are empty without it.
+    /// Removes the leaf, and the branches that become empty.
     pub(super) fn remove(&mut self, id: usize) -> Option<L> {
         self.leaf(id)?;
         let mut taken = None;
@@ -182,8 +183,7 @@ impl<L> Shares<L> {
         }
     }
 
-    /// The leaf that gives way beneath `id`: in the branch that has most leaves, of those with equally
-    /// many the one that was touched least recently, and so on down.
+    /// The leaf to evict below `id`: that of the greatest [`Rank`] at each level.
     pub(super) fn fullest(&self, id: usize) -> usize {
         let mut at = id;
         while let Some((_, child)) = self.nodes[at].children.last_key_value() {
@@ -193,7 +193,7 @@ impl<L> Shares<L> {
     }
 }
 
-/// The branches on the way to `network`, from the root.
+/// The branches from the root to `network`.
 fn branches(network: Option<Prefix>) -> impl Iterator<Item = Option<Prefix>> {
     let wide = match network.map(|network| network.address()) {
         Some(IpAddr::V4(_)) => V4,

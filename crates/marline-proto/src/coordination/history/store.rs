@@ -1,4 +1,4 @@
-//! Where records are kept: the seam.
+//! Where records are kept.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -6,23 +6,22 @@ use std::time::Duration;
 use super::{PathKey, PathRecord};
 use crate::Instant;
 
-/// Keeps what was learnt of paths. Connections share it, across threads and endpoints.
+/// Keeps the records of paths. Connections of several threads and endpoints share it.
 ///
-/// It is asked once when a connection begins and told once when one ends, so it may lock; it must not
-/// block for I/O. A record that is too old is none.
+/// A connection reads from it when it begins and updates it when it ends, so it may lock; it must not
+/// block for I/O. An expired record is treated as absent.
 pub trait PathStore: Send + Sync + Debug {
-    /// What is known under `key`.
+    /// The record of `key`.
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord>;
 
-    /// Has `change` rewrite what is known under `key`, an empty record if nothing is, and marks it as seen
-    /// `now`. `change` must not ask the store. A store
-    /// that is full may forget any record afterwards.
+    /// Has `change` modify the record of `key`, or an empty one, and sets its time to `now`. `change` must
+    /// not call the store. A store that is full may evict any record afterwards.
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord));
 
-    /// Forgets what is known under `key`.
+    /// Removes the record of `key`.
     fn forget(&self, now: Instant, key: &PathKey);
 
-    /// What it holds and did. A store that does not count says nothing.
+    /// What it holds and has done; all zero for a store that does not count.
     fn statistics(&self) -> StoreStatistics {
         StoreStatistics::default()
     }
@@ -47,20 +46,20 @@ pub struct StoreStatistics {
     pub errors: u64,
 }
 
-/// How much a store keeps.
+/// How many records a store keeps, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Records in all, at least 1.
+    /// The most records, at least 1.
     pub records: usize,
-    /// How long a record holds after its latest update.
+    /// How long a record is valid after its latest update.
     pub lifetime: Duration,
-    /// Records of one network (a /24 of IPv4, a /48 of IPv6), at least 1.
+    /// The most records of one network (an IPv4 /24, an IPv6 /48), at least 1.
     pub of_one_network: usize,
 }
 
 impl Default for StoreLimits {
-    /// 65536 records for an hour, 256 of one network: one for each of its IPv4 addresses, or a client's for
-    /// as many server names.
+    /// 65536 records for an hour, 256 of one network: enough for each of its IPv4 addresses, or for 256
+    /// server names.
     fn default() -> Self {
         Self {
             records: 65_536,

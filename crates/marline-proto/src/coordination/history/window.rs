@@ -1,4 +1,4 @@
-//! First windows from what earlier connections saw.
+//! Initial windows from the average of earlier connections.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::learner::Learner;
 use super::{HistoryConfig, PathHistory, PathSample, PathStore, ZeroRtt};
 use crate::congestion::{ConnectionKind, InitialWindow, MAXIMUM_WINDOW};
 
-/// Begins with the average window of earlier connections where that is larger than the fallback's.
+/// Learns the windows of connections, and chooses their average as the initial window of later ones if it is
+/// larger than the fallback's.
 ///
-/// A window that a path could bear once is a guess at what it bears now. A path that got worse meanwhile
-/// gets a burst that it cannot carry; `cap` bounds it, and [`CarefulHistory`](super::CarefulHistory) does
-/// without.
+/// If the path has become slower since, the first flight exceeds its capacity. `cap` limits that, and
+/// [`CarefulHistory`](super::CarefulHistory) avoids it.
 #[derive(Clone, Debug)]
 pub struct HistoryWindow {
     learner: Learner,
@@ -18,7 +18,7 @@ pub struct HistoryWindow {
 }
 
 impl HistoryWindow {
-    /// Learns into `store`; `fallback` is the default window.
+    /// Learns into `store`; `fallback` chooses the default window.
     pub fn new(
         config: HistoryConfig,
         store: Arc<dyn PathStore>,
@@ -40,7 +40,7 @@ impl HistoryWindow {
         self.learner.average(kind)
     }
 
-    /// The first window, in bytes and parts of a byte: [`InitialWindow::window`] is its whole bytes.
+    /// The initial window in bytes, with fractions of a byte, which [`InitialWindow::window`] drops.
     pub fn first_window(&self, kind: &ConnectionKind<'_>) -> f64 {
         let config = self.config();
         let default = self.fallback.window(kind) as f64;

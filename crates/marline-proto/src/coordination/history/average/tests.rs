@@ -20,12 +20,12 @@ fn of(kind: Average, samples: &[u64]) -> Option<f64> {
 }
 
 #[test]
-fn the_paper_s_example_averages_4500_and_3000() {
+fn the_mean_matches_the_example_of_the_paper() {
     assert_eq!(of(Average::Mean, &[4500, 3000]), Some(3750.0));
 }
 
 #[test]
-fn there_is_no_average_of_nothing() {
+fn there_is_no_average_before_the_first_sample() {
     for kind in [
         Average::Mean,
         Average::Window(4),
@@ -44,14 +44,14 @@ fn the_first_sample_initializes_a_moving_average() {
 }
 
 #[test]
-fn a_weight_that_is_none_makes_the_latest_sample_the_average() {
+fn an_invalid_weight_counts_as_one() {
     for weight in [f64::NAN, 0.0, -0.5, 1.5, f64::INFINITY] {
         assert_eq!(of(Average::Ewma { weight }, &[10, 30]), Some(30.0));
     }
 }
 
 #[test]
-fn a_mean_that_has_seen_enough_stays_within_its_samples() {
+fn a_mean_at_its_sample_limit_stays_within_its_samples() {
     let sum = MEAN_SAMPLES * MAXIMUM_WINDOW;
     let count = MEAN_SAMPLES;
     let mut windows = Windows(State::Mean { sum, count });
@@ -64,7 +64,7 @@ fn a_mean_that_has_seen_enough_stays_within_its_samples() {
 }
 
 #[test]
-fn what_another_kind_learnt_counts_as_one_sample() {
+fn the_average_of_another_kind_counts_as_one_sample() {
     let mut windows = Windows::default();
     windows.add(Average::Mean, 10_000);
     windows.add(Average::Mean, 20_000);
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_forgets_what_lies_behind_it(
+    fn a_window_averages_its_latest_samples_only(
         size in 1..=MAX_WINDOW_SAMPLES,
         before in prop::collection::vec(0..=MAXIMUM_WINDOW, 0..70),
         latest in prop::collection::vec(0..=MAXIMUM_WINDOW, MAX_WINDOW_SAMPLES),
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn every_state_is_one_that_can_be_read_back(
+    fn every_state_reached_by_samples_is_sound(
         samples in prop::collection::vec((any_average(), any::<u64>()), 0..80),
     ) {
         let mut windows = Windows::default();

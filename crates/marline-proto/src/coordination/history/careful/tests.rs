@@ -37,7 +37,7 @@ fn both() -> (CarefulHistory, HistoryWindow) {
 }
 
 #[test]
-fn a_capacity_is_claimed_once_and_comes_back() {
+fn a_capacity_is_claimed_once_until_one_is_observed_again() {
     let (careful, _) = both();
     careful.observe(&kind(0), &seen(200_000));
     let known = careful.saved(&kind(1));
@@ -51,17 +51,17 @@ fn a_capacity_is_claimed_once_and_comes_back() {
 }
 
 #[test]
-fn what_is_forgotten_cannot_be_claimed() {
+fn a_forgotten_capacity_cannot_be_claimed() {
     let (careful, history) = both();
     careful.observe(&kind(0), &seen(200_000));
     careful.forget(&kind(1));
     assert_eq!(careful.claim(&kind(1)), None);
-    // What it says of averages stands.
+    // The average is not affected.
     assert_eq!(history.average(&kind(1)), Some(200_000.0));
 }
 
 #[test]
-fn one_store_serves_both() {
+fn both_policies_use_one_store() {
     let (careful, history) = both();
     history.observe(&kind(0), &seen(200_000));
     assert_eq!(history.claim(&kind(1)), None);
@@ -71,7 +71,7 @@ fn one_store_serves_both() {
 }
 
 #[test]
-fn what_is_too_old_cannot_be_claimed() {
+fn an_expired_capacity_cannot_be_claimed() {
     let (careful, _) = both();
     careful.observe(&kind(0), &seen(200_000));
     assert_eq!(careful.claim(&kind(3600)), None);

@@ -33,7 +33,7 @@ fn limits(records: usize, of_one_network: usize) -> StoreLimits {
 }
 
 #[test]
-fn what_it_did_is_counted() {
+fn lookups_are_counted_as_hits_and_misses() {
     let store = MemoryStore::new(limits(10, 10));
     let (now, key) = (
         Instant::EPOCH,
@@ -53,7 +53,7 @@ fn what_it_did_is_counted() {
 }
 
 #[test]
-fn what_is_put_is_recalled_until_it_is_forgotten() {
+fn a_record_is_recalled_until_it_is_forgotten() {
     let store = MemoryStore::default();
     let now = Instant::EPOCH;
     let key = key(PathScope::Address, [192, 0, 2, 1], Some("a.example"));
@@ -68,7 +68,7 @@ fn what_is_put_is_recalled_until_it_is_forgotten() {
 }
 
 #[test]
-fn an_update_says_when_it_was() {
+fn an_update_sets_the_time_of_the_record() {
     let store = MemoryStore::default();
     let key = key(PathScope::Address, [192, 0, 2, 1], None);
     for seconds in [0, 7] {
@@ -79,7 +79,7 @@ fn an_update_says_when_it_was() {
 }
 
 #[test]
-fn what_is_old_is_none_and_an_update_begins_anew() {
+fn an_expired_record_is_absent_and_an_update_replaces_it() {
     let store = MemoryStore::new(limits(8, 8));
     let key = key(PathScope::Address, [192, 0, 2, 1], None);
     let start = Instant::EPOCH;
@@ -94,7 +94,7 @@ fn what_is_old_is_none_and_an_update_begins_anew() {
 }
 
 #[test]
-fn old_records_go_before_anybody_gives_way() {
+fn expired_records_are_removed_before_valid_ones_are_evicted() {
     let store = MemoryStore::new(limits(100, 100));
     let of = |network: u8| key(PathScope::default(), [10, 0, network, 1], None);
     for network in 0..100 {
@@ -111,7 +111,7 @@ fn old_records_go_before_anybody_gives_way() {
 }
 
 #[test]
-fn the_limits_hold_and_none_is_none() {
+fn limits_hold_and_count_as_at_least_one() {
     for (records, of_one_network, kept) in [(8, 3, 3), (2, 3, 2), (0, 0, 1)] {
         let store = MemoryStore::new(limits(records, of_one_network));
         for host in 0..10 {
@@ -127,7 +127,7 @@ fn the_limits_hold_and_none_is_none() {
 }
 
 #[test]
-fn pages_list_every_record_once_and_what_is_old_not_at_all() {
+fn pages_list_every_valid_record_once() {
     let store = MemoryStore::new(limits(100, 100));
     let of = |host: u8| key(PathScope::Address, [192, 0, 2, host], Some("a.example"));
     let later = Instant::EPOCH + MINUTE / 2;

@@ -42,7 +42,7 @@ prop_compose! {
 }
 
 #[test]
-fn a_record_ages_while_it_is_written_down() {
+fn time_that_passed_before_decoding_adds_to_the_age() {
     let mut record = PathRecord::new(NOW);
     record.windows.add(Average::Mean, 50_000);
     let bytes = record.encode(NOW + Duration::from_secs(60));
@@ -57,7 +57,7 @@ fn a_record_ages_while_it_is_written_down() {
 }
 
 #[test]
-fn the_window_of_a_live_connection_is_not_written_down() {
+fn the_window_of_an_open_connection_is_not_encoded() {
     let mut record = PathRecord::new(NOW);
     record.live = Some(50_000);
     let read = PathRecord::decode(&record.encode(NOW), NOW).unwrap();
@@ -65,7 +65,7 @@ fn the_window_of_a_live_connection_is_not_written_down() {
 }
 
 #[test]
-fn an_age_beyond_the_epoch_ends_there() {
+fn times_before_the_epoch_become_the_epoch() {
     let bytes = PathRecord::new(Instant::EPOCH).encode(NOW);
     let early = Instant::from_nanos(1);
     let read = PathRecord::decode(&bytes, early).unwrap();
@@ -73,7 +73,7 @@ fn an_age_beyond_the_epoch_ends_there() {
 }
 
 #[test]
-fn what_no_version_of_ours_writes_is_refused() {
+fn invalid_encodings_are_rejected() {
     let head = [1, 0, 0];
     for tail in [
         &[][..],
@@ -113,21 +113,21 @@ fn what_no_version_of_ours_writes_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(record in any_record()) {
+    fn decoding_reverses_encoding(record in any_record()) {
         let bytes = record.encode(NOW);
         prop_assert!(bytes.len() <= PathRecord::MAX_ENCODED);
         prop_assert_eq!(PathRecord::decode(&bytes, NOW), Ok(record));
     }
 
     #[test]
-    fn a_part_of_a_record_is_none(record in any_record(), cut: prop::sample::Index) {
+    fn a_truncated_record_is_rejected(record in any_record(), cut: prop::sample::Index) {
         let bytes = record.encode(NOW);
         let cut = cut.index(bytes.len());
         prop_assert_eq!(PathRecord::decode(&bytes[..cut], NOW), Err(InvalidRecord));
     }
 
     #[test]
-    fn any_bytes_are_a_sound_record_or_none(
+    fn arbitrary_bytes_decode_to_a_valid_record_or_not_at_all(
         version in prop_oneof![3 => Just(VERSION), 1 => any::<u8>()],
         bytes in prop::collection::vec(prop_oneof![0..4_u8, any::<u8>()], 0..60),
         now: u64,
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_a_record_with_a_byte_changed(
+    fn a_record_with_one_byte_changed_decodes_to_a_valid_record_or_not_at_all(
         record in any_record(),
         at: prop::sample::Index,
         byte: u8,

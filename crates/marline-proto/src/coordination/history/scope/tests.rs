@@ -7,7 +7,7 @@ fn key(scope: PathScope, address: &str, server_name: Option<&str>) -> PathKey {
 }
 
 #[test]
-fn neighbors_share_a_name_and_strangers_do_not() {
+fn peers_in_one_prefix_have_equal_keys() {
     let scope = PathScope::default();
     for (a, b, same) in [
         ("192.0.2.1", "192.0.2.254", true),
@@ -22,7 +22,7 @@ fn neighbors_share_a_name_and_strangers_do_not() {
 }
 
 #[test]
-fn a_scope_is_as_wide_as_it_says() {
+fn each_scope_separates_exactly_the_networks_it_names() {
     let (a, b) = ("192.0.2.1", "192.0.2.2");
     assert_ne!(
         key(PathScope::Address, a, None),
@@ -43,7 +43,7 @@ fn a_scope_is_as_wide_as_it_says() {
 }
 
 #[test]
-fn ports_do_not_matter() {
+fn ports_are_not_part_of_the_key() {
     let [a, b] = [1, 2].map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
     assert_eq!(
         PathScope::Address.key(a, None),
@@ -52,7 +52,7 @@ fn ports_do_not_matter() {
 }
 
 #[test]
-fn server_names_differ_whatever_their_case() {
+fn server_names_are_compared_without_case() {
     let named = |name| key(PathScope::default(), "192.0.2.1", name);
     assert_eq!(named(Some("Example.ORG")), named(Some("example.org")));
     assert_ne!(named(Some("a.example")), named(Some("b.example")));
@@ -62,7 +62,7 @@ fn server_names_differ_whatever_their_case() {
 
 proptest! {
     #[test]
-    fn a_prefix_has_the_bits_it_says_and_no_others(bits: u8, address: u128, other: u128) {
+    fn an_ipv6_prefix_keeps_exactly_its_leading_bits(bits: u8, address: u128, other: u128) {
         let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
         let of = |address: u128| Prefix::new(Ipv6Addr::from_bits(address).into(), bits);
         let is_v4 = |address: u128| Ipv6Addr::from_bits(address).to_ipv4_mapped().is_some();
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn so_have_those_of_ipv4(bits: u8, address: u32, other: u32) {
+    fn an_ipv4_prefix_keeps_exactly_its_leading_bits(bits: u8, address: u32, other: u32) {
         let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
         let of = |address: u32| Prefix::new(Ipv4Addr::from_bits(address).into(), bits);
         prop_assert_eq!(of(address) == of(other), address & mask == other & mask);

@@ -84,7 +84,7 @@ mod samples {
     use super::*;
 
     #[test]
-    fn a_window_that_was_never_the_limit_only_raises() {
+    fn an_app_limited_window_only_raises_the_average() {
         for (raise_only_when_limited, averages) in [
             (true, [50_000.0, 50_000.0, 70_000.0]),
             (false, [50_000.0, 35_000.0, 53_333.0]),
@@ -103,7 +103,7 @@ mod samples {
     }
 
     #[test]
-    fn who_delivered_less_than_its_first_window_says_nothing() {
+    fn a_connection_that_delivered_less_than_its_initial_window_counts_for_nothing() {
         let history = history(mean());
         history.observe(&kind(1), &closed(50_000));
         let seen = PathSample {
@@ -113,12 +113,12 @@ mod samples {
         let later = after(HOUR / 2, kind(1));
         history.observe(&later, &seen);
         assert_eq!(history.average(&later), Some(50_000.0));
-        // Nor does it keep alive what others said.
+        // It does not prolong the lifetime of the record either.
         assert_eq!(history.average(&after(HOUR, kind(1))), None);
     }
 
     #[test]
-    fn no_window_is_beyond_the_largest() {
+    fn windows_are_limited_to_the_maximum() {
         let config = HistoryConfig {
             cap: None,
             zero_rtt: ZeroRtt::Carry,
@@ -132,7 +132,11 @@ mod samples {
         history.observe(&kind(1), &seen);
         assert_eq!(history.window(&kind(1)), MAXIMUM_WINDOW);
         assert_eq!(history.window(&resumed(1)), MAXIMUM_WINDOW);
-        assert_eq!(history.learner.capacity(&kind(1)), None, "it is in use");
+        assert_eq!(
+            history.learner.capacity(&kind(1)),
+            None,
+            "an open connection uses it"
+        );
         let event = SampleEvent::Closed;
         history.observe(&kind(1), &PathSample { event, ..seen });
         let capacity = history.learner.capacity(&kind(1)).unwrap();
@@ -183,7 +187,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn whatever_is_seen_windows_stay_within_their_bounds(
+    fn windows_stay_within_their_bounds(
         config in any_config(),
         seen in prop::collection::vec((0..4_u8, 0..600_u64, any_sample()), 1..40),
     ) {
@@ -216,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn what_others_see_changes_nothing_for_a_stranger(
+    fn samples_of_other_networks_change_nothing(
         config in any_config(),
         seen in prop::collection::vec((any::<u32>(), any_sample()), 1..40),
     ) {

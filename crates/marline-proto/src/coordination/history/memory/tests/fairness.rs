@@ -1,4 +1,4 @@
-//! What a client can do to the records of others: nothing.
+//! No client can evict the records of others.
 
 use std::net::Ipv6Addr;
 
@@ -23,8 +23,8 @@ fn shared(scope: PathScope) -> (MemoryStore, Vec<PathKey>) {
     (store, keys)
 }
 
-/// Has `flood` name the keys that a client can make up, and checks that others have what they had.
-fn nobody_suffers(flood: impl Fn(PathScope, u32) -> PathKey) {
+/// Updates the keys of `flood`, which one client can cause, and checks that all others keep their records.
+fn assert_others_keep_their_records(flood: impl Fn(PathScope, u32) -> PathKey) {
     for scope in [PathScope::default(), PathScope::Address] {
         let (store, keys) = shared(scope);
         for n in 0..5000 {
@@ -38,30 +38,34 @@ fn nobody_suffers(flood: impl Fn(PathScope, u32) -> PathKey) {
 }
 
 #[test]
-fn who_invents_server_names_loses_its_own() {
-    nobody_suffers(|scope, n| key(scope, [192, 0, 2, 1], Some(&format!("{n}.example"))));
+fn a_client_with_many_server_names_evicts_only_its_own_records() {
+    assert_others_keep_their_records(|scope, n| {
+        key(scope, [192, 0, 2, 1], Some(&format!("{n}.example")))
+    });
 }
 
 #[test]
-fn who_has_a_network_loses_its_own() {
-    nobody_suffers(|scope, n| {
+fn a_client_with_an_ipv4_network_evicts_only_its_own_records() {
+    assert_others_keep_their_records(|scope, n| {
         let name = format!("{}.example", n / 256);
         key(scope, [192, 0, 2, n as u8], Some(&name))
     });
 }
 
 #[test]
-fn who_has_a_network_of_ipv6_loses_its_own() {
+fn a_client_with_an_ipv6_network_evicts_only_its_own_records() {
     let base = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0).to_bits();
-    nobody_suffers(|scope, n| key(scope, Ipv6Addr::from_bits(base + u128::from(n)), None));
-    nobody_suffers(|scope, n| {
+    assert_others_keep_their_records(|scope, n| {
+        key(scope, Ipv6Addr::from_bits(base + u128::from(n)), None)
+    });
+    assert_others_keep_their_records(|scope, n| {
         let subnet = u128::from(n) << 64;
         key(scope, Ipv6Addr::from_bits(base + subnet), Some("a.example"))
     });
 }
 
 #[test]
-fn a_full_table_takes_from_who_has_most() {
+fn a_full_table_evicts_from_the_network_with_most_records() {
     let store = MemoryStore::new(limits(300, 200));
     let name = |n: u32| format!("{n}.example");
     let crowd: Vec<_> = (0..200)
@@ -83,7 +87,7 @@ fn a_full_table_takes_from_who_has_most() {
 }
 
 #[test]
-fn a_neighbor_in_the_same_network_does_not_suffer_either() {
+fn a_neighbor_in_the_same_network_keeps_its_records() {
     let store = MemoryStore::new(limits(1000, 100));
     let quiet = |host| key(PathScope::Address, [192, 0, 2, host], Some("a.example"));
     for host in 2..50 {
@@ -103,7 +107,7 @@ fn a_neighbor_in_the_same_network_does_not_suffer_either() {
 }
 
 #[test]
-fn nor_does_one_behind_another_subnet_of_the_same_site() {
+fn another_subnet_of_the_same_site_keeps_its_records() {
     let store = MemoryStore::new(limits(1000, 100));
     let address = |subnet: u16, host: u16| [0x2001, 0xdb8, 1, subnet, 0, 0, 0, host];
     for subnet in 1..40 {

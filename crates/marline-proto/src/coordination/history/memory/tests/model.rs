@@ -1,4 +1,4 @@
-//! The table does what one does that looks at every record each time.
+//! The table evicts the same records as a model that scans all of them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::coordination::history::Prefix;
 
-/// Records with when they were updated, the oldest first.
+/// Records, the one that was updated least recently first.
 #[derive(Default)]
 struct Naive(Vec<(PathKey, PathRecord)>);
 
-/// The networks that a key lies in, the widest first; all have as many, so that they can be compared.
+/// The networks that contain a key, the widest first; as many for every key, so that they can be compared.
 fn networks(key: &PathKey) -> Vec<Option<Prefix>> {
     let network = key.network;
     let of = |bits: u8| network.map(|n| Prefix::new(n.address(), bits.min(n.bits())));
@@ -53,13 +53,13 @@ impl Naive {
         }
     }
 
-    /// Of the records at `places`, which share `depth` networks.
+    /// Evicts one of the records at `places`, which share `depth` networks.
     fn evict(&mut self, mut places: Vec<usize>, depth: usize) {
         for depth in depth..3 {
             let mut branches = BTreeMap::<_, Vec<usize>>::new();
             for place in places {
                 let networks = networks(&self.0[place].0);
-                // Where it lies in no narrower network, it stands for itself.
+                // A key without a narrower network is a branch of its own.
                 let is_alone = depth > 0 && networks[depth] == networks[depth - 1];
                 let branch = (networks[depth], is_alone.then_some(place));
                 branches.entry(branch).or_default().push(place);
@@ -102,7 +102,7 @@ fn any_op(forgets: bool) -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Does `ops` to a table and to one that scans, and compares them after each.
+/// Applies `ops` to a table and to the model, and compares them after each.
 fn compare(ops: Vec<Op>, limits: StoreLimits) {
     let store = MemoryStore::new(limits);
     let mut naive = Naive::default();
@@ -130,7 +130,7 @@ fn compare(ops: Vec<Op>, limits: StoreLimits) {
 
 proptest! {
     #[test]
-    fn who_gives_way_is_who_a_scan_would_name(
+    fn the_same_records_are_evicted_as_by_a_scan(
         ops in prop::collection::vec(any_op(false), 1..80),
         records in 1..30_usize,
         of_one_network in 1..12_usize,
@@ -139,12 +139,12 @@ proptest! {
     }
 
     #[test]
-    fn without_limits_it_is_a_map(ops in prop::collection::vec(any_op(true), 1..80)) {
+    fn below_its_limits_the_table_is_a_map(ops in prop::collection::vec(any_op(true), 1..80)) {
         compare(ops, limits(1000, 1000));
     }
 
     #[test]
-    fn nobody_loses_a_record_to_who_has_as_many(
+    fn no_network_loses_a_record_to_one_with_as_many(
         ops in prop::collection::vec((any_key(), 0..100_000_u64), 1..80),
         records in 1..30_usize,
     ) {

@@ -1,4 +1,4 @@
-//! What careful resume may start from.
+//! The capacity that is saved for careful resume.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn lost(seen: PathSample) -> PathSample {
 }
 
 #[test]
-fn it_is_what_was_acknowledged_of_a_window() {
+fn the_capacity_is_the_acknowledged_part_of_the_window() {
     let seen = closed(200_000);
     assert_eq!(after_all(&[seen]), Some(Saved(200_000, 0)));
     assert_eq!(
@@ -47,7 +47,7 @@ fn it_is_what_was_acknowledged_of_a_window() {
 }
 
 #[test]
-fn the_newer_replaces_the_older() {
+fn a_newer_capacity_replaces_an_older_one() {
     assert_eq!(
         after_all(&[closed(200_000), closed(90_000)]),
         Some(Saved(90_000, 1))
@@ -59,7 +59,7 @@ fn the_newer_replaces_the_older() {
 }
 
 #[test]
-fn who_was_short_of_data_does_not_lower_it() {
+fn an_app_limited_connection_does_not_lower_it() {
     assert_eq!(
         after_all(&[closed(200_000), limited(90_000)]),
         Some(Saved(200_000, 0))
@@ -83,7 +83,7 @@ fn a_loss_of_the_first_flight_lowers_it_at_once() {
 }
 
 #[test]
-fn its_round_trip_time_is_that_of_the_same_connection() {
+fn the_saved_round_trip_time_is_of_the_same_connection() {
     let history = history(HistoryConfig::default());
     history.observe(&kind(1), &closed(90_000));
     let slower = PathSample {
@@ -96,7 +96,7 @@ fn its_round_trip_time_is_that_of_the_same_connection() {
 }
 
 #[test]
-fn it_grows_old_though_the_record_does_not() {
+fn a_capacity_expires_though_its_record_is_updated() {
     let history = history(HistoryConfig::default());
     history.observe(&kind(1), &closed(200_000));
     for _ in 0..9 {

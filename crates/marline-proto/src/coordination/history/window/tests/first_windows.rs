@@ -1,9 +1,9 @@
-//! With which window a connection begins.
+//! The initial window of a connection.
 
 use super::*;
 
 #[test]
-fn without_history_the_default_holds() {
+fn without_samples_the_default_is_used() {
     let history = history(mean());
     assert_eq!(history.window(&kind(1)), DEFAULT);
     assert_eq!(history.average(&kind(1)), None);
@@ -11,7 +11,7 @@ fn without_history_the_default_holds() {
 }
 
 #[test]
-fn the_larger_of_default_and_average_is_taken() {
+fn the_larger_of_default_and_average_is_used() {
     let history = history(mean());
     history.observe(&kind(1), &closed(50_001));
     history.observe(&kind(1), &closed(30_000));
@@ -24,7 +24,7 @@ fn the_larger_of_default_and_average_is_taken() {
 }
 
 #[test]
-fn a_cap_holds_for_averages_and_not_for_the_default() {
+fn the_cap_limits_averages_and_not_the_default() {
     for (cap, window) in [(100_000, 100_000), (20_000, 20_000), (5000, DEFAULT)] {
         let history = history(HistoryConfig {
             cap: Some(cap),
@@ -36,7 +36,7 @@ fn a_cap_holds_for_averages_and_not_for_the_default() {
 }
 
 #[test]
-fn neighbors_learn_from_each_other_and_strangers_do_not() {
+fn peers_of_one_network_learn_from_each_other_and_of_others_do_not() {
     let history = history(mean());
     history.observe(&kind(1), &closed(50_000));
     assert_eq!(history.window(&kind(2)), 50_000);
@@ -48,7 +48,7 @@ fn neighbors_learn_from_each_other_and_strangers_do_not() {
 }
 
 #[test]
-fn server_names_count_where_they_are_asked_for() {
+fn server_names_separate_connections_if_configured() {
     for (per_server_name, other) in [(true, DEFAULT), (false, 50_000)] {
         let history = history(HistoryConfig {
             per_server_name,
@@ -65,7 +65,7 @@ fn server_names_count_where_they_are_asked_for() {
 }
 
 #[test]
-fn what_is_too_old_is_forgotten_and_counted_no_more() {
+fn expired_samples_do_not_count() {
     let history = history(mean());
     history.observe(&kind(1), &closed(50_000));
     let almost = HOUR - Duration::from_nanos(1);
@@ -77,7 +77,7 @@ fn what_is_too_old_is_forgotten_and_counted_no_more() {
 }
 
 #[test]
-fn resumed_sessions_begin_as_they_are_told() {
+fn resumed_sessions_begin_as_configured() {
     for (zero_rtt, window) in [
         (ZeroRtt::Carry, 80_000),
         (ZeroRtt::History, 60_000),
@@ -92,7 +92,7 @@ fn resumed_sessions_begin_as_they_are_told() {
 }
 
 #[test]
-fn a_window_is_carried_while_its_connection_lives_and_to_its_peer_only() {
+fn a_window_is_carried_to_the_same_peer_while_its_connection_is_open() {
     for scope in [PathScope::default(), PathScope::Address, PathScope::Global] {
         let history = history(HistoryConfig {
             zero_rtt: ZeroRtt::Carry,
