@@ -21,6 +21,7 @@ pub mod observe;
 mod paths;
 mod priority;
 pub mod recovery;
+mod rng;
 pub mod samples;
 pub mod scheduling;
 mod spaces;
@@ -28,6 +29,7 @@ mod streams;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;
+mod token;
 mod tuple;
 
 pub use address_tokens::AddressTokens;
@@ -35,9 +37,7 @@ pub use config::{
     AckFrequencyConfig, ClientConfig, ConnectionInfo, EndpointConfig, MakeObserver, MtuConfig,
     MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
-pub use connection::{
-    AbandonPathError, Connection, ConnectionError, EndpointEvent, Event, OpenPathError,
-};
+pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, Route};
@@ -45,6 +45,7 @@ pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };
 pub use marline_wire::{ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError};
+pub use paths::{AbandonPathError, OpenPathError};
 pub use priority::{Dependency, InvalidPriority, Priority};
 pub use streams::{ClosedStream, FinishError, ReadError, StreamEvent, WriteError};
 pub use time::Instant;

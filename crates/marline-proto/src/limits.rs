@@ -110,3 +110,6 @@ pub(crate) const COUPLED_PATHS: usize = 16;
 
 /// Bytes of the amplification limit that are kept for two PATH_CHALLENGE frames in packets of their own.
 pub(crate) const CHALLENGE_CREDIT: u64 = 128;
+
+/// The least room, in bytes, in which a packet is begun: header, tag and a frame or two.
+pub(crate) const MIN_PACKET_ROOM: usize = 112;

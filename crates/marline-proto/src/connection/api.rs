@@ -9,11 +9,11 @@ use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
-use super::path::Stage;
-use super::slots::Slot;
 use crate::crypto::TAG_LEN;
 use crate::datagrams::DatagramError;
 use crate::observe::events::{KeyKind, KeyTrigger};
+use crate::paths::Slot;
+use crate::paths::Stage;
 use crate::priority::Priority;
 use crate::streams::{ClosedStream, FinishError, ReadError, WriteError};
 use crate::time::Instant;
@@ -154,7 +154,7 @@ impl Connection {
     /// Bytes of frames that a 1-RTT packet holds at least.
     fn payload_room(&self) -> usize {
         let mut slots = self.paths.slots();
-        let first = self.payload_room_of(self.paths.main());
+        let first = self.payload_room_of(self.paths.main_slot());
         let is_open = |at: &Slot| self.paths[*at].stage == Stage::Open;
         let rooms = slots.by_ref().filter(is_open);
         rooms
@@ -184,9 +184,9 @@ impl Connection {
     /// Asks the peer to address us by new connection IDs only (RFC 9000, section 5.1.2); returns
     /// whether it could be asked now.
     pub fn rotate_connection_ids(&mut self) -> bool {
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         let rotates = self.is_confirmed() && self.paths[main].local_cids.retire_all();
-        self.issue_ids = true;
+        self.paths.want_ids();
         self.issue_connection_ids();
         rotates
     }
@@ -203,7 +203,7 @@ impl Connection {
 
     /// Sends a PING, so that the peer answers.
     pub fn ping(&mut self) {
-        let at = self.best_path();
+        let at = self.paths.best();
         self.paths[at].ping_due = true;
     }
 
@@ -234,17 +234,17 @@ impl Connection {
 
     /// The peer's address.
     pub fn remote_address(&self) -> SocketAddr {
-        self.main().tuples.active.addresses.remote
+        self.paths.main().tuples.active.addresses.remote
     }
 
     /// Our address; unspecified while the socket does not tell it.
     pub fn local_address(&self) -> SocketAddr {
-        self.main().tuples.active.addresses.local
+        self.paths.main().tuples.active.addresses.local
     }
 
     /// The smoothed round-trip time.
     pub fn rtt(&self) -> Duration {
-        self.main().recovery.rtt().smoothed()
+        self.paths.main().recovery.rtt().smoothed()
     }
 
     /// The first destination connection ID of the client: the connection's name in logs.

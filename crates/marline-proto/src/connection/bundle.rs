@@ -3,11 +3,10 @@
 
 use super::Connection;
 use super::events::EndpointEvent;
-use super::path::Path;
-use super::slots::Slot;
 use crate::coordination::bundle::{Directive, JoinBundle, MemberView, Membership, Newcomer};
 use crate::observe;
 use crate::observe::events::BundleUpdated;
+use crate::paths::Slot;
 use crate::time::Instant;
 
 /// Where the connection stands in its bundle.
@@ -29,7 +28,7 @@ impl Connection {
     /// Whether other connections have a say in its window.
     pub(super) fn belongs_to_bundle(&self) -> bool {
         // Of a connection with paths of its own there is no one window to coordinate.
-        let is_single = self.multipath.is_none();
+        let is_single = !self.is_multipath();
         self.config.bundle.as_ref().is_some_and(|config| {
             is_single
                 && (self.coordination.membership.is_some()
@@ -51,7 +50,7 @@ impl Connection {
         let membership = self.coordination.membership;
         // On its own, until the endpoint says otherwise.
         self.coordination.number = None;
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         self.paths[main].leave_bundle();
         let join = JoinBundle {
             config: config.clone(),
@@ -61,7 +60,7 @@ impl Connection {
             newcomer: Newcomer {
                 announced: membership.map(|membership| membership.connections),
                 initial_window: self.config.initial_window.window(&self.kind(now, moved)),
-                window: self.main().recovery.controller().window(),
+                window: self.paths.main().recovery.controller().window(),
                 moved,
             },
         };
@@ -72,7 +71,7 @@ impl Connection {
 
     /// How the connection stands, for the engine of its bundle.
     pub fn member_view(&self) -> MemberView {
-        self.main().member_view()
+        self.paths.main().member_view()
     }
 
     /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
@@ -80,17 +79,21 @@ impl Connection {
         if let Some((decision, _)) = &directive.decision {
             self.coordination.number = Some(decision.bundle);
         }
-        self.obey_on(now, self.paths.main(), directive);
+        self.obey_on(now, self.paths.main_slot(), directive);
     }
 
     /// Does it on one path.
-    pub(super) fn obey_on(&mut self, now: Instant, at: Slot, directive: &Directive) {
-        let path = &mut self.paths[at];
-        path.member.obey(directive, path.recovery.controller_mut());
+    fn obey_on(&mut self, now: Instant, at: Slot, directive: &Directive) {
+        self.paths[at].obey(directive);
+        self.report_directive(now, at, directive);
+    }
+
+    /// Reports what the engine of a bundle decided for a path.
+    pub(super) fn report_directive(&mut self, now: Instant, at: Slot, directive: &Directive) {
         if let Some((decision, own)) = &directive.decision {
             let event = BundleUpdated {
                 bundle: decision.bundle,
-                path: self.multipath.is_some().then_some(self.paths[at].id.0),
+                path: self.is_multipath().then_some(self.paths[at].id.0),
                 trigger: decision.trigger,
                 action: decision.action,
                 phase: decision.phase,
@@ -115,40 +118,16 @@ impl Connection {
     /// Client: whether the server coordinates the connections of a bundle; known once the handshake is
     /// complete.
     pub fn peer_coordinates_bundles(&self) -> bool {
-        self.coordination.peer_coordinates && self.multipath.is_none()
+        self.coordination.peer_coordinates && !self.is_multipath()
     }
 
     /// Hands the engine what recovery noticed on a path.
     pub(super) fn report_to_bundle(&mut self, now: Instant, at: Slot) {
-        if self.multipath.is_some() {
-            return self.report_to_group(now, at);
+        if self.is_multipath() {
+            return self.report_to_path_bundle(now, at);
         }
         let signals = self.paths[at].member.take_signals();
         let events = signals.into_iter().map(EndpointEvent::Bundle);
         self.mailbox.endpoint.extend(events);
-    }
-}
-
-impl Path {
-    /// On its own, until somebody says otherwise.
-    pub(super) fn leave_bundle(&mut self) {
-        self.member.leave(self.recovery.controller_mut());
-    }
-
-    /// How the path stands, for the engine of its bundle.
-    pub(super) fn member_view(&self) -> MemberView {
-        let recovery = &self.recovery;
-        let controller = recovery.controller();
-        MemberView {
-            window: controller.window(),
-            datagram: self.tuples.active.mtu.current().into(),
-            in_slow_start: controller.in_slow_start(),
-            rate_based: controller.is_rate_based(),
-            rate: controller.bandwidth(),
-            smoothed_rtt: recovery.rtt().smoothed(),
-            active: recovery.in_flight() > 0
-                && !recovery.is_app_limited()
-                && recovery.pto_count() == 0,
-        }
     }
 }

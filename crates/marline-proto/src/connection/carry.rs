@@ -110,11 +110,11 @@ impl Connection {
             return;
         };
         if server.config.address_tokens {
-            let ip = self.main().tuples.active.addresses.remote.ip();
+            let ip = self.paths.main().tuples.active.addresses.remote.ip();
             let unix_time_s = server.unix_time_s(now - self.progress.began());
             let told = server.carry.told();
             let key = &self.endpoint.token_key;
-            let token = key.new_token(ip, unix_time_s, told.as_ref(), self.dice.rng());
+            let token = key.new_token(ip, unix_time_s, told.as_ref(), self.rng.inner());
             self.announcements.new_token.announce(token);
         }
     }
@@ -128,7 +128,7 @@ impl Connection {
         let Some(server) = &mut self.server else {
             return;
         };
-        let path = &self.paths[self.paths.main()];
+        let path = &self.paths[self.paths.main_slot()];
         let is_proven = path.tuples.active.amplification.is_validated();
         if server.carry.tokens >= CAPACITY_TOKENS || !is_proven || !path.recovery.rtt().has_sample()
         {
@@ -146,7 +146,7 @@ impl Connection {
         }
         let source = match carry.given {
             Some(given) => given.source,
-            None => self.dice.name(),
+            None => self.rng.number(),
         };
         carry.tokens += 1;
         carry.less_since = None;

@@ -7,12 +7,12 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
 use super::lifecycle::Close;
-use super::packet::{Envelope, MIN_ROOM};
-use super::path::Stage;
-use super::slots::Slot;
+use super::packet::{Envelope, MIN_PACKET_ROOM};
 use crate::level::SpaceId;
 use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE};
 use crate::observe::events::PacketKind;
+use crate::paths::Slot;
+use crate::paths::Stage;
 use crate::time::Instant;
 use crate::tuple::Transmit;
 
@@ -39,7 +39,7 @@ impl Connection {
     fn start_closing(&mut self, now: Instant, close: Close, error: ConnectionError) {
         if self.lifecycle.is_open() {
             let until = now + self.pto() * 3;
-            self.tell_history(now);
+            self.leave_history(now);
             self.tell_closed(now, &error);
             let paths = self.closing_paths();
             self.lifecycle
@@ -53,7 +53,7 @@ impl Connection {
         if self.lifecycle.is_drained() {
             return;
         }
-        self.tell_history(now);
+        self.leave_history(now);
         self.tell_closed(now, &error);
         self.lifecycle.move_to_drained(error.clone());
         self.on_end(error);
@@ -95,7 +95,7 @@ impl Connection {
 
     fn start_draining(&mut self, now: Instant, error: ConnectionError) {
         let until = now + self.pto() * 3;
-        self.tell_history(now);
+        self.leave_history(now);
         self.tell_closed(now, &error);
         self.lifecycle.move_to_draining(error.clone(), until);
         self.on_end(error);
@@ -108,7 +108,7 @@ impl Connection {
     /// The paths that CONNECTION_CLOSE takes, the best one last: it has one chance on each, and which of
     /// them work may not be known.
     fn closing_paths(&self) -> Vec<PathId> {
-        let best = self.best_path();
+        let best = self.paths.best();
         let is_other = |at: &Slot| *at != best && self.paths[*at].stage == Stage::Open;
         let others = self.paths.slots().filter(is_other);
         let all = others.chain(std::iter::once(best));
@@ -120,14 +120,14 @@ impl Connection {
         let at = self
             .path_of(datagram)
             .filter(|&at| !self.paths[at].is_abandoned());
-        let at = at.unwrap_or_else(|| self.best_path());
+        let at = at.unwrap_or_else(|| self.paths.best());
         self.lifecycle.on_datagram(self.paths[at].id);
     }
 
     /// CONNECTION_CLOSE under all keys that the peer may have (RFC 9000, section 10.2.3).
     pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         while let Some((close, path)) = self.lifecycle.take_due_close() {
-            let at = self.paths.by_id(path).unwrap_or_else(|| self.best_path());
+            let at = self.paths.by_id(path).unwrap_or_else(|| self.paths.best());
             let transmit = self.transmit_close_on(now, at, &close, buf);
             if transmit.is_some() {
                 return transmit;
@@ -159,7 +159,7 @@ impl Connection {
             let Some(kind) = self.sealing_kind(space) else {
                 continue;
             };
-            if envelope.end - buf.len() < MIN_ROOM {
+            if envelope.end - buf.len() < MIN_PACKET_ROOM {
                 break;
             }
             let Ok(mut packet) = self.begin_packet(now, space, kind, &envelope, buf) else {

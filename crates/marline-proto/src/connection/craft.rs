@@ -2,8 +2,8 @@
 
 use super::Connection;
 use super::packet::Envelope;
-use super::slots::Slot;
 use crate::level::SpaceId;
+use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {

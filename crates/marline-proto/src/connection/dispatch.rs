@@ -7,6 +7,7 @@ use marline_wire::{PathId, TransportError};
 
 use super::Connection;
 use super::receive::Opened;
+use crate::paths::StatusFrame;
 use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
 
@@ -41,7 +42,9 @@ impl Connection {
             Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|first| {
                 self.tell_datagram(first);
             }),
-            Frame::NewConnectionId(frame) => self.on_new_connection_id(PathId::INITIAL, frame),
+            Frame::NewConnectionId(frame) => {
+                self.paths.on_new_connection_id(PathId::INITIAL, frame)
+            }
             Frame::RetireConnectionId(frame) => {
                 self.on_retire_connection_id(PathId::INITIAL, frame, packet)
             }
@@ -65,27 +68,34 @@ impl Connection {
             | Frame::MaxPathId(_)
             | Frame::PathsBlocked(_)
             | Frame::PathCidsBlocked(_)
-                if self.multipath.is_none() =>
+                if !self.paths.is_multipath() =>
             {
                 Err(unknown(frame))
             }
             Frame::PathAck(frame) => self.on_path_ack(now, frame, packet),
             Frame::PathAbandon(frame) => self.on_path_abandon(now, frame),
             Frame::PathStatusBackup(PathStatusBackup { path_id, sequence }) => {
-                let status = (PathStatus::Backup, *sequence);
-                self.on_path_status(*path_id, status, PathStatusBackup::TYPE)
+                self.on_path_status(&StatusFrame {
+                    path: *path_id,
+                    status: PathStatus::Backup,
+                    sequence: *sequence,
+                    frame_type: PathStatusBackup::TYPE,
+                })
             }
-            Frame::PathStatusAvailable(PathStatusAvailable { path_id, sequence }) => {
-                let status = (PathStatus::Available, *sequence);
-                self.on_path_status(*path_id, status, PathStatusAvailable::TYPE)
-            }
-            Frame::PathNewConnectionId(frame) => self.on_path_new_connection_id(frame),
+            Frame::PathStatusAvailable(PathStatusAvailable { path_id, sequence }) => self
+                .on_path_status(&StatusFrame {
+                    path: *path_id,
+                    status: PathStatus::Available,
+                    sequence: *sequence,
+                    frame_type: PathStatusAvailable::TYPE,
+                }),
+            Frame::PathNewConnectionId(frame) => self.paths.on_path_new_connection_id(frame),
             Frame::PathRetireConnectionId(frame) => {
                 self.on_path_retire_connection_id(frame, packet)
             }
-            Frame::MaxPathId(frame) => self.on_max_path_id(frame),
-            Frame::PathsBlocked(frame) => self.on_paths_blocked(frame),
-            Frame::PathCidsBlocked(frame) => self.on_path_cids_blocked(frame),
+            Frame::MaxPathId(frame) => self.paths.on_max_path_id(frame),
+            Frame::PathsBlocked(frame) => self.paths.on_paths_blocked(frame),
+            Frame::PathCidsBlocked(frame) => self.paths.on_path_cids_blocked(frame),
         }
     }
 }

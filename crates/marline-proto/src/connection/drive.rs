@@ -8,7 +8,6 @@ use marline_wire::{ErrorCode, TransportError};
 use super::Connection;
 use super::events::{EndpointEvent, Event};
 use super::peer::Peer;
-use super::slots::Slot;
 use crate::coordination::bundle::{Membership, MembershipId};
 use crate::crypto::{self, OneRttKeys};
 use crate::handshake::{HandshakeStep, Source};
@@ -16,6 +15,7 @@ use crate::level::SpaceId;
 use crate::limits::MAX_ADDRESS_TOKEN;
 use crate::observe;
 use crate::observe::events::{ConnectionState, Initiator, KeyKind, KeyTrigger, ParametersSet};
+use crate::paths::Slot;
 use crate::streams::PeerLimits;
 use crate::time::Instant;
 
@@ -78,7 +78,6 @@ impl Connection {
         self.idle.heed_peer(self.peer.max_idle_timeout);
         let path = &mut self.paths[Slot::FIRST];
         path.local_cids.set_limit(params.active_connection_id_limit);
-        self.issue_ids = true;
         path.tuples
             .active
             .mtu
@@ -90,6 +89,7 @@ impl Connection {
             path.remote_cids
                 .set_preferred(preferred.connection_id, preferred.stateless_reset_token);
         }
+        self.paths.want_ids();
         self.coordination.peer_coordinates = params.coordinates_bundles;
         if self.side.is_server() {
             self.remember_bundle(params.bundle.map(|named| Membership {
@@ -97,7 +97,7 @@ impl Connection {
                 connections: named.connections,
             }));
             // An address that is not proven may be anybody's.
-            if self.is_resumed() && self.main().tuples.active.amplification.is_validated() {
+            if self.is_resumed() && self.paths.main().tuples.active.amplification.is_validated() {
                 self.mailbox.endpoint.push_back(EndpointEvent::Resumed);
             }
         }
@@ -128,7 +128,7 @@ impl Connection {
             .push_back(EndpointEvent::HandshakeDone);
         self.tell_state(now, ConnectionState::HandshakeComplete);
         self.learn_first_window(now);
-        self.begin_resume(now, false);
+        self.begin_resumption(now, false);
         self.join_bundle(now, false);
         self.request_ack_frequency();
         if self.side.is_server() {

@@ -1,8 +1,8 @@
 //! The spaces of the handshake, while they last.
 
-use super::token::Token;
 use crate::level::SpaceId;
 use crate::spaces::Space;
+use crate::token::Token;
 
 /// Initial and Handshake spaces; boxed, because most connections outlive them.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 use marline_wire::PathId;
 use marline_wire::frame::EcnCounts;
 
-use super::token::{FrameOwners, Token};
+use super::owners::FrameOwners;
 use crate::congestion::Controller;
 use crate::coordination::bundle::LocalMember;
 use crate::coordination::careful_resume::Resumption;
@@ -16,6 +16,7 @@ use crate::recovery::loss::Cause;
 use crate::recovery::{self, CongestionEvent, LostPacket, Recovery, SpuriouslyLost};
 use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
+use crate::token::Token;
 
 /// One space and the path that carries it, borrowed apart.
 pub(super) struct SpaceAccess<'a> {

@@ -1,13 +1,13 @@
 //! What a packet carries: every room that has something to say, in one visible order.
 
 use super::packet::OpenPacket;
-use super::slots::Slot;
-use super::token::Token;
 use super::transmit::Permit;
 use super::{ACK_DELAY_EXPONENT, Connection};
 use crate::level::SpaceId;
 use crate::observe::events::PacketKind;
+use crate::paths::Slot;
 use crate::time::Instant;
+use crate::token::Token;
 use marline_wire::PathId;
 
 /// ACK-only packets after which one asks to be acknowledged, so that the peer's ACK of our ACKs lets
@@ -44,11 +44,11 @@ impl Connection {
             || path.ping_due
             || path.tuples.active.responses.is_due()
             || self.paths.is_single() && self.turns.ready().is_some()
-            || at == self.best_path()
+            || at == self.paths.best()
                 && (self.datagrams.is_due()
                     || self.streams.has_control_frames()
                     || self.announcements.is_due()
-                    || self.has_path_frames()
+                    || self.paths.has_frames()
                     || self.handshake.has_crypto(SpaceId::Data))
     }
 
@@ -64,19 +64,20 @@ impl Connection {
             return is_due(at);
         }
         let mut slots = self.paths.slots();
-        slots.any(|of| is_due(of) && self.ack_path(of) == at)
+        slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
     /// Appends the acknowledgments that `at` carries: its own, as a rule.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
+        let is_multipath = self.is_multipath();
         for of in self.paths.slots() {
-            if !self.paths[of].space.received.has_unacked() || self.ack_path(of) != at {
+            if !self.paths[of].space.received.has_unacked() || self.paths.ack_carrier(of) != at {
                 continue;
             }
             let room = limit.saturating_sub(buf.len());
             let acked = &mut self.paths[of];
             let path = acked.id;
-            let named = self.multipath.as_ref().map(|_| path);
+            let named = is_multipath.then_some(path);
             let received = &mut acked.space.received;
             let written = received.write_ack(now, named, ACK_DELAY_EXPONENT, room, buf);
             if let Some(largest) = written {
@@ -156,7 +157,7 @@ impl Connection {
         if one_rtt {
             self.write_acks(now, at, buf, limit);
         }
-        let is_best = at == self.best_path();
+        let is_best = at == self.paths.best();
         let path = &mut self.paths[at];
         if permit == Permit::AcksOnly {
             if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight() == 0 {
@@ -188,7 +189,7 @@ impl Connection {
             packet.wants_full |= responses.write_frames(buf, limit);
         }
         if one_rtt && is_best {
-            self.write_path_frames(at, buf, limit);
+            self.paths.write_frames(at, buf, limit);
         }
         if is_best {
             let sent = &mut self.paths[at].space.sent;
@@ -203,7 +204,10 @@ impl Connection {
         if !packet.ack_eliciting {
             let path = &self.paths[packet.path];
             let is_due = path.ping_due || path.probes() > 0;
-            if is_due || path.acks_alone >= ACKS_BEFORE_PING || self.wants_answer(now, at) {
+            if is_due
+                || path.acks_alone >= ACKS_BEFORE_PING
+                || self.paths.wants_ack_of_acks(now, at)
+            {
                 Self::write_ping(packet, buf);
             }
         }

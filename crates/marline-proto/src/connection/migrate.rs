@@ -1,110 +1,38 @@
-//! Addresses change: NAT rebinding, migration, preferred address (RFC 9000, sections 8.2 and 9).
+//! Addresses change: NAT rebinding, migration, preferred address (RFC 9000, sections 8.2 and 9). The rules are
+//! in [`crate::paths`]; here is what a change means to the rest of the connection.
 
 use std::net::SocketAddr;
 
 use marline_wire::frame::{PathChallenge, PathResponse};
-use marline_wire::{ConnectionId, ErrorCode, TransportError};
+use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
-use super::packet::{Envelope, MIN_ROOM};
-use super::path::Stage;
+use super::packet::Envelope;
 use super::receive::Opened;
-use super::slots::Slot;
-use crate::config::TransportConfig;
-use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE};
+use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::MigrationState;
 use crate::paths::{
-    AmplificationLimit, EcnValidation, MtuDiscovery, Proof, Responses, TokenChange, Tuple, Tuples,
-    Validation,
+    AmplificationLimit, MigrationRules, Proven, Slot, TokenChange, Tuple, Validation,
+    ValidationFailure,
 };
 use crate::time::Instant;
 use crate::tuple::{FourTuple, Transmit};
-
-impl Tuple {
-    /// A 4-tuple about which nothing is known.
-    pub(super) fn new(config: &TransportConfig, generation: u32, addresses: FourTuple) -> Self {
-        let ceiling = if config.mtu.discover {
-            config.mtu.ceiling
-        } else {
-            MIN_DATAGRAM_SIZE
-        };
-        Self {
-            generation,
-            addresses,
-            cid: None,
-            amplification: AmplificationLimit::new(),
-            validation: None,
-            responses: Responses::default(),
-            mtu: MtuDiscovery::new(ceiling),
-            ecn: EcnValidation::new(config.ecn),
-        }
-    }
-
-    /// What data may take of the amplification limit, in bytes. Some is kept for challenges: only an answer
-    /// ends the limit.
-    pub(super) fn credit_for_data(&self) -> u64 {
-        let credit = self.amplification.credit();
-        let is_limited = self.validation.is_some() && !self.amplification.is_validated();
-        credit.saturating_sub(if is_limited { CHALLENGE_CREDIT } else { 0 })
-    }
-
-    /// Whether that leaves room for a packet.
-    pub(super) fn may_send_data(&self) -> bool {
-        self.credit_for_data() >= MIN_ROOM as u64
-    }
-
-    /// Whether the amplification limit leaves room for a packet.
-    pub(super) fn may_send(&self) -> bool {
-        self.amplification.credit() >= MIN_ROOM as u64
-    }
-
-    fn is_challenge_due(&self, now: Instant) -> bool {
-        self.validation
-            .as_ref()
-            .is_some_and(|validation| validation.is_due(now))
-    }
-
-    /// When its validation has something to do that the amplification limit permits.
-    fn next_validation_timeout(&self) -> Option<Instant> {
-        let validation = self.validation.as_ref()?;
-        Some(match self.may_send() {
-            true => validation.next_timeout(),
-            false => validation.deadline(),
-        })
-    }
-}
-
-impl Tuples {
-    pub(super) fn next_validation_timeout(&self) -> Option<Instant> {
-        let inactive = self.previous.iter().chain(&self.probed);
-        std::iter::once(&self.active)
-            .chain(inactive.map(|tuple| &**tuple))
-            .filter_map(Tuple::next_validation_timeout)
-            .min()
-    }
-}
 
 impl Connection {
     /// Whether datagrams on a new `tuple` are looked at: a client talks to servers it knows only, a server
     /// to no second address before the handshake is confirmed (RFC 9000, section 9).
     pub(super) fn may_come_from(&mut self, tuple: &FourTuple) -> bool {
-        let mut tuples = self.paths.iter_mut().flat_map(|path| path.tuples.all());
-        let remote_known = tuples.any(|known| known.addresses.remote == tuple.remote);
         match self.side.is_client() {
-            true => remote_known,
-            false => self.progress.is_confirmed(),
+            true => self.paths.knows_remote(tuple.remote),
+            false => self.is_confirmed(),
         }
     }
 
-    pub(super) fn new_tuple(&mut self, addresses: FourTuple) -> Tuple {
-        self.tuple_generation += 1;
-        Tuple::new(&self.config, self.tuple_generation, addresses)
-    }
-
-    pub(super) fn validation(&self, now: Instant, at: Slot) -> Validation {
-        let pto = self.paths[at].recovery.pto(self.peer.max_ack_delay);
-        Validation::new(now, pto.max(self.config.initial_rtt * 3))
+    fn validation(&self, now: Instant, at: Slot) -> Validation {
+        let max_ack_delay = self.peer.max_ack_delay;
+        self.paths
+            .new_validation(now, at, max_ack_delay, &self.config)
     }
 
     pub(super) fn on_path_challenge(
@@ -127,17 +55,8 @@ impl Connection {
             .on_received(packet.arrival.datagram as u64);
         tuple.cid = self.paths[at].remote_cids.next_unused();
         tuple.responses.on_challenge(frame);
-        self.replace_probed(at, tuple);
+        self.paths[at].set_probed(tuple);
         Ok(())
-    }
-
-    fn replace_probed(&mut self, at: Slot, tuple: Tuple) {
-        let path = &mut self.paths[at];
-        if let Some(old) = path.tuples.probed.replace(Box::new(tuple))
-            && let Some((sequence, _)) = old.cid
-        {
-            path.remote_cids.retire(sequence);
-        }
     }
 
     pub(super) fn on_path_response(
@@ -146,56 +65,21 @@ impl Connection {
         frame: &PathResponse,
     ) -> Result<(), TransportError> {
         for at in self.paths.slots() {
-            if let Some(generation) = self.prove(now, at, frame) {
-                self.on_proven(now, at, generation);
+            match self.paths[at].on_response(now, frame) {
+                Some(Proven::Opening) => self.on_path_valid(now, at),
+                Some(Proven::Active) => {
+                    self.report_migration(now, at, MigrationState::MigrationComplete);
+                }
+                Some(Proven::Probed) => {
+                    self.report_migration(now, at, MigrationState::ProbingSuccessful);
+                    if self.side.is_client() {
+                        self.move_to_probed(now, at);
+                    }
+                }
+                None => {}
             }
         }
         Ok(())
-    }
-
-    /// The 4-tuple of a path that the response proves to work, if there is one.
-    fn prove(&mut self, now: Instant, at: Slot, frame: &PathResponse) -> Option<u32> {
-        let mut proven = None;
-        for tuple in self.paths[at].tuples.all() {
-            let Some(validation) = &mut tuple.validation else {
-                continue;
-            };
-            let Some(proof) = validation.on_response(now, frame) else {
-                continue;
-            };
-            tuple.amplification.on_validated();
-            if proof == Proof::Path {
-                tuple.validation = None;
-                proven = Some(tuple.generation);
-            }
-        }
-        proven
-    }
-
-    fn on_proven(&mut self, now: Instant, at: Slot, generation: u32) {
-        let path = &mut self.paths[at];
-        if path.tuples.active.generation == generation {
-            // Nobody needs the way back any more.
-            let previous = path.tuples.previous.take();
-            if let Some((sequence, _)) = previous.and_then(|previous| previous.cid) {
-                path.remote_cids.retire(sequence);
-            }
-            if path.stage == Stage::Opening {
-                self.on_path_valid(now, at);
-            } else {
-                self.tell_migration(now, at, MigrationState::MigrationComplete);
-            }
-        } else if path
-            .tuples
-            .probed
-            .as_ref()
-            .is_some_and(|probed| probed.generation == generation)
-        {
-            self.tell_migration(now, at, MigrationState::ProbingSuccessful);
-            if self.side.is_client() {
-                self.move_to_probed(now, at);
-            }
-        }
     }
 
     /// The peer sent something that is no probe: if it came from a new address and is the newest
@@ -203,38 +87,17 @@ impl Connection {
     pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened, is_newest: bool) {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
-        if self.paths[at].is_abandoned() {
+        let server = self.server.as_ref();
+        let rules = MigrationRules {
+            follows: self.side.is_server() && self.is_confirmed(),
+            allows_migration: server.is_none_or(|server| server.config.migration),
+            preferred: server.and_then(|server| server.config.preferred_address),
+        };
+        let Some(peer_move) = self.paths[at].peer_move(&addresses, is_newest, &rules) else {
             return;
-        }
-        let active = &mut self.paths[at].tuples.active;
-        if active.addresses == addresses {
-            return;
-        }
-        if active.addresses.matches(&addresses) {
-            if active.addresses.local.ip().is_unspecified() {
-                active.addresses.local = addresses.local;
-            }
-            return;
-        }
-        if !is_newest || self.side.is_client() || !self.progress.is_confirmed() {
-            return;
-        }
-        let old = active.addresses;
-        let rebinding = old.remote.ip() == addresses.remote.ip();
-        let may_migrate = self
-            .server
-            .as_ref()
-            .is_none_or(|server| server.config.migration);
-        let to_preferred = self.is_preferred(addresses.local);
-        if !rebinding && !may_migrate && !to_preferred {
-            return;
-        }
-        let tuples = &mut self.paths[at].tuples;
-        let known = [&mut tuples.probed, &mut tuples.previous]
-            .into_iter()
-            .find_map(|slot| slot.take_if(|tuple| tuple.addresses.matches(&addresses)));
-        let mut tuple = match known {
-            Some(known) => *known,
+        };
+        let mut tuple = match self.paths[at].take_known(&addresses) {
+            Some(known) => known,
             None => {
                 let mut tuple = self.new_tuple(addresses);
                 tuple
@@ -251,7 +114,7 @@ impl Connection {
             tuple.cid = self.paths[at].remote_cids.next_unused();
         }
         self.paths[at].active_local_cid = packet.dcid;
-        self.move_to(now, at, tuple, !rebinding);
+        self.move_to(now, at, tuple, !peer_move.is_rebinding);
         // The old path is asked too: this may be an attacker who repeats packets (section 9.3.3).
         let validation = self.validation(now, at);
         if let Some(previous) = &mut self.paths[at].tuples.previous {
@@ -259,58 +122,46 @@ impl Connection {
         }
     }
 
-    /// Data takes `tuple` from now on; the one in use becomes the way back.
+    /// Data takes `tuple` from now on. If that leads to another host, all that was learnt of the path is
+    /// `reset` (RFC 9000, section 9.4).
     fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
-        let is_main = at == self.paths.main();
+        let is_main = at == self.paths.main_slot();
         if reset && is_main {
-            self.abandon_resume(now);
-            self.tell_history(now);
+            self.abandon_resumption(now);
+            self.leave_history(now);
         }
-        let cid = tuple.cid;
-        let path = &mut self.paths[at];
-        for segment in path.queue.drain() {
-            self.streams.return_segment(&segment);
-        }
-        let old_cid = (
-            path.remote_cids.active_sequence(),
-            *path.remote_cids.active(),
-        );
-        let mut old = std::mem::replace(&mut path.tuples.active, tuple);
-        let old_generation = old.generation;
-        if let Some((sequence, _)) = cid {
-            path.remote_cids.activate(sequence);
-            old.cid = Some(old_cid);
-        }
-        let replaced = match old.amplification.is_validated() {
-            true => path.tuples.previous.replace(Box::new(old)),
-            false => Some(Box::new(old)),
-        };
-        if let Some((sequence, _)) = replaced.and_then(|tuple| tuple.cid) {
-            path.remote_cids.retire(sequence);
-        }
+        self.return_queue(at);
+        let former = self.paths[at].move_to(tuple);
         if reset {
-            self.moved |= is_main;
-            let first = match is_main {
-                true => self.first_window_elsewhere(now),
-                false => self.first_window_at(now, &self.paths[at].tuples.active),
-            };
-            let size = self.paths[at].tuples.active.mtu.current();
-            let recovery = self.recovery_config(first, size, self.config.initial_rtt);
-            self.paths[at].reset_recovery(recovery);
-            self.tell_first_window(now, at);
-            if is_main {
-                self.begin_resume(now, true);
-                self.join_bundle(now, true);
-            }
-            self.change_group(now, at);
+            self.begin_elsewhere(now, at, is_main);
         } else {
-            let size = path.tuples.active.mtu.current();
-            path.recovery.on_mtu(size);
-            path.recovery.on_rebinding(old_generation);
+            let path = &mut self.paths[at];
+            path.recovery.on_mtu(path.tuples.active.mtu.current());
+            path.recovery.on_rebinding(former);
         }
         self.mailbox.application.push_back(Event::PathChanged);
-        self.tell_migration(now, at, MigrationState::MigrationStarted);
-        self.tell_path(now, at);
+        self.report_migration(now, at, MigrationState::MigrationStarted);
+        self.report_path(now, at);
+    }
+
+    /// A path leads to another host from now on.
+    fn begin_elsewhere(&mut self, now: Instant, at: Slot, is_main: bool) {
+        let first = if is_main {
+            self.paths.set_moved();
+            self.first_window_elsewhere(now)
+        } else {
+            self.first_window_at(now, self.paths[at].tuples.active.addresses)
+        };
+        let recovery = self
+            .paths
+            .fresh_recovery(&self.config, at, first, &mut self.rng);
+        self.paths[at].reset_recovery(recovery);
+        self.report_first_window(now, at);
+        if is_main {
+            self.begin_resumption(now, true);
+            self.join_bundle(now, true);
+        }
+        self.change_path_bundle(now, at);
     }
 
     /// Client: the socket has another local address now, and so have the paths that share the main one's
@@ -322,7 +173,7 @@ impl Connection {
         if self.side.is_server() || !self.lifecycle.is_open() {
             return;
         }
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         let beside: Vec<Slot> = self.paths.beside(main).collect();
         self.rebind_path(now, main, local);
         for at in beside {
@@ -370,8 +221,8 @@ impl Connection {
         tuple.amplification = AmplificationLimit::validated();
         tuple.cid = Some(cid);
         tuple.validation = Some(self.validation(now, at));
-        self.replace_probed(at, tuple);
-        self.tell_migration(now, at, MigrationState::ProbingStarted);
+        self.paths[at].set_probed(tuple);
+        self.report_migration(now, at, MigrationState::ProbingStarted);
     }
 
     fn move_to_probed(&mut self, now: Instant, at: Slot) {
@@ -381,104 +232,50 @@ impl Connection {
         }
     }
 
-    fn is_preferred(&self, local: SocketAddr) -> bool {
-        self.server
-            .as_ref()
-            .is_some_and(|server| server.config.preferred_address == Some(local))
-    }
-
     /// The endpoint must know which stateless resets are for us.
-    pub(super) fn tell_reset_tokens(&mut self) {
-        for path in self.paths.iter_mut() {
-            while let Some(change) = path.remote_cids.poll_token_change() {
-                self.mailbox.endpoint.push_back(match change {
-                    TokenChange::Add(token) => EndpointEvent::ResetTokenAdded(token),
-                    TokenChange::Remove(token) => EndpointEvent::ResetTokenRemoved(token),
-                });
-            }
+    pub(super) fn report_reset_tokens(&mut self) {
+        while let Some(change) = self.paths.poll_token_change() {
+            self.mailbox.endpoint.push_back(match change {
+                TokenChange::Add(token) => EndpointEvent::ResetTokenAdded(token),
+                TokenChange::Remove(token) => EndpointEvent::ResetTokenRemoved(token),
+            });
         }
     }
 
-    /// Validations of a path that were not answered are given up.
+    /// Gives up the validations of a path that were not answered in time.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, at: Slot) {
-        let expired = |tuple: &Tuple| {
-            tuple
-                .validation
-                .as_ref()
-                .is_some_and(|validation| validation.is_expired(now))
-        };
-        let path = &mut self.paths[at];
-        for slot in [&mut path.tuples.previous, &mut path.tuples.probed] {
-            if let Some(dead) = slot.take_if(|tuple| expired(tuple))
-                && let Some((sequence, _)) = dead.cid
-            {
-                path.remote_cids.retire(sequence);
-            }
-        }
-        if !expired(&path.tuples.active) {
+        let Some(failure) = self.paths[at].expire_validations(now) else {
             return;
+        };
+        let is_main = at == self.paths.main_slot();
+        if is_main && failure != ValidationFailure::NeverOpened {
+            self.abandon_resumption(now);
         }
-        if self.paths[at].stage == Stage::Opening {
-            return self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR);
-        }
-        let is_main = at == self.paths.main();
-        if is_main {
-            self.abandon_resume(now);
-        }
-        let path = &mut self.paths[at];
-        path.tuples.active.validation = None;
-        match path.tuples.previous.take() {
-            Some(mut previous) => {
-                previous.validation = None;
-                let cid = previous.cid.take();
-                let failed = std::mem::replace(&mut path.tuples.active, *previous);
-                if let (Some((sequence, _)), Some(_)) = (cid, failed.cid) {
-                    path.remote_cids.activate(sequence);
-                }
-                if let Some((sequence, _)) = failed.cid {
-                    path.remote_cids.retire(sequence);
-                }
-                let now_at = self.paths[at].tuples.active.addresses.remote.ip();
-                if failed.addresses.remote.ip() != now_at {
+        match failure {
+            ValidationFailure::NeverOpened => {
+                self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR, None);
+            }
+            ValidationFailure::Returned { to_other_host } => {
+                if to_other_host {
                     if is_main {
                         self.begin_here_again(now);
                         self.join_bundle(now, true);
                     }
-                    self.change_group(now, at);
+                    self.change_path_bundle(now, at);
                 }
                 self.mailbox.application.push_back(Event::PathChanged);
-                self.tell_migration(now, at, MigrationState::MigrationAbandoned);
-                self.tell_path(now, at);
+                self.report_migration(now, at, MigrationState::MigrationAbandoned);
+                self.report_path(now, at);
             }
-            None if self.has_open_path_beside(at) => {
-                self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR);
+            ValidationFailure::Stranded if self.paths.has_other_open(at) => {
+                self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR, None);
             }
-            None if self.side.is_server() => self.fail(
+            ValidationFailure::Stranded if self.side.is_server() => self.fail(
                 now,
                 TransportError::new(ErrorCode::NO_VIABLE_PATH, "the peer's address is not valid"),
             ),
-            None => {}
+            ValidationFailure::Stranded => {}
         }
-    }
-
-    /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
-    fn probe_destination(&mut self, at: Slot, generation: u32) -> ConnectionId {
-        let path = &mut self.paths[at];
-        let ids = &mut path.remote_cids;
-        if let Some(tuple) = path
-            .tuples
-            .inactive()
-            .find(|tuple| tuple.generation == generation)
-            && let Some((sequence, _)) = tuple.cid
-        {
-            if !ids.holds(sequence) {
-                tuple.cid = ids.next_unused();
-            }
-            if let Some((_, id)) = tuple.cid {
-                return id;
-            }
-        }
-        *ids.active()
     }
 
     /// A datagram with a challenge or a response, for any of the 4-tuples.
@@ -493,44 +290,25 @@ impl Connection {
     }
 
     fn transmit_probe_of(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>) -> Option<Transmit> {
-        if self.paths[at].is_abandoned() {
-            return None;
-        }
-        let is_opening = self.paths[at].stage == Stage::Opening;
-        let generation = {
-            let tuples = &mut self.paths[at].tuples;
-            let active = &tuples.active;
-            // Nothing but probes takes a path that is not open yet.
-            let answers = is_opening && active.responses.is_due();
-            let active_due = (active.may_send() && (answers || active.is_challenge_due(now)))
-                .then_some(active.generation);
-            let inactive_due = tuples
-                .inactive()
-                .filter(|tuple| tuple.may_send())
-                .find(|tuple| tuple.responses.is_due() || tuple.is_challenge_due(now))
-                .map(|tuple| tuple.generation);
-            active_due.or(inactive_due)?
-        };
-        let dcid = self.probe_destination(at, generation);
-        let tuple = self.paths[at].tuples.by_generation(generation)?;
-        let credit = usize::try_from(tuple.amplification.credit()).unwrap_or(usize::MAX);
+        let probe = self.paths[at].due_probe(now)?;
+        let credit = usize::try_from(probe.credit).unwrap_or(usize::MAX);
         let full = usize::from(MIN_DATAGRAM_SIZE);
         let envelope = Envelope {
             path: at,
             end: buf.len() + full.min(credit),
             ecn: false,
-            tuple: generation,
-            dcid,
+            tuple: probe.generation,
+            dcid: probe.destination,
         };
-        let addresses = tuple.addresses;
         let transmit = self.transmit_alone(
             now,
-            (addresses, envelope),
+            (probe.addresses, envelope),
             full,
             buf,
             |this, packet, buf| {
-                let rng = this.dice.rng();
-                let Some(tuple) = this.paths[at].tuples.by_generation(generation) else {
+                let rng = this.rng.inner();
+                let tuple = this.paths[at].tuples.by_generation(probe.generation);
+                let Some(tuple) = tuple else {
                     return false;
                 };
                 let mut written = tuple.responses.write_frames(buf, packet.limit);
@@ -542,7 +320,8 @@ impl Connection {
             },
         );
         let transmit = transmit.ok().flatten()?;
-        if let Some(tuple) = self.paths[at].tuples.by_generation(generation) {
+        let tuple = self.paths[at].tuples.by_generation(probe.generation);
+        if let Some(tuple) = tuple {
             tuple.amplification.on_sent(transmit.size as u64);
             if let Some(validation) = &mut tuple.validation {
                 validation.on_sent(transmit.size);

@@ -20,7 +20,6 @@ mod carry;
 mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
-mod dice;
 mod dispatch;
 mod drive;
 mod early;
@@ -32,19 +31,18 @@ mod idle;
 mod keys;
 mod lifecycle;
 mod migrate;
-mod multipath;
+mod owners;
 mod packet;
-mod path;
+mod paths;
 mod peer;
 mod plan;
-mod queue;
+mod planner;
 mod receive;
 mod recover;
+mod reinject;
 mod resume;
-mod slots;
 mod tell;
 mod timers;
-mod token;
 mod transmit;
 
 #[cfg(test)]
@@ -54,17 +52,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::params::{BundleMembership, PreferredAddress, TransportParameters};
-use marline_wire::{ConnectionId, PathId, Side, varint};
+use marline_wire::{ConnectionId, Side, varint};
 
 pub use events::{ConnectionError, EndpointEvent, Event};
-pub use multipath::{AbandonPathError, OpenPathError};
 
 use crate::ack::{MIN_ACK_DELAY, PeerRequest};
 use crate::announce::Announcements;
 use crate::config::{
     ClientConfig, ConnectionInfo, EndpointConfig, MultipathConfig, ServerConfig, TransportConfig,
 };
-use crate::congestion::{ConnectionKind, ControllerConfig, ControllerFactory, Pacer};
+use crate::congestion::ConnectionKind;
 use crate::crypto;
 use crate::datagrams::Datagrams;
 use crate::handshake::{ConnectError, Handshake, HandshakeIds, Progress};
@@ -72,29 +69,27 @@ use crate::level::SpaceId;
 use crate::limits::{MIN_DATAGRAM_SIZE, REMOTE_CIDS};
 use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, ParametersSet};
 use crate::observe::{self, Observer};
-use crate::paths::{AmplificationLimit, LocalCids, RemoteCids, Tuple};
-use crate::recovery::{FirstWindow, Recovery, RecoveryConfig};
+use crate::paths::{FirstPath, PathSet, Slot};
+use crate::recovery::FirstWindow;
+use crate::rng::ConnectionRng;
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
 use crate::time::Instant;
+use crate::token::Token;
 use crate::tuple::FourTuple;
 
 use bundle::Coordination;
 use carry::Carry;
-use dice::Dice;
 use early::EarlySpaces;
 use events::Mailbox;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
-use multipath::Multipath;
-use path::{Ids, Path};
 use peer::Peer;
 use plan::StreamTurns;
+use planner::PathPlanner;
 use receive::Deferred;
-use slots::{Paths, Slot};
 use tell::Telemetry;
-use token::{Returned, Token};
 
 /// Our `ack_delay_exponent`: delays are told in units of 8 microseconds.
 const ACK_DELAY_EXPONENT: u8 = 3;
@@ -117,8 +112,6 @@ pub struct Connection {
     side: Side,
     version: u32,
     config: Arc<TransportConfig>,
-    /// Makes the controllers of paths.
-    controllers: Arc<dyn ControllerFactory>,
     endpoint: Arc<EndpointConfig>,
     client: Option<Box<ClientSide>>,
     server: Option<Box<ServerSide>>,
@@ -127,18 +120,15 @@ pub struct Connection {
     handshake: Handshake,
     keys: KeyRing,
     early: EarlySpaces,
-    /// Without the multipath extension there is one.
-    paths: Paths,
-    /// Once both ends have said that they want several.
-    multipath: Option<Box<Multipath>>,
-    /// Tickets that a path brought back for another one.
-    elsewhere: Vec<Returned>,
+    paths: PathSet,
+    /// Which path carries what, where there are several.
+    planner: Option<Box<PathPlanner>>,
     streams: Streams,
     turns: StreamTurns,
     datagrams: Datagrams,
     announcements: Announcements,
     mailbox: Mailbox,
-    dice: Dice,
+    rng: ConnectionRng,
     idle: Idle,
     peer: Peer,
     coordination: Coordination,
@@ -147,11 +137,6 @@ pub struct Connection {
     ack_request: PeerRequest,
     /// Packets whose keys are not here yet.
     deferred: Vec<Deferred>,
-    /// Whether the peer may be able to hold more of our connection IDs.
-    issue_ids: bool,
-    tuple_generation: u32,
-    /// Whether the path is another one than that of the handshake.
-    moved: bool,
 }
 
 /// What only clients have.
@@ -204,7 +189,7 @@ struct Start {
     retry_source: Option<ConnectionId>,
     params: TransportParameters,
     handshake: Handshake,
-    dice: Dice,
+    rng: ConnectionRng,
     observer: Option<Box<dyn Observer>>,
 }
 
@@ -217,15 +202,15 @@ impl Connection {
         server_name: &str,
         seed: u64,
     ) -> Result<Self, ConnectError> {
-        let mut dice = Dice::new(seed);
-        let local_cid = dice.connection_id(endpoint.connection_id_len);
-        let original_destination = dice.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
+        let mut rng = ConnectionRng::new(seed);
+        let local_cid = rng.connection_id(endpoint.connection_id_len);
+        let original_destination = rng.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
         let mut params = local_parameters(&config.transport, &endpoint, local_cid);
         params.bundle = config.bundle.map(|membership| BundleMembership {
             id: membership.id.0,
             connections: membership.connections.clamp(1, varint::MAX),
         });
-        params.grease = config.transport.grease.then(|| dice.reserved_parameter());
+        params.grease = config.transport.grease.then(|| rng.reserved_parameter());
         let handshake = Handshake::client(&config.tls, server_name, &params)?;
         let info = ConnectionInfo {
             side: Side::Client,
@@ -249,7 +234,7 @@ impl Connection {
                 retry_source: None,
                 params,
                 handshake,
-                dice,
+                rng,
                 observer: config.observer.as_ref().and_then(|make| make(&info)),
             },
         );
@@ -272,10 +257,10 @@ impl Connection {
         config: &Arc<ServerConfig>,
         incoming: &Incoming,
     ) -> Result<Self, rustls::Error> {
-        let mut dice = Dice::new(incoming.seed);
+        let mut rng = ConnectionRng::new(incoming.seed);
         let local_cid = incoming.local_cid;
         let preferred = config.preferred_address.map(|address| {
-            let id = dice.connection_id(local_cid.len());
+            let id = rng.connection_id(local_cid.len());
             (address, id, endpoint.reset_key.token(&id))
         });
         let mut params = local_parameters(&config.transport, &endpoint, local_cid);
@@ -284,7 +269,7 @@ impl Connection {
         params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
         params.disable_active_migration = !config.migration;
         params.coordinates_bundles = config.transport.bundle.is_some();
-        params.grease = config.transport.grease.then(|| dice.reserved_parameter());
+        params.grease = config.transport.grease.then(|| rng.reserved_parameter());
         params.preferred_address = preferred.map(|(address, connection_id, reset_token)| {
             let (ipv4, ipv6) = match address {
                 std::net::SocketAddr::V4(address) => (Some(address), None),
@@ -320,7 +305,7 @@ impl Connection {
                 retry_source: incoming.retry_source,
                 params,
                 handshake,
-                dice,
+                rng,
                 observer: config.observer.as_ref().and_then(|make| make(&info)),
             },
         );
@@ -345,7 +330,7 @@ impl Connection {
     fn new(now: Instant, start: Start) -> Self {
         let Start {
             transport: config,
-            mut dice,
+            mut rng,
             ..
         } = start;
         let max_datagram_size = MIN_DATAGRAM_SIZE.into();
@@ -357,36 +342,20 @@ impl Connection {
             max_datagram_size,
         };
         let default = config.initial_window.window_before_handshake(&kind);
-        let first = FirstWindow {
-            bytes: default,
-            default,
+        let path = FirstPath {
+            addresses: start.tuple,
+            is_validated: start.validated,
+            local_cid: start.local_cid,
+            remote_cid: start.remote_cid,
+            first_window: FirstWindow {
+                bytes: default,
+                default,
+            },
         };
-        let mut tuple = Tuple::new(&config, 0, start.tuple);
-        if start.validated {
-            tuple.amplification = AmplificationLimit::validated();
-        }
-        let ids = Ids {
-            local: LocalCids::new(start.local_cid),
-            remote: RemoteCids::new(start.remote_cid),
-            active_local: start.local_cid,
-        };
-        let controllers = config.controller.of_connection();
-        let controllers = controllers.unwrap_or_else(|| Arc::clone(&config.controller));
-        let recovery = Recovery::new(recovery_config(
-            &config,
-            &*controllers,
-            first,
-            MIN_DATAGRAM_SIZE,
-            config.initial_rtt,
-            dice.seed(),
-        ));
-        let skip_at = dice.first_skip(&config);
-        let ack_policy = (config.ack_policy)();
-        let path = Path::new(PathId::INITIAL, ids, tuple, recovery, ack_policy, skip_at);
+        let paths = PathSet::new(&config, path, &mut rng);
         let mut connection = Self {
             side: start.side,
             version: start.version,
-            controllers,
             endpoint: start.endpoint,
             client: None,
             server: None,
@@ -400,9 +369,8 @@ impl Connection {
                 ..KeyRing::default()
             },
             early: EarlySpaces::new(),
-            paths: Paths::new(path),
-            multipath: None,
-            elsewhere: Vec::new(),
+            paths,
+            planner: None,
             streams: Streams::new(StreamsConfig {
                 side: start.side,
                 receive_window: config.receive_window,
@@ -417,7 +385,7 @@ impl Connection {
             datagrams: Datagrams::new(config.datagram_receive_buffer, config.datagram_send_buffer),
             announcements: Announcements::default(),
             mailbox: Mailbox::default(),
-            dice,
+            rng,
             idle: Idle::new(config.max_idle_timeout, config.keep_alive),
             peer: Peer::default(),
             coordination: Coordination::default(),
@@ -436,9 +404,6 @@ impl Connection {
             ),
             ack_request: PeerRequest::default(),
             deferred: Vec::new(),
-            issue_ids: false,
-            tuple_generation: 0,
-            moved: false,
             config,
         };
         connection.tell_start(now, &start.params, start.remote_cid);
@@ -446,7 +411,7 @@ impl Connection {
     }
 
     fn tell_start(&mut self, now: Instant, params: &TransportParameters, remote_cid: ConnectionId) {
-        let addresses = self.main().tuples.active.addresses;
+        let addresses = self.paths.main().tuples.active.addresses;
         self.tell(
             now,
             &observe::Event::ConnectionStarted(ConnectionStarted {
@@ -463,20 +428,8 @@ impl Connection {
             parameters: params,
         };
         self.tell(now, &observe::Event::ParametersSet(event));
-        self.tell_path(now, Slot::FIRST);
+        self.report_path(now, Slot::FIRST);
         self.tell_state(now, ConnectionState::Attempted);
-    }
-
-    /// What the recovery of a path begins with whose datagrams have `size` bytes.
-    fn recovery_config(
-        &mut self,
-        first: FirstWindow,
-        size: u16,
-        initial_rtt: Duration,
-    ) -> RecoveryConfig {
-        let seed = self.dice.seed();
-        let controllers = &*self.controllers;
-        recovery_config(&self.config, controllers, first, size, initial_rtt, seed)
     }
 
     /// Brings in order what any input may have changed.
@@ -487,8 +440,8 @@ impl Connection {
         self.settle_abandoned(now);
         self.open_siblings(now);
         self.issue_connection_ids();
-        self.tell_paths_available();
-        self.tell_reset_tokens();
+        self.report_paths_available();
+        self.report_reset_tokens();
         self.streams.set_rtt(self.paths.longest_rtt());
         self.refresh_ready();
         self.set_loss_timers(now);
@@ -513,11 +466,6 @@ impl Connection {
         self.paths.longest_pto(self.peer.max_ack_delay)
     }
 
-    /// The path that speaks for the connection where one has to.
-    fn main(&self) -> &Path {
-        &self.paths[self.paths.main()]
-    }
-
     /// The spaces whose packets a path carries: those of the handshake take the first one.
     fn spaces(&self, at: Slot) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
         let early = [SpaceId::Initial, SpaceId::Handshake]
@@ -536,30 +484,6 @@ impl std::fmt::Debug for Connection {
             .field("lifecycle", &self.lifecycle)
             .field("confirmed", &self.progress.is_confirmed())
             .finish_non_exhaustive()
-    }
-}
-
-fn recovery_config(
-    config: &TransportConfig,
-    controllers: &dyn ControllerFactory,
-    first_window: FirstWindow,
-    size: u16,
-    initial_rtt: Duration,
-    seed: u64,
-) -> RecoveryConfig {
-    let controller = ControllerConfig {
-        initial_window: first_window.bytes,
-        max_datagram_size: size.into(),
-        slow_start_exit: (config.slow_start_exit)(),
-        backoff: config.backoff,
-        seed,
-    };
-    RecoveryConfig {
-        initial_rtt,
-        controller: controllers.build(controller),
-        detector: (config.loss_detector)(),
-        pacer: config.pacing.then(|| Pacer::new(size.into())),
-        first_window,
     }
 }
 

@@ -6,11 +6,11 @@ use marline_wire::packet::{
 use marline_wire::{ConnectionId, TransportError, frame, varint};
 
 use super::Connection;
-use super::slots::Slot;
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::level::SpaceId;
 use crate::observe::Event;
 use crate::observe::events::{Ecn, PacketKind, PacketSent};
+use crate::paths::Slot;
 use crate::recovery::Departure;
 use crate::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::time::Instant;
 const MIN_NUMBER_AND_PAYLOAD: usize = 4;
 
 /// The least room, in bytes, in which a packet is begun: header, tag and a frame or two.
-pub(super) const MIN_ROOM: usize = 112;
+pub(super) const MIN_PACKET_ROOM: usize = 112;
 
 /// A packet under construction at the end of the buffer.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Result<OpenPacket, TransportError> {
         let start = buf.len();
-        let clear_fixed_bit = self.peer.grease_fixed_bit && self.dice.coin();
+        let clear_fixed_bit = self.peer.grease_fixed_bit && self.rng.bit();
         let key_phase = match (&mut self.keys.one_rtt, kind) {
             (Some(keys), PacketKind::OneRtt) => keys.next_key_phase()?,
             _ => false,
@@ -98,13 +98,13 @@ impl Connection {
         let path = &mut self.paths[at];
         if space == SpaceId::Data && path.space.sent.next_number() == path.skip_at {
             path.space.sent.skip(now);
-            path.skip_at = self.dice.next_skip(path.skip_at);
+            path.skip_at = self.rng.next_skip(path.skip_at);
         }
         let (number, truncated) = self.next_number(at, space);
         let (number_offset, payload_offset, length_offset) = if kind == PacketKind::OneRtt {
             let header = ShortHeader {
                 dcid: envelope.dcid,
-                spin: self.dice.spin(),
+                spin: self.rng.spin(),
                 key_phase,
             };
             let end = header.encode(truncated, clear_fixed_bit, buf);

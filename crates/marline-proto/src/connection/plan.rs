@@ -8,12 +8,12 @@ use marline_wire::{StreamId, varint};
 
 use super::Connection;
 use super::packet::OpenPacket;
-use super::queue::Queued;
-use super::slots::Slot;
-use super::token::Token;
+use crate::paths::Queued;
+use crate::paths::Slot;
 use crate::priority::Priority;
 use crate::scheduling::stream::{Sharing, StreamScheduler};
 use crate::streams::{Segment, Streams};
+use crate::token::Token;
 
 /// The least room, in bytes, in which a STREAM frame is begun.
 const MIN_SEGMENT_ROOM: usize = 24;

@@ -6,13 +6,13 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
-use super::slots::Slot;
 use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
 use crate::level::SpaceId;
 use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
 use crate::observe::Event;
 use crate::observe::events::{DropTrigger, Ecn, PacketDropped, PacketKind, PacketReceived};
+use crate::paths::{Owner, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
@@ -23,15 +23,6 @@ pub(super) struct Arrival {
     pub(super) ecn: Option<EcnCodepoint>,
     /// Length of the whole datagram, in bytes.
     pub(super) datagram: usize,
-}
-
-/// Whose a packet is.
-#[derive(Clone, Copy, Debug)]
-enum Owner {
-    Path(Slot),
-    /// It opens a path, if it is authentic.
-    Opens(PathId),
-    Nobody,
 }
 
 /// A packet whose keys are not here yet.
@@ -104,7 +95,7 @@ impl Connection {
 
     /// The path that a datagram came on, if it is open.
     pub(super) fn path_of(&self, datagram: &[u8]) -> Option<Slot> {
-        if self.multipath.is_none() {
+        if !self.is_multipath() {
             return Some(Slot::FIRST);
         }
         let destination = packet::destination(datagram, self.progress.local_cid().len())?;
@@ -112,22 +103,11 @@ impl Connection {
     }
 
     /// Whose a packet is.
-    fn owner(&mut self, header: &ProtectedHeader) -> Owner {
-        let Some(multipath) = &self.multipath else {
-            return Owner::Path(Slot::FIRST);
-        };
+    fn owner(&self, header: &ProtectedHeader) -> Owner {
         if header.kind != ProtectedKind::Short {
             return Owner::Path(Slot::FIRST);
         }
-        if let Some(at) = self.paths.by_destination(&header.dcid) {
-            return Owner::Path(at);
-        }
-        match multipath.reserve.by_destination(&header.dcid) {
-            Some(id) if self.may_accept(id) => Owner::Opens(id),
-            Some(_) => Owner::Nobody,
-            // It may be a stateless reset.
-            None => Owner::Path(self.paths.main()),
-        }
+        self.paths.owner(&header.dcid, self.accepts_paths())
     }
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).
@@ -434,7 +414,7 @@ impl Connection {
         }
         let is_newest = self.note_received(now, opened, ack_eliciting);
         self.tell_reassembly(now);
-        self.on_path_heard(now, opened.path);
+        self.paths.on_received(now, opened.path);
         if opened.space == SpaceId::Data && !probing {
             self.follow_peer(now, opened, is_newest);
         }
@@ -510,7 +490,7 @@ impl Connection {
     ) {
         self.telemetry.counters.packets_dropped += 1;
         if let Some(observer) = &mut self.telemetry.observer {
-            let is_only = self.multipath.is_none();
+            let is_only = !self.paths.is_multipath();
             let path = path.or_else(|| is_only.then_some(PathId::INITIAL));
             let event = PacketDropped {
                 path: path.map(|path| path.0),

@@ -8,11 +8,11 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::feedback::{Feedback, SpaceAccess};
-use super::path::Stage;
+use super::owners::FrameOwners;
 use super::receive::Opened;
-use super::slots::Slot;
-use super::token::FrameOwners;
 use crate::level::SpaceId;
+use crate::paths::PathAccess;
+use crate::paths::Slot;
 use crate::recovery::{AckReceived, Expired, ProbeConditions};
 use crate::time::Instant;
 
@@ -20,7 +20,7 @@ impl Connection {
     /// The packets that a path sent in a space, and all who have an interest in them; `None` if the space is
     /// discarded.
     fn space_access(&mut self, at: Slot, id: SpaceId) -> Option<SpaceAccess<'_>> {
-        let path = &mut self.paths[at];
+        let PathAccess { path, returned } = self.paths.access(at);
         let space = match id {
             SpaceId::Data => &mut path.space,
             early => self.early.get_mut(early)?,
@@ -42,7 +42,7 @@ impl Connection {
                     handshake: &mut self.handshake,
                     streams: &mut self.streams,
                     announcements: &mut self.announcements,
-                    elsewhere: &mut self.elsewhere,
+                    returned,
                 },
                 observer: self.telemetry.observer.as_deref_mut(),
                 proven_from: None,
@@ -77,7 +77,7 @@ impl Connection {
             peer_validated_address: id == SpaceId::Handshake
                 || self.peer_completed_address_validation(),
         };
-        let proven_from = self.proven_from(at, carrier.path);
+        let proven_from = self.paths.proven_from(at, carrier.path);
         let Some(mut access) = self.space_access(at, id) else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl Connection {
         if id == SpaceId::Data {
             self.on_path_answer(now, at, &outcome);
         }
-        self.settle_elsewhere();
+        self.paths.settle_returned();
         if id == SpaceId::Data {
             let path = &mut self.paths[at];
             if let Some(keys) = &mut self.keys.one_rtt {
@@ -116,14 +116,14 @@ impl Connection {
             let recovery = access.recovery;
             recovery.detect_lost(now, id, max_ack_delay, access.sent, &mut access.feedback);
         }
-        self.settle_elsewhere();
+        self.paths.settle_returned();
         self.after_recovery(now, at);
     }
 
     /// The recovery of a path has changed: those who depend on it follow.
     fn after_recovery(&mut self, now: Instant, at: Slot) {
         self.paths[at].pace_resumption();
-        self.share_mtu(at);
+        self.paths.share_mtu(at);
         self.report_to_bundle(now, at);
         self.settle_resume(now);
         self.tell_metrics(now, at);
@@ -132,7 +132,7 @@ impl Connection {
     /// What decides when a path is probed; `None` if it may not send.
     fn probe_conditions(&self, at: Slot) -> Option<ProbeConditions> {
         let path = &self.paths[at];
-        if path.stage != Stage::Open || !path.tuples.active.may_send_data() {
+        if !path.is_open() || !path.tuples.active.may_send_data() {
             return None;
         }
         let mut eliciting = [false; 3];
@@ -148,7 +148,7 @@ impl Connection {
             probes_data: self.is_confirmed() || self.early.is_empty(),
             unblocks: (!self.peer_completed_address_validation()).then_some(unblocks),
             max_ack_delay: self.peer.max_ack_delay,
-            probe_interval: self.probe_interval(),
+            probe_interval: self.paths.probe_interval(),
         })
     }
 
@@ -178,7 +178,7 @@ impl Connection {
             Some(Expired::Probe(id)) => {
                 path.counters.ptos += 1;
                 path.liveness.on_timeout(now);
-                if self.multipath.is_some() && self.paths[self.best_path()].is_live() {
+                if self.is_multipath() && self.paths[self.paths.best()].is_live() {
                     self.paths[at].recovery.request_probes();
                     self.pass_on_outstanding(at);
                 } else {
@@ -198,7 +198,7 @@ impl Connection {
                 recovery.probe(expired, space, access.sent, &mut access.feedback);
             }
         }
-        self.settle_elsewhere();
+        self.paths.settle_returned();
     }
 
     /// What a path has on its way is due again, on whatever path; what becomes of the packets still
@@ -210,7 +210,7 @@ impl Connection {
                 .sent
                 .return_outstanding(|token| owners.on_lost(token));
         }
-        self.settle_elsewhere();
+        self.paths.settle_returned();
     }
 
     /// Has the flight of an early space go out once more.

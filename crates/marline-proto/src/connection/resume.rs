@@ -1,24 +1,24 @@
 //! Careful resume (RFC 9959): drives the engine of a path, and does what it says.
 
 use super::Connection;
-use super::slots::Slot;
 use crate::coordination::careful_resume::{Capacity, Limited, Phase, Resumption, Window};
 use crate::observe::Event;
+use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
     /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
-    pub(super) fn begin_resume(&mut self, now: Instant, moved: bool) {
+    pub(super) fn begin_resumption(&mut self, now: Instant, moved: bool) {
         if self.belongs_to_bundle()
-            || self.coordinates_paths()
-            || self.main().recovery.had_congestion()
+            || self.paths.is_coordinating()
+            || self.paths.main().recovery.had_congestion()
         {
             return;
         }
         let history = self.config.history.as_ref();
         let remembered = history.and_then(|history| history.saved(&self.kind(now, moved)));
         let saved = newest(self.brought(now), remembered);
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         let path = &mut self.paths[main];
         path.resumption = saved.map(|saved| {
             Box::new(Resumption::new(
@@ -34,9 +34,9 @@ impl Connection {
     }
 
     /// The path is another one from now on.
-    pub(super) fn abandon_resume(&mut self, now: Instant) {
+    pub(super) fn abandon_resumption(&mut self, now: Instant) {
         self.leave_carry();
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         let path = &mut self.paths[main];
         if let Some(resumption) = &mut path.resumption {
             resumption.abandon(path.recovery.controller());
@@ -68,7 +68,7 @@ impl Connection {
 
     /// Takes the confirmed path to what is remembered of it, unless another connection was faster.
     fn jump(&mut self, now: Instant) -> bool {
-        let path = self.main();
+        let path = self.paths.main();
         if !path.tuples.active.amplification.is_validated() {
             return false;
         }
@@ -85,7 +85,7 @@ impl Connection {
             Some(Window::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         self.paths[main].drive_resumption(|engine| match claimed {
             Some(None) => engine.abandon(),
             Some(Some(capacity)) => {
@@ -94,7 +94,7 @@ impl Connection {
             }
             None => engine.on_window_limited(now, &limited),
         });
-        let resumption = &self.main().resumption;
+        let resumption = &self.paths.main().resumption;
         resumption
             .as_ref()
             .is_some_and(|resumption| resumption.engine().phase() == Phase::Unvalidated)
@@ -103,13 +103,14 @@ impl Connection {
     /// Takes what is remembered of the path, here and by the client, from all others.
     fn claim_capacity(&mut self, now: Instant) -> Option<Capacity> {
         let history = self.config.history.as_ref();
-        let remembered = history.and_then(|history| history.claim(&self.kind(now, self.moved)));
+        let remembered =
+            history.and_then(|history| history.claim(&self.kind(now, self.paths.has_moved())));
         newest(self.claim_brought(now), remembered)
     }
 
     /// Passes on what the engine has said, and lets it go when nothing more will come of it.
     pub(super) fn settle_resume(&mut self, now: Instant) {
-        let main = self.paths.main();
+        let main = self.paths.main_slot();
         let Some(resumption) = &mut self.paths[main].resumption else {
             return;
         };
@@ -120,7 +121,7 @@ impl Connection {
         }
         if report.forget {
             if let Some(history) = &self.config.history {
-                history.forget(&self.kind(now, self.moved));
+                history.forget(&self.kind(now, self.paths.has_moved()));
             }
             self.claim_brought(now);
         }

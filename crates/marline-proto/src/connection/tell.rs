@@ -5,8 +5,6 @@ use marline_wire::frame::AckFrequency;
 
 use super::Connection;
 use super::events::{ConnectionError, Event};
-use super::path::{Path, Stage};
-use super::slots::Slot;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
 use crate::level::SpaceId;
@@ -21,6 +19,8 @@ use crate::observe::{
     stats::{FrameCounts, StreamStats, UdpStats},
 };
 use crate::paths;
+use crate::paths::Slot;
+use crate::paths::{Path, Stage};
 use crate::time::Instant;
 
 /// Counters of a connection that nobody but statistics reads.
@@ -243,7 +243,7 @@ impl Connection {
         self.tell(now, &observe::Event::ConnectionClosed(event));
     }
 
-    pub(super) fn tell_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
+    pub(super) fn report_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
         let event = MigrationStateUpdated {
             path: self.paths[at].id.0,
             old: None,
@@ -252,7 +252,7 @@ impl Connection {
         self.tell(now, &observe::Event::MigrationStateUpdated(event));
     }
 
-    pub(super) fn tell_path(&mut self, now: Instant, at: Slot) {
+    pub(super) fn report_path(&mut self, now: Instant, at: Slot) {
         let path = &self.paths[at];
         let addresses = path.tuples.active.addresses;
         let event = PathAssigned {
@@ -263,7 +263,7 @@ impl Connection {
         self.tell(now, &observe::Event::PathAssigned(event));
     }
 
-    pub(super) fn tell_path_gone(&mut self, now: Instant, id: PathId) {
+    pub(super) fn report_path_gone(&mut self, now: Instant, id: PathId) {
         let event = PathAssigned {
             path: id.0,
             local: None,

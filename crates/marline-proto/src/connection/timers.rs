@@ -2,7 +2,7 @@
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent};
-use super::slots::Slot;
+use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
@@ -14,7 +14,7 @@ impl Connection {
         self.paths
             .slots()
             .filter_map(|at| self.next_timeout_of(at))
-            .chain(self.next_forgetting())
+            .chain(self.paths.next_forgetting())
             .chain(self.idle.next_timeout())
             .chain(
                 self.keys
@@ -33,14 +33,14 @@ impl Connection {
         let acks = self
             .spaces(at)
             .filter_map(|(_, space)| space.received.deadline());
-        let carrier = &self.paths[self.ack_path(at)];
+        let carrier = &self.paths[self.paths.ack_carrier(at)];
         let may_acknowledge = carrier.tuples.active.may_send_data();
         let sends = path.recovery.paced_until().filter(|_| may_send);
         acks.filter(|_| may_acknowledge)
             .chain(sends)
             .chain(path.recovery.next_timeout())
             .chain(path.tuples.next_validation_timeout())
-            .chain(self.next_liveness_timeout(at))
+            .chain(self.paths.next_finding(at, self.peer.max_ack_delay))
             .min()
     }
 
@@ -71,9 +71,9 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_timeout(now);
         }
-        self.on_liveness_timeouts(now);
+        self.on_path_findings(now);
         self.forget_paths(now);
-        self.tell_paths_available();
+        self.report_paths_available();
         self.refresh_ready();
     }
 }

@@ -6,12 +6,12 @@
 use marline_wire::TransportError;
 
 use super::Connection;
-use super::packet::{Envelope, MIN_ROOM, OpenPacket};
-use super::path::Stage;
-use super::slots::Slot;
+use super::packet::{Envelope, MIN_PACKET_ROOM, OpenPacket};
 use crate::level::SpaceId;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::PacketKind;
+use crate::paths::Slot;
+use crate::paths::Stage;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple, Transmit};
 
@@ -99,7 +99,7 @@ impl Connection {
         for _ in 0..max_datagrams {
             let credit = self.paths[at].tuples.active.credit_for_data();
             let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
-            if size < MIN_ROOM {
+            if size < MIN_PACKET_ROOM {
                 break;
             }
             let permit = self.permit(now, at, mtu as u64);
@@ -188,12 +188,12 @@ impl Connection {
             if !self.has_output(now, (at, space), permit) {
                 continue;
             }
-            if end - buf.len() < MIN_ROOM {
+            if end - buf.len() < MIN_PACKET_ROOM {
                 break;
             }
             if let Some(done) = open.take() {
                 self.finish_packet(now, done, &envelope, buf);
-                if end - buf.len() < MIN_ROOM {
+                if end - buf.len() < MIN_PACKET_ROOM {
                     break;
                 }
             }
@@ -277,7 +277,7 @@ impl Connection {
             return Ok(None);
         }
         let is_single = self.paths.is_single();
-        let is_due = self.searches_mtu(at);
+        let is_due = self.paths.searches_mtu(at);
         let path = &mut self.paths[at];
         if path.stage != Stage::Open || !is_due || !is_single && !path.is_live() {
             return Ok(None);

@@ -1,38 +1,58 @@
-//! Paths: where packets go, and what is known about the way.
+//! Paths: where packets go, and what is known of the network between the ends.
 //!
-//! | question | file |
+//! [`PathSet`] owns all paths of a connection; without the multipath extension there is one. A [`Path`] is one
+//! path ID with its number space, recovery, connection IDs and send queue; below it are the 4-tuples that it
+//! takes one after another.
+//!
+//! | subject | file |
 //! | --- | --- |
-//! | which addresses, and what is known of each pair? | `tuple` |
-//! | does the peer receive there? | `validation` |
-//! | how much may be sent there before we know? | `amplification` |
-//! | how large may datagrams be? | `mtu` |
-//! | are ECN marks carried? | `ecn` |
-//! | which connection IDs are ours, which the peer's? | `local_cids`, `remote_cids` |
-//! | which paths may be opened? | `reserve` |
-//! | how do the ends want a path used? | `preference` |
-//! | what must the peer hear of paths? | `notices` |
-//! | does a path still answer? | `liveness` |
+//! | the paths of a connection | `set`, `list` |
+//! | one path ID | `path`, `queue` |
+//! | the multipath extension: which paths may be opened, how both ends want them used | `extension`, `reserve`, `preference`, `notices` |
+//! | path failure detection | `detection`, `liveness` |
+//! | paths that are coordinated | `bundles` |
+//! | 4-tuples, migration | `tuple`, `migration` |
+//! | path validation and the limit before it | `validation`, `amplification` |
+//! | datagram size | `mtu` |
+//! | ECN validation | `ecn` |
+//! | connection IDs, ours and the peer's | `local_cids`, `remote_cids` |
 
 mod amplification;
+mod bundles;
+mod detection;
 mod ecn;
+mod extension;
+mod list;
 mod liveness;
 mod local_cids;
+mod migration;
 mod mtu;
 mod notices;
+mod path;
 mod preference;
+mod queue;
 mod remote_cids;
 mod reserve;
+mod set;
 mod tuple;
 mod validation;
 
 pub(crate) use amplification::AmplificationLimit;
+pub(crate) use bundles::PathDirective;
+pub(crate) use detection::Finding;
 pub(crate) use ecn::{EcnLedger, EcnState, EcnValidation};
+pub use extension::{AbandonPathError, OpenPathError};
+pub(crate) use list::{PathList, Slot};
 pub(crate) use liveness::Liveness;
 pub(crate) use local_cids::LocalCids;
+pub(crate) use migration::{MigrationRules, Proven, ValidationFailure};
 pub(crate) use mtu::MtuDiscovery;
 pub(crate) use notices::{Notice, Notices};
+pub(crate) use path::{Path, Stage};
 pub(crate) use preference::Preference;
+pub(crate) use queue::{Queued, SendQueue};
 pub(crate) use remote_cids::{RemoteCids, TokenChange};
 pub(crate) use reserve::{Reserve, Reserved};
+pub(crate) use set::{FirstPath, NewPath, Openable, Owner, PathAccess, PathSet, StatusFrame};
 pub(crate) use tuple::{Tuple, Tuples};
 pub(crate) use validation::{Proof, Responses, Validation};

@@ -98,6 +98,12 @@ impl Reserve {
             .map(|path| path.id)
     }
 
+    /// Whether the peer has issued an ID for a path.
+    pub(crate) fn is_usable(&self, id: PathId) -> bool {
+        let mut paths = self.list.iter();
+        paths.any(|path| path.id == id && path.remote.is_some())
+    }
+
     /// Whether there is something to write of the IDs of paths up to `theirs`.
     pub(crate) fn has_frames(&self, theirs: PathId) -> bool {
         let mut paths = self.list.iter().filter(|path| path.id <= theirs);

@@ -3,6 +3,9 @@
 use marline_wire::ConnectionId;
 
 use super::{AmplificationLimit, EcnValidation, MtuDiscovery, Responses, Validation};
+use crate::config::TransportConfig;
+use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE, MIN_PACKET_ROOM};
+use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 /// A 4-tuple, and what is known about the way between its ends.
@@ -20,6 +23,60 @@ pub(crate) struct Tuple {
     pub(crate) responses: Responses,
     pub(crate) mtu: MtuDiscovery,
     pub(crate) ecn: EcnValidation,
+}
+
+impl Tuple {
+    /// A 4-tuple about which nothing is known.
+    pub(crate) fn new(config: &TransportConfig, generation: u32, addresses: FourTuple) -> Self {
+        let ceiling = if config.mtu.discover {
+            config.mtu.ceiling
+        } else {
+            MIN_DATAGRAM_SIZE
+        };
+        Self {
+            generation,
+            addresses,
+            cid: None,
+            amplification: AmplificationLimit::new(),
+            validation: None,
+            responses: Responses::default(),
+            mtu: MtuDiscovery::new(ceiling),
+            ecn: EcnValidation::new(config.ecn),
+        }
+    }
+
+    /// What data may take of the amplification limit, in bytes. Some is kept for challenges: only an answer
+    /// ends the limit.
+    pub(crate) fn credit_for_data(&self) -> u64 {
+        let credit = self.amplification.credit();
+        let is_limited = self.validation.is_some() && !self.amplification.is_validated();
+        credit.saturating_sub(if is_limited { CHALLENGE_CREDIT } else { 0 })
+    }
+
+    /// Whether that leaves room for a packet.
+    pub(crate) fn may_send_data(&self) -> bool {
+        self.credit_for_data() >= MIN_PACKET_ROOM as u64
+    }
+
+    /// Whether the amplification limit leaves room for a packet.
+    pub(super) fn may_send(&self) -> bool {
+        self.amplification.credit() >= MIN_PACKET_ROOM as u64
+    }
+
+    pub(super) fn is_challenge_due(&self, now: Instant) -> bool {
+        self.validation
+            .as_ref()
+            .is_some_and(|validation| validation.is_due(now))
+    }
+
+    /// When its validation has something to do that the amplification limit permits.
+    fn next_validation_timeout(&self) -> Option<Instant> {
+        let validation = self.validation.as_ref()?;
+        Some(match self.may_send() {
+            true => validation.next_timeout(),
+            false => validation.deadline(),
+        })
+    }
 }
 
 /// The 4-tuples of one path: the one in use, the one it came from until the new one is validated,
@@ -71,5 +128,14 @@ impl Tuples {
         std::iter::once(&mut self.active)
             .chain(self.previous.as_deref_mut())
             .chain(self.probed.as_deref_mut())
+    }
+
+    /// When a validation of any of them has something to do.
+    pub(crate) fn next_validation_timeout(&self) -> Option<Instant> {
+        let inactive = self.previous.iter().chain(&self.probed);
+        std::iter::once(&self.active)
+            .chain(inactive.map(|tuple| &**tuple))
+            .filter_map(Tuple::next_validation_timeout)
+            .min()
     }
 }

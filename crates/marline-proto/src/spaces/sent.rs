@@ -73,7 +73,7 @@ enum State {
 struct Slot {
     packet: SentPacket,
     state: State,
-    /// Whether its tickets were handed back while it was outstanding.
+    /// Whether its tokens were handed back while it was outstanding.
     returned: bool,
     /// Whether a copy of what it carries was made, or need not be.
     passed: bool,
@@ -334,21 +334,21 @@ impl<T> Sent<T> {
         }
     }
 
-    /// Hands back the tickets of all outstanding packets, once: they go another way, and what becomes of
+    /// Hands back the tokens of all outstanding packets, once: they go another way, and what becomes of
     /// the packets still counts for the path, and if they arrive, for the rooms.
-    pub(crate) fn return_outstanding(&mut self, mut ticket: impl FnMut(&T)) {
+    pub(crate) fn return_outstanding(&mut self, mut token: impl FnMut(&T)) {
         let outstanding = |slot: &&mut Slot| slot.state == State::Outstanding && !slot.returned;
         for slot in self.slots.iter_mut().filter(outstanding) {
             slot.returned = true;
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             self.tokens
                 .range(from..from + usize::from(slot.tokens))
-                .for_each(&mut ticket);
+                .for_each(&mut token);
         }
     }
 
-    /// The tickets of the oldest `packets` outstanding ack-eliciting packets, for probes to carry again.
-    pub(crate) fn oldest_outstanding(&self, packets: usize, mut ticket: impl FnMut(&T)) {
+    /// The tokens of the oldest `packets` outstanding ack-eliciting packets, for probes to carry again.
+    pub(crate) fn oldest_outstanding(&self, packets: usize, mut token: impl FnMut(&T)) {
         let oldest = self
             .slots
             .iter()
@@ -358,11 +358,11 @@ impl<T> Sent<T> {
             let from = (slot.tokens_from - self.tokens_popped) as usize;
             self.tokens
                 .range(from..from + usize::from(slot.tokens))
-                .for_each(&mut ticket);
+                .for_each(&mut token);
         }
     }
 
-    /// The oldest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose tickets were
+    /// The oldest outstanding ack-eliciting packet that was not [passed](Self::pass) and whose tokens were
     /// not handed back.
     pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {
         let from = (self.copies.from.max(self.first) - self.first) as usize;
@@ -394,8 +394,8 @@ impl<T> Sent<T> {
         })
     }
 
-    /// The tickets of a packet that is remembered.
-    pub(crate) fn tickets(&self, number: u64) -> impl Iterator<Item = &T> {
+    /// The tokens of a packet that is remembered.
+    pub(crate) fn tokens_of(&self, number: u64) -> impl Iterator<Item = &T> {
         let index = number.checked_sub(self.first);
         let slot = index.and_then(|index| self.slots.get(index as usize));
         let tokens = slot.map_or(0..0, |slot| {

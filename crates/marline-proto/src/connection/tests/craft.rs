@@ -92,7 +92,7 @@ impl Connection {
 
     /// Has the connection name itself otherwise in long headers than in its transport parameters.
     pub(super) fn lie_about_source(&mut self) {
-        let id = self.dice.connection_id(self.progress.local_cid().len());
+        let id = self.rng.connection_id(self.progress.local_cid().len());
         self.progress.set_local_cid(id);
     }
 

@@ -16,6 +16,7 @@ mod transfer;
 use super::*;
 use crate::config::MultipathConfig;
 use crate::scheduling::path::{PathAlgorithm, PathStatus, ReinjectionConfig};
+use crate::{AbandonPathError, OpenPathError};
 use marline_wire::{ErrorCode, PathId};
 
 const ONE: PathId = PathId(1);

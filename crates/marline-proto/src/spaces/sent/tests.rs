@@ -54,8 +54,8 @@ fn copies_are_found_from_both_ends_and_once() {
     sent.commit(packet(true));
     sent.commit(packet(false));
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (Some(6), Some(6)));
-    assert!(sent.tickets(6).eq(&[6]));
-    assert!(sent.tickets(7).eq(&[]));
+    assert!(sent.tokens_of(6).eq(&[6]));
+    assert!(sent.tokens_of(7).eq(&[]));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn forgotten_packets_are_no_originals() {
     ack(&mut sent, 0..=3);
     sent.forget_settled(Instant::EPOCH);
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (None, None));
-    assert!(sent.tickets(2).eq(&[]));
+    assert!(sent.tokens_of(2).eq(&[]));
     sent.pass(2);
     sent.discard(|_| {});
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (None, None));

@@ -141,8 +141,8 @@ fn the_client_opens_as_many_as_it_wants_once() {
     assert_eq!(bundled.several.paths(Side::Client), [0, 1, 2]);
     assert_eq!(bundled.several.paths(Side::Server), [0, 1, 2]);
     let all = [PathId(0), PathId(1), PathId(2)];
-    assert_eq!(bundled.several.server().groups(), [all.to_vec()]);
-    assert_eq!(bundled.several.client().groups(), [all.to_vec()]);
+    assert_eq!(bundled.several.server().paths.bundled(), [all.to_vec()]);
+    assert_eq!(bundled.several.client().paths.bundled(), [all.to_vec()]);
     let now = bundled.several.pair.now;
     let gone = bundled
         .several
@@ -152,7 +152,7 @@ fn the_client_opens_as_many_as_it_wants_once() {
     bundled.several.pair.drive(Duration::from_secs(5));
     assert_eq!(bundled.several.paths(Side::Client), [0, 2]);
     let rest = vec![PathId(0), PathId(2)];
-    assert_eq!(bundled.several.server().groups(), [rest]);
+    assert_eq!(bundled.several.server().paths.bundled(), [rest]);
     bundled.download(500_000);
 }
 
@@ -373,7 +373,7 @@ fn a_client_that_moves_takes_all_its_paths_along() {
     bundled.several.pair.drive(Duration::from_millis(500));
     bundled.download(500_000);
     for side in [Side::Client, Side::Server] {
-        let mut groups = bundled.several.end(side).groups();
+        let mut groups = bundled.several.end(side).paths.bundled();
         groups.iter_mut().for_each(|group| group.sort());
         assert_eq!(
             groups,
@@ -400,7 +400,7 @@ fn a_nat_that_changes_ports_does_not_part_them() {
     let told = bundled.told().split_off(decisions);
     let joined = |told: &Told| told.trigger == BundleTrigger::Joined;
     assert!(!told.iter().any(joined), "{told:?}");
-    assert_eq!(bundled.several.server().groups().len(), 1);
+    assert_eq!(bundled.several.server().paths.bundled().len(), 1);
 }
 
 /// The samples that connections report.

@@ -109,11 +109,7 @@ fn a_flood_of_abandoned_paths_is_bounded() {
         let mut next = 1;
         for _ in 0..200 {
             let victim = several.end(by.peer());
-            let limit = victim
-                .multipath
-                .as_ref()
-                .expect("negotiated")
-                .last_allowed();
+            let limit = victim.paths.last_allowed().expect("negotiated");
             while next <= limit.0 {
                 several.say(by, &varints(&[0x3e75, next.into(), 0]));
                 several.say(by, &varints(&[0x3e75, next.into(), 0]));
@@ -122,8 +118,7 @@ fn a_flood_of_abandoned_paths_is_bounded() {
             several.pair.drive(Duration::from_millis(20));
             let victim = several.end(by.peer());
             assert!(victim.error().is_none());
-            let multipath = victim.multipath.as_ref().expect("negotiated");
-            assert!(multipath.len() <= 3);
+            assert!(victim.paths.unopened() <= 3);
         }
         // Each costs the peer three probe timeouts.
         assert!(next < 250, "{next} paths in four seconds");

@@ -1,4 +1,4 @@
-//! The connection's randomness.
+//! The random number generator of a connection.
 
 use marline_wire::ConnectionId;
 use rand::{Rng, RngExt, SeedableRng};
@@ -6,41 +6,43 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::config::TransportConfig;
 
-/// A seeded generator and the few draws a connection makes.
+/// A seeded generator, and what a connection draws from it.
 #[derive(Debug)]
-pub(super) struct Dice {
+pub(crate) struct ConnectionRng {
     rng: Pcg64Mcg,
     /// The spin bit stays what it was drawn to be (RFC 9000, section 17.4).
     spin: bool,
 }
 
-impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+impl ConnectionRng {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let spin = rng.random();
         Self { rng, spin }
     }
 
     /// A seed for a policy's own generator.
-    pub(super) fn seed(&mut self) -> u64 {
+    pub(crate) fn seed(&mut self) -> u64 {
         self.rng.random()
     }
 
-    /// A number that nobody else draws.
-    pub(super) fn name(&mut self) -> u64 {
+    /// A number that identifies something.
+    pub(crate) fn number(&mut self) -> u64 {
         self.rng.random()
     }
 
-    pub(super) fn coin(&mut self) -> bool {
+    /// One bit.
+    pub(crate) fn bit(&mut self) -> bool {
         self.rng.random()
     }
 
-    pub(super) fn spin(&self) -> bool {
+    /// The value of the spin bit.
+    pub(crate) fn spin(&self) -> bool {
         self.spin
     }
 
     /// The first packet number that a path leaves out, if it leaves out any.
-    pub(super) fn first_skip(&mut self, config: &TransportConfig) -> u64 {
+    pub(crate) fn first_skip(&mut self, config: &TransportConfig) -> u64 {
         match config.skip_packet_numbers {
             true => self.next_skip(0),
             false => u64::MAX,
@@ -49,12 +51,13 @@ impl Dice {
 
     /// The next packet number to leave out: ever rarer, because what has been shown once need not
     /// be shown often.
-    pub(super) fn next_skip(&mut self, last: u64) -> u64 {
+    pub(crate) fn next_skip(&mut self, last: u64) -> u64 {
         let base = last.clamp(64, 1 << 16);
         last + base + self.rng.random_range(0..base)
     }
 
-    pub(super) fn connection_id(&mut self, len: usize) -> ConnectionId {
+    /// A connection ID of `len` bytes.
+    pub(crate) fn connection_id(&mut self, len: usize) -> ConnectionId {
         let mut bytes = [0; marline_wire::id::MAX_CONNECTION_ID_LEN];
         let len = len.min(bytes.len());
         self.rng.fill_bytes(&mut bytes[..len]);
@@ -62,14 +65,15 @@ impl Dice {
     }
 
     /// A transport parameter that must be ignored (RFC 9000, section 18.1).
-    pub(super) fn reserved_parameter(&mut self) -> (u64, Vec<u8>) {
+    pub(crate) fn reserved_parameter(&mut self) -> (u64, Vec<u8>) {
         let id = 31 * self.rng.random_range(0..1 << 16) + 27;
         let mut value = vec![0; self.rng.random_range(0..16)];
         self.rng.fill_bytes(&mut value);
         (id, value)
     }
 
-    pub(super) fn rng(&mut self) -> &mut impl Rng {
+    /// The generator itself.
+    pub(crate) fn inner(&mut self) -> &mut impl Rng {
         &mut self.rng
     }
 }

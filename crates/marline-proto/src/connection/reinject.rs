@@ -1,18 +1,17 @@
-//! Nothing is left to send, but something is still on its way on a slow path: a faster one carries it, too
+//! Nothing is left to send, but something is still in flight on a slow path: a faster one carries it, too
 //! (XLINK: Zheng et al., SIGCOMM 2021).
 
 use marline_wire::PathId;
 
-use super::{Multipath, Seen};
-use crate::connection::Connection;
-use crate::connection::path::{Path, Stage};
-use crate::connection::slots::Slot;
-use crate::connection::token::Token;
-use crate::scheduling::path::{Outstanding, PathView, Reinject, Reinjection, ReinjectionOrder};
+use super::planner::Seen;
+use crate::paths::{PathList, Slot};
+use crate::scheduling::path::{Outstanding, Reinject, Reinjection, ReinjectionOrder};
 use crate::spaces::Original;
+use crate::streams::Streams;
 use crate::time::Instant;
+use crate::token::Token;
 
-/// Who carries what once more.
+/// Which path carries what once more.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     from: Slot,
@@ -20,38 +19,25 @@ struct Copy {
     to: Slot,
 }
 
-impl Connection {
+/// Looks for what another path should carry as well.
+pub(super) struct Reinjector<'a> {
+    pub(super) now: Instant,
+    pub(super) paths: &'a mut PathList,
+    pub(super) streams: &'a mut Streams,
+    pub(super) reinjection: &'a mut Reinjection,
+    pub(super) seen: &'a mut Seen,
+}
+
+impl Reinjector<'_> {
     /// Queues a packet's worth of what other paths have on a path that may send now; returns that path.
     ///
-    /// What waits for a path moves. What is on its way is copied once, within the budget.
-    pub(in crate::connection) fn reinject(&mut self, now: Instant) -> Option<Slot> {
-        if self.turns.ready().is_some() || self.paths.is_single() {
-            return None;
-        }
-        let has_reinjection = |multipath: &mut Box<Multipath>| multipath.reinjection.is_some();
-        let mut multipath = self.multipath.take_if(has_reinjection)?;
-        let Multipath {
-            reinjection, seen, ..
-        } = &mut *multipath;
-        seen.paths.clear();
-        let live = self.paths.iter().filter(|path| path.is_live());
-        seen.paths.extend(live.map(Path::view));
-        let to = reinjection.as_mut().and_then(|reinjection| {
-            reinjection.set_sent(self.streams.stats().bytes_sent);
-            self.move_waiting(now, reinjection, seen)
-                .or_else(|| self.copy(now, reinjection, seen))
-        });
-        self.multipath = Some(multipath);
-        to
+    /// What waits for a path moves. What is in flight is copied once, within the budget.
+    pub(super) fn run(&mut self) -> Option<Slot> {
+        self.move_waiting().or_else(|| self.copy())
     }
 
     /// Moves a segment from the queue of a path to that of another by which it arrives earlier.
-    fn move_waiting(
-        &mut self,
-        now: Instant,
-        reinjection: &Reinjection,
-        seen: &Seen,
-    ) -> Option<Slot> {
+    fn move_waiting(&mut self) -> Option<Slot> {
         for from in self.paths.slots() {
             let path = &self.paths[from];
             let waiting = Outstanding {
@@ -62,10 +48,11 @@ impl Connection {
             if path.queue.is_empty() {
                 continue;
             }
-            let Reinject::On(id) = reinjection.plan(now, &seen.paths, &waiting) else {
+            let Reinject::On(id) = self.reinjection.plan(self.now, &self.seen.paths, &waiting)
+            else {
                 continue;
             };
-            let Some(to) = self.paths.by_id(id).filter(|&to| self.may_carry(now, to)) else {
+            let Some(to) = self.paths.by_id(id).filter(|&to| self.may_carry(to)) else {
                 continue;
             };
             // The first leaves soon: only a shorter way is worth it.
@@ -86,18 +73,13 @@ impl Connection {
     }
 
     /// Copies a packet's worth of stream data for which that is of use.
-    fn copy(
-        &mut self,
-        now: Instant,
-        reinjection: &mut Reinjection,
-        seen: &mut Seen,
-    ) -> Option<Slot> {
+    fn copy(&mut self) -> Option<Slot> {
         let mut first: Option<Copy> = None;
         for from in self.paths.slots() {
-            if self.paths[from].stage != Stage::Open {
+            if !self.paths[from].is_open() {
                 continue;
             }
-            let found = self.worth_copying(now, from, reinjection, &seen.paths);
+            let found = self.worth_copying(from);
             if let Some(copy) = found
                 && first.is_none_or(|first| copy.original.sent_at < first.original.sent_at)
             {
@@ -105,17 +87,17 @@ impl Connection {
             }
         }
         let Copy { from, original, to } = first?;
-        if !self.may_carry(now, to) {
+        if !self.may_carry(to) {
             return None;
         }
         let sent = &mut self.paths[from].space.sent;
-        let tickets = sent.tickets(original.number);
-        seen.segments.clear();
-        seen.segments.extend(tickets.filter_map(Token::segment));
+        let tokens = sent.tokens_of(original.number);
+        self.seen.segments.clear();
+        self.seen.segments.extend(tokens.filter_map(Token::segment));
         sent.pass(original.number);
-        for segment in &seen.segments {
+        for segment in &self.seen.segments {
             if let Some(copy) = self.streams.take_copy(segment) {
-                reinjection.on_copied(copy.len as u64);
+                self.reinjection.on_copied(copy.len as u64);
                 self.paths[to].queue.push_copy(copy);
             }
         }
@@ -123,22 +105,19 @@ impl Connection {
     }
 
     /// Which packet of a path is to be copied first, if any is.
-    fn worth_copying(
-        &mut self,
-        now: Instant,
-        from: Slot,
-        reinjection: &Reinjection,
-        views: &[PathView],
-    ) -> Option<Copy> {
+    fn worth_copying(&mut self, from: Slot) -> Option<Copy> {
         let judge = |this: &Self, original: Original| {
             let outstanding = Outstanding {
                 path: this.paths[from].id,
                 sent_at: Some(original.sent_at),
                 bytes: this.in_flight_once(from, original)?,
             };
-            Some(reinjection.plan(now, views, &outstanding))
+            Some(
+                this.reinjection
+                    .plan(this.now, &this.seen.paths, &outstanding),
+            )
         };
-        if reinjection.order() == ReinjectionOrder::Ends {
+        if self.reinjection.order() == ReinjectionOrder::Ends {
             while let Some(original) = self.paths[from].space.sent.latest_to_copy() {
                 match judge(self, original) {
                     None => self.paths[from].space.sent.pass(original.number),
@@ -168,8 +147,8 @@ impl Connection {
 
     /// Stream data of a packet that is neither acknowledged nor copied, in bytes; `None` if there is none.
     fn in_flight_once(&self, at: Slot, original: Original) -> Option<u64> {
-        let tickets = self.paths[at].space.sent.tickets(original.number);
-        let segments = tickets.filter_map(Token::segment);
+        let tokens = self.paths[at].space.sent.tokens_of(original.number);
+        let segments = tokens.filter_map(Token::segment);
         let singles = segments.filter_map(|segment| self.streams.in_flight_once(&segment));
         let bytes = singles.map(|single| single.len as u64);
         bytes.reduce(|sum, bytes| sum + bytes)
@@ -177,16 +156,16 @@ impl Connection {
 
     /// Whether the streams of a packet are sent to their end.
     fn ends_streams(&self, at: Slot, original: Original) -> bool {
-        let tickets = self.paths[at].space.sent.tickets(original.number);
-        let mut segments = tickets.filter_map(Token::segment);
+        let tokens = self.paths[at].space.sent.tokens_of(original.number);
+        let mut segments = tokens.filter_map(Token::segment);
         segments.all(|segment| self.streams.is_all_sent(segment.id))
     }
 
     /// Whether a path may send a packet now; if its pacer alone does not let it, it will be asked again.
-    fn may_carry(&mut self, now: Instant, at: Slot) -> bool {
+    fn may_carry(&mut self, at: Slot) -> bool {
         let path = &mut self.paths[at];
         let active = &path.tuples.active;
         let bytes = active.mtu.current().into();
-        active.may_send_data() && path.recovery.may_send(now, bytes)
+        active.may_send_data() && path.recovery.may_send(self.now, bytes)
     }
 }

@@ -6,36 +6,36 @@ use crate::streams::Segment;
 
 /// A segment on a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queued {
-    pub(super) segment: Segment,
+pub(crate) struct Queued {
+    pub(crate) segment: Segment,
     /// Whether another path carries it, too.
-    pub(super) is_copy: bool,
+    pub(crate) is_copy: bool,
 }
 
 /// Segments assigned to a path and not yet in a packet: orders, not bytes.
 #[derive(Debug, Default)]
-pub(super) struct SendQueue {
+pub(crate) struct SendQueue {
     segments: VecDeque<Queued>,
     /// Stream bytes that they stand for.
     bytes: u64,
 }
 
 impl SendQueue {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
     /// Stream bytes that wait.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, segment: Segment) {
+    pub(crate) fn push(&mut self, segment: Segment) {
         self.put(segment, false);
     }
 
     /// Adds what another path carries, too.
-    pub(super) fn push_copy(&mut self, segment: Segment) {
+    pub(crate) fn push_copy(&mut self, segment: Segment) {
         self.put(segment, true);
     }
 
@@ -46,7 +46,7 @@ impl SendQueue {
 
     /// The front of the next segment whose frame fits `room` bytes, as much as fits. If nothing does,
     /// the segment.
-    pub(super) fn pop(&mut self, room: usize) -> Option<Queued> {
+    pub(crate) fn pop(&mut self, room: usize) -> Option<Queued> {
         let next = self.segments.front_mut()?;
         let is_copy = next.is_copy;
         let segment = match next.segment.split_front(room) {
@@ -58,7 +58,7 @@ impl SendQueue {
     }
 
     /// The next segment, unless it is a copy, for another path to carry.
-    pub(super) fn take_first(&mut self) -> Option<Segment> {
+    pub(crate) fn take_first(&mut self) -> Option<Segment> {
         self.segments.front().filter(|first| !first.is_copy)?;
         let first = self.segments.pop_front()?.segment;
         self.bytes -= first.len as u64;
@@ -66,7 +66,7 @@ impl SendQueue {
     }
 
     /// The last segment, unless it is a copy, for another path to carry.
-    pub(super) fn take_last(&mut self) -> Option<Segment> {
+    pub(crate) fn take_last(&mut self) -> Option<Segment> {
         self.segments.back().filter(|last| !last.is_copy)?;
         let last = self.segments.pop_back()?.segment;
         self.bytes -= last.len as u64;
@@ -74,7 +74,7 @@ impl SendQueue {
     }
 
     /// Takes all back.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Segment> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Segment> {
         self.bytes = 0;
         self.segments.drain(..).map(|queued| queued.segment)
     }

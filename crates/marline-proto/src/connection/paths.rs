@@ -1,0 +1,464 @@
+//! Several paths in one connection (draft-ietf-quic-multipath-21), as applications and peers use them. What
+//! the paths decide among themselves is in [`crate::paths::PathSet`]; here is what it means to the rest of the
+//! connection.
+
+use marline_wire::frame::{PathAbandon, PathAck, PathRetireConnectionId, RetireConnectionId};
+use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
+
+use super::Connection;
+use super::events::{EndpointEvent, Event};
+use super::planner::PathPlanner;
+use super::receive::{Arrival, Opened};
+use crate::congestion::ConnectionKind;
+use crate::coordination::history::PathSample;
+use crate::level::SpaceId;
+use crate::paths::{
+    AbandonPathError, AmplificationLimit, Finding, NewPath, OpenPathError, Openable, PathDirective,
+    Slot, StatusFrame, Tuple,
+};
+use crate::recovery::{FirstWindow, Outcome};
+use crate::scheduling::path::PathStatus;
+use crate::time::Instant;
+use crate::tuple::FourTuple;
+
+/// Probe timeouts after which an abandoned path is forgotten (section 3.4).
+const MEMORY: u32 = 3;
+
+impl Connection {
+    /// Whether both ends take several paths; known once the handshake is complete.
+    pub fn is_multipath(&self) -> bool {
+        self.paths.is_multipath()
+    }
+
+    /// Checks what the peer says of several paths (section 2.1).
+    pub(super) fn check_multipath(&self, theirs: Option<u32>) -> Result<(), TransportError> {
+        let has_empty_id = self.progress.peer_cid().is_none_or(|id| id.is_empty());
+        if theirs.is_some() && self.takes_multipath() && has_empty_id {
+            return Err(TransportError::new(
+                ErrorCode::PROTOCOL_VIOLATION,
+                "several paths with a connection ID of no bytes",
+            ));
+        }
+        Ok(())
+    }
+
+    fn takes_multipath(&self) -> bool {
+        self.config.multipath.is_some() && !self.progress.local_cid().is_empty()
+    }
+
+    /// The handshake is complete: if both ends want several paths, they have them.
+    pub(super) fn begin_multipath(&mut self) {
+        if !self.takes_multipath() {
+            return;
+        }
+        if let (Some(config), Some(theirs)) =
+            (&self.config.multipath, self.peer.initial_max_path_id)
+        {
+            self.paths
+                .begin_multipath(config, PathId(theirs), self.side);
+            self.planner = Some(Box::new(PathPlanner::new(config)));
+        }
+    }
+
+    // ---- paths begin
+
+    /// Client: opens a path between these addresses; returns its ID.
+    ///
+    /// It is validated first, then it carries data: [`Event::PathValidated`] reports it. Several paths may
+    /// share their addresses.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be opened now.
+    pub fn open_path(&mut self, now: Instant, tuple: FourTuple) -> Result<PathId, OpenPathError> {
+        let at = self.begin_path(now, tuple)?;
+        let id = self.paths[at].id;
+        self.after_input(now);
+        Ok(id)
+    }
+
+    /// Client: opens the paths beside the first that the settings ask for, once both ends have what it
+    /// takes. What the peer refuses is not asked for again.
+    pub(super) fn open_siblings(&mut self, now: Instant) {
+        while self.progress.is_confirmed() && self.paths.take_due_sibling() {
+            let addresses = self.paths.main().tuples.active.addresses;
+            // Nobody waits for it.
+            let _ = self.begin_path(now, addresses);
+        }
+    }
+
+    fn begin_path(&mut self, now: Instant, tuple: FourTuple) -> Result<Slot, OpenPathError> {
+        if !self.lifecycle.is_open() {
+            return Err(OpenPathError::Closed);
+        }
+        if self.side.is_server() {
+            return Err(OpenPathError::NotClient);
+        }
+        let to_handshake = tuple.remote == self.progress.remote();
+        let is_confirmed = self.progress.is_confirmed();
+        if self.is_multipath() && is_confirmed && self.peer.disable_active_migration && to_handshake
+        {
+            return Err(OpenPathError::Forbidden);
+        }
+        let openable = self.paths.take_next(is_confirmed)?;
+        let Some(local) = openable.first_local_cid() else {
+            return Err(OpenPathError::NoConnectionIds);
+        };
+        let at = self.add_path(now, openable, local, tuple);
+        // Nobody has asked us to come: no limit holds us.
+        self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
+        Ok(at)
+    }
+
+    /// Whether a client may open paths.
+    pub(super) fn accepts_paths(&self) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|server| server.config.migration)
+    }
+
+    /// Server: the client has opened a path, with an authentic packet to `destination`.
+    pub(super) fn accept_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        destination: ConnectionId,
+        arrival: &Arrival,
+    ) -> Option<Slot> {
+        let openable = self.paths.take_for_client(id)?;
+        let at = self.add_path(now, openable, destination, arrival.tuple);
+        let path = &mut self.paths[at];
+        let limit = &mut path.tuples.active.amplification;
+        limit.on_received(arrival.datagram as u64);
+        path.counters.received.count(arrival.datagram);
+        Some(at)
+    }
+
+    fn add_path(
+        &mut self,
+        now: Instant,
+        openable: Openable,
+        active_local: ConnectionId,
+        addresses: FourTuple,
+    ) -> Slot {
+        let new = NewPath {
+            openable,
+            active_local,
+            addresses,
+            config: &self.config,
+            first_window: self.first_window_at(now, addresses),
+            active_connection_id_limit: self.peer.active_connection_id_limit,
+            max_udp_payload_size: self.peer.max_udp_payload_size,
+            max_ack_delay: self.peer.max_ack_delay,
+            ack_request: self.ack_request.requested(),
+        };
+        let added = self.paths.add(now, new, &mut self.rng);
+        let at = added.at;
+        let id = self.paths[at].id;
+        self.mailbox.application.push_back(Event::PathOpened(id));
+        self.report_path(now, at);
+        self.report_first_window(now, at);
+        if added.is_proven {
+            self.on_path_valid(now, at);
+        }
+        at
+    }
+
+    /// The first window of a path other than that of the handshake.
+    pub(super) fn first_window_at(&self, now: Instant, addresses: FourTuple) -> FirstWindow {
+        let kind = ConnectionKind {
+            peer: addresses.remote,
+            ..self.kind(now, true)
+        };
+        let policy = &self.config.initial_window;
+        FirstWindow {
+            bytes: policy.window(&kind),
+            default: policy.window_before_handshake(&kind),
+        }
+    }
+
+    /// A path has proven to work: it may carry data.
+    pub(super) fn on_path_valid(&mut self, now: Instant, at: Slot) {
+        if self.paths.on_valid(at) {
+            let id = self.paths[at].id;
+            self.mailbox.application.push_back(Event::PathValidated(id));
+            self.relieve_silent_paths(now, at);
+            let directives = self.paths.join_bundle(at);
+            self.report_directives(now, &directives);
+        }
+    }
+
+    /// Reports to the application that wanted a path when it can have one.
+    pub(super) fn report_paths_available(&mut self) {
+        if self.progress.is_confirmed() && self.paths.take_wanted_path() {
+            self.mailbox.application.push_back(Event::PathsAvailable);
+        }
+    }
+
+    // ---- paths end
+
+    /// Abandons a path. What was in flight there takes the other paths; the peer sees `error`
+    /// ([`ErrorCode::APPLICATION_ABANDON_PATH`], for one).
+    ///
+    /// # Errors
+    ///
+    /// If there is no such path, or no other.
+    pub fn abandon_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        error: ErrorCode,
+    ) -> Result<(), AbandonPathError> {
+        let at = self.paths.find_abandonable(id)?;
+        self.end_path(now, at, error, None);
+        self.after_input(now);
+        Ok(())
+    }
+
+    pub(super) fn on_path_abandon(
+        &mut self,
+        now: Instant,
+        frame: &PathAbandon,
+    ) -> Result<(), TransportError> {
+        let until = now + self.pto() * MEMORY;
+        if let Some(at) = self.paths.on_path_abandon(frame, until)? {
+            self.end_path(now, at, frame.error_code, Some(until));
+        }
+        Ok(())
+    }
+
+    /// Nothing is sent on a path any more, and the peer learns of it. If it knows already, the path is forgotten
+    /// at `until`.
+    pub(super) fn end_path(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        error: ErrorCode,
+        until: Option<Instant>,
+    ) {
+        if at == self.paths.main_slot() {
+            self.abandon_resumption(now);
+            self.leave_history(now);
+        }
+        self.return_outstanding(at);
+        self.paths.abandon(at, error, until);
+        let id = self.paths[at].id;
+        self.mailbox
+            .application
+            .push_back(Event::PathClosed { id, error });
+        self.report_path_gone(now, id);
+    }
+
+    /// What a path has in flight and in its queue is due on the others.
+    fn return_outstanding(&mut self, at: Slot) {
+        self.give_back(at, SpaceId::Data);
+        self.return_queue(at);
+    }
+
+    /// What waits for a path is to be assigned anew.
+    pub(super) fn return_queue(&mut self, at: Slot) {
+        for segment in self.paths[at].queue.drain() {
+            self.streams.return_segment(&segment);
+        }
+    }
+
+    /// The peer that does not answer PATH_ABANDON has its time as well, from when it has acknowledged ours.
+    pub(super) fn settle_abandoned(&mut self, now: Instant) {
+        let max_ack_delay = self.peer.max_ack_delay;
+        self.paths
+            .settle_abandoned(|paths| now + paths.longest_pto(max_ack_delay) * MEMORY);
+    }
+
+    /// Forgets paths that were abandoned long enough ago; the peer may have others instead.
+    pub(super) fn forget_paths(&mut self, now: Instant) {
+        for forgotten in self.paths.forget(now) {
+            let retired = forgotten.local.iter().map(EndpointEvent::Retired);
+            self.mailbox.endpoint.extend(retired);
+            if let Some(keys) = &mut self.keys.one_rtt {
+                keys.forget_path(forgotten.id);
+            }
+        }
+        self.issue_connection_ids();
+    }
+
+    // ---- what the peer says of paths
+
+    pub(super) fn on_path_ack(
+        &mut self,
+        now: Instant,
+        frame: &PathAck<'_>,
+        packet: &Opened,
+    ) -> Result<(), TransportError> {
+        self.paths.check(frame.path_id, frame.frame_type())?;
+        match self.paths.by_id(frame.path_id) {
+            Some(at) => self.on_ack(now, at, SpaceId::Data, &frame.ack, packet),
+            None => Ok(()),
+        }
+    }
+
+    /// Says how a path is to be used, to the peer too: a backup carries data only while no other path
+    /// works. Nothing happens if there is no such path.
+    pub fn set_path_status(&mut self, id: PathId, status: PathStatus) {
+        self.paths.set_status(id, status);
+    }
+
+    pub(super) fn on_path_status(&mut self, frame: &StatusFrame) -> Result<(), TransportError> {
+        if self.paths.on_status(frame)? {
+            self.mailbox.application.push_back(Event::PathStatus {
+                id: frame.path,
+                status: frame.status,
+            });
+        }
+        Ok(())
+    }
+
+    /// Issues the IDs by which the peer may reach us, beside the one of the handshake.
+    pub(super) fn issue_connection_ids(&mut self) {
+        if self.keys.one_rtt.is_none() {
+            return;
+        }
+        let len = self.progress.local_cid().len();
+        let reset_key = &self.endpoint.reset_key;
+        let issued = self.paths.issue_ids(len, reset_key, &mut self.rng);
+        let issued = issued.into_iter().map(EndpointEvent::Issued);
+        self.mailbox.endpoint.extend(issued);
+    }
+
+    pub(super) fn on_path_retire_connection_id(
+        &mut self,
+        frame: &PathRetireConnectionId,
+        packet: &Opened,
+    ) -> Result<(), TransportError> {
+        let retired = self
+            .paths
+            .on_path_retire_connection_id(frame, &packet.dcid)?;
+        self.mailbox
+            .endpoint
+            .extend(retired.map(EndpointEvent::Retired));
+        Ok(())
+    }
+
+    pub(super) fn on_retire_connection_id(
+        &mut self,
+        path: PathId,
+        frame: &RetireConnectionId,
+        packet: &Opened,
+    ) -> Result<(), TransportError> {
+        let retired = self
+            .paths
+            .on_retire_connection_id(path, frame, &packet.dcid)?;
+        self.mailbox
+            .endpoint
+            .extend(retired.map(EndpointEvent::Retired));
+        Ok(())
+    }
+
+    // ---- paths that do not answer
+
+    /// Something was acknowledged for the first time that a path carried.
+    pub(super) fn on_path_answer(&mut self, now: Instant, at: Slot, outcome: &Outcome) {
+        if self.paths.on_answer(at, outcome) {
+            self.relieve_silent_paths(now, at);
+        }
+    }
+
+    /// The path works from now on: it takes what those have in flight that do not.
+    fn relieve_silent_paths(&mut self, now: Instant, by: Slot) {
+        for at in self.paths.relieved_by(now, by) {
+            self.return_outstanding(at);
+        }
+    }
+
+    /// Does what path failure detection has found out by now.
+    pub(super) fn on_path_findings(&mut self, now: Instant) {
+        if !self.is_multipath() {
+            return;
+        }
+        let max_ack_delay = self.peer.max_ack_delay;
+        for at in self.paths.slots() {
+            match self.paths.find(now, at, max_ack_delay) {
+                Some(Finding::GivenUp) => {
+                    self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR, None);
+                }
+                Some(Finding::Suspect) => self.pass_on_outstanding(at),
+                Some(Finding::Unclear | Finding::Idle) | None => {}
+            }
+        }
+    }
+
+    /// Nobody need wait for a path that does not answer: others carry what it has in flight. Its probes carry the
+    /// first of that, too: if it was a loss and no more, a short path is still sooner than a long one.
+    pub(super) fn pass_on_outstanding(&mut self, at: Slot) {
+        self.return_outstanding(at);
+        // It goes before what waits on the others.
+        for path in self.paths.slots() {
+            self.return_queue(path);
+        }
+        self.refresh_ready();
+        let other = self.paths.best();
+        if other == at {
+            return;
+        }
+        for _ in 0..self.paths[at].probes() {
+            let Some(stream) = self.turns.ready() else {
+                return;
+            };
+            let room = self.payload_room_of(at).min(self.payload_room_of(other));
+            let Some(segment) = self.plan_segment(other, stream, room) else {
+                return;
+            };
+            self.streams.take_copy(&segment);
+            self.paths[at].queue.push_copy(segment);
+        }
+    }
+
+    // ---- bundles of paths
+
+    /// A path leads to another host from now on.
+    pub(super) fn change_path_bundle(&mut self, now: Instant, at: Slot) {
+        self.paths.leave_bundle(at);
+        let directives = self.paths.join_bundle(at);
+        self.report_directives(now, &directives);
+    }
+
+    /// Takes what the recovery of a path has shown to the engine of its bundle.
+    pub(super) fn report_to_path_bundle(&mut self, now: Instant, at: Slot) {
+        let directives = self.paths.report_to_bundle(now, at);
+        self.report_directives(now, &directives);
+    }
+
+    /// Adds what the paths coordinated with the main one have shown: they have a bottleneck in common, and it
+    /// carried them all.
+    pub(super) fn add_bundled_paths(&self, sample: &mut PathSample) {
+        if !self.paths.is_coordinating() {
+            return;
+        }
+        for at in self.paths.beside(self.paths.main_slot()) {
+            let other = self.paths[at].sample(sample.event);
+            sample.window += other.window;
+            sample.delivered += other.delivered;
+            sample.app_limited &= other.app_limited;
+            sample.lost_at_first |= other.lost_at_first;
+        }
+    }
+
+    fn report_directives(&mut self, now: Instant, directives: &[PathDirective]) {
+        for PathDirective { path, directive } in directives {
+            if let Some(at) = self.paths.by_id(*path) {
+                self.report_directive(now, at, directive);
+            }
+        }
+    }
+
+    pub(super) fn new_tuple(&mut self, addresses: FourTuple) -> Tuple {
+        self.paths.new_tuple(&self.config, addresses)
+    }
+}
+
+#[cfg(test)]
+impl Connection {
+    /// The datagram size of each path, in bytes.
+    pub(super) fn datagram_sizes(&self) -> Vec<u16> {
+        let size = |path: &crate::paths::Path| path.tuples.active.mtu.current();
+        self.paths.iter().map(size).collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! Bundles of paths: those between the same addresses share one bottleneck, and one engine keeps their
+//! windows and their slow start in step ([`crate::coordination::bundle`]).
+//!
+//! A path joins when it is valid, and leaves when it is abandoned or leads to another host. Its number space,
+//! its recovery and its controller stay its own.
+
+use std::sync::Arc;
+
+use marline_wire::PathId;
+
+use super::list::{PathList, Slot};
+use crate::coordination::bundle::{Bundle, BundleConfig, Directive, MemberView};
+use crate::time::Instant;
+
+/// The bundles of a connection: one for each 4-tuple that several of its paths share.
+#[derive(Debug)]
+pub(super) struct PathBundles {
+    config: Arc<BundleConfig>,
+    list: Vec<PathBundle>,
+    /// Bundles that ever were.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct PathBundle {
+    paths: Vec<PathId>,
+    engine: Bundle<PathId>,
+}
+
+/// What a path is to do, as the engine of its bundle decided.
+#[derive(Debug)]
+pub(crate) struct PathDirective {
+    pub(crate) path: PathId,
+    pub(crate) directive: Directive,
+}
+
+impl PathBundles {
+    pub(super) fn new(config: Arc<BundleConfig>) -> Self {
+        Self {
+            config,
+            list: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn of(&self, path: PathId) -> Option<usize> {
+        let holds = |bundle: &PathBundle| bundle.paths.contains(&path);
+        self.list.iter().position(holds)
+    }
+
+    /// A path is valid: it joins those beside it, if there are any.
+    pub(super) fn join(&mut self, paths: &mut PathList, at: Slot) -> Vec<PathDirective> {
+        let beside: Vec<Slot> = paths.beside(at).collect();
+        let bundle_of = |&at: &Slot| self.of(paths[at].id);
+        if let Some(bundle) = beside.iter().find_map(bundle_of) {
+            return self.admit(paths, bundle, at);
+        }
+        if beside.is_empty() {
+            return Vec::new();
+        }
+        let bundle = self.begin();
+        let mut directives = Vec::new();
+        for member in beside.into_iter().chain([at]) {
+            directives.extend(self.admit(paths, bundle, member));
+        }
+        directives
+    }
+
+    /// A bundle without members.
+    fn begin(&mut self) -> usize {
+        self.list.push(PathBundle {
+            paths: Vec::new(),
+            engine: Bundle::new(self.count, Arc::clone(&self.config)),
+        });
+        self.count += 1;
+        self.list.len() - 1
+    }
+
+    fn admit(&mut self, paths: &mut PathList, bundle: usize, at: Slot) -> Vec<PathDirective> {
+        let PathBundle {
+            paths: members,
+            engine,
+        } = &mut self.list[bundle];
+        let id = paths[at].id;
+        members.push(id);
+        let decided = engine.admit(id, &mut |member| view(paths, member));
+        obey(paths, decided)
+    }
+
+    pub(super) fn leave(&mut self, path: PathId) {
+        for bundle in &mut self.list {
+            bundle.paths.retain(|&member| member != path);
+            bundle.engine.leave(path);
+        }
+        self.list.retain(|bundle| !bundle.paths.is_empty());
+    }
+
+    /// Takes what the recovery of a path has shown to the engine, and has the members do what that decides.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        paths: &mut PathList,
+        at: Slot,
+    ) -> Vec<PathDirective> {
+        let signals = paths[at].member.take_signals();
+        let id = paths[at].id;
+        let Some(place) = self.of(id).filter(|_| !signals.is_empty()) else {
+            return Vec::new();
+        };
+        let engine = &mut self.list[place].engine;
+        let mut directives = Vec::new();
+        for signal in signals {
+            let decided = engine.on_signal(now, id, signal, &mut |member| view(paths, member));
+            directives.extend(obey(paths, decided));
+        }
+        directives
+    }
+
+    #[cfg(test)]
+    pub(super) fn members(&self) -> Vec<Vec<PathId>> {
+        let members = self.list.iter().map(|bundle| bundle.paths.clone());
+        members.collect()
+    }
+}
+
+fn obey(paths: &mut PathList, decided: Vec<(PathId, Directive)>) -> Vec<PathDirective> {
+    for (path, directive) in &decided {
+        if let Some(at) = paths.by_id(*path) {
+            paths[at].obey(directive);
+        }
+    }
+    let directive = |(path, directive)| PathDirective { path, directive };
+    decided.into_iter().map(directive).collect()
+}
+
+/// How a member stands. It is application-limited when all paths of its 4-tuple are: which of them carries
+/// what there is, is the scheduler's choice.
+fn view(paths: &PathList, id: PathId) -> Option<MemberView> {
+    let at = paths.by_id(id)?;
+    let path = &paths[at];
+    let is_held_back = |at: Slot| !paths[at].recovery.is_app_limited();
+    Some(MemberView {
+        active: path.is_live()
+            && path.recovery.in_flight() > 0
+            && (is_held_back(at) || paths.beside(at).any(is_held_back)),
+        ..path.member_view()
+    })
+}

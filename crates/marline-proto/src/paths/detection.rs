@@ -1,0 +1,109 @@
+//! Path failure detection: paths that do not answer are suspected early, given up after long; paths that idle
+//! are kept alive. How long each waits is the application's to say ([`MultipathConfig`]).
+
+use std::time::Duration;
+
+use super::list::{PathList, Slot};
+use crate::config::MultipathConfig;
+use crate::time::Instant;
+
+/// The paths of a connection that has several, and what decides how long they may be silent.
+#[derive(Clone, Copy)]
+pub(super) struct Detection<'a> {
+    pub(super) list: &'a PathList,
+    pub(super) config: &'a MultipathConfig,
+    /// How long the peer holds acknowledgments back at most.
+    pub(super) max_ack_delay: Duration,
+}
+
+/// What has become of a path by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// It has not answered for so long that it is to be abandoned.
+    GivenUp,
+    /// Its answer is late although the peer is heard elsewhere: what it has in flight is to be sent elsewhere.
+    Suspect,
+    /// Its answer is late, and the peer was not heard elsewhere, either: it is to be asked there.
+    Unclear,
+    /// It was idle for so long that a NAT may forget it.
+    Idle,
+}
+
+/// When the answer that a path waits for is too late, and whether the peer was heard elsewhere while it was
+/// due: else it may be the peer that pauses, or what all paths have in common.
+struct Lateness {
+    deadline: Instant,
+    is_heard: bool,
+}
+
+impl Detection<'_> {
+    /// When something may be found out about a path.
+    pub(super) fn next_timeout(&self, at: Slot) -> Option<Instant> {
+        if !self.list[at].is_open() {
+            return None;
+        }
+        let suspect = self.suspect_at(at).into_iter();
+        suspect
+            .chain(self.give_up_at(at))
+            .chain(self.keep_alive_at(at))
+            .min()
+    }
+
+    /// What is found out about a path at `now`.
+    pub(super) fn find(&self, now: Instant, at: Slot) -> Option<Finding> {
+        let is_over = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        if !is_over(self.next_timeout(at)) {
+            return None;
+        }
+        if is_over(self.give_up_at(at)) {
+            return Some(Finding::GivenUp);
+        }
+        if is_over(self.suspect_at(at)) {
+            let is_heard = self.lateness(at).is_some_and(|lateness| lateness.is_heard);
+            return Some(match is_heard {
+                true => Finding::Suspect,
+                false => Finding::Unclear,
+            });
+        }
+        is_over(self.keep_alive_at(at)).then_some(Finding::Idle)
+    }
+
+    /// When a path is suspected unless it answers before. That takes another one on which the peer is heard
+    /// meanwhile, or can be asked.
+    fn suspect_at(&self, at: Slot) -> Option<Instant> {
+        let lateness = self.lateness(at)?;
+        let has_asked = self.list[at].liveness.has_asked();
+        (lateness.is_heard || !has_asked).then_some(lateness.deadline)
+    }
+
+    fn lateness(&self, at: Slot) -> Option<Lateness> {
+        let path = &self.list[at];
+        if !path.is_live() || !path.recovery.rtt().has_sample() {
+            return None;
+        }
+        let rtt = path.recovery.rtt().view();
+        let expected_at = path.liveness.expected_at(&rtt)?;
+        let others = || self.list.others_live(at).map(|other| &self.list[other]);
+        let other_rtts = others().map(|other| other.recovery.rtt().smoothed());
+        let other_rtt = other_rtts.min()?;
+        let patience = path.liveness.patience(&rtt, self.max_ack_delay, other_rtt);
+        let due_at = expected_at + patience / 2;
+        Some(Lateness {
+            deadline: expected_at + patience,
+            is_heard: others().any(|other| other.liveness.heard_at() >= due_at),
+        })
+    }
+
+    fn give_up_at(&self, at: Slot) -> Option<Instant> {
+        let path = &self.list[at];
+        let since = path.liveness.counts_since()?;
+        let has_other = !path.is_live() && self.list.others_live(at).next().is_some();
+        Some(since + self.config.give_up_after.filter(|_| has_other)?)
+    }
+
+    fn keep_alive_at(&self, at: Slot) -> Option<Instant> {
+        let path = &self.list[at];
+        let idles = path.is_live() && !path.ping_due;
+        Some(path.active_at() + self.config.keep_alive.filter(|_| idles)?)
+    }
+}

@@ -1,0 +1,225 @@
+//! The paths of a connection, and how the rest of it names them.
+
+use std::net::SocketAddr;
+use std::ops::{Index, IndexMut};
+use std::time::Duration;
+
+use marline_wire::{ConnectionId, PathId};
+
+use super::path::{Path, Stage};
+
+/// Where a path stands among those of its connection. It holds until a path is added or forgotten, so
+/// never longer than the call that found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(usize);
+
+impl Slot {
+    /// The path of the handshake, as long as it lasts.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
+/// The paths that exist, by ascending ID; never none.
+#[derive(Debug)]
+pub(crate) struct PathList {
+    list: Vec<Path>,
+    /// The first that is open.
+    main: Slot,
+}
+
+impl PathList {
+    pub(crate) fn new(first: Path) -> Self {
+        Self {
+            list: vec![first],
+            main: Slot::FIRST,
+        }
+    }
+
+    /// Whether there is nothing to choose.
+    #[inline]
+    pub(crate) fn is_single(&self) -> bool {
+        self.list.len() == 1
+    }
+
+    pub(crate) fn by_id(&self, id: PathId) -> Option<Slot> {
+        self.list.iter().position(|path| path.id == id).map(Slot)
+    }
+
+    /// The path that packets to `destination` belong to.
+    pub(crate) fn by_destination(&self, destination: &ConnectionId) -> Option<Slot> {
+        let is_active = |path: &Path| path.active_local_cid == *destination;
+        let active = self.list.iter().position(is_active);
+        let knows = |path: &Path| path.local_cids.contains(destination);
+        active
+            .or_else(|| self.list.iter().position(knows))
+            .map(Slot)
+    }
+
+    /// Adds a path; returns where it stands.
+    pub(super) fn insert(&mut self, path: Path) -> Slot {
+        let position = self.list.partition_point(|other| other.id < path.id);
+        self.list.insert(position, path);
+        self.find_main();
+        Slot(position)
+    }
+
+    /// Removes the paths that match, but for the last one.
+    pub(super) fn remove_where(&mut self, mut matches: impl FnMut(&Path) -> bool) -> Vec<Path> {
+        let mut left = self.list.len();
+        let is_gone = |path: &mut Path| {
+            let is_gone = left > 1 && matches(path);
+            left -= usize::from(is_gone);
+            is_gone
+        };
+        let gone = self.list.extract_if(.., is_gone).collect();
+        self.find_main();
+        gone
+    }
+
+    /// A path was opened or abandoned.
+    pub(super) fn find_main(&mut self) {
+        self.main = Slot(self.list.iter().position(Path::is_open).unwrap_or(0));
+    }
+
+    /// Where the path stands that speaks for the connection: the oldest that is open.
+    pub(crate) const fn main_slot(&self) -> Slot {
+        self.main
+    }
+
+    /// The path that speaks for the connection where one has to.
+    pub(crate) fn main(&self) -> &Path {
+        &self[self.main]
+    }
+
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        (0..self.list.len()).map(Slot)
+    }
+
+    /// The best path, for what concerns the connection as a whole.
+    pub(crate) fn best(&self) -> Slot {
+        if self.is_single() {
+            return Slot::FIRST;
+        }
+        let best = self.slots().min_by_key(|&at| self[at].rank());
+        best.unwrap_or(Slot::FIRST)
+    }
+
+    /// The path that carries the acknowledgments of what comes on `of`: that one itself, unless it does not
+    /// answer and another one does.
+    pub(crate) fn ack_carrier(&self, of: Slot) -> Slot {
+        if self.is_single() || self[of].is_live() {
+            return of;
+        }
+        let best = self.best();
+        if !self[of].is_open() || self[best].is_live() {
+            best
+        } else {
+            of
+        }
+    }
+
+    /// The other open paths between the addresses of one that is open.
+    pub(crate) fn beside(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
+        self.slots()
+            .filter(move |&other| self.are_beside(at, other))
+    }
+
+    /// Whether these are two open paths between the same addresses.
+    fn are_beside(&self, one: Slot, other: Slot) -> bool {
+        let (one_path, other_path) = (&self[one], &self[other]);
+        one != other
+            && one_path.is_open()
+            && other_path.is_open()
+            && one_path.tuples.active.addresses == other_path.tuples.active.addresses
+    }
+
+    /// The paths that work, but for this one.
+    pub(super) fn others_live(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let others = self.slots().filter(move |&other| other != at);
+        others.filter(|&other| self[other].is_live())
+    }
+
+    /// Whether another path is open.
+    pub(crate) fn has_other_open(&self, at: Slot) -> bool {
+        let mut others = self.slots().filter(|&other| other != at);
+        others.any(|other| self[other].is_open())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Path> {
+        self.list.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        self.list.iter_mut()
+    }
+
+    /// Whether any path has packets to or from `remote`.
+    pub(crate) fn knows_remote(&mut self, remote: SocketAddr) -> bool {
+        let mut tuples = self.list.iter_mut().flat_map(|path| path.tuples.all());
+        tuples.any(|known| known.addresses.remote == remote)
+    }
+
+    /// The longest round-trip time of those that are open.
+    pub(crate) fn longest_rtt(&self) -> Duration {
+        self.iter()
+            .filter(|path| path.is_open())
+            .map(|path| path.recovery.rtt().smoothed())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// The longest probe timeout of those that are open, without backoff.
+    pub(crate) fn longest_pto(&self, max_ack_delay: Duration) -> Duration {
+        self.iter()
+            .filter(|path| path.is_open())
+            .map(|path| path.recovery.pto(max_ack_delay))
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Whether it is up to this path to search for the datagram size: the first of its 4-tuple does.
+    pub(crate) fn searches_mtu(&self, at: Slot) -> bool {
+        self.is_single() || self.beside(at).all(|other| other > at)
+    }
+
+    /// If the datagram size of a path has changed, it has for those beside it.
+    pub(crate) fn share_mtu(&mut self, at: Slot) {
+        if self.is_single() {
+            return;
+        }
+        let size = self[at].tuples.active.mtu.current();
+        for other in self.slots() {
+            let differs = self[other].tuples.active.mtu.current() != size;
+            if differs && self.are_beside(at, other) {
+                let found = self[at].tuples.active.mtu.clone();
+                let path = &mut self[other];
+                path.tuples.active.mtu.adopt(&found);
+                path.recovery.on_mtu(path.tuples.active.mtu.current());
+            }
+        }
+    }
+
+    /// Where a path stands that an abandoned one may be until it is forgotten: says when the next one is.
+    pub(super) fn next_forgetting(&self) -> Option<crate::time::Instant> {
+        let until = |path: &Path| match path.stage {
+            Stage::Abandoned { until } => until,
+            Stage::Opening | Stage::Open => None,
+        };
+        self.iter().filter_map(until).min()
+    }
+}
+
+impl Index<Slot> for PathList {
+    type Output = Path;
+
+    #[inline]
+    fn index(&self, slot: Slot) -> &Path {
+        &self.list[slot.0]
+    }
+}
+
+impl IndexMut<Slot> for PathList {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Path {
+        &mut self.list[slot.0]
+    }
+}

@@ -1,0 +1,262 @@
+//! The 4-tuples of a path change: NAT rebinding, migration, preferred address (RFC 9000, sections 8.2 and 9).
+
+use std::net::SocketAddr;
+
+use marline_wire::ConnectionId;
+use marline_wire::frame::PathResponse;
+
+use super::path::{Path, Stage};
+use super::{Proof, Tuple, Tuples};
+use crate::time::Instant;
+use crate::tuple::FourTuple;
+
+/// What a PATH_RESPONSE has proven to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proven {
+    /// A path that was not open: it can be opened.
+    Opening,
+    /// The 4-tuple in use.
+    Active,
+    /// One that was probed.
+    Probed,
+}
+
+/// Why a server looks, or does not look, at packets from a new address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MigrationRules {
+    /// Whether this is a server whose handshake is confirmed: others follow nobody.
+    pub(crate) follows: bool,
+    /// Whether clients may move to another host.
+    pub(crate) allows_migration: bool,
+    /// The address at which the server would rather be talked to.
+    pub(crate) preferred: Option<SocketAddr>,
+}
+
+/// The peer has moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PeerMove {
+    /// Whether its host is the same, and nothing that was learnt of the path is lost (RFC 9000, section 9.4).
+    pub(crate) is_rebinding: bool,
+}
+
+/// What became of a validation that was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValidationFailure {
+    /// The path was not open, and never will be.
+    NeverOpened,
+    /// The path takes the 4-tuple before again.
+    Returned {
+        /// Whether that leads to another host.
+        to_other_host: bool,
+    },
+    /// There is no 4-tuple to return to.
+    Stranded,
+}
+
+/// A datagram is due that validates a 4-tuple, or answers the peer who does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DueProbe {
+    /// The 4-tuple's generation.
+    pub(crate) generation: u32,
+    pub(crate) addresses: FourTuple,
+    pub(crate) destination: ConnectionId,
+    /// What the amplification limit permits, in bytes.
+    pub(crate) credit: u64,
+}
+
+impl Path {
+    /// A 4-tuple is probed instead of the one before.
+    pub(crate) fn set_probed(&mut self, tuple: Tuple) {
+        if let Some(old) = self.tuples.probed.replace(Box::new(tuple))
+            && let Some((sequence, _)) = old.cid
+        {
+            self.remote_cids.retire(sequence);
+        }
+    }
+
+    /// A PATH_RESPONSE came, on whatever path; says what it proves of this one.
+    pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proven> {
+        let mut generation = None;
+        for tuple in self.tuples.all() {
+            let Some(validation) = &mut tuple.validation else {
+                continue;
+            };
+            let Some(proof) = validation.on_response(now, frame) else {
+                continue;
+            };
+            tuple.amplification.on_validated();
+            if proof == Proof::Path {
+                tuple.validation = None;
+                generation = Some(tuple.generation);
+            }
+        }
+        let generation = generation?;
+        if self.tuples.active.generation != generation {
+            let probed = self.tuples.probed.as_ref();
+            let is_probed = probed.is_some_and(|probed| probed.generation == generation);
+            return is_probed.then_some(Proven::Probed);
+        }
+        // Nobody needs to return any more.
+        let previous = self.tuples.previous.take();
+        if let Some((sequence, _)) = previous.and_then(|previous| previous.cid) {
+            self.remote_cids.retire(sequence);
+        }
+        Some(match self.stage {
+            Stage::Opening => Proven::Opening,
+            Stage::Open | Stage::Abandoned { .. } => Proven::Active,
+        })
+    }
+
+    /// The peer sent something that is no probe from `addresses`: if that is a new address and the packet the
+    /// newest of the path, the peer has moved there (RFC 9000, section 9.3).
+    pub(crate) fn peer_move(
+        &mut self,
+        addresses: &FourTuple,
+        is_newest: bool,
+        rules: &MigrationRules,
+    ) -> Option<PeerMove> {
+        if self.is_abandoned() {
+            return None;
+        }
+        let active = &mut self.tuples.active.addresses;
+        if active == addresses {
+            return None;
+        }
+        if active.matches(addresses) {
+            if active.local.ip().is_unspecified() {
+                active.local = addresses.local;
+            }
+            return None;
+        }
+        if !is_newest || !rules.follows {
+            return None;
+        }
+        let is_rebinding = active.remote.ip() == addresses.remote.ip();
+        let is_allowed =
+            is_rebinding || rules.allows_migration || rules.preferred == Some(addresses.local);
+        is_allowed.then_some(PeerMove { is_rebinding })
+    }
+
+    /// Takes out the 4-tuple with these addresses, if it was used before or is probed.
+    pub(crate) fn take_known(&mut self, addresses: &FourTuple) -> Option<Tuple> {
+        let tuples = &mut self.tuples;
+        [&mut tuples.probed, &mut tuples.previous]
+            .into_iter()
+            .find_map(|slot| slot.take_if(|tuple| tuple.addresses.matches(addresses)))
+            .map(|tuple| *tuple)
+    }
+
+    /// The path takes `tuple` from now on; the one in use is kept to return to, if it was ever validated.
+    /// Returns its generation.
+    pub(crate) fn move_to(&mut self, tuple: Tuple) -> u32 {
+        let cid = tuple.cid;
+        let old_cid = (
+            self.remote_cids.active_sequence(),
+            *self.remote_cids.active(),
+        );
+        let mut old = std::mem::replace(&mut self.tuples.active, tuple);
+        let generation = old.generation;
+        if let Some((sequence, _)) = cid {
+            self.remote_cids.activate(sequence);
+            old.cid = Some(old_cid);
+        }
+        let replaced = match old.amplification.is_validated() {
+            true => self.tuples.previous.replace(Box::new(old)),
+            false => Some(Box::new(old)),
+        };
+        if let Some((sequence, _)) = replaced.and_then(|tuple| tuple.cid) {
+            self.remote_cids.retire(sequence);
+        }
+        generation
+    }
+
+    /// Gives up the validations that were not answered in time (RFC 9000, section 9.3.2). Says what became of
+    /// the 4-tuple in use, if it was one of them.
+    pub(crate) fn expire_validations(&mut self, now: Instant) -> Option<ValidationFailure> {
+        let is_expired = |tuple: &Tuple| {
+            let validation = tuple.validation.as_ref();
+            validation.is_some_and(|validation| validation.is_expired(now))
+        };
+        for slot in [&mut self.tuples.previous, &mut self.tuples.probed] {
+            if let Some(dead) = slot.take_if(|tuple| is_expired(tuple))
+                && let Some((sequence, _)) = dead.cid
+            {
+                self.remote_cids.retire(sequence);
+            }
+        }
+        if !is_expired(&self.tuples.active) {
+            return None;
+        }
+        if self.stage == Stage::Opening {
+            return Some(ValidationFailure::NeverOpened);
+        }
+        self.tuples.active.validation = None;
+        let Some(mut previous) = self.tuples.previous.take() else {
+            return Some(ValidationFailure::Stranded);
+        };
+        previous.validation = None;
+        let cid = previous.cid.take();
+        let failed = std::mem::replace(&mut self.tuples.active, *previous);
+        if let (Some((sequence, _)), Some(_)) = (cid, failed.cid) {
+            self.remote_cids.activate(sequence);
+        }
+        if let Some((sequence, _)) = failed.cid {
+            self.remote_cids.retire(sequence);
+        }
+        let host = self.tuples.active.addresses.remote.ip();
+        Some(ValidationFailure::Returned {
+            to_other_host: failed.addresses.remote.ip() != host,
+        })
+    }
+
+    /// The 4-tuple for which a challenge or a response is due, if there is one.
+    pub(crate) fn due_probe(&mut self, now: Instant) -> Option<DueProbe> {
+        if self.is_abandoned() {
+            return None;
+        }
+        let is_opening = self.stage == Stage::Opening;
+        let generation = self.tuples.due_probe(now, is_opening)?;
+        let destination = self.probe_destination(generation);
+        let tuple = self.tuples.by_generation(generation)?;
+        Some(DueProbe {
+            generation,
+            addresses: tuple.addresses,
+            destination,
+            credit: tuple.amplification.credit(),
+        })
+    }
+
+    /// The peer's ID for probes on a 4-tuple: its own, or another if the peer had that one retired.
+    fn probe_destination(&mut self, generation: u32) -> ConnectionId {
+        let ids = &mut self.remote_cids;
+        let mut inactive = self.tuples.inactive();
+        if let Some(tuple) = inactive.find(|tuple| tuple.generation == generation)
+            && let Some((sequence, _)) = tuple.cid
+        {
+            if !ids.holds(sequence) {
+                tuple.cid = ids.next_unused();
+            }
+            if let Some((_, id)) = tuple.cid {
+                return id;
+            }
+        }
+        *ids.active()
+    }
+}
+
+impl Tuples {
+    /// The generation of a 4-tuple for which a challenge or a response is due. Of a path that `is_opening`
+    /// nothing else is sent.
+    fn due_probe(&mut self, now: Instant, is_opening: bool) -> Option<u32> {
+        let active = &self.active;
+        let answers = is_opening && active.responses.is_due();
+        let is_due = active.may_send() && (answers || active.is_challenge_due(now));
+        if is_due {
+            return Some(active.generation);
+        }
+        self.inactive()
+            .filter(|tuple| tuple.may_send())
+            .find(|tuple| tuple.responses.is_due() || tuple.is_challenge_due(now))
+            .map(|tuple| tuple.generation)
+    }
+}

@@ -1,0 +1,316 @@
+//! The outer layer of a path: one path ID with its number space, recovery, connection IDs and send queue.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use marline_wire::{ConnectionId, PathId};
+
+use super::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, SendQueue, Tuple, Tuples};
+use crate::ack::AckPolicy;
+use crate::congestion::Phase;
+use crate::coordination::bundle::{Directive, LocalMember, MemberView};
+use crate::coordination::careful_resume::{CarefulResume, Resumption, Step};
+use crate::coordination::history::{PathSample, SampleEvent};
+use crate::level::SpaceId;
+use crate::observe::stats::UdpStats;
+use crate::recovery::{Outcome, Recovery, RecoveryConfig};
+use crate::scheduling::path::{PathStatus, PathView};
+use crate::spaces::Space;
+use crate::time::Instant;
+use crate::token::Token;
+
+/// ACK-only packets before one of them is made ack-eliciting while there are other paths: more than one, lest
+/// both ends do so forever.
+const ACKS_BEFORE_PROBE: u32 = 4;
+
+/// How many of them are made ack-eliciting in a round-trip time.
+const PROBES_PER_RTT: u32 = 4;
+
+/// The least time between two of those.
+const LEAST_PAUSE: Duration = Duration::from_millis(25);
+
+/// Where a path stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its addresses are validated for the first time.
+    Opening,
+    /// It may carry everything.
+    Open,
+    /// It carries nothing any more; what the peer had sent is still taken until it is forgotten.
+    Abandoned {
+        /// `None` as long as the peer may not know.
+        until: Option<Instant>,
+    },
+}
+
+/// What a path has carried; nobody but statistics reads it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathCounters {
+    pub(crate) sent: UdpStats,
+    pub(crate) received: UdpStats,
+    pub(crate) packets_sent: u64,
+    pub(crate) ptos: u64,
+    /// Bytes of STREAM frames.
+    pub(crate) stream_bytes: u64,
+    /// Of those, what another path carried, too.
+    pub(crate) stream_bytes_copied: u64,
+}
+
+impl PathCounters {
+    #[inline]
+    pub(crate) fn count_stream(&mut self, bytes: u64, is_copy: bool) {
+        self.stream_bytes += bytes;
+        if is_copy {
+            self.stream_bytes_copied += bytes;
+        }
+    }
+}
+
+/// The connection IDs of a path.
+#[derive(Debug)]
+pub(crate) struct PathIds {
+    pub(crate) local: LocalCids,
+    pub(crate) remote: RemoteCids,
+    /// The ID of ours that the peer uses first.
+    pub(crate) active_local: ConnectionId,
+}
+
+/// Everything that is kept for each path ID. Without the multipath extension there is one path, 0.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) id: PathId,
+    pub(crate) stage: Stage,
+    pub(crate) preference: Preference,
+    /// The application data space of this path.
+    pub(crate) space: Space<Token>,
+    pub(crate) recovery: Recovery,
+    pub(crate) ack_policy: Box<dyn AckPolicy>,
+    pub(crate) local_cids: LocalCids,
+    pub(crate) remote_cids: RemoteCids,
+    /// The ID of ours that the peer used last.
+    pub(crate) active_local_cid: ConnectionId,
+    pub(crate) tuples: Tuples,
+    /// ECN accounts, by number space.
+    pub(crate) ledgers: [EcnLedger; 3],
+    pub(crate) queue: SendQueue,
+    /// Whether the path still answers.
+    pub(crate) liveness: Liveness,
+    /// The return to a saved capacity, until it is over.
+    pub(crate) resumption: Option<Box<Resumption>>,
+    /// The path as a member of a bundle.
+    pub(crate) member: LocalMember,
+    /// The phase of the controller that observers know.
+    pub(crate) reported_phase: Option<Phase>,
+    /// ACK-only packets since the last ack-eliciting one.
+    pub(crate) acks_alone: u32,
+    pub(crate) ping_due: bool,
+    /// The packet number to leave out.
+    pub(crate) skip_at: u64,
+    pub(crate) counters: PathCounters,
+}
+
+impl Path {
+    /// A path that is open, between addresses of which `tuple` says what is known.
+    pub(crate) fn new(
+        id: PathId,
+        ids: PathIds,
+        tuple: Tuple,
+        recovery: Recovery,
+        ack_policy: Box<dyn AckPolicy>,
+        skip_at: u64,
+    ) -> Self {
+        Self {
+            id,
+            stage: Stage::Open,
+            preference: Preference::default(),
+            space: Space::new(),
+            recovery,
+            ack_policy,
+            local_cids: ids.local,
+            remote_cids: ids.remote,
+            active_local_cid: ids.active_local,
+            tuples: Tuples::new(tuple),
+            ledgers: [EcnLedger::new(); 3],
+            queue: SendQueue::default(),
+            liveness: Liveness::default(),
+            resumption: None,
+            member: LocalMember::default(),
+            reported_phase: None,
+            acks_alone: 0,
+            ping_due: false,
+            skip_at,
+            counters: PathCounters::default(),
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        matches!(self.stage, Stage::Abandoned { .. })
+    }
+
+    /// Whether nothing says that the path does not work.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_in_doubt()
+    }
+
+    /// Nothing is sent on the path any more.
+    pub(super) fn abandon(&mut self) {
+        self.stage = Stage::Abandoned { until: None };
+        self.recovery.stop();
+        self.tuples.active.validation = None;
+        self.tuples.previous = None;
+        self.tuples.probed = None;
+        self.remote_cids.retire_all();
+    }
+
+    /// The path leads to another host: the window and everything learnt start anew (RFC 9000, section 9.4).
+    pub(crate) fn reset_recovery(&mut self, config: RecoveryConfig) {
+        self.recovery.reset(config);
+        self.liveness = Liveness::default();
+        self.resumption = None;
+        self.member.forget();
+        self.reported_phase = None;
+    }
+
+    /// An authentic packet came: while the path does not answer, it is probed. The direction from the peer
+    /// works, and perhaps the other does, too.
+    pub(crate) fn on_received(&mut self, now: Instant) {
+        self.liveness.on_heard(now);
+        let pause = self.recovery.rtt().smoothed();
+        let last = self.recovery.last_ack_eliciting();
+        let is_probed = last.is_some_and(|last| now < last + pause);
+        if self.is_open() && !self.is_live() && !is_probed {
+            self.recovery.request_probe();
+        }
+    }
+
+    /// Something was acknowledged for the first time that the path carried. Returns whether the path answers
+    /// again that did not.
+    pub(crate) fn on_answer(&mut self, outcome: &Outcome) -> bool {
+        self.liveness.on_acked(self.space.sent.waiting_since());
+        if !outcome.proves_path {
+            return false;
+        }
+        let was_silent = outcome.timeouts > 0 || self.liveness.is_in_doubt();
+        self.liveness.on_answer(outcome.timeouts > 0);
+        was_silent && self.is_live()
+    }
+
+    /// Whether a packet with nothing but acknowledgments is to ask for one itself: an end that sends nothing
+    /// else learns by nothing else that its acknowledgments get lost.
+    pub(crate) fn wants_ack_of_acks(&self, now: Instant) -> bool {
+        let pause = (self.recovery.rtt().smoothed() / PROBES_PER_RTT).max(LEAST_PAUSE);
+        let last = self.recovery.last_ack_eliciting();
+        self.acks_alone >= ACKS_BEFORE_PROBE && last.is_none_or(|last| last + pause <= now)
+    }
+
+    /// When something last happened that keeps NATs awake.
+    pub(super) fn active_at(&self) -> Instant {
+        let heard_at = self.liveness.heard_at();
+        let sent_at = self.recovery.last_ack_eliciting();
+        sent_at.map_or(heard_at, |sent_at| sent_at.max(heard_at))
+    }
+
+    /// Has the resumption, if there is one, learn of an event.
+    pub(crate) fn drive_resumption(&mut self, event: impl FnOnce(&mut CarefulResume) -> Step) {
+        if let Some(resumption) = &mut self.resumption {
+            resumption.drive(self.recovery.controller_mut(), event);
+            self.pace_resumption();
+        }
+    }
+
+    /// Paces the path as its resumption wants it, if there is one.
+    pub(crate) fn pace_resumption(&mut self) {
+        let resumption = self.resumption.as_ref();
+        let rate = resumption.and_then(|resumption| resumption.pacing_rate());
+        self.recovery.set_unvalidated_rate(rate);
+    }
+
+    /// Probe packets that are still to be sent, with application data or without.
+    pub(crate) fn probes(&self) -> u8 {
+        self.recovery.probes(SpaceId::Data)
+    }
+
+    /// What the path has shown, for connections to come.
+    pub(crate) fn sample(&self, event: SampleEvent) -> PathSample {
+        let recovery = &self.recovery;
+        let mut sample = PathSample {
+            event,
+            window: recovery.controller().window(),
+            initial_window: recovery.first_window().bytes,
+            rtt: recovery.rtt().min(),
+            delivered: recovery.delivered(),
+            app_limited: !recovery.was_window_limited(),
+            lost_at_first: recovery.had_congestion_at_first(),
+        };
+        if let Some(resumption) = &self.resumption {
+            resumption.bound(&mut sample);
+        }
+        sample
+    }
+
+    /// The path as its scheduler sees it.
+    pub(crate) fn view(&self) -> PathView {
+        let rtt = self.recovery.rtt().view();
+        let window = self.recovery.controller().window();
+        let in_flight = self.recovery.in_flight();
+        let waiting = self.queue.bytes();
+        let leaves = waiting.min(window.saturating_sub(in_flight));
+        PathView {
+            id: self.id,
+            status: self.preference.status(),
+            smoothed_rtt: self.recovery.rtt().has_sample().then_some(rtt.smoothed),
+            rttvar: rtt.variance,
+            window,
+            in_flight: in_flight + leaves,
+            queued: waiting - leaves,
+            mtu: self.tuples.active.mtu.current().into(),
+        }
+    }
+
+    /// What paths are preferred by: smaller is better.
+    pub(super) fn rank(&self) -> impl Ord + use<> {
+        (
+            !self.is_open(),
+            // Of those that do not answer, the one last heard of.
+            (!self.is_live()).then_some(Reverse(self.liveness.heard_at())),
+            self.preference.status() == PathStatus::Backup,
+            self.recovery.rtt().smoothed(),
+        )
+    }
+
+    /// The path as the engine of its bundle sees it.
+    pub(crate) fn member_view(&self) -> MemberView {
+        let recovery = &self.recovery;
+        let controller = recovery.controller();
+        MemberView {
+            window: controller.window(),
+            datagram: self.tuples.active.mtu.current().into(),
+            in_slow_start: controller.in_slow_start(),
+            rate_based: controller.is_rate_based(),
+            rate: controller.bandwidth(),
+            smoothed_rtt: recovery.rtt().smoothed(),
+            active: recovery.in_flight() > 0
+                && !recovery.is_app_limited()
+                && recovery.pto_count() == 0,
+        }
+    }
+
+    /// Has the controller do what the engine of its bundle decided.
+    pub(crate) fn obey(&mut self, directive: &Directive) {
+        self.member.obey(directive, self.recovery.controller_mut());
+    }
+
+    /// The path is on its own, until a bundle takes it in.
+    pub(crate) fn leave_bundle(&mut self) {
+        self.member.leave(self.recovery.controller_mut());
+    }
+
+    /// Whether frames about the path's connection IDs are due.
+    pub(super) fn has_id_frames(&self) -> bool {
+        !self.is_abandoned() && (self.local_cids.has_frames() || self.remote_cids.has_frames())
+    }
+}
