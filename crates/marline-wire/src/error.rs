@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A transport error code as it stands in CONNECTION_CLOSE (RFC 9000, section 20.1).
+/// A transport error code as carried in CONNECTION_CLOSE (RFC 9000, section 20.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u64);
 
@@ -48,7 +48,8 @@ codes! {
     PROTOCOL_VIOLATION = 0xa;
     /// The client's Initial carried an invalid token.
     INVALID_TOKEN = 0xb;
-    /// The application closed, said where its own code may not be shown.
+    /// The application closed the connection. Replaces its own code in Initial and Handshake packets
+    /// (RFC 9000, section 10.2.3).
     APPLICATION_ERROR = 0xc;
     /// More CRYPTO data than can be buffered.
     CRYPTO_BUFFER_EXCEEDED = 0xd;
@@ -60,11 +61,11 @@ codes! {
     NO_VIABLE_PATH = 0x10;
     /// The application wants a path abandoned.
     APPLICATION_ABANDON_PATH = 0x3e;
-    /// There is no room for another path.
+    /// The endpoint has no resources for another path.
     PATH_RESOURCE_LIMIT_REACHED = 0x3e75;
-    /// The path comes and goes, or carries too little.
+    /// The path is unstable, or its quality is too poor.
     PATH_UNSTABLE_OR_POOR = 0x3e76;
-    /// The peer gave no connection ID for the path.
+    /// The peer has issued no connection ID for the path.
     NO_CID_AVAILABLE_FOR_PATH = 0x3e77;
 }
 
@@ -112,19 +113,19 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
-/// Why the connection must close: what the peer did wrong, to be said in CONNECTION_CLOSE.
+/// An error of the peer that closes the connection, reported to it in CONNECTION_CLOSE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportError {
-    /// The code on the wire.
+    /// The error code on the wire.
     pub code: ErrorCode,
-    /// Type of the frame that caused it, 0 if unknown.
+    /// Type of the frame that caused the error, 0 if unknown.
     pub frame_type: u64,
-    /// For people.
+    /// Reason phrase, for human readers.
     pub reason: std::borrow::Cow<'static, str>,
 }
 
 impl TransportError {
-    /// An error of kind `code`, explained by `reason`.
+    /// An error with this code and reason phrase.
     pub fn new(code: ErrorCode, reason: impl Into<std::borrow::Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -133,7 +134,7 @@ impl TransportError {
         }
     }
 
-    /// Names the frame type that caused it, unless one is named already.
+    /// Records the frame type that caused the error, unless one is recorded already.
     #[must_use]
     pub fn in_frame(mut self, frame_type: u64) -> Self {
         if self.frame_type == 0 {

@@ -1,4 +1,4 @@
-//! Names of connections, streams and paths.
+//! Identifiers of connections, streams and paths.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The ID of no bytes.
+    /// The zero-length connection ID.
     pub const EMPTY: Self = Self {
         len: 0,
         bytes: [0; MAX_CONNECTION_ID_LEN],
     };
 
-    /// Copies `bytes`; `None` if they are more than 20.
+    /// Copies `bytes`; `None` if there are more than 20.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut id = Self {
             len: bytes.len() as u8,
@@ -50,14 +50,15 @@ impl fmt::Debug for ConnectionId {
     }
 }
 
-/// A path of a connection that may use several at once (draft-ietf-quic-multipath-21, section 1).
+/// The ID of a path of a connection that may use several at once (draft-ietf-quic-multipath-21,
+/// section 1).
 ///
-/// The handshake runs on path 0, which is also the only one of a connection without multipath. The
-/// client counts the others up from there; none is used twice.
+/// The handshake runs on path 0, which is the only path of a connection without multipath. The client
+/// numbers further paths consecutively; an ID is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathId(pub u32);
 
-/// A number above 2^32 - 1, which no path can have.
+/// Error: a path ID above 2^32 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LargePathId;
 
@@ -68,7 +69,7 @@ impl LargePathId {
 impl PathId {
     /// The path that the handshake ran on.
     pub const INITIAL: Self = Self(0);
-    /// The last path that a connection can have: more do not fit into a nonce (section 2.4).
+    /// The largest path ID: the nonce has 32 bits for it (section 2.4).
     pub const MAX: Self = Self(u32::MAX);
 }
 
@@ -103,9 +104,9 @@ impl std::error::Error for LargePathId {}
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// The end that sent the first packet.
+    /// The endpoint that initiates the connection.
     Client = 0,
-    /// The end that answered it.
+    /// The endpoint that accepts the connection.
     Server = 1,
 }
 
@@ -129,7 +130,7 @@ impl Side {
     }
 }
 
-/// Whether both ends of a stream may send.
+/// The direction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dir {
     /// Both ends send.
@@ -167,7 +168,7 @@ impl StreamId {
         if self.0 & 2 == 0 { Dir::Bi } else { Dir::Uni }
     }
 
-    /// Its place among the streams of the same initiator and direction, from 0.
+    /// Its index among the streams of the same initiator and direction, from 0.
     pub const fn index(self) -> u64 {
         self.0 >> 2
     }

@@ -1,7 +1,8 @@
-//! Bytes to values and back for QUIC version 1: no state, no clock, no keys.
+//! Encoding and decoding of QUIC version 1: packet headers, frames and transport parameters. No
+//! state, no clock, no keys.
 //!
-//! Decoding borrows from the datagram and never panics, whatever the bytes; encoding appends to a
-//! `Vec<u8>` that the caller reuses. One kind of header or frame a file.
+//! Decoding borrows from the datagram and never panics, whatever the input; encoding appends to a
+//! `Vec<u8>` that the caller reuses. Each kind of header or frame has its own file.
 
 pub mod error;
 pub mod frame;

@@ -1,18 +1,18 @@
-//! A cursor over bytes that a peer sent.
+//! A cursor over received bytes.
 
-/// The bytes ended before the value did.
+/// Error: the input ends before the value does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
 
 impl std::fmt::Display for Truncated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the bytes end in the middle of a value")
+        f.write_str("the input ends within a value")
     }
 }
 
 impl std::error::Error for Truncated {}
 
-/// Reads values from the front of a slice; what it returns borrows from that slice.
+/// Reads values from the front of a slice; returned slices borrow from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],

@@ -3,9 +3,9 @@
 /// The largest value a variable-length integer can carry: 2^62 - 1.
 pub const MAX: u64 = (1 << 62) - 1;
 
-/// How many bytes `value` takes on the wire: 1, 2, 4 or 8.
+/// Encoded size of `value` in bytes: 1, 2, 4 or 8.
 ///
-/// Values above [`MAX`] cannot be encoded; they count as 8.
+/// Values above [`MAX`] cannot be encoded; their size is given as 8.
 pub const fn size(value: u64) -> usize {
     match value {
         0..=0x3f => 1,
@@ -15,12 +15,12 @@ pub const fn size(value: u64) -> usize {
     }
 }
 
-/// Appends `value` in its shortest form.
+/// Appends `value` in its shortest encoding.
 ///
 /// # Panics
 ///
-/// In debug builds, if `value` exceeds [`MAX`]: callers hold values that came from the wire or
-/// from counters that cannot reach it.
+/// In debug builds, if `value` exceeds [`MAX`]. Callers pass values that were decoded from the wire
+/// or counters that cannot reach it.
 pub fn encode(value: u64, buf: &mut Vec<u8>) {
     debug_assert!(
         value <= MAX,
@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(value in 0..=MAX) {
+        fn decode_inverts_encode(value in 0..=MAX) {
             let mut buf = Vec::new();
             encode(value, &mut buf);
             prop_assert_eq!(buf.len(), size(value));

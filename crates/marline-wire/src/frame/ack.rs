@@ -20,7 +20,7 @@ use std::ops::RangeInclusive;
 use super::FrameErrorKind;
 use crate::{Reader, varint};
 
-/// How many packets arrived with each ECN codepoint, in one packet number space, since it began
+/// Packets received with each ECN codepoint in one packet number space, since the connection began
 /// (section 19.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnCounts {
@@ -46,20 +46,20 @@ impl EcnCounts {
     }
 }
 
-/// What a frame type with ECN counts has more than the one without, in ACK and PATH_ACK.
+/// The bit that a frame type with ECN counts has set, in ACK and PATH_ACK.
 const ECN: u64 = 1;
 
-/// The packets that the sender received.
+/// An ACK frame: the packets that its sender received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
     /// The largest packet number received.
     pub largest: u64,
-    /// How long the sender kept the acknowledgment back, as it stands on the wire: in microseconds
-    /// divided by 2^`ack_delay_exponent`.
+    /// ACK Delay as encoded on the wire: microseconds divided by 2^`ack_delay_exponent`, with the
+    /// exponent of the frame's sender.
     pub delay: u64,
-    /// Marks seen on the packets received, if the sender reports them.
+    /// ECN counts, if the sender reports them.
     pub ecn: Option<EcnCounts>,
-    /// From First ACK Range to the last ACK Range; decoded once already.
+    /// First ACK Range to the last ACK Range, encoded; validated by `decode`.
     ranges: &'a [u8],
 }
 
@@ -69,8 +69,8 @@ impl<'a> Ack<'a> {
     /// The frame type with ECN counts.
     pub const TYPE_ECN: u64 = 0x03;
 
-    /// Reads what follows the type, or the path ID in a PATH_ACK, and checks every range; each takes
-    /// two bytes at least, so the work is bounded by the packet.
+    /// Reads what follows the frame type (in PATH_ACK, the path ID) and checks every range. A range
+    /// takes at least two bytes, so the work is bounded by the size of the packet.
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         const BELOW_ZERO: FrameErrorKind =
             FrameErrorKind::Invalid("acknowledges packet numbers below 0");
@@ -94,7 +94,7 @@ impl<'a> Ack<'a> {
         })
     }
 
-    /// The type that the frame has.
+    /// The frame type, which depends on whether there are ECN counts.
     pub const fn frame_type(&self) -> u64 {
         frame_type(Self::TYPE, self.ecn)
     }
@@ -110,7 +110,7 @@ impl<'a> Ack<'a> {
     }
 
     /// Appends a frame that acknowledges all of `ranges`; see
-    /// [`encode_bounded`](Self::encode_bounded). Returns how many ranges that were.
+    /// [`encode_bounded`](Self::encode_bounded). Returns the number of ranges.
     pub fn encode(
         ranges: impl Iterator<Item = RangeInclusive<u64>> + Clone,
         delay: u64,
@@ -120,16 +120,17 @@ impl<'a> Ack<'a> {
         Self::encode_bounded(ranges, delay, ecn, usize::MAX, buf)
     }
 
-    /// Appends a frame of at most `max_len` bytes that acknowledges as many of `ranges` as fit, the
-    /// first ones first. Returns how many it wrote; 0 means that nothing was appended.
+    /// Appends a frame of at most `max_len` bytes that acknowledges as many of `ranges` as fit,
+    /// starting with the first. Returns the number of ranges written; 0 means that nothing was
+    /// appended.
     ///
-    /// `ranges` are not empty, go down, and neither overlap nor touch. They are walked twice: the
-    /// count stands before them. `delay` is in units of the peer's `ack_delay_exponent`, as in
-    /// [`delay`](Self::delay).
+    /// `ranges` must not be empty, must descend, and must neither overlap nor touch. The iterator is
+    /// cloned and traversed twice, because the range count precedes the ranges. `delay` is in units
+    /// of this end's `ack_delay_exponent`, as in [`delay`](Self::delay).
     ///
     /// # Panics
     ///
-    /// In debug builds, if `ranges` are not as said.
+    /// In debug builds, if `ranges` violates these conditions.
     #[inline]
     pub fn encode_bounded(
         ranges: impl Iterator<Item = RangeInclusive<u64>> + Clone,
@@ -149,7 +150,7 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// The type of a frame with or without `ecn`, if `without` is the latter.
+/// The frame type for a frame with or without `ecn`; `without` is the type without ECN counts.
 pub(super) const fn frame_type(without: u64, ecn: Option<EcnCounts>) -> u64 {
     if ecn.is_some() {
         without | ECN
@@ -206,7 +207,7 @@ pub(super) fn encode_after(
     additional as usize + 1
 }
 
-/// Gap and length of each range, as on the wire; the range before them ends down at `smallest`.
+/// Gap and length of each range, as on the wire; `smallest` is the lowest number of the range before.
 fn gaps(
     mut smallest: u64,
     ranges: impl Iterator<Item = RangeInclusive<u64>>,
@@ -214,7 +215,7 @@ fn gaps(
     ranges.map(move |range| {
         debug_assert!(
             range.start() <= range.end() && smallest >= range.end().saturating_add(2),
-            "ACK ranges go down and do not touch"
+            "ACK ranges must descend and must not touch"
         );
         let gap = smallest.wrapping_sub(*range.end()).wrapping_sub(2);
         smallest = *range.start();
@@ -225,9 +226,9 @@ fn gaps(
 /// The ranges of an [`Ack`], largest first.
 #[derive(Clone, Copy, Debug)]
 pub struct AckRanges<'a> {
-    /// The end of the next range, if that is known without its gap.
+    /// The largest number of the next range, if it is known without reading its gap.
     largest: Option<u64>,
-    /// The start of the range before it.
+    /// The smallest number of the previous range.
     smallest: u64,
     reader: Reader<'a>,
 }

@@ -16,17 +16,17 @@ use super::fields::varint_frame;
 pub const IMMEDIATE_ACK: u64 = 0x1f;
 
 varint_frame! {
-    /// When the sender wishes to be sent acknowledgments.
+    /// How often the sender asks the peer to acknowledge.
     AckFrequency = 0xaf {
-        /// Grows with each such frame; a smaller one than seen before is obsolete.
+        /// Increases with each ACK_FREQUENCY frame; a frame with a smaller number than one seen is obsolete.
         sequence: u64,
-        /// How many ack-eliciting packets may arrive without an acknowledgment. With 0 each of
-        /// them is acknowledged at once.
+        /// Number of ack-eliciting packets that may arrive without an acknowledgment. With 0, each
+        /// of them is acknowledged immediately.
         ack_eliciting_threshold: u64,
         /// The new `max_ack_delay`, in microseconds.
         requested_max_ack_delay: u64,
-        /// How far out of order packets may arrive before they are acknowledged at once, in
-        /// packets. With 0 order does not matter; 1 means any gap.
+        /// By how many packets a packet may be out of order before the peer acknowledges
+        /// immediately. 0 disables this; 1 means any gap.
         reordering_threshold: u64,
     }
 }

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! The frame type stands in 0x1c, the transport's, alone.
+//! The Frame Type field is present only in 0x1c, the variant of the transport.
 
 use crate::{ErrorCode, Reader, Truncated, varint};
 
@@ -19,9 +19,9 @@ use crate::{ErrorCode, Reader, Truncated, varint};
 pub struct ConnectionClose<'a> {
     /// What went wrong.
     pub error_code: ErrorCode,
-    /// Type of the frame that caused it, 0 if unknown.
+    /// Type of the frame that caused the error, 0 if unknown.
     pub frame_type: u64,
-    /// For people; should be UTF-8.
+    /// Reason phrase for human readers; should be UTF-8.
     pub reason: &'a [u8],
 }
 
@@ -53,12 +53,12 @@ impl<'a> ConnectionClose<'a> {
     }
 }
 
-/// The application closes the connection. Stands in 0-RTT and 1-RTT packets only.
+/// The application closes the connection. Permitted only in 0-RTT and 1-RTT packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApplicationClose<'a> {
-    /// Why, in the application's codes.
+    /// Application error code.
     pub error_code: u64,
-    /// For people; should be UTF-8.
+    /// Reason phrase for human readers; should be UTF-8.
     pub reason: &'a [u8],
 }
 

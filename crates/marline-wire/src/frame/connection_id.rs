@@ -14,16 +14,16 @@
 use super::{FrameErrorKind, fields::varint_frame};
 use crate::{ConnectionId, Reader, varint};
 
-/// Another ID by which the peer may reach the sender.
+/// A connection ID that the peer may use for packets to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewConnectionId {
-    /// The number that the sender gave it.
+    /// Sequence number that the sender assigned to the ID.
     pub sequence: u64,
-    /// IDs with smaller numbers are to be retired; at most `sequence`.
+    /// IDs with smaller sequence numbers are to be retired; at most `sequence`.
     pub retire_prior_to: u64,
     /// The ID, of 1 to 20 bytes.
     pub id: ConnectionId,
-    /// What a datagram that resets the connection ends in, if it was sent to this ID.
+    /// Stateless reset token of this ID: the last 16 bytes of a stateless reset (RFC 9000, section 10.3).
     pub reset_token: [u8; 16],
 }
 
@@ -31,18 +31,20 @@ impl NewConnectionId {
     /// The frame type.
     pub const TYPE: u64 = 0x18;
 
-    /// Reads what follows the type, or the path ID in a PATH_NEW_CONNECTION_ID.
+    /// Reads what follows the frame type (in PATH_NEW_CONNECTION_ID, the path ID).
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         let sequence = reader.varint()?;
         let retire_prior_to = reader.varint()?;
         if retire_prior_to > sequence {
-            return Err(FrameErrorKind::Invalid("retires the ID that it issues"));
+            return Err(FrameErrorKind::Invalid(
+                "Retire Prior To exceeds the sequence number",
+            ));
         }
         let len = reader.u8()?;
         let id = ConnectionId::new(reader.take(len.into())?)
             .filter(|id| !id.is_empty())
             .ok_or(FrameErrorKind::Invalid(
-                "a connection ID not of 1 to 20 bytes",
+                "the length of the connection ID is not 1 to 20 bytes",
             ))?;
         Ok(Self {
             sequence,
@@ -80,9 +82,9 @@ impl NewConnectionId {
 }
 
 varint_frame! {
-    /// The sender will not use one of the peer's IDs again.
+    /// The sender no longer uses one of the peer's connection IDs.
     RetireConnectionId = 0x19 {
-        /// The number of the ID.
+        /// Sequence number of the ID.
         sequence: u64,
     }
 }

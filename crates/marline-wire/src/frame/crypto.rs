@@ -12,12 +12,12 @@
 use super::FrameErrorKind;
 use crate::{Reader, varint};
 
-/// A piece of the TLS handshake.
+/// A segment of the TLS handshake messages of one encryption level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crypto<'a> {
-    /// Where the data stands among the bytes of its encryption level.
+    /// Offset of the data in the CRYPTO stream of its encryption level, in bytes.
     pub offset: u64,
-    /// The bytes; they end at 2^62 - 1 at the latest.
+    /// The bytes. Offset and length together do not exceed 2^62 - 1.
     pub data: &'a [u8],
 }
 
@@ -34,13 +34,13 @@ impl<'a> Crypto<'a> {
         Ok(Self { offset, data })
     }
 
-    /// Bytes that stand before `len` bytes of data at `offset`.
+    /// Size in bytes of what precedes `len` bytes of data at `offset`.
     #[inline]
     pub const fn header_size(offset: u64, len: usize) -> usize {
         1 + varint::size(offset) + varint::size(len as u64)
     }
 
-    /// Appends what stands before the data; the caller appends `len` bytes of data.
+    /// Appends what precedes the data; the caller appends `len` bytes of data.
     #[inline]
     pub fn encode_header(offset: u64, len: usize, buf: &mut Vec<u8>) {
         varint::encode(Self::TYPE, buf);

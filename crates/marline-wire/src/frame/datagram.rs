@@ -8,11 +8,11 @@
 //! }
 //! ```
 //!
-//! Without a length the data fills the packet.
+//! Without a length the data extends to the end of the packet.
 
 use crate::{Reader, Truncated, varint};
 
-/// Data that is sent once, without order.
+/// Application data that is neither retransmitted nor ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// The application's bytes.
@@ -22,7 +22,7 @@ pub struct Datagram<'a> {
 impl<'a> Datagram<'a> {
     /// The frame type without a length.
     pub const TYPE: u64 = 0x30;
-    /// The frame type with a length, which is the one that this crate sends.
+    /// The frame type with a length; this crate always sends it.
     pub const TYPE_LEN: u64 = 0x31;
 
     pub(super) fn decode(frame_type: u64, reader: &mut Reader<'a>) -> Result<Self, Truncated> {

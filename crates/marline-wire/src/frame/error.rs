@@ -1,29 +1,29 @@
-//! What is wrong with bytes that are no frame, and what a connection says of it.
+//! Decoding errors of frames, and the transport errors they map to.
 
 use std::convert::Infallible;
 use std::fmt;
 
 use crate::{ErrorCode, LargePathId, TransportError, Truncated};
 
-/// Bytes that are not a frame.
+/// Bytes that cannot be decoded as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
-    /// The type that they began with, 0 if not even that was there.
+    /// The frame type; 0 if the bytes ended within it.
     pub frame_type: u64,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: FrameErrorKind,
 }
 
-/// What is wrong with a frame.
+/// Kinds of decoding errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameErrorKind {
-    /// The packet ends first.
+    /// The packet ends before the frame does.
     Truncated,
-    /// A type that no extension agreed on here defines.
+    /// A frame type that neither RFC 9000 nor a supported extension defines.
     UnknownType,
-    /// The type is not in its shortest form (RFC 9000, section 12.4).
+    /// The frame type is not encoded in its shortest form (RFC 9000, section 12.4).
     LongType,
-    /// A path that no connection can have (draft-ietf-quic-multipath-21, sections 4 and 4.6).
+    /// A path ID above 2^32 - 1 (draft-ietf-quic-multipath-21, sections 4 and 4.6).
     LargePathId,
     /// A value that its RFC forbids.
     Invalid(&'static str),
@@ -53,7 +53,7 @@ impl From<LargePathId> for FrameErrorKind {
     }
 }
 
-/// What cannot fail is the reading of an integer without limits.
+/// `u64` fields of `varint_frame!` convert infallibly.
 impl From<Infallible> for FrameErrorKind {
     fn from(never: Infallible) -> Self {
         match never {}

@@ -1,4 +1,4 @@
-//! Frames that are nothing but variable-length integers.
+//! Frames that consist only of variable-length integers.
 
 /// Defines such a frame: its struct, type, decoder, encoder and size.
 macro_rules! varint_frame {

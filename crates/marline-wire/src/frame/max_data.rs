@@ -10,7 +10,7 @@
 use super::fields::varint_frame;
 
 varint_frame! {
-    /// How much the peer may send on all streams together.
+    /// The connection's flow control limit for the peer, over all streams.
     MaxData = 0x10 {
         /// Bytes since the connection began.
         maximum: u64,
@@ -18,9 +18,9 @@ varint_frame! {
 }
 
 varint_frame! {
-    /// The sender has data, but the connection's limit stops it.
+    /// The sender has data to send but has reached the connection's flow control limit.
     DataBlocked = 0x14 {
-        /// The limit it stands at, in bytes.
+        /// The limit that was reached, in bytes.
         limit: u64,
     }
 }

@@ -11,17 +11,17 @@ use super::fields::varint_frame;
 use crate::PathId;
 
 varint_frame! {
-    /// Which paths the peer may use.
+    /// The limit of path IDs that the peer may use.
     MaxPathId = 0x3e7a {
-        /// The last of them.
+        /// The largest path ID.
         maximum: PathId,
     }
 }
 
 varint_frame! {
-    /// The sender wants to open a path, but the limit stops it.
+    /// The sender wants to open a path but has reached the limit.
     PathsBlocked = 0x3e7b {
-        /// The limit it stands at.
+        /// The limit that was reached.
         limit: PathId,
     }
 }

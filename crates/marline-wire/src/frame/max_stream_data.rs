@@ -12,7 +12,7 @@ use super::fields::varint_frame;
 use crate::StreamId;
 
 varint_frame! {
-    /// How much the peer may send on one stream.
+    /// The flow control limit of one stream for the peer.
     MaxStreamData = 0x11 {
         /// The stream.
         id: StreamId,
@@ -22,11 +22,11 @@ varint_frame! {
 }
 
 varint_frame! {
-    /// The sender has data, but the stream's limit stops it.
+    /// The sender has data to send but has reached the stream's flow control limit.
     StreamDataBlocked = 0x15 {
         /// The stream.
         id: StreamId,
-        /// The limit it stands at, in bytes.
+        /// The limit that was reached, in bytes.
         limit: u64,
     }
 }

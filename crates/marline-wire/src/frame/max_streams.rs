@@ -10,25 +10,25 @@
 use super::FrameErrorKind;
 use crate::{Dir, Reader, varint};
 
-/// No more streams of one direction than this can exist: stream IDs have 62 bits, two of which say
-/// who opened the stream and in which direction it goes.
+/// The largest number of streams of one direction: stream IDs have 62 bits, two of which encode the
+/// initiator and the direction.
 pub const MAX_STREAMS: u64 = 1 << 60;
 
-/// How many streams of one direction the peer may open.
+/// The limit of streams of one direction that the peer may open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxStreams {
-    /// Which streams.
+    /// The direction of the streams.
     pub dir: Dir,
     /// Streams since the connection began; at most [`MAX_STREAMS`].
     pub maximum: u64,
 }
 
-/// The sender wants to open a stream, but the limit stops it.
+/// The sender wants to open a stream but has reached the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamsBlocked {
-    /// Which streams.
+    /// The direction of the streams.
     pub dir: Dir,
-    /// The limit it stands at, in streams; at most [`MAX_STREAMS`].
+    /// The limit that was reached, in streams; at most [`MAX_STREAMS`].
     pub limit: u64,
 }
 
@@ -56,7 +56,7 @@ impl MaxStreams {
         })
     }
 
-    /// The type that the frame has.
+    /// The frame type, which depends on the direction.
     pub const fn frame_type(&self) -> u64 {
         Self::TYPE | self.dir as u64
     }
@@ -86,7 +86,7 @@ impl StreamsBlocked {
         })
     }
 
-    /// The type that the frame has.
+    /// The frame type, which depends on the direction.
     pub const fn frame_type(&self) -> u64 {
         Self::TYPE | self.dir as u64
     }

@@ -1,8 +1,9 @@
-//! Frames: what packets carry (RFC 9000, sections 12.4 and 19; RFC 9221;
+//! Frames (RFC 9000, sections 12.4 and 19; RFC 9221;
 //! draft-ietf-quic-ack-frequency-14; draft-ietf-quic-multipath-21, section 4).
 //!
-//! Here are the enum of all frames and the iterator over a payload; each kind of frame, or pair of
-//! kinds, has a file with its figure. To add one: its file, a variant, a line in each `match`.
+//! This module has the enum of all frames and the iterator over a packet's payload. Each frame, or
+//! pair of related frames, has its own file with the format from its RFC. To add a frame: write its
+//! file, add a variant to [`Frame`], and add an arm to each `match`.
 
 mod ack;
 mod ack_frequency;
@@ -57,77 +58,77 @@ pub const PING: u64 = 0x01;
 /// The type of HANDSHAKE_DONE, which has no fields (section 19.20).
 pub const HANDSHAKE_DONE: u64 = 0x1e;
 
-/// One frame, borrowed from the packet it came in.
+/// A decoded frame. Borrows from the packet that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Bytes that mean nothing.
+    /// Padding without content.
     Padding {
-        /// How many PADDING frames, of one byte each, stand in a row.
+        /// Number of consecutive PADDING frames, each one byte.
         len: usize,
     },
-    /// Asks for an acknowledgment, nothing more.
+    /// Elicits an acknowledgment.
     Ping,
-    /// Packets received.
+    /// Acknowledges packets.
     Ack(Ack<'a>),
-    /// The end of sending on a stream, before its data was all sent.
+    /// Terminates the sending part of a stream abruptly.
     ResetStream(ResetStream),
-    /// A request for the above.
+    /// Asks the peer to send RESET_STREAM.
     StopSending(StopSending),
-    /// Handshake data.
+    /// TLS handshake data.
     Crypto(Crypto<'a>),
-    /// A token for later connections.
+    /// An address validation token for later connections.
     NewToken(NewToken<'a>),
     /// Stream data.
     Stream(Stream<'a>),
-    /// Credit for the connection.
+    /// Flow control limit of the connection.
     MaxData(MaxData),
-    /// Credit for a stream.
+    /// Flow control limit of a stream.
     MaxStreamData(MaxStreamData),
-    /// Credit for new streams.
+    /// Limit of streams that may be opened.
     MaxStreams(MaxStreams),
-    /// No credit left for the connection.
+    /// The connection's flow control limit blocks the sender.
     DataBlocked(DataBlocked),
-    /// No credit left for a stream.
+    /// A stream's flow control limit blocks the sender.
     StreamDataBlocked(StreamDataBlocked),
-    /// No credit left for new streams.
+    /// The stream limit blocks the sender.
     StreamsBlocked(StreamsBlocked),
-    /// A connection ID to use.
+    /// Issues a connection ID.
     NewConnectionId(NewConnectionId),
-    /// A connection ID no longer used.
+    /// Retires a connection ID.
     RetireConnectionId(RetireConnectionId),
-    /// Does this path reach you?
+    /// Validates a path.
     PathChallenge(PathChallenge),
-    /// It does.
+    /// Answers PATH_CHALLENGE.
     PathResponse(PathResponse),
-    /// The transport closes.
+    /// The transport closes the connection.
     ConnectionClose(ConnectionClose<'a>),
-    /// The application closes.
+    /// The application closes the connection.
     ApplicationClose(ApplicationClose<'a>),
     /// The server confirms the handshake.
     HandshakeDone,
     /// Unreliable data.
     Datagram(Datagram<'a>),
-    /// When to acknowledge from now on.
+    /// Sets how often the peer acknowledges.
     AckFrequency(AckFrequency),
-    /// Acknowledge now.
+    /// Asks for an immediate acknowledgment.
     ImmediateAck,
-    /// Packets received on one path.
+    /// Acknowledges packets of one path.
     PathAck(PathAck<'a>),
-    /// The end of a path.
+    /// Abandons a path.
     PathAbandon(PathAbandon),
-    /// A path to be used only when no other works.
+    /// Marks a path as backup.
     PathStatusBackup(PathStatusBackup),
-    /// A path to be used.
+    /// Marks a path as available.
     PathStatusAvailable(PathStatusAvailable),
-    /// A connection ID to use on one path.
+    /// Issues a connection ID for one path.
     PathNewConnectionId(PathNewConnectionId),
-    /// A connection ID of one path, no longer used.
+    /// Retires a connection ID of one path.
     PathRetireConnectionId(PathRetireConnectionId),
-    /// Credit for new paths.
+    /// Limit of path IDs.
     MaxPathId(MaxPathId),
-    /// No credit left for new paths.
+    /// The limit of path IDs blocks the sender.
     PathsBlocked(PathsBlocked),
-    /// No connection ID left for a path.
+    /// The sender lacks connection IDs for a path.
     PathCidsBlocked(PathCidsBlocked),
 }
 
@@ -190,8 +191,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Appends the frame: with a length where that is optional, and each integer in its shortest
-    /// form.
+    /// Appends the frame, with its length field where that is optional and every integer in its
+    /// shortest form.
     pub fn encode(&self, buf: &mut Vec<u8>) {
         match self {
             Self::Padding { len } => buf.resize(buf.len() + len, 0),
@@ -234,7 +235,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The frame type, as [`encode`](Self::encode) sends it.
+    /// The frame type that [`encode`](Self::encode) writes.
     pub const fn frame_type(&self) -> u64 {
         match self {
             Self::Padding { .. } => PADDING,
@@ -273,7 +274,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether a packet with this frame must be acknowledged (RFC 9002, section 2).
+    /// Whether a packet that contains this frame is ack-eliciting (RFC 9002, section 2).
     #[inline]
     pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(
@@ -286,9 +287,9 @@ impl<'a> Frame<'a> {
         )
     }
 
-    /// Whether the frame may be sent to probe a path; a packet of such frames alone does not
-    /// migrate the connection (RFC 9000, section 9.1). PATH_NEW_CONNECTION_ID is taken for what it
-    /// extends: the draft does not say.
+    /// Whether this is a probing frame: a packet of probing frames alone does not migrate the
+    /// connection (RFC 9000, section 9.1). PATH_NEW_CONNECTION_ID is treated like
+    /// NEW_CONNECTION_ID; the draft does not specify this.
     #[inline]
     pub const fn is_probing(&self) -> bool {
         matches!(
@@ -301,8 +302,8 @@ impl<'a> Frame<'a> {
         )
     }
 
-    /// Whether the frame may be sent only if both ends want several paths, and in 1-RTT packets
-    /// only (draft-ietf-quic-multipath-21, sections 2 and 4).
+    /// Whether this is a frame of the multipath extension, permitted only in 1-RTT packets and only
+    /// if both ends negotiated multipath (draft-ietf-quic-multipath-21, sections 2 and 4).
     #[inline]
     pub const fn is_multipath(&self) -> bool {
         matches!(
@@ -320,7 +321,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Takes the zero bytes that come next; returns how many.
+/// Skips the zero bytes that follow; returns their number.
 fn skip_zeros(reader: &mut Reader<'_>) -> usize {
     let rest = reader.rest();
     let zeros = rest.iter().take_while(|&&byte| byte == 0).count();
@@ -330,15 +331,15 @@ fn skip_zeros(reader: &mut Reader<'_>) -> usize {
 
 /// The frames of a packet's payload, in order. Ends after the first error.
 ///
-/// A run of PADDING is one item. An empty payload has no frames, which is an error of the peer's
-/// that the caller sees (RFC 9000, section 12.4).
+/// A run of PADDING frames is one item. An empty payload yields no items; RFC 9000, section 12.4,
+/// makes that an error of the peer, which the caller has to detect.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     reader: Reader<'a>,
 }
 
 impl<'a> Frames<'a> {
-    /// Reads `payload`, which is what is left of a packet without header and protection.
+    /// Reads `payload`, the decrypted payload of a packet.
     #[inline]
     pub const fn new(payload: &'a [u8]) -> Self {
         Self {

@@ -11,7 +11,7 @@
 use super::FrameErrorKind;
 use crate::{Reader, varint};
 
-/// A token for the Initial packets of a later connection. Only servers send it.
+/// An address validation token for the Initial packets of a later connection. Sent only by servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewToken<'a> {
     /// Opaque to the client; never empty.

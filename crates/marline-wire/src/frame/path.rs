@@ -41,13 +41,13 @@ macro_rules! path_frame {
 }
 
 path_frame! {
-    /// Asks whether a path carries packets to the peer.
+    /// Asks the peer for a [`PathResponse`], to validate a path.
     PathChallenge = 0x1a,
-    /// What no one off the path can guess.
+    /// Unpredictable data.
 }
 
 path_frame! {
-    /// Answers a [`PathChallenge`].
+    /// The response to a [`PathChallenge`].
     PathResponse = 0x1b,
-    /// What the challenge carried.
+    /// The data of the challenge.
 }

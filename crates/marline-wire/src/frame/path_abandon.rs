@@ -12,11 +12,11 @@ use super::fields::varint_frame;
 use crate::{ErrorCode, PathId};
 
 varint_frame! {
-    /// The sender sends nothing on a path any more, and asks the peer to do the same.
+    /// The sender stops using a path and asks the peer to do the same.
     PathAbandon = 0x3e75 {
         /// The path.
         path_id: PathId,
-        /// Why; [`ErrorCode::NO_ERROR`] if nothing went wrong.
+        /// The reason; [`ErrorCode::NO_ERROR`] if there was no error.
         error_code: ErrorCode,
     }
 }

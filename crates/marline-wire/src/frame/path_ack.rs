@@ -13,7 +13,7 @@
 //! }
 //! ```
 //!
-//! What follows the path is an ACK without its type. Type 0x3f has ECN counts.
+//! What follows the path identifier is an ACK frame without its type. Type 0x3f has ECN counts.
 
 use std::ops::RangeInclusive;
 
@@ -24,9 +24,9 @@ use crate::{PathId, Reader};
 /// The packets that the sender received on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathAck<'a> {
-    /// The path in whose packet number space they count.
+    /// The path whose packet number space the numbers belong to.
     pub path_id: PathId,
-    /// The packets.
+    /// The acknowledged packets.
     pub ack: Ack<'a>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> PathAck<'a> {
         })
     }
 
-    /// The type that the frame has.
+    /// The frame type, which depends on whether there are ECN counts.
     pub const fn frame_type(&self) -> u64 {
         frame_type(Self::TYPE, self.ack.ecn)
     }
@@ -64,7 +64,7 @@ impl<'a> PathAck<'a> {
     ///
     /// # Panics
     ///
-    /// In debug builds, if `ranges` are not as said there.
+    /// In debug builds, if `ranges` violates the conditions given there.
     #[inline]
     pub fn encode_bounded(
         path_id: PathId,

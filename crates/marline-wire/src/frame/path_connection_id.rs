@@ -13,18 +13,18 @@
 //! }
 //! ```
 //!
-//! Each path counts its connection IDs from 0. NEW_CONNECTION_ID and RETIRE_CONNECTION_ID mean those
-//! of path 0.
+//! Connection IDs of each path have sequence numbers of their own, from 0. NEW_CONNECTION_ID and
+//! RETIRE_CONNECTION_ID apply to path 0.
 
 use super::{FrameErrorKind, NewConnectionId, fields::varint_frame};
 use crate::{PathId, Reader, varint};
 
-/// Another ID by which the peer may reach the sender on one path.
+/// A connection ID that the peer may use for packets to the sender on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathNewConnectionId {
     /// The path.
     pub path_id: PathId,
-    /// The ID; its numbers count on this path alone.
+    /// The ID; its sequence numbers are those of this path.
     pub issued: NewConnectionId,
 }
 
@@ -55,11 +55,11 @@ impl PathNewConnectionId {
 }
 
 varint_frame! {
-    /// The sender will not use one of the peer's IDs for a path again.
+    /// The sender no longer uses one of the peer's connection IDs of a path.
     PathRetireConnectionId = 0x3e79 {
         /// The path.
         path_id: PathId,
-        /// The number of the ID on that path.
+        /// Sequence number of the ID on that path.
         sequence: u64,
     }
 }

@@ -8,28 +8,28 @@
 //! }                                      }
 //! ```
 //!
-//! On each path one sequence counts both frames. One that is not above all that came before it for
+//! Both frames share one sequence per path. A frame whose number does not exceed all earlier ones of
 //! its path is obsolete.
 
 use super::fields::varint_frame;
 use crate::PathId;
 
 varint_frame! {
-    /// The sender wishes to be sent nothing on a path while another one works.
+    /// The sender asks the peer not to use a path while another one works.
     PathStatusBackup = 0x3e76 {
         /// The path; it need not be in use.
         path_id: PathId,
-        /// Grows with each of both frames on the path.
+        /// Increases with every path status frame of the path.
         sequence: u64,
     }
 }
 
 varint_frame! {
-    /// The sender is glad to be sent packets on a path.
+    /// The sender allows the peer to use a path.
     PathStatusAvailable = 0x3e77 {
         /// The path; it need not be in use.
         path_id: PathId,
-        /// Grows with each of both frames on the path.
+        /// Increases with every path status frame of the path.
         sequence: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! Which frames stand in which packets (RFC 9000, section 12.4, table 3;
+//! Which frames are permitted in which packets (RFC 9000, section 12.4, table 3;
 //! draft-ietf-quic-multipath-21, section 4).
 
 use super::Frame;
@@ -6,7 +6,7 @@ use crate::packet::ProtectedKind;
 use crate::{ErrorCode, TransportError};
 
 impl Frame<'_> {
-    /// Checks that the frame may stand in a packet of this kind.
+    /// Checks that the frame is permitted in a packet of this kind.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Frame<'_> {
         if permitted {
             return Ok(());
         }
-        let reason = "a frame that packets of this kind must not carry";
+        let reason = "a frame that is not permitted in packets of this type";
         Err(TransportError::new(ErrorCode::PROTOCOL_VIOLATION, reason).in_frame(self.frame_type()))
     }
 }

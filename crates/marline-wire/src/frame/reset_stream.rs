@@ -13,23 +13,23 @@ use super::fields::varint_frame;
 use crate::StreamId;
 
 varint_frame! {
-    /// The sender gives up the sending part of a stream.
+    /// The sender terminates the sending part of a stream abruptly.
     ResetStream = 0x04 {
         /// The stream.
         id: StreamId,
-        /// Why, in the application's codes.
+        /// Application error code.
         error_code: u64,
-        /// How many bytes the stream sent in all, which both ends count for flow control.
+        /// Final size of the stream in bytes, which both ends count for flow control.
         final_size: u64,
     }
 }
 
 varint_frame! {
-    /// The sender reads no more from a stream and asks that it be reset.
+    /// The sender stops reading from a stream and asks the peer to reset it.
     StopSending = 0x05 {
         /// The stream.
         id: StreamId,
-        /// Why, in the application's codes.
+        /// Application error code.
         error_code: u64,
     }
 }

@@ -10,8 +10,8 @@
 //! }
 //! ```
 //!
-//! Bits of the type say whether there is an offset (0x04) and a length (0x02), and whether the
-//! stream ends here (0x01). Without a length the data fills the packet.
+//! Bits of the type tell whether there is an offset (0x04) and a length (0x02), and whether the
+//! stream ends with this frame (0x01). Without a length the data extends to the end of the packet.
 
 use super::FrameErrorKind;
 use crate::{Reader, StreamId, varint};
@@ -20,23 +20,23 @@ const OFF: u64 = 0x04;
 const LEN: u64 = 0x02;
 const FIN: u64 = 0x01;
 
-/// A piece of a stream.
+/// A segment of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream<'a> {
     /// The stream.
     pub id: StreamId,
-    /// Where the data stands in the stream, in bytes.
+    /// Offset of the data in the stream, in bytes.
     pub offset: u64,
     /// Whether the stream ends with this data.
     pub fin: bool,
-    /// The bytes; they end at 2^62 - 1 at the latest.
+    /// The bytes. Offset and length together do not exceed 2^62 - 1.
     pub data: &'a [u8],
 }
 
 impl<'a> Stream<'a> {
-    /// The frame type without any of its bits.
+    /// The frame type with none of its flag bits set.
     pub const TYPE: u64 = 0x08;
-    /// The frame type with all of its bits.
+    /// The frame type with all of its flag bits set.
     pub const TYPE_LAST: u64 = Self::TYPE | OFF | LEN | FIN;
 
     #[inline]
@@ -69,13 +69,13 @@ impl<'a> Stream<'a> {
         Self::TYPE | off | len | fin as u64
     }
 
-    /// The type that [`encode`](Self::encode) sends. The frame may have arrived with another one
-    /// that means the same.
+    /// The frame type that [`encode`](Self::encode) writes. The peer may have sent the frame with
+    /// different flag bits of the same meaning.
     pub const fn frame_type(&self) -> u64 {
         Self::type_of(self.offset, self.fin, true)
     }
 
-    /// Bytes that stand before `len` bytes of data at `offset`.
+    /// Size in bytes of what precedes `len` bytes of data at `offset`.
     #[inline]
     pub fn header_size(id: StreamId, offset: u64, len: usize, explicit_length: bool) -> usize {
         let mut size = 1 + varint::size(id.into());
@@ -88,8 +88,8 @@ impl<'a> Stream<'a> {
         size
     }
 
-    /// Appends what stands before the data; the caller appends `len` bytes of data, which must fill
-    /// the packet unless the length is explicit.
+    /// Appends what precedes the data. The caller appends `len` bytes of data, which must extend to
+    /// the end of the packet unless the length is explicit.
     #[inline]
     pub fn encode_header(
         id: StreamId,
@@ -109,7 +109,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Appends the frame with its length.
+    /// Appends the frame with an explicit length.
     pub fn encode(&self, buf: &mut Vec<u8>) {
         Self::encode_header(self.id, self.offset, self.data.len(), self.fin, true, buf);
         buf.extend_from_slice(self.data);

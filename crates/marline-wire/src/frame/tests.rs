@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 mod multipath;
 
-/// What data in frames is drawn from, so that frames can borrow it.
+/// Source of the data in generated frames, so that frames can borrow it.
 static DATA: [u8; 300] = [0xa5; 300];
 /// Acknowledges 18 to 20 and 0 to 16.
 static ACK: [u8; 7] = [0x02, 20, 5, 1, 2, 0, 16];
@@ -121,7 +121,7 @@ fn encoded(frame: &Frame<'_>) -> Vec<u8> {
     buf
 }
 
-/// The first frame of `bytes`, which is the only one if it is one.
+/// The first frame of `bytes`, which must be the only one.
 fn only(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let mut frames = Frames::new(bytes);
     let frame = frames.next().expect("not empty");
@@ -129,7 +129,7 @@ fn only(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     frame
 }
 
-/// Length that a frame foretells, where it does.
+/// The result of the frame's `size`, if it has that method.
 fn size(frame: &Frame<'_>) -> Option<usize> {
     Some(match frame {
         Frame::ResetStream(frame) => frame.size(),
@@ -179,7 +179,7 @@ fn encoded_int(value: u64) -> Vec<u8> {
 }
 
 #[test]
-fn types_are_those_of_the_registry() {
+fn frame_types_match_the_registry() {
     let stream = Stream {
         id: StreamId::from(4),
         offset: 1,
@@ -206,7 +206,7 @@ fn types_are_those_of_the_registry() {
 }
 
 #[test]
-fn without_a_length_data_fills_the_packet() {
+fn data_without_a_length_extends_to_the_end_of_the_packet() {
     let stream = Stream {
         id: StreamId::from(4),
         offset: 0,
@@ -246,7 +246,7 @@ fn forbidden_values_are_errors() {
 }
 
 #[test]
-fn unknown_and_long_types_are_errors() {
+fn unknown_and_overlong_frame_types_are_errors() {
     assert_eq!(kind_of(&[0x20]), FrameErrorKind::UnknownType);
     assert_eq!(kind_of(&[0x40, 0x01]), FrameErrorKind::LongType);
     assert_eq!(kind_of(&[0x80, 0, 0, 0xaf]), FrameErrorKind::LongType);
@@ -259,7 +259,7 @@ fn unknown_and_long_types_are_errors() {
 }
 
 #[test]
-fn what_elicits_and_what_probes() {
+fn ack_eliciting_and_probing_frames_are_classified() {
     let challenge = Frame::PathChallenge(PathChallenge { data: [1; 8] });
     let close = Frame::ApplicationClose(ApplicationClose {
         error_code: 0,
@@ -276,7 +276,7 @@ fn what_elicits_and_what_probes() {
 
 proptest! {
     #[test]
-    fn round_trip(frame in frame()) {
+    fn decode_inverts_encode(frame in frame()) {
         let buf = encoded(&frame);
         prop_assert_eq!(only(&buf), Ok(frame));
         if let Some(size) = size(&frame) {
@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn header_and_data_make_a_stream_frame(frame in stream_frame(), explicit: bool) {
+    fn encode_header_followed_by_data_is_a_stream_frame(frame in stream_frame(), explicit: bool) {
         let Stream { id, offset, fin, data } = frame;
         let mut buf = Vec::new();
         Stream::encode_header(id, offset, data.len(), fin, explicit, &mut buf);
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_decode_to_encodable_frames_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut read = 0;
         for frame in Frames::new(&bytes) {
             let Ok(frame) = frame else { break };
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_frame_is_read_or_refused(
+    fn a_corrupted_frame_never_panics(
         frame in frame(),
         at: proptest::sample::Index,
         byte: u8,

@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! The token stands in Initial packets alone.
+//! Only Initial packets have a token.
 
 use std::{fmt, ops::Range};
 
@@ -32,23 +32,23 @@ pub const VERSION_1: u32 = 1;
 pub enum LongType {
     /// The first flight and its acknowledgments (section 17.2.2).
     Initial = 0,
-    /// Data before the handshake is done (section 17.2.3).
+    /// Early data (section 17.2.3).
     ZeroRtt = 1,
-    /// The rest of the handshake (section 17.2.4).
+    /// The remainder of the handshake (section 17.2.4).
     Handshake = 2,
 }
 
 /// The type bits of a Retry packet.
 pub(super) const RETRY: u8 = 3;
 
-/// What the first byte says before the type is known, for a header this end writes.
+/// Header form and fixed bit of the first byte, for a header to be sent.
 pub(super) const fn form_bits(long: bool, clear_fixed_bit: bool) -> u8 {
     let form = if long { bits::LONG_FORM } else { 0 };
     let fixed = if clear_fixed_bit { 0 } else { bits::FIXED };
     form | fixed
 }
 
-/// Where a value stands: offsets from the packet's first byte.
+/// The position of a field, as byte offsets from the start of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first byte.
@@ -58,18 +58,18 @@ pub struct Span {
 }
 
 impl Span {
-    /// The same as a range, to index with.
+    /// The span as a range, for indexing.
     pub const fn range(self) -> Range<usize> {
         self.start..self.end
     }
 }
 
-/// What a protected packet is, and what only this kind has.
+/// The type of a protected packet, with the fields that only this type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtectedKind {
     /// An Initial packet.
     Initial {
-        /// The address validation token; empty if there is none.
+        /// Position of the address validation token; empty if there is none.
         token: Span,
     },
     /// A 0-RTT packet.
@@ -80,23 +80,23 @@ pub enum ProtectedKind {
     Short,
 }
 
-/// One packet of a datagram whose header protection still stands.
+/// The header of one packet of a datagram, before its header protection is removed.
 ///
-/// It holds offsets, not borrows, because the caller goes on to change the same bytes.
+/// It holds offsets instead of borrows, because the caller decrypts the same bytes in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtectedHeader {
-    /// Which kind of packet.
+    /// The packet type.
     pub kind: ProtectedKind,
     /// Destination connection ID.
     pub dcid: ConnectionId,
     /// Source connection ID; empty in a short header, which has none.
     pub scid: ConnectionId,
-    /// The first byte, its lower bits still protected.
+    /// The first byte, whose lower bits are still protected.
     pub first_byte: u8,
-    /// Where the packet number begins, from the packet's first byte; at most [`len`](Self::len).
+    /// Offset of the packet number from the start of the packet, in bytes; at most [`len`](Self::len).
     pub number_offset: usize,
-    /// Length of the whole packet in bytes; the next packet of the datagram begins there. A short
-    /// header says no length: its packet fills the datagram.
+    /// Length of the packet in bytes; the next packet of the datagram follows it. A packet with a
+    /// short header has no length field and extends to the end of the datagram.
     pub len: usize,
 }
 
@@ -110,16 +110,16 @@ impl ProtectedHeader {
     }
 }
 
-/// The first packet of some bytes.
+/// A packet as [`parse`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A packet of version 1 that keys can open.
+    /// A packet of version 1 with header and packet protection.
     Protected(ProtectedHeader),
-    /// The server speaks other versions; fills the datagram.
+    /// A Version Negotiation packet; extends to the end of the datagram.
     VersionNegotiation(VersionNegotiation<'a>),
-    /// The server wants the client's address proven; fills the datagram.
+    /// A Retry packet; extends to the end of the datagram.
     Retry(Retry<'a>),
-    /// A version this crate does not speak. What follows the IDs is unknown.
+    /// A long header of an unsupported version. What follows the connection IDs is unknown.
     UnsupportedVersion {
         /// The version of the packet.
         version: u32,
@@ -130,10 +130,10 @@ pub enum Packet<'a> {
     },
 }
 
-/// Why bytes are not a packet. Such bytes are dropped, never answered with an error.
+/// Why a packet could not be parsed. Such datagrams are dropped; they do not close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// The datagram ends inside the header, or before the length that the header states.
+    /// The datagram ends within the header, or is shorter than its Length field.
     Truncated,
     /// The fixed bit is 0.
     FixedBit,
@@ -141,7 +141,7 @@ pub enum HeaderError {
     TooLongConnectionId,
     /// A Retry packet without a token (RFC 9000, section 17.2.5.2).
     EmptyRetryToken,
-    /// A Version Negotiation packet whose list is empty or ends inside a version.
+    /// A Version Negotiation packet whose list is empty or not a multiple of four bytes.
     VersionList,
 }
 
@@ -152,7 +152,7 @@ impl fmt::Display for HeaderError {
             Self::FixedBit => "the fixed bit is 0",
             Self::TooLongConnectionId => "a connection ID is longer than 20 bytes",
             Self::EmptyRetryToken => "the Retry packet has no token",
-            Self::VersionList => "the list of versions is not a list of versions",
+            Self::VersionList => "the list of versions is empty or not a multiple of four bytes",
         })
     }
 }
@@ -169,14 +169,14 @@ fn connection_id(bytes: &[u8]) -> Result<ConnectionId, HeaderError> {
     ConnectionId::new(bytes).ok_or(HeaderError::TooLongConnectionId)
 }
 
-/// Reads the first packet of `bytes`, a datagram or what is left of one.
+/// Parses the first packet of `bytes`, a datagram or the rest of one.
 ///
-/// A short header does not say how long its connection ID is: `local_cid_len` does, in bytes.
-/// `accept_cleared_fixed_bit` is for endpoints that sent `grease_quic_bit` (RFC 9287).
+/// A short header does not contain the length of its connection ID; `local_cid_len` is that length in
+/// bytes. `accept_cleared_fixed_bit` is set by endpoints that sent `grease_quic_bit` (RFC 9287).
 ///
 /// # Errors
 ///
-/// [`HeaderError`] if no packet can be read; then nothing after it can be read either.
+/// [`HeaderError`] if no packet can be parsed; the rest of the datagram is then unusable.
 #[inline]
 pub fn parse(
     bytes: &[u8],
@@ -262,10 +262,10 @@ fn parse_long(
     }))
 }
 
-/// The destination connection ID alone, for routing.
+/// Parses the destination connection ID only, for routing.
 ///
-/// Works for every version (RFC 8999): in a long header the ID may have up to 255 bytes, in a
-/// short one it has `local_cid_len`. `None` if the bytes end first.
+/// Works for every version (RFC 8999): in a long header the ID may have up to 255 bytes, in a short
+/// header it has `local_cid_len` bytes. `None` if the datagram is too short.
 #[inline]
 pub fn destination(bytes: &[u8], local_cid_len: usize) -> Option<&[u8]> {
     if bytes.first()? & bits::LONG_FORM == 0 {
@@ -275,22 +275,22 @@ pub fn destination(bytes: &[u8], local_cid_len: usize) -> Option<&[u8]> {
     bytes.get(6..6 + len)
 }
 
-/// A long header to write.
+/// A long header to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct LongHeader<'a> {
-    /// Which kind of packet.
+    /// The packet type.
     pub kind: LongType,
-    /// The version: 1, or what a client tries to have negotiated.
+    /// The QUIC version.
     pub version: u32,
     /// Destination connection ID.
     pub dcid: ConnectionId,
     /// Source connection ID.
     pub scid: ConnectionId,
-    /// What an Initial packet shows to prove its address; other kinds do not send it.
+    /// The address validation token of an Initial packet; ignored for other types.
     pub token: &'a [u8],
 }
 
-/// Where the parts of a written long header stand, from the first byte of the buffer.
+/// Offsets of the fields of an encoded long header, in bytes from the start of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongHeaderEnd {
     /// The Length field, for [`patch_length`].
@@ -302,8 +302,8 @@ pub struct LongHeaderEnd {
 }
 
 impl LongHeader<'_> {
-    /// Appends the header, packet number included. The length is not known yet: two bytes are
-    /// kept for it.
+    /// Appends the header including the packet number. The Length field is not known yet: two bytes
+    /// are reserved for [`patch_length`].
     pub fn encode(
         &self,
         number: TruncatedNumber,
@@ -333,8 +333,8 @@ impl LongHeader<'_> {
     }
 }
 
-/// Writes the Length field that [`LongHeader::encode`] left open: bytes of packet number, payload
-/// and AEAD tag together.
+/// Fills in the Length field that [`LongHeader::encode`] reserved. `length` is the size in bytes of
+/// packet number, payload and AEAD tag together.
 ///
 /// # Panics
 ///
@@ -345,7 +345,7 @@ pub fn patch_length(buf: &mut [u8], length_offset: usize, length: usize) {
     buf[length_offset..length_offset + 2].copy_from_slice(&(0x4000 | length as u16).to_be_bytes());
 }
 
-/// A short header to write.
+/// A short header to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortHeader {
     /// Destination connection ID.
@@ -356,7 +356,7 @@ pub struct ShortHeader {
     pub key_phase: bool,
 }
 
-/// Where the parts of a written short header stand, from the first byte of the buffer.
+/// Offsets of the fields of an encoded short header, in bytes from the start of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortHeaderEnd {
     /// The packet number.
@@ -366,7 +366,7 @@ pub struct ShortHeaderEnd {
 }
 
 impl ShortHeader {
-    /// Appends the header, packet number included.
+    /// Appends the header including the packet number.
     #[inline]
     pub fn encode(
         &self,

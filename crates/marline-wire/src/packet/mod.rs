@@ -1,8 +1,8 @@
-//! Packets: headers as far as they can be read and written without keys (RFC 9000, section 17).
+//! Packet headers, as far as they can be decoded and encoded without keys (RFC 9000, section 17).
 //!
-//! A datagram holds one packet or several; [`parse`] reads the first and says where the next
-//! begins. Nothing here panics on what a peer sent. Encoding and patching trust the caller with
-//! offsets into its own buffer, and say so where they panic.
+//! A datagram holds one or more packets; [`parse`] decodes the first and returns its length. No
+//! function here panics on input from a peer. Encoding functions that take offsets into the caller's
+//! buffer document their panics.
 
 pub mod bits;
 pub mod header;

@@ -1,4 +1,4 @@
-//! Packet numbers: 62 bits, of which the last one to four bytes travel
+//! Packet numbers: 62 bits, of which the least significant one to four bytes are sent
 //! (RFC 9000, section 17.1 and appendices A.2 and A.3).
 
 use crate::varint;
@@ -17,7 +17,7 @@ impl TruncatedNumber {
         self.value
     }
 
-    /// How many bytes are sent: 1 to 4.
+    /// Number of bytes sent: 1 to 4.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(self) -> usize {
@@ -30,16 +30,16 @@ impl TruncatedNumber {
         buf.extend_from_slice(&self.value.to_be_bytes()[4 - self.len()..]);
     }
 
-    /// What the two lowest bits of the first byte say of the length.
+    /// The Packet Number Length bits of the first byte.
     pub(super) const fn len_bits(self) -> u8 {
         self.len - 1
     }
 }
 
-/// Shortens packet number `full` as far as a peer can undo it that is known to have received
-/// `largest_acked` (RFC 9000, appendix A.2).
+/// Truncates packet number `full` so that a peer known to have received `largest_acked` can
+/// reconstruct it (RFC 9000, appendix A.2).
 ///
-/// A sender with more than 2^31 packets unacknowledged gets four bytes, which are then ambiguous.
+/// With more than 2^31 unacknowledged packets, four bytes are sent, which are ambiguous.
 #[inline]
 pub fn truncate(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
     let unacked = match largest_acked {
@@ -58,10 +58,10 @@ pub fn truncate(full: u64, largest_acked: Option<u64>) -> TruncatedNumber {
     }
 }
 
-/// The packet number closest to the one expected next that ends in the `len` bytes of `truncated`
-/// (RFC 9000, appendix A.3).
+/// Reconstructs a packet number: the one closest to the next expected whose least significant `len`
+/// bytes are `truncated` (RFC 9000, appendix A.3).
 ///
-/// `len` is taken as 1 to 4, and `truncated` as no longer than that.
+/// `len` is clamped to 1 to 4, and `truncated` must fit in `len` bytes.
 #[inline]
 pub fn expand(largest_received: Option<u64>, truncated: u32, len: usize) -> u64 {
     let window = 1u64 << (8 * len.clamp(1, 4));

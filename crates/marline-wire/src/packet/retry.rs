@@ -20,26 +20,26 @@ use super::{
 };
 use crate::ConnectionId;
 
-/// Bytes of the integrity tag.
+/// Length of the integrity tag in bytes.
 const TAG_LEN: usize = 16;
 
-/// A server's demand that the client come back with a token.
+/// A Retry packet: the server asks the client to repeat its Initial packet with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry<'a> {
     /// Destination connection ID: the client's source ID.
     pub dcid: ConnectionId,
-    /// Source connection ID: where the client sends its next Initial.
+    /// Source connection ID: the destination of the client's next Initial packet.
     pub scid: ConnectionId,
-    /// What the next Initial must carry; never empty.
+    /// The token that the next Initial packet must carry; never empty.
     pub token: &'a [u8],
     /// The AEAD tag over the [pseudo-packet](pseudo_packet).
     pub integrity_tag: [u8; TAG_LEN],
-    /// The packet up to the tag.
+    /// The packet without its tag.
     pub without_tag: &'a [u8],
 }
 
 impl<'a> Retry<'a> {
-    /// `left` is how many of the packet's bytes follow the connection IDs.
+    /// `left` is the number of bytes that follow the connection IDs.
     pub(super) fn decode(
         dcid: ConnectionId,
         scid: ConnectionId,
@@ -64,9 +64,9 @@ impl<'a> Retry<'a> {
         })
     }
 
-    /// Appends all of a packet but its integrity tag, which the caller appends.
+    /// Appends the packet without its integrity tag, which the caller appends.
     ///
-    /// The lower four bits of `random` fill bits that mean nothing.
+    /// The lower four bits of `random` fill the unused bits of the first byte.
     pub fn encode_without_tag(
         dcid: ConnectionId,
         scid: ConnectionId,
@@ -84,8 +84,8 @@ impl<'a> Retry<'a> {
     }
 }
 
-/// What the integrity tag authenticates: the ID the client first sent to, then the packet without
-/// its tag (RFC 9001, section 5.8).
+/// The Retry pseudo-packet that the integrity tag authenticates: the original destination connection
+/// ID, followed by the packet without its tag (RFC 9001, section 5.8).
 pub fn pseudo_packet(original_dcid: ConnectionId, retry_without_tag: &[u8]) -> Vec<u8> {
     let mut pseudo = Vec::with_capacity(1 + original_dcid.len() + retry_without_tag.len());
     pseudo.push(original_dcid.len() as u8);

@@ -54,7 +54,7 @@ fn example_of_rfc_9000_appendix_a3() {
 }
 
 #[test]
-fn numbers_at_the_edges() {
+fn packet_numbers_at_their_limits_are_truncated_and_expanded() {
     assert_eq!(expand(None, 0, 1), 0);
     assert_eq!(expand(None, 0xff, 1), 0xff);
     assert_eq!(expand(Some(0xff), 0, 1), 0x100);
@@ -161,7 +161,7 @@ fn short_header_of_rfc_9001_appendix_a5() {
 }
 
 #[test]
-fn the_fixed_bit_may_be_cleared_by_agreement() {
+fn a_cleared_fixed_bit_is_accepted_only_if_negotiated() {
     let header = ShortHeader {
         dcid: id("0102"),
         spin: true,
@@ -175,7 +175,7 @@ fn the_fixed_bit_may_be_cleared_by_agreement() {
 }
 
 #[test]
-fn other_versions_keep_their_long_ids() {
+fn connection_ids_of_unknown_versions_may_have_255_bytes() {
     let mut buf = vec![0x80, 0xfa, 0xfa, 0xfa, 0xfa, 255];
     buf.extend([1; 255]);
     buf.push(30);
@@ -193,7 +193,7 @@ fn other_versions_keep_their_long_ids() {
 }
 
 #[test]
-fn version_negotiation_lists_whole_versions() {
+fn version_negotiation_rejects_incomplete_versions() {
     let mut buf = Vec::new();
     let versions = [VERSION_1, 0x1a2a_3a4a];
     VersionNegotiation::encode(&[1; 40], &[2; 8], &versions, 0x15, &mut buf);
@@ -210,7 +210,7 @@ fn version_negotiation_lists_whole_versions() {
 }
 
 #[test]
-fn coalesced_packets_follow_each_other() {
+fn coalesced_packets_are_parsed_in_sequence() {
     let mut datagram = Vec::new();
     for (kind, payload) in [(LongType::Initial, 40), (LongType::Handshake, 50)] {
         let header = LongHeader {
@@ -244,7 +244,7 @@ fn coalesced_packets_follow_each_other() {
 
 proptest! {
     #[test]
-    fn a_peer_undoes_truncation(
+    fn expand_inverts_truncate_within_the_window(
         largest_acked in proptest::option::of(0..1u64 << 61),
         ahead in 1..=1u64 << 30,
         received in any::<proptest::sample::Index>(),
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn long_headers_round_trip(
+    fn parse_inverts_encode_of_long_headers(
         kind in prop_oneof![
             Just(LongType::Initial),
             Just(LongType::ZeroRtt),
@@ -310,7 +310,7 @@ proptest! {
     }
 
     #[test]
-    fn short_headers_round_trip(
+    fn parse_inverts_encode_of_short_headers(
         dcid in connection_id(),
         spin: bool,
         key_phase: bool,
@@ -336,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(
+    fn arbitrary_bytes_parse_consistently_with_destination(
         mut bytes in bytes(0..100),
         version_1: bool,
         local_cid_len in 0..30usize,

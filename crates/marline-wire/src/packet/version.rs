@@ -13,7 +13,7 @@
 
 use super::{HeaderError, bits};
 
-/// The versions a server speaks, said to a client that tried another.
+/// A Version Negotiation packet: the versions that the server supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionNegotiation<'a> {
     /// Destination connection ID: the client's source ID. Up to 255 bytes.
@@ -45,10 +45,10 @@ impl<'a> VersionNegotiation<'a> {
         versions.iter().map(|bytes| u32::from_be_bytes(*bytes))
     }
 
-    /// Appends a whole packet that offers `versions`.
+    /// Appends a complete packet that offers `versions`.
     ///
-    /// The IDs are those of the packet it answers, swapped; no more than 255 bytes each are sent.
-    /// `random` fills the bits of the first byte that mean nothing.
+    /// The connection IDs are those of the packet it answers, swapped; each is cut to 255 bytes.
+    /// `random` fills the unused bits of the first byte.
     pub fn encode(dcid: &[u8], scid: &[u8], versions: &[u32], random: u8, buf: &mut Vec<u8>) {
         buf.push(random | bits::LONG_FORM | bits::FIXED);
         buf.extend_from_slice(&[0; 4]);

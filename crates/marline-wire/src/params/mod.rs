@@ -9,8 +9,8 @@
 //! }
 //! ```
 //!
-//! The table in this file is the whole truth about a parameter: its row gives field, type, default,
-//! ID, sender and limits. A row more is a parameter more.
+//! The table in this file is the single definition of every parameter: a row has its field, type,
+//! default, ID, sender and limits. To add a parameter, add a row.
 
 mod value;
 
@@ -27,14 +27,14 @@ macro_rules! transport_parameters {
         $(#[$doc:meta])*
         $field:ident: $kind:ty = $default:expr, $id:literal, $sender:ident $(, $limits:expr)?;
     )*) => {
-        /// What one end tells the other about itself in the handshake.
+        /// The transport parameters of one endpoint.
         ///
-        /// The default is what a peer means that sends no parameters at all.
+        /// The default holds the values that apply if the peer sends no parameters.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct TransportParameters {
             $($(#[$doc])* pub $field: $kind,)*
-            /// A reserved parameter to send, ID (31 * N + 27) and value, so that peers keep
-            /// ignoring what they do not know (RFC 9000, section 18.1). Never set when received.
+            /// A reserved parameter to send, with ID (31 * N + 27) and value, to exercise that peers
+            /// ignore unknown parameters (RFC 9000, section 18.1). Never set when received.
             pub grease: Option<(u64, Vec<u8>)>,
         }
 
@@ -44,7 +44,7 @@ macro_rules! transport_parameters {
             }
         }
 
-        /// Which known parameters came already: nothing is kept about unknown ones.
+        /// Which known parameters were received already, to detect duplicates.
         #[derive(Default)]
         struct Seen { $($field: bool,)* }
 
@@ -75,12 +75,12 @@ macro_rules! transport_parameters {
                 match id {
                     $($id => {
                         if std::mem::replace(&mut seen.$field, true) {
-                            return Err(concat!(stringify!($field), " stands twice"));
+                            return Err(concat!(stringify!($field), " is present twice"));
                         }
                         if !may_send::$sender(sender) {
                             return Err(concat!(
                                 stringify!($field),
-                                " from one that is no ",
+                                " is sent by an endpoint that is not a ",
                                 stringify!($sender)
                             ));
                         }
@@ -89,7 +89,7 @@ macro_rules! transport_parameters {
                             .filter(|_| reader.is_empty())
                             .ok_or(concat!(stringify!($field), " is badly formed"))?;
                         $(if !$limits.contains(&self.$field) {
-                            return Err(concat!(stringify!($field), " is out of its limits"));
+                            return Err(concat!(stringify!($field), " is out of range"));
                         })?
                     })*
                     _ => {}
@@ -100,7 +100,7 @@ macro_rules! transport_parameters {
     };
 }
 
-/// Who may send a parameter: the words of the table.
+/// Who may send a parameter: the values of the sender column.
 mod may_send {
     use crate::Side;
 
@@ -120,15 +120,15 @@ mod may_send {
 transport_parameters! {
     /// The destination ID of the first Initial packet that the client sent.
     original_destination_connection_id: Option<ConnectionId> = None, 0x00, server;
-    /// The connection ends after this many milliseconds without packets; 0 is never.
+    /// Idle timeout in milliseconds; 0 disables it.
     max_idle_timeout: u64 = 0, 0x01, any;
-    /// Resets the connection without state, for the ID of the handshake.
+    /// Stateless reset token of the connection ID used in the handshake.
     stateless_reset_token: Option<[u8; 16]> = None, 0x02, server;
-    /// The largest UDP payload that the sender takes, in bytes; at least 1200.
+    /// The largest UDP payload that the sender accepts, in bytes; at least 1200.
     max_udp_payload_size: u64 = 65527, 0x03, any, (1200..);
-    /// Bytes that the peer may send on all streams.
+    /// Bytes that the peer may send on all streams together.
     initial_max_data: u64 = 0, 0x04, any;
-    /// Bytes that the peer may send on a bidirectional stream that the sender of this opens.
+    /// Bytes that the peer may send on a bidirectional stream that the sender of the parameters opens.
     initial_max_stream_data_bidi_local: u64 = 0, 0x05, any;
     /// Bytes that the peer may send on a bidirectional stream that the peer opens.
     initial_max_stream_data_bidi_remote: u64 = 0, 0x06, any;
@@ -138,54 +138,54 @@ transport_parameters! {
     initial_max_streams_bidi: u64 = 0, 0x08, any, (..=MAX_STREAMS);
     /// Unidirectional streams that the peer may open.
     initial_max_streams_uni: u64 = 0, 0x09, any, (..=MAX_STREAMS);
-    /// Delays in ACK frames count in 2^this microseconds; at most 20.
+    /// ACK Delay fields of the sender are in units of 2^this microseconds; at most 20.
     ack_delay_exponent: u64 = 3, 0x0a, any, (..=20);
-    /// The sender acknowledges within this many milliseconds; less than 2^14.
+    /// The longest time for which the sender delays an acknowledgment, in milliseconds; less than 2^14.
     max_ack_delay: u64 = 25, 0x0b, any, (..1 << 14);
-    /// Whether the peer must keep its address while it talks to the sender's handshake address.
+    /// Whether the peer must not migrate while it uses the sender's handshake address.
     disable_active_migration: bool = false, 0x0c, any;
-    /// Where the server wants to be talked to after the handshake.
+    /// The address to which the server asks the client to migrate after the handshake.
     preferred_address: Option<PreferredAddress> = None, 0x0d, server;
-    /// Connection IDs of the peer's that the sender stores; at least 2.
+    /// Number of the peer's connection IDs that the sender stores; at least 2.
     active_connection_id_limit: u64 = 2, 0x0e, any, (2..);
-    /// The source ID of the first Initial packet that the sender of this sent.
+    /// The source connection ID of the first Initial packet of the sender.
     initial_source_connection_id: Option<ConnectionId> = None, 0x0f, any;
-    /// The source ID of the Retry packet, if the server sent one.
+    /// The source connection ID of the Retry packet, if the server sent one.
     retry_source_connection_id: Option<ConnectionId> = None, 0x10, server;
-    /// The longest DATAGRAM frame that the sender takes, in bytes with type and length; without it,
-    /// or with 0, none at all (RFC 9221).
+    /// The largest DATAGRAM frame that the sender accepts, in bytes including type and length; if
+    /// absent or 0, none is accepted (RFC 9221).
     max_datagram_frame_size: Option<u64> = None, 0x20, any;
-    /// The last path that the peer may use from the start. Without it, the sender takes part in no
-    /// multipath; with 0, in multipath that has one path for now (draft-ietf-quic-multipath-21).
+    /// The largest path ID that the peer may use initially. If absent, the sender does not support
+    /// multipath; with 0, it does, with one path for now (draft-ietf-quic-multipath-21).
     initial_max_path_id: Option<u32> = None, 0x3e, any;
-    /// Whether the sender takes packets with the fixed bit cleared (RFC 9287).
+    /// Whether the sender accepts packets with the fixed bit cleared (RFC 9287).
     grease_quic_bit: bool = false, 0x2ab2, any;
-    /// The shortest `max_ack_delay` that may be asked of the sender, in microseconds. Without it,
-    /// it takes no ACK_FREQUENCY frames.
+    /// The shortest `max_ack_delay` that the peer may request, in microseconds. If absent, the sender
+    /// does not support ACK_FREQUENCY frames.
     min_ack_delay: Option<u64> = None, 0xff04_de1b, any;
-    /// The bundle that the connection belongs to (marline's own): whoever sends coordinates its
-    /// connections.
+    /// The bundle that the connection belongs to (an extension of marline): asks the server to
+    /// coordinate the bundle's connections.
     bundle: Option<BundleMembership> = None, 0x2d61_726c_696e_6500, client;
-    /// Whether the server coordinates the connections of a bundle (marline's own).
+    /// Whether the server coordinates the connections of a bundle (an extension of marline).
     coordinates_bundles: bool = false, 0x2d61_726c_696e_6501, server;
 }
 
 impl TransportParameters {
-    /// Reads what `sender` sent.
+    /// Decodes the parameters that `sender` sent.
     ///
     /// Unknown parameters are skipped. Allocates nothing.
     ///
     /// # Errors
     ///
-    /// TRANSPORT_PARAMETER_ERROR if `bytes` are not parameters, a known one stands twice, has a
-    /// value that its RFC forbids, or came from the side that may not send it.
+    /// TRANSPORT_PARAMETER_ERROR if `bytes` is malformed, or if a known parameter is duplicated, has
+    /// a value that its RFC forbids, or was sent by the wrong endpoint.
     pub fn decode(sender: Side, bytes: &[u8]) -> Result<Self, TransportError> {
         Self::decode_all(sender, bytes)
             .map_err(|reason| TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, reason))
     }
 
     fn decode_all(sender: Side, bytes: &[u8]) -> Result<Self, &'static str> {
-        const TRUNCATED: &str = "the transport parameters end inside one";
+        const TRUNCATED: &str = "the transport parameters are truncated";
         let mut params = Self::default();
         let mut seen = Seen::default();
         let mut reader = Reader::new(bytes);

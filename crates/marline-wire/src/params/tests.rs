@@ -40,7 +40,7 @@ fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
 }
 
 prop_compose! {
-    /// What either side may send.
+    /// The parameters that either side may send.
     fn common()(
         max_idle_timeout in 0..=varint::MAX,
         max_udp_payload_size in 1200..=varint::MAX,
@@ -79,7 +79,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn of_server()(
+    fn server_parameters()(
         common in common(),
         original in of(connection_id(0..=20)),
         token: Option<[u8; 16]>,
@@ -99,7 +99,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn of_client()(
+    fn client_parameters()(
         common in common(),
         bundle in of((any::<[u8; 16]>(), 1..=varint::MAX)),
     ) -> TransportParameters {
@@ -113,20 +113,20 @@ prop_compose! {
 /// The ID of the parameter that names a bundle.
 const BUNDLE: u64 = 0x2d61_726c_696e_6500;
 
-/// The value of that parameter: an identifier, and what stands after it.
+/// The value of that parameter: an identifier followed by `rest`.
 fn membership(rest: &[u8]) -> Vec<u8> {
     parameter(BUNDLE, &[&[0xab; 16][..], rest].concat())
 }
 
 #[test]
-fn no_bytes_are_the_defaults() {
+fn absent_parameters_have_their_defaults() {
     let default = TransportParameters::default();
     assert!(encoded(&default).is_empty());
     assert_eq!(TransportParameters::decode(Side::Client, &[]), Ok(default));
 }
 
 #[test]
-fn bytes_by_hand() {
+fn parameters_encode_to_handwritten_bytes() {
     let params = TransportParameters {
         max_idle_timeout: 30_000,
         disable_active_migration: true,
@@ -184,7 +184,7 @@ fn forbidden_values_are_errors() {
 }
 
 #[test]
-fn limits_are_allowed_themselves() {
+fn values_at_the_limits_are_accepted() {
     let bytes = [
         int(0x03, 1200),
         int(0x08, MAX_STREAMS),
@@ -198,7 +198,7 @@ fn limits_are_allowed_themselves() {
 }
 
 #[test]
-fn no_paths_are_not_no_multipath() {
+fn initial_max_path_id_zero_differs_from_absent() {
     let params = TransportParameters {
         initial_max_path_id: Some(0),
         ..TransportParameters::default()
@@ -212,7 +212,7 @@ fn no_paths_are_not_no_multipath() {
 }
 
 #[test]
-fn clients_may_not_speak_as_servers() {
+fn server_parameters_from_a_client_are_errors() {
     let id = ConnectionId::new(&[1]);
     let default = TransportParameters::default;
     for params in [
@@ -248,7 +248,7 @@ fn clients_may_not_speak_as_servers() {
 }
 
 #[test]
-fn a_bundle_by_hand() {
+fn bundle_parameter_encodes_to_handwritten_bytes_and_hides_its_id_in_debug() {
     let params = TransportParameters {
         bundle: Some(BundleMembership {
             id: [0xab; 16],
@@ -267,7 +267,7 @@ fn a_bundle_by_hand() {
 }
 
 #[test]
-fn bundles_that_are_none() {
+fn malformed_bundle_parameters_are_errors_that_hide_the_id() {
     let largest = TransportParameters::decode(Side::Client, &membership(&[0xff; 8]));
     let bundle = largest.expect("any number but 0 is one").bundle;
     assert_eq!(bundle.map(|bundle| bundle.connections), Some(varint::MAX));
@@ -294,7 +294,7 @@ fn bundles_that_are_none() {
 }
 
 #[test]
-fn grease_is_sent_and_ignored() {
+fn grease_parameter_is_sent_and_ignored_on_receipt() {
     let params = TransportParameters {
         grease: Some((31 * 5 + 27, vec![1, 2, 3])),
         ..TransportParameters::default()
@@ -311,15 +311,15 @@ fn grease_is_sent_and_ignored() {
 
 proptest! {
     #[test]
-    fn round_trip(of_client in of_client(), of_server in of_server()) {
-        for (side, params) in [(Side::Client, of_client), (Side::Server, of_server)] {
+    fn decode_inverts_encode(client_parameters in client_parameters(), server_parameters in server_parameters()) {
+        for (side, params) in [(Side::Client, client_parameters), (Side::Server, server_parameters)] {
             let bytes = encoded(&params);
             prop_assert_eq!(TransportParameters::decode(side, &bytes), Ok(params));
         }
     }
 
     #[test]
-    fn parameters_end_only_between_parameters(params in of_server()) {
+    fn truncation_within_a_parameter_is_an_error(params in server_parameters()) {
         let bytes = encoded(&params);
         let mut ends = vec![0];
         let mut reader = Reader::new(&bytes);
@@ -334,7 +334,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_decode_to_stable_parameters_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         for side in [Side::Client, Side::Server] {
             if let Ok(params) = TransportParameters::decode(side, &bytes) {
                 prop_assert_eq!(

@@ -1,17 +1,17 @@
-//! The types that transport parameters have, as bytes.
+//! Encodings of the types that transport parameters have.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use crate::{ConnectionId, Reader, varint};
 
-/// The value of a parameter: what stands after its ID and length.
+/// The value of a parameter: what follows its ID and length.
 pub(super) trait Value: Sized {
     /// Length in bytes.
     fn size(&self) -> usize;
     /// Appends the bytes.
     fn write(&self, buf: &mut Vec<u8>);
-    /// Reads from bytes that end where the value must end; `None` if they are no such value.
+    /// Reads the value from a reader that ends with it; `None` if it is malformed.
     fn read(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
@@ -29,7 +29,7 @@ impl Value for u64 {
     }
 }
 
-/// A variable-length integer that is no larger.
+/// A variable-length integer of at most 32 bits.
 impl Value for u32 {
     fn size(&self) -> usize {
         varint::size((*self).into())
@@ -102,7 +102,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// Where a server wants its clients to move after the handshake (RFC 9000, section 18.2).
+/// The address to which a server asks its clients to migrate after the handshake (RFC 9000, section 18.2).
 ///
 /// ```text
 /// Preferred Address {
@@ -114,13 +114,13 @@ impl<T: Value> Value for Option<T> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreferredAddress {
-    /// Its IPv4 address; absent is all zeros on the wire.
+    /// IPv4 address; all zeros on the wire if absent.
     pub ipv4: Option<SocketAddrV4>,
-    /// Its IPv6 address; absent is all zeros on the wire. Flow and scope are not sent.
+    /// IPv6 address; all zeros on the wire if absent. Flow label and scope ID are not sent.
     pub ipv6: Option<SocketAddrV6>,
-    /// The ID to use there, of 1 to 20 bytes; its sequence number is 1.
+    /// The connection ID to use there, of 1 to 20 bytes; its sequence number is 1.
     pub connection_id: ConnectionId,
-    /// Resets the connection without state, for this ID.
+    /// Stateless reset token of this connection ID.
     pub stateless_reset_token: [u8; 16],
 }
 
@@ -166,7 +166,7 @@ impl Value for PreferredAddress {
     }
 }
 
-/// Which bundle a client's connection belongs to (marline's own).
+/// The bundle that a client's connection belongs to (an extension of marline).
 ///
 /// ```text
 /// Bundle {
@@ -178,12 +178,12 @@ impl Value for PreferredAddress {
 pub struct BundleMembership {
     /// Chosen at random by the client, the same for all connections of the bundle.
     pub id: [u8; 16],
-    /// Connections that the client means to open, at least 1.
+    /// Number of connections that the client intends to open, at least 1.
     pub connections: u64,
 }
 
 impl fmt::Debug for BundleMembership {
-    /// Who knows the whole identifier can join.
+    /// Prints a prefix of the identifier only: knowing all of it is enough to join the bundle.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = format_args!("{:02x}{:02x}..", self.id[0], self.id[1]);
         f.debug_struct("BundleMembership")

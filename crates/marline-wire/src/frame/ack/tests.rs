@@ -39,7 +39,7 @@ fn ranges() -> impl Strategy<Value = Vec<RangeInclusive<u64>>> {
 }
 
 #[test]
-fn a_frame_by_hand() {
+fn decodes_a_handwritten_frame() {
     let bytes = [0x03, 20, 5, 1, 2, 0, 16, 7, 8, 9];
     let ack = decode(&bytes).unwrap();
     assert_eq!((ack.largest, ack.delay), (20, 5));
@@ -53,7 +53,7 @@ fn a_frame_by_hand() {
 }
 
 #[test]
-fn ranges_below_zero_are_errors() {
+fn ranges_below_packet_number_zero_are_errors() {
     for bytes in [
         &[0x02, 3, 0, 0, 4][..],
         &[0x02, 3, 0, 1, 1, 1, 0],
@@ -65,13 +65,13 @@ fn ranges_below_zero_are_errors() {
 }
 
 #[test]
-fn a_large_range_count_ends_with_the_bytes() {
+fn a_range_count_beyond_the_payload_is_truncated() {
     let bytes = [0x02, 9, 0, 0xff, 255, 255, 255, 255, 255, 255, 255, 0];
     assert_eq!(decode(&bytes).unwrap_err().kind, FrameErrorKind::Truncated);
 }
 
 #[test]
-fn nothing_received_is_no_frame() {
+fn no_ranges_encode_no_frame() {
     let mut buf = Vec::new();
     assert_eq!(Ack::encode(std::iter::empty(), 0, None, &mut buf), 0);
     assert!(buf.is_empty());
@@ -79,7 +79,7 @@ fn nothing_received_is_no_frame() {
 
 proptest! {
     #[test]
-    fn round_trip(ranges in ranges(), delay in 0..=varint::MAX, ecn in ecn()) {
+    fn decode_inverts_encode_for_every_prefix(ranges in ranges(), delay in 0..=varint::MAX, ecn in ecn()) {
         let mut buf = Vec::new();
         prop_assert_eq!(Ack::encode(ranges.iter().cloned(), delay, ecn, &mut buf), ranges.len());
         let ack = decode(&buf).unwrap();
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bound_keeps_the_largest_ranges(ranges in ranges(), ecn in ecn(), max_len in 0..300usize) {
+    fn encode_bounded_keeps_the_largest_ranges_that_fit(ranges in ranges(), ecn in ecn(), max_len in 0..300usize) {
         let mut buf = Vec::new();
         let written = Ack::encode_bounded(ranges.iter().cloned(), 5, ecn, max_len, &mut buf);
         prop_assert!(buf.len() <= max_len);
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn with_a_path_all_but_the_type_is_the_same(
+    fn path_ack_differs_from_ack_only_in_type_and_path_id(
         ranges in ranges(),
         ecn in ecn(),
         path_id in any::<u32>().prop_map(PathId),
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn any_body_is_read_or_refused(bytes in proptest::collection::vec(0..=255u8, 0..100)) {
+    fn arbitrary_bytes_decode_to_valid_ranges_or_an_error(bytes in proptest::collection::vec(0..=255u8, 0..100)) {
         for frame_type in [0x02, 0x03] {
             let bytes = [&[frame_type], &bytes[..]].concat();
             if let Some(Ok(Frame::Ack(ack))) = Frames::new(&bytes).next() {

@@ -1,4 +1,4 @@
-//! The frames of multipath.
+//! The frames of the multipath extension.
 
 use super::*;
 use crate::PathId;
@@ -54,7 +54,7 @@ fn ack(bytes: &[u8]) -> Ack<'_> {
     }
 }
 
-/// One of each, by hand: the bytes of the draft's figures.
+/// One frame of each type with its encoding, written by hand from the draft's figures.
 fn by_hand() -> Vec<(Vec<u8>, Frame<'static>)> {
     let path_id = PathId(5);
     let path_ack = |bytes| {
@@ -125,7 +125,7 @@ fn by_hand() -> Vec<(Vec<u8>, Frame<'static>)> {
 }
 
 #[test]
-fn bytes_by_hand() {
+fn frames_encode_to_handwritten_bytes() {
     for (bytes, frame) in by_hand() {
         assert_eq!(encoded(&frame), bytes);
         assert_eq!(only(&bytes), Ok(frame));
@@ -133,7 +133,7 @@ fn bytes_by_hand() {
 }
 
 #[test]
-fn a_path_id_has_32_bits() {
+fn path_ids_above_32_bits_are_protocol_violations() {
     for (bytes, _) in by_hand() {
         let head = if bytes[0] & 0x40 == 0 { 1 } else { 2 };
         let id_len = if bytes[..2] == [0x7e, 0x7a] { 8 } else { 1 };
@@ -152,7 +152,7 @@ fn a_path_id_has_32_bits() {
 }
 
 #[test]
-fn what_they_extend_is_checked() {
+fn inherited_checks_of_ack_and_new_connection_id_apply() {
     let id_of = |sequence: u8, retire: u8, len: u8| {
         let mut bytes = vec![0x7e, 0x78, 5, sequence, retire, len];
         bytes.resize(6 + usize::from(len) + 16, 7);
@@ -178,7 +178,7 @@ fn what_they_extend_is_checked() {
 }
 
 #[test]
-fn they_stand_in_1_rtt_packets_alone() {
+fn multipath_frames_are_permitted_only_in_1_rtt_packets() {
     let token = Span { start: 0, end: 0 };
     for (_, frame) in by_hand() {
         assert!(frame.is_multipath());
@@ -198,7 +198,7 @@ fn they_stand_in_1_rtt_packets_alone() {
 }
 
 #[test]
-fn what_elicits_and_what_probes() {
+fn ack_eliciting_and_probing_frames_are_classified() {
     for (_, frame) in by_hand() {
         let acks = matches!(frame, Frame::PathAck(_));
         assert_eq!(frame.is_ack_eliciting(), !acks, "{frame:?}");
@@ -208,7 +208,7 @@ fn what_elicits_and_what_probes() {
 }
 
 #[test]
-fn errors_are_those_of_the_registry() {
+fn error_codes_match_the_registry() {
     for (code, value, name) in [
         (
             ErrorCode::APPLICATION_ABANDON_PATH,
@@ -238,7 +238,7 @@ fn errors_are_those_of_the_registry() {
 
 proptest! {
     #[test]
-    fn any_body_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+    fn arbitrary_bodies_decode_or_report_their_frame_type(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
         for frame_type in [0x3e, 0x3f].into_iter().chain(0x3e75..=0x3e7c) {
             let bytes = [encoded_int(frame_type), bytes.clone()].concat();
             match Frames::new(&bytes).next() {
