@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::draw::happens;
+use crate::random::happens;
 use crate::{DropReason, Guard, Packet, Seed, Time};
 
 /// Flips one bit of some packets: sets [`Packet::corrupted`], the caller's bytes are the caller's.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::out::Out;
+use crate::exit_queue::Out;
 use crate::{Exit, Link, Packet, Time};
 
 /// A delay line: every packet leaves a constant time after it came.

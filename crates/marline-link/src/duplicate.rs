@@ -2,8 +2,8 @@
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::draw::happens;
-use crate::out::Out;
+use crate::exit_queue::Out;
+use crate::random::happens;
 use crate::{Exit, Link, Packet, Seed, Time};
 
 /// Sends some packets twice, the copy right behind the original.

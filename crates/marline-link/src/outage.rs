@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::draw::unit;
-use crate::out::Out;
+use crate::exit_queue::Out;
+use crate::random::unit;
 use crate::{DropReason, Exit, Guard, Link, Packet, Seed, Time};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use crate::draw::{exponential, normal, unit};
+use crate::random::{exponential, normal, unit};
 use crate::{Seed, Time};
 
 /// A rate that is constant for a while, then another.

@@ -4,13 +4,13 @@
 //! follow each other and whether packets may overtake is the [`JitterConfig`]'s. What comes out is
 //! never before what went in: where a law falls below, the delay is zero.
 
-mod law;
+mod distribution;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
-pub use law::Law;
+pub use distribution::Law;
 pub use table::{Table, TableError};
 
 use std::cmp::Ordering;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::draw::normal;
+use crate::random::normal;
 use crate::{Exit, Link, Packet, Seed, Time};
 
 /// How delay varies.

@@ -3,7 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::draw::happens;
+use crate::random::happens;
 use crate::{Seed, Time};
 
 /// Loses each packet with the same probability.

@@ -3,7 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::draw::unit;
+use crate::random::unit;
 use crate::{Seed, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::draw::{happens, two_units};
+use crate::random::{happens, two_units};
 use crate::{Seed, Time};
 
 /// The model of Gilbert and Elliott: a good and a bad state, left by chance after each packet.

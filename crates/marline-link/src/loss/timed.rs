@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::draw::{exponential, happens, unit};
+use crate::random::{exponential, happens, unit};
 use crate::{Seed, Time};
 
 /// The model of Gilbert and Elliott on a clock: good and bad times of exponential length, as on a

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::Seed;
-use crate::draw::normal;
 use crate::process::OrnsteinUhlenbeck;
+use crate::random::normal;
 
 /// One direction of a bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use super::{LteConfig, Tti};
 use crate::Seed;
-use crate::draw::happens;
+use crate::random::happens;
 
 /// Milliseconds from one try of a block to the next.
 pub(super) const ROUND_TRIP: Tti = 8;

@@ -23,8 +23,8 @@ use rand_pcg::Pcg64Mcg;
 
 use self::access::Access;
 use self::harq::Harq;
-use crate::draw::happens;
 use crate::process::{OrnsteinUhlenbeck, RateProcess, Segment};
+use crate::random::happens;
 use crate::{DropReason, Exit, Link, Packet, Seed, Time};
 
 /// A transmission time interval: milliseconds since the epoch.

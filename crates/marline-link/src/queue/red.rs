@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand_pcg::Pcg64Mcg;
 
 use super::{Fifo, Queue};
-use crate::draw::happens;
+use crate::random::happens;
 use crate::{DropReason, Ecn, Exit, Packet, Seed, Time};
 
 /// The settings of RED.

@@ -27,24 +27,24 @@
 //! and what is lost has taken its share of the rate.
 
 mod build;
+mod direction;
 mod error;
 mod key;
 mod lte;
 mod units;
 mod unloaded;
 mod values;
-mod way;
 mod wifi;
 
 #[cfg(test)]
 mod tests;
 
+pub use direction::Way;
 pub use error::{Problem, SpecError};
 pub use lte::LteSpec;
 pub use units::Share;
 pub use unloaded::Unloaded;
 pub use values::{Buffer, Burst, LawName, QueueKind, Window};
-pub use way::Way;
 pub use wifi::{PhyName, Scan, WifiSpec};
 
 use std::fmt;
@@ -86,7 +86,7 @@ const SPECIAL: [(&str, &str); 3] = [
 
 /// All keys, and what each takes and means.
 pub fn keys() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let way = way::KEYS.iter().map(|key| (key.name, key.help));
+    let way = direction::KEYS.iter().map(|key| (key.name, key.help));
     let lte = lte::KEYS.iter().map(|key| (key.name, key.help));
     let wifi = wifi::KEYS.iter().map(|key| (key.name, key.help));
     SPECIAL.into_iter().chain(way).chain(lte).chain(wifi)
@@ -154,7 +154,7 @@ impl LinkSpec {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), Problem> {
         if let Some((up, name)) = direction(key) {
-            let Some(key) = Key::find(way::KEYS, name) else {
+            let Some(key) = Key::find(direction::KEYS, name) else {
                 return Err(match keys().any(|key| key.0 == name) {
                     true => Problem::BothDirections,
                     false => unknown(key),
@@ -205,7 +205,7 @@ impl LinkSpec {
                 _ => Err(Problem::Needs { key: "model=wifi" }),
             };
         }
-        let key = Key::find(way::KEYS, name).ok_or_else(|| unknown(name))?;
+        let key = Key::find(direction::KEYS, name).ok_or_else(|| unknown(name))?;
         (key.set)(&mut self.up, value)?;
         (key.set)(&mut self.down, value)
     }
@@ -236,7 +236,8 @@ fn unknown(name: &str) -> Problem {
     let nearest = match direction(name) {
         Some((_, key)) => {
             let prefix = &name[..name.len() - key.len()];
-            nearest(key, way::KEYS.iter().map(|key| key.name)).map(|key| format!("{prefix}{key}"))
+            nearest(key, direction::KEYS.iter().map(|key| key.name))
+                .map(|key| format!("{prefix}{key}"))
         }
         None => nearest(name, keys().map(|key| key.0)).map(str::to_owned),
     };
@@ -278,7 +279,7 @@ impl fmt::Display for LinkSpec {
             }
         }
         let default = Way::default();
-        for key in way::KEYS {
+        for key in direction::KEYS {
             let [up, down, default] = [&self.up, &self.down, &default].map(key.show);
             if up == down {
                 if key.name == "delay" && up != default {

@@ -3,14 +3,14 @@
 mod contention;
 
 use super::aggregate::{Limits, Ppdu};
+use super::background::{OnOff, Rival};
 use super::backoff::Backoff;
 use super::config::{StationConfig, Topology, WifiConfig, WifiError};
 use super::contender::Contender;
 use super::entry::Entry;
 use super::exits::Exits;
+use super::hop::Outbox;
 use super::phy::{ANSWER_TIMEOUT, Air, answer};
-use super::pipe::Outbox;
-use super::rival::{OnOff, Rival};
 use super::scan::{Scan, nanos};
 use super::station::Node;
 use crate::{Carried, DropReason, Exit, Medium, Packet, Seed, Station, Time};

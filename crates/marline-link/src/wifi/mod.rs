@@ -15,6 +15,7 @@
 //! Left out: hidden nodes, capture of the stronger of two signals, rate control, beacons, encryption.
 
 mod aggregate;
+mod background;
 mod backoff;
 mod block_ack;
 mod config;
@@ -23,11 +24,10 @@ mod entry;
 mod errors;
 mod exits;
 mod frame;
+mod hop;
 mod medium;
 mod phy;
-mod pipe;
 mod presets;
-mod rival;
 mod scan;
 mod station;
 

@@ -6,8 +6,8 @@ use super::config::WifiConfig;
 use super::entry::Entry;
 use super::errors::Channel;
 use super::frame;
+use super::hop::{Pipe, Settled};
 use super::phy::{SIFS, SLOT};
-use super::pipe::{Pipe, Settled};
 use super::scan::nanos;
 use crate::{Seed, Station};
 

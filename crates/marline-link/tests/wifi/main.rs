@@ -4,6 +4,6 @@
 
 mod delay;
 mod goodput;
-mod laws;
+mod impairments;
+mod invariants;
 mod source;
-mod trouble;

@@ -1,8 +1,8 @@
 //! The radio at the client's end.
 
-use crate::ends::Ends;
 use crate::lte::{Direction, Lte};
 use crate::spec::{LteSpec, PhyName, Problem, SpecError, WifiSpec};
+use crate::station_pair::Ends;
 use crate::wifi::{Contender, Phy, Scan, Topology, Width, WifiConfig, WifiMedium};
 use crate::{Duplex, Medium, Seed};
 

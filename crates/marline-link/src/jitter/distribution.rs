@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand_pcg::Pcg64Mcg;
 
 use super::Table;
-use crate::draw::{happens, normal, poisson, unit};
+use crate::random::{happens, normal, poisson, unit};
 
 /// How deviations from the base delay are distributed.
 ///

@@ -1,6 +1,6 @@
 //! Stages that take no time.
 
-use crate::out::Out;
+use crate::exit_queue::Out;
 use crate::{DropReason, Exit, Link, Packet, Time};
 
 /// Decides about packets one by one, the moment they come.
