@@ -1,19 +1,19 @@
-//! Links behind each other.
+//! Links in series.
 
 use crate::{Exit, Link, Packet, Time};
 
 #[cfg(test)]
 mod tests;
 
-/// Several links as one: what leaves a stage enters the next at the moment it left.
+/// Several links in series as one: a packet that leaves a stage enters the next at the same time.
 pub struct Chain<B> {
     stages: Vec<Stage<B>>,
 }
 
 struct Stage<B> {
     link: Box<dyn Link<B>>,
-    /// What `link.next_event()` says; [`Time::MAX`] for nothing. Asked once a change, since every
-    /// `pop` looks at all stages.
+    /// The value of `link.next_event()`; [`Time::MAX`] for `None`. Cached on every change, because each
+    /// `pop` compares all stages.
     due: Time,
 }
 
@@ -36,7 +36,7 @@ impl<B> Stage<B> {
 }
 
 impl<B> Chain<B> {
-    /// A packet passes `stages` from the first to the last; no stages, no time.
+    /// Packets pass `stages` from first to last. Without stages they pass without delay.
     pub fn new(mut stages: Vec<Box<dyn Link<B>>>) -> Self
     where
         B: Send + 'static,
@@ -49,8 +49,8 @@ impl<B> Chain<B> {
         }
     }
 
-    /// The stage that moves next, not after `now`: the earliest, of several the last, so that a
-    /// moment's results do not depend on how often the chain is looked at.
+    /// The stage with the earliest event, if that is due at `now`. Of several the last is processed
+    /// first, so that results at one time do not depend on how often the chain is polled.
     fn next_stage(&self, now: Time) -> Option<usize> {
         let (index, stage) = self
             .stages
@@ -77,7 +77,10 @@ impl<B: Send> Link<B> for Chain<B> {
                     self.stages[index + 1].push(exit.at, exit.packet);
                 }
                 Some(exit) => return Some(exit),
-                None => debug_assert!(self.stages[index].due > at, "stage {index} stands still"),
+                None => debug_assert!(
+                    self.stages[index].due > at,
+                    "stage {index} makes no progress"
+                ),
             }
         }
         None

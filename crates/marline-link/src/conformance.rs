@@ -1,6 +1,6 @@
-//! What every link and every medium has to keep, as a check.
+//! Conformance checks for the contracts of [`Link`] and [`Medium`].
 //!
-//! Feature `testing`. A model of your own is checked in three lines:
+//! Feature `testing`. Usage for a custom model:
 //!
 //! ```
 //! use marline_link::{Delay, conformance};
@@ -21,18 +21,18 @@ use crate::{Carried, Exit, Link, Medium, Packet, Seed, Station, Time};
 #[cfg(test)]
 mod tests;
 
-/// A packet that comes.
+/// The arrival of a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Time since the arrival before.
+    /// Time since the previous arrival.
     pub gap: Duration,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Of which flow.
+    /// Flow hash; see [`Packet::flow`].
     pub flow: u64,
 }
 
-/// Arrivals of all kinds: bursts, steady flows, long silence; small packets and large ones.
+/// `count` random arrivals: bursts, steady flows and long gaps, with small and large packets.
 pub fn arrivals(seed: u64, count: usize) -> Vec<Arrival> {
     let mut rng = Seed::new(seed).of("arrivals").rng();
     (0..count)
@@ -58,17 +58,19 @@ pub fn arrivals(seed: u64, count: usize) -> Vec<Arrival> {
         .collect()
 }
 
-/// Checks a link: `make` gives the same link, with the same seed, each time.
+/// Checks a link. `make` must construct the same link with the same seed each time.
 ///
-/// - Every packet comes out once, as it went in; duplicates of it may follow.
-/// - Exits come in the order of their times, never before their packet came.
-/// - Polled at every event, only after packets came, or once at the end: the exits are the same.
-/// - Made twice, it does the same twice.
-/// - After [`pop`](Link::pop) has given nothing, no event lies in the past; events come to an end.
+/// - Every packet exits exactly once and unchanged, except that duplicates may follow.
+/// - Exits are in time order, and none precedes the arrival of its packet.
+/// - The exits are the same whether the link is polled at every event, only after arrivals, or once
+///   at the end.
+/// - Two links made with the same seed give the same exits.
+/// - After [`pop`](Link::pop) returned `None`, no event lies in the past; the number of events is
+///   finite.
 ///
 /// # Errors
 ///
-/// What was not kept, in words.
+/// A description of the violation.
 pub fn check_link(
     make: impl Fn() -> Box<dyn Link<u64>>,
     arrivals: &[Arrival],
@@ -76,12 +78,12 @@ pub fn check_link(
     check(|| Box::new(OneWay(make())), arrivals)
 }
 
-/// Checks a medium as [`check_link`] does, with packets from every station to every other. Exits at the
-/// same moment may come in any order, if they are not of the same station.
+/// Checks a medium as [`check_link`] does, with packets from every station to every other. Exits of
+/// different stations at the same time may come in any order.
 ///
 /// # Errors
 ///
-/// What was not kept, in words.
+/// A description of the violation.
 pub fn check_medium(
     make: impl Fn() -> Box<dyn Medium<u64>>,
     arrivals: &[Arrival],
@@ -93,14 +95,17 @@ fn check(make: impl Fn() -> Box<dyn Medium<u64>>, arrivals: &[Arrival]) -> Resul
     let prompt = run(&mut *make(), arrivals, Polling::EveryEvent)?;
     conserves(&prompt, arrivals)?;
     for (polling, what) in [
-        (Polling::EveryEvent, "made again, it does something else"),
+        (
+            Polling::EveryEvent,
+            "a second instance gives different exits",
+        ),
         (
             Polling::AfterPush,
-            "polled only after each packet, it does something else",
+            "polled only after each packet, it gives different exits",
         ),
         (
             Polling::AtTheEnd,
-            "polled only at the end, it does something else",
+            "polled only at the end, it gives different exits",
         ),
     ] {
         let other = run(&mut *make(), arrivals, polling)?;
@@ -116,7 +121,7 @@ fn check(make: impl Fn() -> Box<dyn Medium<u64>>, arrivals: &[Arrival]) -> Resul
     Ok(())
 }
 
-/// When a run looks at the medium.
+/// When a run polls the medium.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Polling {
     EveryEvent,
@@ -126,8 +131,14 @@ enum Polling {
 
 struct Outcome {
     exits: Vec<Carried<u64>>,
-    /// When each packet came, from where to where.
-    pushed: Vec<(Time, Station, Station)>,
+    /// The packets pushed, by index.
+    pushed: Vec<Pushed>,
+}
+
+struct Pushed {
+    at: Time,
+    from: Station,
+    to: Station,
 }
 
 fn run(
@@ -141,7 +152,7 @@ fn run(
         pushed: Vec::new(),
     };
     let mut now = Time::ZERO;
-    // A link that moves on by itself, as radios do each millisecond, may take so many steps.
+    // Upper bound of steps, for links that have events without packets, such as radios every millisecond.
     let mut steps = 1_000_000 + 1000 * arrivals.len();
     for (index, arrival) in arrivals.iter().enumerate() {
         let next = now + arrival.gap;
@@ -149,7 +160,7 @@ fn run(
             advance(medium, next, &mut steps, &mut outcome.exits)?;
         }
         now = next;
-        // A link is a medium of one station, that sends to itself.
+        // A link is a medium of one station that sends to itself.
         let flow = arrival.flow as usize;
         let from = flow % stations;
         let hops = (flow / stations)
@@ -159,14 +170,14 @@ fn run(
         let mut packet = Packet::new(arrival.size, index as u64);
         packet.flow = arrival.flow;
         medium.push(now, from, to, packet);
-        outcome.pushed.push((now, from, to));
+        outcome.pushed.push(Pushed { at: now, from, to });
         if polling != Polling::AtTheEnd {
             drain(medium, now, &mut outcome.exits)?;
         }
     }
     match polling {
         Polling::EveryEvent => advance(medium, Time::MAX, &mut steps, &mut outcome.exits)?,
-        // Far behind all that can be under way, and nothing is polled before.
+        // Later than any packet in transit, without polling before.
         _ => drain(
             medium,
             now + Duration::from_secs(100_000),
@@ -186,7 +197,7 @@ fn run(
     Ok(outcome)
 }
 
-/// Takes what is due up to `until`, each at its time.
+/// Polls at every event up to `until`.
 fn advance(
     medium: &mut dyn Medium<u64>,
     until: Time,
@@ -196,13 +207,13 @@ fn advance(
     while let Some(due) = medium.next_event().filter(|due| *due <= until) {
         *steps = steps
             .checked_sub(1)
-            .ok_or_else(|| format!("events do not come to an end; the next is at {due:?}"))?;
+            .ok_or_else(|| format!("events do not end; the next is at {due:?}"))?;
         drain(medium, due, exits)?;
     }
     Ok(())
 }
 
-/// Takes what is due at `now`.
+/// Pops everything due at `now`.
 fn drain(
     medium: &mut dyn Medium<u64>,
     now: Time,
@@ -210,13 +221,13 @@ fn drain(
 ) -> Result<(), String> {
     while let Some(carried) = medium.pop(now) {
         if carried.exit.at > now {
-            return Err(format!("at {now:?} it gives what is later: {carried:?}"));
+            return Err(format!("at {now:?} it returned a later exit: {carried:?}"));
         }
         exits.push(carried);
     }
     match medium.next_event() {
         Some(due) if due <= now => Err(format!(
-            "at {now:?} nothing is left, but an event is due at {due:?}"
+            "at {now:?} it has no exits, but an event is due at {due:?}"
         )),
         _ => Ok(()),
     }
@@ -228,24 +239,27 @@ fn conserves(outcome: &Outcome, arrivals: &[Arrival]) -> Result<(), String> {
         let Exit { at, packet, .. } = &carried.exit;
         let index = packet.body as usize;
         let (Some(arrival), Some(pushed)) = (arrivals.get(index), outcome.pushed.get(index)) else {
-            return Err(format!("nobody sent {carried:?}"));
+            return Err(format!("no packet was pushed for {carried:?}"));
         };
         if (packet.size, packet.flow) != (arrival.size, arrival.flow) {
             return Err(format!("{arrival:?} became {packet:?}"));
         }
-        if (carried.from, carried.to) != (pushed.1, pushed.2) {
-            return Err(format!("{pushed:?} was carried elsewhere: {carried:?}"));
-        }
-        if *at < pushed.0 {
+        if (carried.from, carried.to) != (pushed.from, pushed.to) {
             return Err(format!(
-                "{carried:?} left before it came, at {:?}",
-                pushed.0
+                "a packet from {} to {} was carried elsewhere: {carried:?}",
+                pushed.from, pushed.to
+            ));
+        }
+        if *at < pushed.at {
+            return Err(format!(
+                "{carried:?} left before it arrived, at {:?}",
+                pushed.at
             ));
         }
         *seen.entry(packet.body).or_default() += 1;
     }
     match (0..arrivals.len() as u64).find(|index| !seen.contains_key(index)) {
-        Some(index) => Err(format!("packet {index} vanished")),
+        Some(index) => Err(format!("packet {index} never left")),
         None => Ok(()),
     }
 }

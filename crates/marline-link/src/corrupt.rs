@@ -1,19 +1,19 @@
-//! Bits that flip.
+//! Bit errors.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::random::happens;
-use crate::{DropReason, Guard, Packet, Seed, Time};
+use crate::random::bernoulli;
+use crate::{DropReason, Filter, Packet, Seed, Time};
 
-/// Flips one bit of some packets: sets [`Packet::corrupted`], the caller's bytes are the caller's.
+/// Marks random packets as corrupted by one bit error. Sets [`Packet::corrupted`]; the caller flips the bit.
 pub struct Corrupt {
     share: f64,
     rng: Pcg64Mcg,
 }
 
 impl Corrupt {
-    /// `share` of the packets, from 0 to 1, get a bit flipped.
+    /// Corrupts `share` of the packets, from 0 to 1.
     pub fn new(share: f64, seed: Seed) -> Self {
         Self {
             share,
@@ -22,10 +22,10 @@ impl Corrupt {
     }
 }
 
-impl Guard for Corrupt {
+impl Filter for Corrupt {
     fn inspect<B>(&mut self, _now: Time, packet: &mut Packet<B>) -> Option<DropReason> {
-        // Both draws always, so that the next packet's do not depend on this one's fate.
-        let (hit, bit) = (happens(&mut self.rng, self.share), self.rng.next_u64());
+        // Both values are always drawn, so that the draws of later packets do not depend on this one's.
+        let (hit, bit) = (bernoulli(&mut self.rng, self.share), self.rng.next_u64());
         if hit {
             packet.corrupted = Some(bit);
         }

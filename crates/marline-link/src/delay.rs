@@ -1,25 +1,25 @@
-//! The time a signal takes.
+//! Constant delay.
 
 use std::time::Duration;
 
-use crate::exit_queue::Out;
+use crate::exit_queue::ExitQueue;
 use crate::{Exit, Link, Packet, Time};
 
-/// A delay line: every packet leaves a constant time after it came.
+/// A delay line: every packet leaves a constant time after its arrival.
 ///
-/// What is under way is not in any queue: the line holds as much as it is given, so a long line needs
-/// no larger buffer in front of it.
+/// Packets in transit occupy no queue: the line has unlimited capacity, so a longer delay needs no
+/// larger buffer in front of it.
 pub struct Delay<B> {
     delay: Duration,
-    out: Out<B>,
+    out: ExitQueue<B>,
 }
 
 impl<B> Delay<B> {
-    /// A line that takes `delay` one way.
+    /// A line with one-way delay `delay`.
     pub const fn new(delay: Duration) -> Self {
         Self {
             delay,
-            out: Out::new(),
+            out: ExitQueue::new(),
         }
     }
 }

@@ -1,32 +1,32 @@
-//! Packets that arrive twice.
+//! Packet duplication.
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::exit_queue::Out;
-use crate::random::happens;
+use crate::exit_queue::ExitQueue;
+use crate::random::bernoulli;
 use crate::{Exit, Link, Packet, Seed, Time};
 
-/// Sends some packets twice, the copy right behind the original.
+/// Duplicates random packets; the copy follows the original immediately.
 pub struct Duplicate<B> {
     share: f64,
     rng: Pcg64Mcg,
-    out: Out<B>,
+    out: ExitQueue<B>,
 }
 
 impl<B> Duplicate<B> {
-    /// `share` of the packets, from 0 to 1, come twice.
+    /// Duplicates `share` of the packets, from 0 to 1.
     pub fn new(share: f64, seed: Seed) -> Self {
         Self {
             share,
             rng: seed.rng(),
-            out: Out::new(),
+            out: ExitQueue::new(),
         }
     }
 }
 
 impl<B: Clone + Send> Link<B> for Duplicate<B> {
     fn push(&mut self, now: Time, packet: Packet<B>) {
-        if happens(&mut self.rng, self.share) {
+        if bernoulli(&mut self.rng, self.share) {
             self.out.push(Exit::arrived(now, packet.clone()));
         }
         self.out.push(Exit::arrived(now, packet));

@@ -1,24 +1,24 @@
-//! Which of several paths of equal cost a flow takes.
+//! Equal-cost multipath routing (ECMP): the path that a flow takes.
 
 use std::net::{IpAddr, SocketAddr};
 
 #[cfg(test)]
 mod tests;
 
-/// How routers hash a flow to choose among paths of equal cost: the hash, modulo their number.
+/// The hash of the 5-tuple by which routers choose among equal-cost paths: path = hash modulo number of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcmpHash {
-    /// The exclusive or of the five numbers, as the literature writes it. For two paths only the
-    /// parities count: between two given addresses, that of the source port alone. Systems that hand
-    /// out ports of one parity put all their flows on one path.
+    /// Exclusive or of the five fields, as in the literature. With two paths only the parities matter:
+    /// between two given addresses, only that of the source port. Hosts that allocate ephemeral ports
+    /// of one parity then use one path for all flows.
     Xor,
-    /// Every bit of the five counts, as in routers.
+    /// A hash that mixes all bits of the five fields, as in routers.
     #[default]
     Mixed,
 }
 
 impl EcmpHash {
-    /// The hash of what `protocol` (6 is TCP, 17 is UDP) carries from `source` to `destination`, for
+    /// The hash of the flow of `protocol` (6 is TCP, 17 is UDP) from `source` to `destination`, for
     /// [`Packet::flow`](crate::Packet::flow).
     pub fn of(self, source: SocketAddr, destination: SocketAddr, protocol: u8) -> u64 {
         let numbers = [
@@ -37,7 +37,7 @@ impl EcmpHash {
     }
 }
 
-/// The path that a flow takes, below `paths`; of none, path 0.
+/// The index of the path that a flow takes, below `paths`; 0 if `paths` is 0.
 pub const fn path(flow: u64, paths: usize) -> usize {
     match flow.checked_rem(paths as u64) {
         Some(path) => path as usize,
@@ -45,7 +45,7 @@ pub const fn path(flow: u64, paths: usize) -> usize {
     }
 }
 
-/// An address as a number; of IPv6, both halves folded into one.
+/// An address as an integer; for IPv6, the exclusive or of both halves.
 fn number(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) => u32::from(address).into(),
@@ -56,7 +56,7 @@ fn number(address: IpAddr) -> u64 {
     }
 }
 
-/// A step of SplitMix64.
+/// One step of SplitMix64.
 const fn mix(hash: u64) -> u64 {
     let mut z = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,22 +1,22 @@
-//! Exits that wait for their moment.
+//! A queue of exits.
 
 use std::collections::VecDeque;
 
 use crate::{Exit, Time};
 
-/// Exits in the order of their times.
-pub(crate) struct Out<B> {
+/// Exits that are not due yet, in time order.
+pub(crate) struct ExitQueue<B> {
     exits: VecDeque<Exit<B>>,
 }
 
-impl<B> Out<B> {
+impl<B> ExitQueue<B> {
     pub(crate) const fn new() -> Self {
         Self {
             exits: VecDeque::new(),
         }
     }
 
-    /// Adds an exit that is not before those that are there.
+    /// Adds an exit, which must not be earlier than those in the queue.
     pub(crate) fn push(&mut self, exit: Exit<B>) {
         debug_assert!(self.exits.back().is_none_or(|last| last.at <= exit.at));
         self.exits.push_back(exit);

@@ -1,33 +1,33 @@
-//! Stages that take no time.
+//! Links without delay that drop or change packets.
 
-use crate::exit_queue::Out;
+use crate::exit_queue::ExitQueue;
 use crate::{DropReason, Exit, Link, Packet, Time};
 
-/// Decides about packets one by one, the moment they come.
-pub trait Guard: Send {
-    /// Why `packet` goes no further; it may be changed on the way.
+/// Drops or changes packets at their arrival.
+pub trait Filter: Send {
+    /// Inspects `packet`, which it may change. Returns the reason if the packet is dropped.
     fn inspect<B>(&mut self, now: Time, packet: &mut Packet<B>) -> Option<DropReason>;
 }
 
-/// A link that passes or drops packets at once, as its guard says.
-pub struct Gate<B, G> {
-    guard: G,
-    out: Out<B>,
+/// A link without delay that applies a [`Filter`] to every packet.
+pub struct FilterLink<B, G> {
+    filter: G,
+    out: ExitQueue<B>,
 }
 
-impl<B, G> Gate<B, G> {
-    /// A gate kept by `guard`.
-    pub const fn new(guard: G) -> Self {
+impl<B, G> FilterLink<B, G> {
+    /// A link that applies `filter`.
+    pub const fn new(filter: G) -> Self {
         Self {
-            guard,
-            out: Out::new(),
+            filter,
+            out: ExitQueue::new(),
         }
     }
 }
 
-impl<B: Send, G: Guard> Link<B> for Gate<B, G> {
+impl<B: Send, G: Filter> Link<B> for FilterLink<B, G> {
     fn push(&mut self, now: Time, mut packet: Packet<B>) {
-        let dropped = self.guard.inspect(now, &mut packet);
+        let dropped = self.filter.inspect(now, &mut packet);
         self.out.push(Exit {
             at: now,
             packet,

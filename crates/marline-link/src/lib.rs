@@ -1,10 +1,10 @@
-//! Models of links: when, if ever, a packet leaves.
+//! Models of network links: when, and whether, each packet leaves.
 //!
-//! No sockets, no clock, no global randomness: packets go in with the present moment, and come out
-//! with the moment at which they left. The simulator moves a model with virtual time, the emulator
-//! with real time; for equal seeds and equal arrivals both get the same decisions.
+//! No sockets, no clock, no global randomness: the caller passes the current time with each packet,
+//! and each packet that leaves carries its departure time. The simulator drives a model with virtual
+//! time, the emulator with real time; equal seeds and equal arrivals give equal results in both.
 //!
-//! - A [`Link`] carries packets one way; a [`Chain`] puts several behind each other.
+//! - A [`Link`] carries packets in one direction; a [`Chain`] connects several in series.
 //! - A [`Medium`] carries packets among stations: a [`Duplex`] of two links, or a radio channel
 //!   that all stations and both directions share.
 
@@ -44,16 +44,16 @@ pub use corrupt::Corrupt;
 pub use delay::Delay;
 pub use duplicate::Duplicate;
 pub use ecmp::EcmpHash;
-pub use filter::{Gate, Guard};
+pub use filter::{Filter, FilterLink};
 pub use jitter::{Jitter, JitterConfig};
 pub use link::{DropReason, Exit, Link};
 pub use loss::{Loss, LossModel};
 pub use medium::{Carried, Duplex, Medium, Station};
 pub use mtu::Mtu;
-pub use outage::{Outages, Schedule, Suspensions};
+pub use outage::{Outages, Period, Schedule, Suspensions};
 pub use packet::{Ecn, Packet};
 pub use rate::{Rate, UNLIMITED};
 pub use seed::Seed;
 pub use spec::LinkSpec;
-pub use station_pair::Ends;
+pub use station_pair::StationPair;
 pub use time::Time;

@@ -1,29 +1,30 @@
-//! One way.
+//! The interface of links.
 
 use std::fmt;
 
 use crate::{Packet, Time};
 
-/// Carries packets one way.
+/// Carries packets in one direction.
 ///
-/// The caller calls [`push`](Self::push) as packets come, and [`pop`](Self::pop) until it gives nothing
-/// after each `push` and whenever [`next_event`](Self::next_event) is due. Times never go back.
+/// The caller calls [`push`](Self::push) for each arriving packet, and [`pop`](Self::pop) until it
+/// returns `None`, both after each `push` and whenever [`next_event`](Self::next_event) is due. Times
+/// never decrease.
 ///
-/// A caller that is late changes nothing: a link does at `now` all that was due by then, each at its
-/// own moment, and says so in [`Exit::at`]. So decisions depend on the seed, on the packets and on when
-/// they were pushed, not on when the link was looked at.
+/// Late polling changes nothing: at `now` a link processes everything that was due by then at its own
+/// time, which [`Exit::at`] records. Results depend on the seed, the packets and their arrival times,
+/// not on when the link was polled.
 pub trait Link<B>: Send {
-    /// A packet arrives at the link.
+    /// A packet arrives at `now`.
     fn push(&mut self, now: Time, packet: Packet<B>);
 
-    /// The next packet that left, or was dropped, by `now`; exits come in the order of their times.
+    /// The next packet that left or was dropped by `now`, in time order.
     fn pop(&mut self, now: Time) -> Option<Exit<B>>;
 
-    /// When [`pop`](Self::pop) may have something, or has to be called because the link moves on;
-    /// `None` if nothing happens unless a packet comes.
+    /// When to call [`pop`](Self::pop) next: a packet may leave then, or the link's state changes.
+    /// `None` if nothing bernoulli until the next packet arrives.
     fn next_event(&self) -> Option<Time>;
 
-    /// Bytes that wait for their turn to be sent; packets that are merely under way do not count.
+    /// Bytes queued for transmission; packets in transit do not count.
     fn queued_bytes(&self) -> u64 {
         0
     }
@@ -47,14 +48,14 @@ impl<B, L: Link<B> + ?Sized> Link<B> for Box<L> {
     }
 }
 
-/// A packet comes to the end of a link, or to its own end.
+/// A packet leaves a link: it arrives at the other end or is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit<B> {
-    /// When.
+    /// When it leaves.
     pub at: Time,
     /// The packet.
     pub packet: Packet<B>,
-    /// Why it goes no further; `None` if it arrived.
+    /// Why it was dropped; `None` if it arrived.
     pub dropped: Option<DropReason>,
 }
 
@@ -68,7 +69,7 @@ impl<B> Exit<B> {
         }
     }
 
-    /// `packet` is lost at `at`.
+    /// `packet` is dropped at `at`.
     pub const fn dropped(at: Time, packet: Packet<B>, reason: DropReason) -> Self {
         Self {
             at,
@@ -78,27 +79,27 @@ impl<B> Exit<B> {
     }
 }
 
-/// Why a packet was lost.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The queue was full.
     QueueFull,
-    /// The queue's active management dropped it before the queue was full.
+    /// Active queue management dropped it before the queue was full.
     QueueManagement,
     /// The random loss of the link.
     Loss,
-    /// The radio gave up after its last try.
+    /// The radio reached its retry limit.
     RadioRetries,
     /// It is larger than the link's MTU.
     TooLarge,
-    /// The link is switched off at that time.
+    /// The link is down.
     LinkDown,
-    /// No link leads to its destination.
+    /// There is no route to its destination.
     NoRoute,
 }
 
 impl DropReason {
-    /// In a few words, for captures and tables.
+    /// A short name, for captures and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue full",

@@ -1,51 +1,51 @@
-//! Among stations.
+//! The interface of media with several stations.
 
 use crate::{Exit, Link, Packet, Time};
 
-/// Which station of a medium, from 0.
+/// Index of a station of a medium, from 0.
 pub type Station = usize;
 
-/// Carries packets among stations; the same contract as [`Link`].
+/// Carries packets among stations, with the same contract as [`Link`].
 pub trait Medium<B>: Send {
-    /// How many stations there are.
+    /// Number of stations.
     fn stations(&self) -> usize;
 
-    /// A packet arrives at `from`, to be carried to `to`; both are below
-    /// [`stations`](Self::stations) and differ.
+    /// A packet arrives at `from` for `to`; both are below [`stations`](Self::stations) and must
+    /// differ.
     fn push(&mut self, now: Time, from: Station, to: Station, packet: Packet<B>);
 
-    /// The next packet that arrived, or was dropped, by `now`; in the order of their times.
+    /// The next packet that arrived or was dropped by `now`, in time order.
     fn pop(&mut self, now: Time) -> Option<Carried<B>>;
 
-    /// When [`pop`](Self::pop) has to be called, if no packet comes before.
+    /// When to call [`pop`](Self::pop) next, if no packet arrives earlier.
     fn next_event(&self) -> Option<Time>;
 
-    /// Bytes that wait at `from` for their turn.
+    /// Bytes queued at `from`.
     fn queued_bytes(&self, from: Station) -> u64;
 }
 
-/// What became of a packet on a medium.
+/// A packet that left a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried<B> {
     /// The station it came from.
     pub from: Station,
     /// The station it went to.
     pub to: Station,
-    /// What became of it.
+    /// When it left, and whether it was dropped.
     pub exit: Exit<B>,
 }
 
-/// Two links, there and back, between station 0 and station 1.
+/// A pair of links between station 0 and station 1, one per direction.
 pub struct Duplex<B> {
     /// From station 0 to 1, and from 1 to 0.
-    ways: [Box<dyn Link<B>>; 2],
+    links: [Box<dyn Link<B>>; 2],
 }
 
 impl<B> Duplex<B> {
-    /// `there` leads from station 0 to station 1, `back` the other way.
-    pub fn new(there: Box<dyn Link<B>>, back: Box<dyn Link<B>>) -> Self {
+    /// `forward` leads from station 0 to station 1, `reverse` from 1 to 0.
+    pub fn new(forward: Box<dyn Link<B>>, reverse: Box<dyn Link<B>>) -> Self {
         Self {
-            ways: [there, back],
+            links: [forward, reverse],
         }
     }
 }
@@ -56,21 +56,22 @@ impl<B> Medium<B> for Duplex<B> {
     }
 
     fn push(&mut self, now: Time, from: Station, _to: Station, packet: Packet<B>) {
-        self.ways[from].push(now, packet);
+        self.links[from].push(now, packet);
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        // Event by event, the way whose event is due first before the other: an event need not be an exit,
-        // and what a late caller would get from one way may be later than what the other has.
+        // Processes one event at a time, the earlier of both links first: an event need not be an exit,
+        // and a late poll of one link could return an exit later than what the other link has.
         loop {
-            let [there, back] = &self.ways;
-            let due = [there.next_event(), back.next_event()].map(|due| due.unwrap_or(Time::MAX));
+            let [forward, reverse] = &self.links;
+            let due =
+                [forward.next_event(), reverse.next_event()].map(|due| due.unwrap_or(Time::MAX));
             let from = usize::from(due[1] < due[0]);
             let at = due[from];
             if at > now || at == Time::MAX {
                 return None;
             }
-            if let Some(exit) = self.ways[from].pop(at) {
+            if let Some(exit) = self.links[from].pop(at) {
                 return Some(Carried {
                     from,
                     to: 1 - from,
@@ -78,21 +79,21 @@ impl<B> Medium<B> for Duplex<B> {
                 });
             }
             debug_assert!(
-                self.ways[from].next_event().is_none_or(|next| next > at),
-                "way {from} stands still"
+                self.links[from].next_event().is_none_or(|next| next > at),
+                "link {from} makes no progress"
             );
         }
     }
 
     fn next_event(&self) -> Option<Time> {
-        let [there, back] = &self.ways;
-        [there.next_event(), back.next_event()]
+        let [forward, reverse] = &self.links;
+        [forward.next_event(), reverse.next_event()]
             .into_iter()
             .flatten()
             .min()
     }
 
     fn queued_bytes(&self, from: Station) -> u64 {
-        self.ways[from].queued_bytes()
+        self.links[from].queued_bytes()
     }
 }

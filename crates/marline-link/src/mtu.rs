@@ -1,15 +1,15 @@
-//! The largest packet that fits.
+//! Maximum packet size.
 
-use crate::{DropReason, Guard, Packet, Time};
+use crate::{DropReason, Filter, Packet, Time};
 
-/// Drops packets that are larger than a limit, silently: no ICMP message tells the sender.
+/// Drops packets above a size limit silently, without ICMP messages to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mtu {
-    /// The largest IP packet that passes, in bytes.
+    /// Size of the largest IP packet that passes, in bytes.
     pub bytes: u32,
 }
 
-impl Guard for Mtu {
+impl Filter for Mtu {
     fn inspect<B>(&mut self, _now: Time, packet: &mut Packet<B>) -> Option<DropReason> {
         (packet.size > self.bytes).then_some(DropReason::TooLarge)
     }

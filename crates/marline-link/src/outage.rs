@@ -1,85 +1,96 @@
-//! Times in which nothing passes.
+//! Outages and pauses of a link.
 
 use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 
-use crate::exit_queue::Out;
-use crate::random::unit;
-use crate::{DropReason, Exit, Guard, Link, Packet, Seed, Time};
+use crate::exit_queue::ExitQueue;
+use crate::random::uniform;
+use crate::{DropReason, Exit, Filter, Link, Packet, Seed, Time};
 
 #[cfg(test)]
 mod tests;
 
-/// A link that is switched off at times; what comes then is lost.
+/// A period of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Period {
+    /// The start.
+    pub from: Time,
+    /// The end, which is not part of the period.
+    pub to: Time,
+}
+
+/// A link that is down during given periods and drops the packets that arrive then.
 #[derive(Clone, Debug)]
 pub struct Outages {
-    /// From, to; in order, none overlapping another.
-    windows: Vec<(Time, Time)>,
+    /// In time order, without overlaps.
+    periods: Vec<Period>,
     next: usize,
 }
 
 impl Outages {
-    /// Off from the first moment of each window up to, not including, the second.
-    pub fn new(mut windows: Vec<(Time, Time)>) -> Self {
-        windows.sort_unstable();
-        Self { windows, next: 0 }
+    /// Down during each of `periods`, which must not overlap.
+    pub fn new(mut periods: Vec<Period>) -> Self {
+        periods.sort_unstable();
+        Self { periods, next: 0 }
     }
 }
 
-impl Guard for Outages {
+impl Filter for Outages {
     fn inspect<B>(&mut self, now: Time, _packet: &mut Packet<B>) -> Option<DropReason> {
         while self
-            .windows
+            .periods
             .get(self.next)
-            .is_some_and(|window| window.1 <= now)
+            .is_some_and(|period| period.to <= now)
         {
             self.next += 1;
         }
-        let (from, _) = *self.windows.get(self.next)?;
-        (from <= now).then_some(DropReason::LinkDown)
+        let period = self.periods.get(self.next)?;
+        (period.from <= now).then_some(DropReason::LinkDown)
     }
 }
 
-/// A link that pauses now and then, as a radio does that looks for better neighbors: what comes in
-/// a pause waits, and leaves at its end all at once.
+/// A link that pauses periodically, as a radio that scans for other cells: packets that arrive during
+/// a pause leave together at its end.
 ///
-/// When the pauses are depends on the seed alone, not on the packets. What waits is not counted as
-/// queued.
+/// The pauses depend only on the seed, not on the packets. Packets that wait do not count as queued.
 pub struct Suspensions<B> {
     schedule: Schedule,
     rng: Pcg64Mcg,
-    /// The present pause, or the next.
-    pause: (Time, Time),
-    out: Out<B>,
+    /// The current or next pause.
+    pause: Period,
+    out: ExitQueue<B>,
 }
 
-/// How often a link pauses, and for how long.
+/// The interval and length of a link's pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// From the start of one pause to the start of the next; the first is one such time after the
-    /// epoch. Longer than the longest pause.
+    /// From the start of one pause to the start of the next, and from the epoch to the first. Longer
+    /// than the longest pause.
     pub every: Duration,
     /// The shortest pause.
     pub shortest: Duration,
-    /// The longest pause; any length between is equally likely.
+    /// The longest pause; lengths are uniformly distributed.
     pub longest: Duration,
 }
 
 impl<B> Suspensions<B> {
-    /// Pauses as `schedule` says.
+    /// Pauses according to `schedule`.
     pub fn new(schedule: Schedule, seed: Seed) -> Self {
         let mut suspensions = Self {
             schedule,
             rng: seed.rng(),
-            pause: (Time::ZERO, Time::ZERO),
-            out: Out::new(),
+            pause: Period {
+                from: Time::ZERO,
+                to: Time::ZERO,
+            },
+            out: ExitQueue::new(),
         };
         suspensions.plan();
         suspensions
     }
 
-    /// Plans the pause after the present one.
+    /// Draws the next pause.
     fn plan(&mut self) {
         let Schedule {
             every,
@@ -87,19 +98,22 @@ impl<B> Suspensions<B> {
             longest,
         } = self.schedule;
         let range = longest.saturating_sub(shortest).as_nanos() as f64;
-        let length = shortest + Duration::from_nanos((range * unit(&mut self.rng)) as u64);
-        // Never without a gap, else time would not move on.
-        let from = self.pause.0 + every.max(longest).max(Duration::from_micros(1));
-        self.pause = (from, from + length);
+        let length = shortest + Duration::from_nanos((range * uniform(&mut self.rng)) as u64);
+        // At least a microsecond later, so that there is always progress.
+        let from = self.pause.from + every.max(longest).max(Duration::from_micros(1));
+        self.pause = Period {
+            from,
+            to: from + length,
+        };
     }
 }
 
 impl<B: Send> Link<B> for Suspensions<B> {
     fn push(&mut self, now: Time, packet: Packet<B>) {
-        while self.pause.1 <= now {
+        while self.pause.to <= now {
             self.plan();
         }
-        let (from, to) = self.pause;
+        let Period { from, to } = self.pause;
         let at = if now < from { now } else { to };
         self.out.push(Exit::arrived(at, packet));
     }

@@ -1,24 +1,24 @@
-//! What a link carries.
+//! Packets as links see them.
 
-/// A packet on its way.
+/// A packet in transit.
 ///
-/// Links look at its size, flow and mark; `body` is the caller's, and is never looked at.
+/// Links use its size, flow and ECN field; `body` is opaque to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<B = ()> {
-    /// Bytes of the IP packet, its header included; links add their own framing to that.
+    /// Size of the IP packet in bytes, header included; links add their own framing.
     pub size: u32,
-    /// A hash of the 5-tuple, equal for all packets of a flow: for fair queues and equal-cost paths.
+    /// Hash of the 5-tuple, for fair queueing and equal-cost multipath routing.
     pub flow: u64,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// Set when a bit was flipped on the way: which one, modulo the number of bits.
+    /// Set if a bit error occurred: the index of the bit, modulo the number of bits.
     pub corrupted: Option<u64>,
-    /// What the caller wants back.
+    /// The caller's data.
     pub body: B,
 }
 
 impl<B> Packet<B> {
-    /// A packet that is not marked, of flow 0.
+    /// A packet of flow 0 that is not ECN-capable.
     pub const fn new(size: u32, body: B) -> Self {
         Self {
             size,
@@ -33,7 +33,7 @@ impl<B> Packet<B> {
 /// The ECN field (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ecn {
-    /// Not ECN-capable: congestion can only be told by loss.
+    /// Not ECN-capable: congestion can only be signalled by loss.
     #[default]
     NotEct,
     /// ECN-capable; ECT(1).

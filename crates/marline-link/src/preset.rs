@@ -1,32 +1,32 @@
-//! Links by name.
+//! Named links.
 
 use crate::spec::LinkSpec;
 
 #[cfg(test)]
 mod tests;
 
-/// A link that has a name.
+/// A named link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// The link, as it would be written.
+    /// The link in the syntax of [`LinkSpec`].
     pub text: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// Where its numbers come from.
+    /// Source of its parameters.
     pub source: &'static str,
 }
 
 impl Preset {
-    /// The preset of a name.
+    /// The preset named `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.name == name)
     }
 
     /// The link.
     pub fn link(&self) -> LinkSpec {
-        // Every text here is parsed by a test.
+        // A test parses the text of every preset.
         self.text.parse().unwrap_or_default()
     }
 }

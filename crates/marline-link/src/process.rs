@@ -1,33 +1,33 @@
-//! Rates that change with time.
+//! Processes of time-varying rates.
 
 use std::time::Duration;
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
-use crate::random::{exponential, normal, unit};
+use crate::random::{exponential, normal, uniform};
 use crate::{Seed, Time};
 
-/// A rate that is constant for a while, then another.
+/// A piecewise constant rate.
 ///
-/// What it does depends on time alone, never on how often it is asked: links with equal seeds see equal
-/// rates, whatever traffic they carry. It begins at the epoch, and walks there step by step: a caller
-/// whose clock began long before pays for that at the first packet.
+/// The rate depends on time alone, not on how often it is queried: links with equal seeds see equal
+/// rates, whatever traffic they carry. Processes start at the epoch and advance step by step, so a
+/// first query long after the epoch takes proportionally long.
 pub trait RateProcess: Send {
-    /// What holds at `now`, which never goes back.
+    /// The rate at `now`. Calls must not go back in time.
     fn at(&mut self, now: Time) -> Segment;
 }
 
-/// A stretch of time of one rate.
+/// A period of constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The rate, in bits per second.
     pub bits_per_second: u64,
-    /// When it ends; [`Time::MAX`] if it does not. Later than the moment that was asked about.
+    /// When it ends; [`Time::MAX`] for never. Later than the time of the query.
     pub until: Time,
 }
 
-/// One rate for ever.
+/// A constant rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     /// Bits per second.
@@ -43,22 +43,31 @@ impl RateProcess for Steady {
     }
 }
 
-/// Rates from a list.
+/// A change of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateChange {
+    /// When it takes effect.
+    pub at: Time,
+    /// The rate from then on.
+    pub bits_per_second: u64,
+}
+
+/// A rate that follows a list of changes.
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// When the rate becomes what, by time.
-    changes: Vec<(Time, u64)>,
+    /// In time order.
+    changes: Vec<RateChange>,
     /// The rate before the first change, in bits per second.
     initial: u64,
-    /// After how long the list begins anew, in nanoseconds.
+    /// The period after which the list repeats, in nanoseconds.
     period: Option<u64>,
 }
 
 impl Steps {
-    /// `initial` bits per second until the first of `changes`, each a moment and the rate from then on.
-    /// Of several changes at one moment the last holds.
-    pub fn new(initial: u64, mut changes: Vec<(Time, u64)>) -> Self {
-        changes.sort_by_key(|(at, _)| *at);
+    /// `initial` bits per second until the first of `changes`. Of several changes at one time the last
+    /// takes effect.
+    pub fn new(initial: u64, mut changes: Vec<RateChange>) -> Self {
+        changes.sort_by_key(|change| change.at);
         Self {
             changes,
             initial,
@@ -66,7 +75,7 @@ impl Steps {
         }
     }
 
-    /// Begins the list anew, with the initial rate, every `period`, which is at least a nanosecond.
+    /// Repeats the list, from the initial rate, every `period`, which is at least a nanosecond.
     #[must_use]
     pub fn repeating(mut self, period: Duration) -> Self {
         self.period = Some(nanos(period));
@@ -84,53 +93,53 @@ impl RateProcess for Steps {
             None => (0, u64::MAX),
         };
         let now = Time::from_nanos(now.as_nanos() - base);
-        let next = self.changes.partition_point(|(at, _)| *at <= now);
+        let next = self.changes.partition_point(|change| change.at <= now);
         Segment {
             bits_per_second: match next.checked_sub(1) {
-                Some(last) => self.changes[last].1,
+                Some(last) => self.changes[last].bits_per_second,
                 None => self.initial,
             },
             until: Time::from_nanos(match self.changes.get(next) {
-                Some((at, _)) => base.saturating_add(at.as_nanos()).min(end),
+                Some(change) => base.saturating_add(change.at.as_nanos()).min(end),
                 None => end,
             }),
         }
     }
 }
 
-/// A rate that wanders about its mean: an Ornstein-Uhlenbeck process, sampled, and never below 0.
+/// An Ornstein-Uhlenbeck process, sampled at a fixed period and clipped at 0.
 #[derive(Clone, Debug)]
 pub struct OrnsteinUhlenbeck {
     /// Bits per second.
     mean: f64,
-    /// How far the present sample is from the mean.
+    /// Deviation of the current sample from the mean.
     deviation: f64,
-    /// What is left of a deviation after a sampling period.
-    memory: f64,
-    /// The standard deviation of what a sampling period adds.
-    kick: f64,
+    /// The factor by which a deviation decays in a sampling period.
+    decay: f64,
+    /// Standard deviation of the noise that a sampling period adds.
+    noise_std: f64,
     /// The sampling period, in nanoseconds.
     period: u64,
-    /// Which sample the present one is.
+    /// Index of the current sample.
     index: u64,
-    /// What kicks.
+    /// Generator of the noise.
     rng: Pcg64Mcg,
 }
 
 impl OrnsteinUhlenbeck {
-    /// A process of this `mean` and standard deviation `sigma`, in bits per second, that forgets a
-    /// deviation with the time constant `tau`, and has one rate for each sampling `period`.
+    /// A process with mean `mean` and standard deviation `sigma` in bits per second, correlation time
+    /// `tau`, and a constant rate within each sampling `period`.
     pub fn new(mean: f64, sigma: f64, tau: Duration, period: Duration, seed: Seed) -> Self {
         let mut rng = seed.of("rate").rng();
-        let memory = match tau.as_secs_f64() {
+        let decay = match tau.as_secs_f64() {
             0.0 => 0.0,
             tau => libm::exp(-period.as_secs_f64() / tau),
         };
         Self {
             mean,
             deviation: sigma * normal(&mut rng),
-            memory,
-            kick: sigma * (1.0 - memory * memory).sqrt(),
+            decay,
+            noise_std: sigma * (1.0 - decay * decay).sqrt(),
             period: nanos(period),
             index: 0,
             rng,
@@ -142,7 +151,7 @@ impl RateProcess for OrnsteinUhlenbeck {
     fn at(&mut self, now: Time) -> Segment {
         let index = now.as_nanos() / self.period;
         while self.index < index {
-            self.deviation = self.memory * self.deviation + self.kick * normal(&mut self.rng);
+            self.deviation = self.decay * self.deviation + self.noise_std * normal(&mut self.rng);
             self.index += 1;
         }
         Segment {
@@ -152,37 +161,37 @@ impl RateProcess for OrnsteinUhlenbeck {
     }
 }
 
-/// A rate that jumps between states, and stays in each for a time without memory (exponential).
+/// A continuous-time Markov process: the rate jumps between states with exponential dwell times.
 ///
-/// The next state is any of the others, with equal chance; so two states make an on-off process.
+/// The next state is any of the others with equal probability; two states make an on-off process.
 #[derive(Clone, Debug)]
 pub struct Markov {
-    /// What it jumps between.
+    /// The states.
     states: Vec<State>,
-    /// Where it is.
-    present: usize,
-    /// Until when.
+    /// The current state.
+    current: usize,
+    /// When it ends.
     until: Time,
-    /// What throws it.
+    /// Generator of transitions and dwell times.
     rng: Pcg64Mcg,
 }
 
 /// A state of a [`Markov`] process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The rate in it.
+    /// The rate.
     pub bits_per_second: u64,
-    /// How long it lasts, on average; at least a microsecond.
+    /// Mean dwell time, at least a microsecond.
     pub mean_dwell: Duration,
 }
 
 impl Markov {
-    /// Begins in a state of `states` as an observer would find it: with a chance in proportion to its
-    /// dwell. Without states nothing is sent.
+    /// Starts in one of `states` drawn from the stationary distribution, that is, in proportion to the
+    /// mean dwell times. Without states the rate is 0.
     pub fn new(states: Vec<State>, seed: Seed) -> Self {
         let mut rng = seed.of("rate").rng();
         let total: Duration = states.iter().map(|state| state.mean_dwell).sum();
-        let mut point = total.mul_f64(unit(&mut rng));
+        let mut point = total.mul_f64(uniform(&mut rng));
         let found = states.iter().position(|state| {
             let inside = point < state.mean_dwell;
             point = point.saturating_sub(state.mean_dwell);
@@ -190,7 +199,7 @@ impl Markov {
         });
         let mut process = Self {
             states,
-            present: found.unwrap_or(0),
+            current: found.unwrap_or(0),
             until: Time::ZERO,
             rng,
         };
@@ -198,7 +207,7 @@ impl Markov {
         process
     }
 
-    /// `bits_per_second` for `on` on average, then nothing for `off` on average.
+    /// Alternates between `bits_per_second` for `on` and 0 for `off`, both mean durations.
     pub fn on_off(bits_per_second: u64, on: Duration, off: Duration, seed: Seed) -> Self {
         let state = |bits_per_second, mean_dwell| State {
             bits_per_second,
@@ -207,11 +216,11 @@ impl Markov {
         Self::new(vec![state(bits_per_second, on), state(0, off)], seed)
     }
 
-    /// When the present state, that began at `now`, ends.
+    /// A random end of the current state, which began at `now`.
     fn dwell(&mut self, now: Time) -> Time {
         let Some(state) = self
             .states
-            .get(self.present)
+            .get(self.current)
             .filter(|_| self.states.len() > 1)
         else {
             return Time::MAX;
@@ -227,25 +236,25 @@ impl RateProcess for Markov {
     fn at(&mut self, now: Time) -> Segment {
         while self.until <= now && self.until < Time::MAX {
             let hop = self.rng.random_range(1..self.states.len());
-            self.present = (self.present + hop) % self.states.len();
+            self.current = (self.current + hop) % self.states.len();
             self.until = self.dwell(self.until);
         }
         Segment {
             bits_per_second: self
                 .states
-                .get(self.present)
+                .get(self.current)
                 .map_or(0, |state| state.bits_per_second),
             until: self.until,
         }
     }
 }
 
-/// The nearest rate that a server can have.
+/// The nearest valid rate.
 fn bits_per_second(rate: f64) -> u64 {
     libm::round(rate.max(0.0)) as u64
 }
 
-/// A length of time in nanoseconds, not 0.
+/// A duration in nanoseconds, at least 1.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }

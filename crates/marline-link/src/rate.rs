@@ -1,4 +1,4 @@
-//! A server that sends one packet at a time, and a queue in front of it.
+//! A transmitter with a queue.
 
 use std::collections::VecDeque;
 
@@ -6,39 +6,39 @@ use crate::process::{RateProcess, Segment, Steady};
 use crate::queue::Queue;
 use crate::{Exit, Link, Packet, Time};
 
-/// The rate, in bits per second, at which sending takes no time and the queue is always empty.
+/// The rate in bits per second that means no limit: transmission takes no time.
 pub const UNLIMITED: u64 = u64::MAX;
 
-/// Sends packets one after another, each as long as its bits take.
+/// Transmits packets one at a time, at a constant or varying rate.
 ///
-/// Departures are exact: the fraction of a nanosecond that rounding up takes from one packet is given
-/// back to the next behind it, so that no drift builds up. A packet that is being sent is not in the
-/// queue, and does not count in the queue's limit.
+/// Departure times do not drift: the fraction of a nanosecond by which one departure is rounded up is
+/// credited to the next packet of a busy period. The packet in transmission is not in the queue and
+/// does not count towards its limit.
 pub struct Rate<B> {
-    /// What waits.
+    /// The queue.
     queue: Box<dyn Queue<B>>,
-    /// How fast.
+    /// The rate.
     process: Box<dyn RateProcess>,
-    /// What holds at present, while something is being sent.
+    /// The current segment of the rate, while a packet is in transmission.
     segment: Segment,
-    /// Bytes that framing adds to each packet.
+    /// Framing bytes added to each packet.
     overhead: u32,
-    /// What is being sent.
-    service: Option<Service<B>>,
-    /// What left, or was dropped, and was not yet given out.
+    /// The packet in transmission.
+    transmission: Option<Transmission<B>>,
+    /// Packets that left or were dropped and were not popped yet.
     exits: VecDeque<Exit<B>>,
 }
 
-/// A packet that is being sent.
-struct Service<B> {
+/// A packet in transmission.
+struct Transmission<B> {
     /// The packet.
     packet: Packet<B>,
-    /// Since when, or since when at the present rate.
+    /// Start of the transmission, or of the current rate if later.
     since: Time,
-    /// What was left to send then, in billionths of a bit: a rate in bits per second is that many of
-    /// them per nanosecond.
+    /// What was left to send at `since`, in billionths of a bit: a rate of 1 bit per second is one
+    /// billionth of a bit per nanosecond.
     left: u64,
-    /// When the last bit is sent, in whole nanoseconds, if the rate stays.
+    /// When the last bit is sent at the current rate, rounded up to nanoseconds.
     done: Time,
 }
 
@@ -46,12 +46,12 @@ struct Service<B> {
 const BYTE: u64 = 8_000_000_000;
 
 impl<B> Rate<B> {
-    /// Sends at a constant rate, in bits per second: [`UNLIMITED`], or 0 for never.
+    /// Transmits at a constant rate in bits per second, which may be [`UNLIMITED`], or 0 for never.
     pub fn new(bits_per_second: u64, queue: Box<dyn Queue<B>>) -> Self {
         Self::varying(Box::new(Steady { bits_per_second }), queue)
     }
 
-    /// Sends at a rate that changes, also while a packet is being sent.
+    /// Transmits at a varying rate, which may also change within a packet.
     pub fn varying(process: Box<dyn RateProcess>, queue: Box<dyn Queue<B>>) -> Self {
         Self {
             queue,
@@ -61,26 +61,26 @@ impl<B> Rate<B> {
                 until: Time::ZERO,
             },
             overhead: 0,
-            service: None,
+            transmission: None,
             exits: VecDeque::new(),
         }
     }
 
-    /// Adds `bytes` of framing to the time that each packet takes; they do not count in the queue.
+    /// Adds `bytes` of framing to the transmission of each packet; they do not count in the queue.
     #[must_use]
     pub const fn with_overhead(mut self, bytes: u32) -> Self {
         self.overhead = bytes;
         self
     }
 
-    /// Begins to send `packet`; `credit` is what the server could have sent since it was free.
-    fn serve(&mut self, now: Time, packet: Packet<B>, credit: u64) {
+    /// Starts to transmit `packet`; `credit` is the capacity left over since the previous departure.
+    fn transmit(&mut self, now: Time, packet: Packet<B>, credit: u64) {
         if self.segment.until <= now {
             self.segment = self.process.at(now);
         }
         let bytes = u64::from(packet.size) + u64::from(self.overhead);
         let left = bytes.saturating_mul(BYTE).saturating_sub(credit);
-        self.service = Some(Service {
+        self.transmission = Some(Transmission {
             packet,
             since: now,
             left,
@@ -88,32 +88,33 @@ impl<B> Rate<B> {
         });
     }
 
-    /// When the packet that is being sent leaves, or its rate changes.
+    /// When the packet in transmission leaves, or the rate changes.
     fn due(&self) -> Option<Time> {
-        let service = self.service.as_ref()?;
-        let due = service.done.min(self.segment.until);
+        let transmission = self.transmission.as_ref()?;
+        let due = transmission.done.min(self.segment.until);
         (due < Time::MAX).then_some(due)
     }
 
-    /// Does all that is due by `now`.
+    /// Processes everything due by `now`.
     fn advance(&mut self, now: Time) {
         while let Some(due) = self.due().filter(|due| *due <= now)
-            && let Some(mut service) = self.service.take()
+            && let Some(mut transmission) = self.transmission.take()
         {
             let rate = self.segment.bits_per_second;
-            if service.done <= due {
-                let credit = credit(service.left, rate);
-                self.exits.push_back(Exit::arrived(due, service.packet));
+            if transmission.done <= due {
+                let credit = credit(transmission.left, rate);
+                self.exits
+                    .push_back(Exit::arrived(due, transmission.packet));
                 if let Some(next) = self.queue.dequeue(due, &mut self.exits) {
-                    self.serve(due, next, credit);
+                    self.transmit(due, next, credit);
                 }
             } else {
-                let sent = rate.saturating_mul(due.as_nanos() - service.since.as_nanos());
-                service.left = service.left.saturating_sub(sent);
-                service.since = due;
+                let sent = rate.saturating_mul(due.as_nanos() - transmission.since.as_nanos());
+                transmission.left = transmission.left.saturating_sub(sent);
+                transmission.since = due;
                 self.segment = self.process.at(due);
-                service.done = done(due, service.left, self.segment.bits_per_second);
-                self.service = Some(service);
+                transmission.done = done(due, transmission.left, self.segment.bits_per_second);
+                self.transmission = Some(transmission);
             }
         }
     }
@@ -122,10 +123,10 @@ impl<B> Rate<B> {
 impl<B: Send> Link<B> for Rate<B> {
     fn push(&mut self, now: Time, packet: Packet<B>) {
         self.advance(now);
-        if self.service.is_some() {
+        if self.transmission.is_some() {
             self.queue.enqueue(now, packet, &mut self.exits);
         } else if let Some(packet) = self.queue.pass(now, packet, &mut self.exits) {
-            self.serve(now, packet, 0);
+            self.transmit(now, packet, 0);
         }
     }
 
@@ -146,7 +147,7 @@ impl<B: Send> Link<B> for Rate<B> {
     }
 }
 
-/// When `left` is sent from `since` on at `rate`, in whole nanoseconds.
+/// When a transmission of `left` that starts at `since` ends at `rate`, rounded up to nanoseconds.
 fn done(since: Time, left: u64, rate: u64) -> Time {
     match rate {
         0 => Time::MAX,
@@ -155,7 +156,7 @@ fn done(since: Time, left: u64, rate: u64) -> Time {
     }
 }
 
-/// What could be sent at `rate` between the last bit of `left` and the end of that nanosecond.
+/// The capacity at `rate` between the last bit of `left` and the end of that nanosecond.
 const fn credit(left: u64, rate: u64) -> u64 {
     match rate {
         0 | UNLIMITED => 0,

@@ -1,41 +1,41 @@
-//! Randomness, split by purpose.
+//! Seeds of random number generators, derived by purpose.
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-/// Where randomness comes from. Every link and every purpose of a link draws from a generator of its
-/// own, so that a draw more in one place shifts nothing elsewhere.
+/// A seed from which generators are derived. Every link, and every purpose within a link, has its own
+/// generator, so that an additional draw in one place does not change draws elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// Equal numbers, equal draws.
+    /// A root seed. Equal values give equal draws.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The seed for one purpose.
+    /// Derives the seed for one purpose. The name is part of the result.
     #[must_use]
     pub fn of(self, purpose: &str) -> Self {
-        // FNV-1a over the name, then mixed with the seed.
+        // FNV-1a over the name, mixed with the seed.
         let name = purpose.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Self(mix(self.0 ^ mix(name)))
     }
 
-    /// The seed for the `index`th of several that are alike.
+    /// Derives the seed of the `index`-th of several instances.
     #[must_use]
     pub fn nth(self, index: u64) -> Self {
         Self(mix(self.0 ^ mix(index.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
 
-    /// A generator.
+    /// A generator with this seed.
     pub fn rng(self) -> Pcg64Mcg {
         Pcg64Mcg::seed_from_u64(self.0)
     }
 
-    /// The seed as a number.
+    /// The seed as an integer.
     pub const fn value(self) -> u64 {
         self.0
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::Seed;
 
     #[test]
-    fn purposes_do_not_share_draws() {
+    fn seeds_of_different_purposes_differ() {
         let seed = Seed::new(1);
         assert_eq!(seed.of("loss"), Seed::new(1).of("loss"));
         assert_ne!(seed.of("loss"), seed.of("jitter"));

@@ -1,26 +1,26 @@
-//! Two stations of a medium that has more.
+//! A view of two stations of a medium.
 
 use crate::{Carried, Medium, Packet, Station, Time};
 
-/// A medium as the two stations at its ends see it: others may carry packets, but none of their own.
-pub struct Ends<M> {
+/// A medium restricted to two of its stations; the others only forward packets.
+pub struct StationPair<M> {
     medium: M,
     ends: [Station; 2],
 }
 
-impl<M> Ends<M> {
-    /// `ends` become station 0 and station 1.
+impl<M> StationPair<M> {
+    /// Maps the stations `ends` of `medium` to stations 0 and 1.
     pub const fn new(medium: M, ends: [Station; 2]) -> Self {
         Self { medium, ends }
     }
 
-    /// Which end a station of the medium is.
+    /// The index in `ends` of a station of the medium.
     fn end(&self, station: Station) -> Station {
         usize::from(station != self.ends[0])
     }
 }
 
-impl<B, M: Medium<B>> Medium<B> for Ends<M> {
+impl<B, M: Medium<B>> Medium<B> for StationPair<M> {
     fn stations(&self) -> usize {
         2
     }

@@ -1,4 +1,4 @@
-//! What tests of rates, queues, traces and radios share.
+//! Helpers for tests of rates, queues, traces and radios.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -8,17 +8,35 @@ use proptest::prelude::*;
 use crate::conformance::{Arrival, check_link};
 use crate::{Ecn, Exit, Link, Packet, Time};
 
-/// The moment `nanos` nanoseconds after the epoch.
+/// The time `nanos` nanoseconds after the epoch.
 pub(crate) const fn ns(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// The moment `millis` milliseconds after the epoch.
+/// The time `millis` milliseconds after the epoch.
 pub(crate) const fn ms(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// Up to 60 packets of four flows, some at the same moment.
+/// Mean and standard deviation of samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    pub(crate) mean: f64,
+    pub(crate) deviation: f64,
+}
+
+/// The moments of `samples`.
+pub(crate) fn moments(samples: &[f64]) -> Moments {
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+    Moments {
+        mean,
+        deviation: (squares / count).sqrt(),
+    }
+}
+
+/// Up to 60 packets of four flows, some at the same time.
 pub(crate) fn arrivals(largest: u32, gap: Duration) -> impl Strategy<Value = Vec<Arrival>> {
     let gap = u64::try_from(gap.as_nanos()).unwrap();
     let arrival = (prop_oneof![Just(0), 0..gap], 1..=largest, 0..4_u64);
@@ -30,7 +48,7 @@ pub(crate) fn arrivals(largest: u32, gap: Duration) -> impl Strategy<Value = Vec
     proptest::collection::vec(arrival, 0..60)
 }
 
-/// Runs `link` until nothing is left to do, or until `end`; polls it whenever it asks for that.
+/// Runs `link` until it has no events left, or until `end`; polls it at every event.
 pub(crate) fn run<B: Copy>(
     link: &mut impl Link<B>,
     arrivals: &[(Time, Packet<B>)],
@@ -52,8 +70,8 @@ pub(crate) fn run<B: Copy>(
     }
 }
 
-/// What every server owes: the contract of links, and each flow in order.
-pub(crate) fn honours_contract<L: Link<u64> + 'static>(
+/// Checks the contract of links, and that each flow stays in order.
+pub(crate) fn satisfies_contract<L: Link<u64> + 'static>(
     make: impl Fn() -> L,
     arrivals: &[Arrival],
 ) -> Result<(), TestCaseError> {
@@ -80,7 +98,7 @@ pub(crate) fn honours_contract<L: Link<u64> + 'static>(
     Ok(())
 }
 
-/// Every other packet is ECN-capable.
+/// Makes every other packet ECN-capable.
 struct Capable<L>(L);
 
 impl<L: Link<u64>> Link<u64> for Capable<L> {

@@ -1,19 +1,19 @@
-//! Time as links see it.
+//! Points in time.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// Nanoseconds since an epoch that the caller chose.
+/// A point in time: nanoseconds since an epoch that the caller chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The epoch itself.
+    /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
+    /// The latest time.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the epoch.
+    /// The time `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -23,7 +23,7 @@ impl Time {
         self.0
     }
 
-    /// Time since `earlier`, zero if that is later.
+    /// Duration since `earlier`; zero if that is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,8 +1,8 @@
-//! Links recorded in the field, replayed: the packet delivery traces of Mahimahi.
+//! Replay of recorded links: packet delivery traces in the format of Mahimahi.
 //!
-//! A trace is a text file: each line is a time in whole milliseconds since its start, at which the
-//! link could have delivered 1504 bytes; times do not go down, and a time may come several times.
-//! Played to its end, a trace begins anew, its last line being the new time 0.
+//! A trace is a text file. Each line is a time in whole milliseconds since its start at which the link
+//! can deliver 1504 bytes; times do not decrease and may repeat. After its last line a trace repeats,
+//! with the time of the last line as the new time 0.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,55 +11,55 @@ use std::time::Duration;
 use crate::queue::Queue;
 use crate::{DropReason, Exit, Link, Packet, Time};
 
-/// What an opportunity can carry, in bytes: the largest packet of Mahimahi's tunnel.
+/// Bytes that a delivery opportunity carries: the largest packet of Mahimahi's tunnel.
 pub const OPPORTUNITY: u32 = 1504;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// When a link can deliver; cheap to clone.
+/// A sequence of delivery opportunities. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The opportunities, in milliseconds since the start; not empty, and the last is not 0.
     millis: Arc<[u32]>,
 }
 
-/// Why a text is not a trace.
+/// Why a trace could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// There is no line in it.
+    /// The trace has no lines.
     #[error("no lines")]
     Empty,
-    /// A line is not a time in milliseconds, of at most 49 days.
-    #[error("line {line}: not a whole number of milliseconds below 2^32")]
+    /// A line is not a time in milliseconds below 2^32.
+    #[error("line {line}: not an integer number of milliseconds below 2^32")]
     NotATime {
-        /// Which, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A line is earlier than the one before.
+    /// A time is earlier than the previous one.
     #[error("line {line}: {millis} ms is earlier than the line before, {before} ms")]
     Earlier {
-        /// Which, from 1.
+        /// Line number, from 1.
         line: usize,
         /// Its time.
         millis: u32,
-        /// The time of the line before.
+        /// The time of the previous line.
         before: u32,
     },
-    /// The last line is 0: the trace has no length.
-    #[error("line {line}: the last time is 0 ms, so the trace takes no time")]
+    /// The last time is 0, so the trace has no duration.
+    #[error("line {line}: the last time is 0 ms, so the trace has no duration")]
     NoLength {
-        /// Which, from 1.
+        /// Line number, from 1.
         line: usize,
     },
 }
 
 impl Trace {
-    /// Reads a trace file.
+    /// Parses a trace file.
     ///
     /// # Errors
     ///
-    /// Names the first line that is wrong.
+    /// Names the first invalid line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut millis: Vec<u32> = Vec::new();
         for (line, entry) in (1..).zip(text.lines()) {
@@ -88,10 +88,10 @@ impl Trace {
         }
     }
 
-    /// A trace of a constant rate: each opportunity is at the end of the millisecond in which it comes
-    /// due. Rates below 1 bit per second are taken as that.
+    /// A trace of a constant rate: each opportunity is at the end of the millisecond in which it is due.
+    /// Rates below 1 bit per second are raised to that.
     ///
-    /// It is as long as it takes to repeat exactly, or 100,000 opportunities if that is less.
+    /// The trace is as long as an exact repetition requires, but at most 100,000 opportunities.
     pub fn constant(bits_per_second: u64) -> Self {
         const BITS_PER_SECOND: u64 = OPPORTUNITY as u64 * 8 * 1000;
         let rate = bits_per_second.max(1);
@@ -103,51 +103,66 @@ impl Trace {
         }
     }
 
-    /// The opportunities, in milliseconds since the start, in order.
+    /// The times of the opportunities in milliseconds since the start, in order.
     pub fn millis(&self) -> &[u32] {
         &self.millis
     }
 
-    /// After how long it begins anew.
+    /// The duration after which the trace repeats.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.period_millis())
     }
 
-    /// What it can carry on average, in bits per second.
+    /// Mean rate, in bits per second.
     pub fn mean_bits_per_second(&self) -> u64 {
         self.millis.len() as u64 * u64::from(OPPORTUNITY) * 8 * 1000 / self.period_millis()
     }
 
-    /// After how many milliseconds it begins anew; never 0.
+    /// The duration after which the trace repeats, in milliseconds; never 0.
     fn period_millis(&self) -> u64 {
         self.millis.last().map_or(1, |last| u64::from(*last))
     }
 }
 
-/// Delivers when a [`Trace`] says so, in its accounting of bytes: an opportunity finishes as many
-/// packets as fit, a packet may need several opportunities, and what an opportunity has left when
-/// the queue is empty is lost. An opportunity at the moment at which a packet arrives is too early
-/// for it.
+/// Delivers packets at the opportunities of a [`Trace`] with the byte accounting of Mahimahi: an
+/// opportunity completes as many packets as fit, a packet may take several opportunities, and the rest
+/// of an opportunity is lost when the queue is empty. An opportunity at the arrival time of a packet is
+/// too early for that packet.
 pub struct TraceLink<B> {
     /// The opportunities.
     trace: Trace,
-    /// Whether the trace ends instead of beginning anew.
+    /// Whether the trace is played only once.
     once: bool,
-    /// How far into the trace the epoch is, in nanoseconds.
+    /// Offset of the epoch in the trace, in nanoseconds.
     phase: u64,
-    /// What waits.
+    /// The queue.
     queue: Box<dyn Queue<B>>,
-    /// The packet that is partly delivered, and its bytes that are not.
-    transit: Option<(Packet<B>, u32)>,
-    /// The opportunity that is next: how often the trace began anew, and which of it. Present
-    /// while something is to be delivered.
-    next: Option<(u64, usize)>,
-    /// What left, or was dropped, and was not yet given out.
+    /// The packet that is partly delivered.
+    transit: Option<Transit<B>>,
+    /// The next opportunity, while there is something to deliver.
+    next: Option<Opportunity>,
+    /// Packets that left or were dropped and were not popped yet.
     exits: VecDeque<Exit<B>>,
 }
 
+/// A packet of which some bytes were delivered.
+struct Transit<B> {
+    packet: Packet<B>,
+    /// Bytes not yet delivered.
+    left: u32,
+}
+
+/// An opportunity of a repeated trace.
+#[derive(Clone, Copy)]
+struct Opportunity {
+    /// How often the trace has repeated.
+    round: u64,
+    /// Index in the trace.
+    index: usize,
+}
+
 impl<B> TraceLink<B> {
-    /// Plays `trace` from its start at the epoch, over and over.
+    /// Plays `trace` repeatedly, from its start at the epoch.
     pub fn new(trace: Trace, queue: Box<dyn Queue<B>>) -> Self {
         Self {
             trace,
@@ -160,22 +175,22 @@ impl<B> TraceLink<B> {
         }
     }
 
-    /// Plays the trace but once: after that nothing is delivered.
+    /// Plays the trace once; nothing is delivered after its end.
     #[must_use]
     pub const fn once(mut self) -> Self {
         self.once = true;
         self
     }
 
-    /// Begins at `phase` into the trace, so that runs can see different parts of it.
+    /// Starts at offset `phase` in the trace, so that runs can use different parts of it.
     #[must_use]
     pub fn starting_at(mut self, phase: Duration) -> Self {
         self.phase = u64::try_from(phase.as_nanos()).unwrap_or(u64::MAX);
         self
     }
 
-    /// When an opportunity is.
-    fn time_of(&self, (round, index): (u64, usize)) -> Time {
+    /// The time of an opportunity.
+    fn time_of(&self, Opportunity { round, index }: Opportunity) -> Time {
         let millis = round
             .saturating_mul(self.trace.period_millis())
             .saturating_add(u64::from(self.trace.millis[index]));
@@ -184,7 +199,7 @@ impl<B> TraceLink<B> {
     }
 
     /// The first opportunity later than `now`.
-    fn first_after(&self, now: Time) -> Option<(u64, usize)> {
+    fn first_after(&self, now: Time) -> Option<Opportunity> {
         let millis = now.as_nanos().saturating_add(self.phase) / MILLISECOND;
         let period = self.trace.period_millis();
         let (round, rest) = (millis / period, millis % period);
@@ -192,19 +207,25 @@ impl<B> TraceLink<B> {
             .trace
             .millis
             .partition_point(|at| u64::from(*at) <= rest);
-        (round == 0 || !self.once).then_some((round, index))
+        (round == 0 || !self.once).then_some(Opportunity { round, index })
     }
 
-    /// The opportunity that follows.
-    fn following(&self, (round, index): (u64, usize)) -> Option<(u64, usize)> {
+    /// The opportunity after the given one, if the trace continues.
+    fn following(&self, Opportunity { round, index }: Opportunity) -> Option<Opportunity> {
         if index + 1 < self.trace.millis.len() {
-            Some((round, index + 1))
+            Some(Opportunity {
+                round,
+                index: index + 1,
+            })
         } else {
-            (!self.once).then_some((round + 1, 0))
+            (!self.once).then_some(Opportunity {
+                round: round + 1,
+                index: 0,
+            })
         }
     }
 
-    /// Uses the opportunities until `now`.
+    /// Processes the opportunities up to `now`.
     fn advance(&mut self, now: Time) {
         while let Some(opportunity) = self.next {
             let at = self.time_of(opportunity);
@@ -220,23 +241,26 @@ impl<B> TraceLink<B> {
         }
     }
 
-    /// Uses one opportunity, at `at`; tells whether nothing is left to deliver.
+    /// Processes one opportunity, at `at`. Returns whether nothing is left to deliver.
     fn deliver(&mut self, at: Time) -> bool {
-        let mut room = OPPORTUNITY;
-        while room > 0 {
+        let mut capacity = OPPORTUNITY;
+        while capacity > 0 {
             let transit = self.transit.take().or_else(|| {
                 let packet = self.queue.dequeue(at, &mut self.exits)?;
-                let size = packet.size;
-                Some((packet, size))
+                let left = packet.size;
+                Some(Transit { packet, left })
             });
-            let Some((packet, left)) = transit else {
+            let Some(Transit { packet, left }) = transit else {
                 return true;
             };
-            if left > room {
-                self.transit = Some((packet, left - room));
+            if left > capacity {
+                self.transit = Some(Transit {
+                    packet,
+                    left: left - capacity,
+                });
                 return false;
             }
-            room -= left;
+            capacity -= left;
             self.exits.push_back(Exit::arrived(at, packet));
         }
         self.queue.is_empty()

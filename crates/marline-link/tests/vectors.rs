@@ -1,4 +1,4 @@
-//! Runs the shared test vectors through the functions that routers of the laboratory call.
+//! Runs the test vectors of this crate's operations.
 
 #[path = "../../../vectors/runner.rs"]
 mod runner;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use marline_link::loss::Bernoulli;
 use marline_link::queue::{DropTail, Limit};
-use marline_link::{Chain, Delay, Gate, Link, Loss, Rate, Seed};
+use marline_link::{Chain, Delay, FilterLink, Link, Loss, Rate, Seed};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
@@ -28,7 +28,7 @@ impl Spec {
     pub(crate) fn build<B: Send + 'static>(self, seed: Seed) -> Box<dyn Link<B>> {
         let limit = Limit::time(self.buffer, self.bits_per_second);
         let rate = Rate::new(self.bits_per_second, Box::new(DropTail::new(limit)));
-        let loss = Gate::new(Loss(Bernoulli::new(self.loss, seed.of("loss"))));
+        let loss = FilterLink::new(Loss(Bernoulli::new(self.loss, seed.of("loss"))));
         Box::new(Chain::new(vec![
             Box::new(rate),
             Box::new(loss),

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use super::Chain;
-use crate::jitter::Law;
+use crate::jitter::Distribution;
 use crate::loss::{Bernoulli, GilbertElliott, Loss};
 use crate::{
-    Delay, DropReason, Duplicate, Exit, Gate, Jitter, JitterConfig, Link, Mtu, Packet, Seed, Time,
-    conformance,
+    Delay, DropReason, Duplicate, Exit, FilterLink, Jitter, JitterConfig, Link, Mtu, Packet, Seed,
+    Time, conformance,
 };
 
 fn stages() -> Vec<Box<dyn Link<u64>>> {
@@ -15,22 +15,24 @@ fn stages() -> Vec<Box<dyn Link<u64>>> {
         ..JitterConfig::new(
             Duration::from_millis(9),
             Duration::from_millis(3),
-            Law::Normal,
+            Distribution::Normal,
         )
     };
     vec![
-        Box::new(Gate::new(Mtu { bytes: 1400 })),
+        Box::new(FilterLink::new(Mtu { bytes: 1400 })),
         Box::new(Delay::new(Duration::from_millis(2))),
-        Box::new(Gate::new(Loss(Bernoulli::new(0.1, seed.of("a"))))),
+        Box::new(FilterLink::new(Loss(Bernoulli::new(0.1, seed.of("a"))))),
         Box::new(Jitter::new(jitter, seed)),
-        Box::new(Gate::new(Loss(GilbertElliott::of_bursts(0.1, 3.0, seed)))),
+        Box::new(FilterLink::new(Loss(GilbertElliott::of_bursts(
+            0.1, 3.0, seed,
+        )))),
         Box::new(Duplicate::new(0.1, seed)),
         Box::new(Delay::new(Duration::ZERO)),
     ]
 }
 
 #[test]
-fn a_chain_keeps_the_rules_of_a_link() {
+fn a_chain_satisfies_the_link_contract() {
     for seed in 0..10 {
         let arrivals = conformance::arrivals(seed, 500);
         conformance::check_link(|| Box::new(Chain::new(stages())), &arrivals).unwrap();
@@ -38,7 +40,7 @@ fn a_chain_keeps_the_rules_of_a_link() {
 }
 
 #[test]
-fn drops_come_in_the_order_of_time() {
+fn exits_and_drops_of_all_stages_are_in_time_order() {
     let mut chain = Chain::new(stages());
     for index in 0..200 {
         let size = if index % 3 == 0 { 1500 } else { 1000 };
@@ -55,7 +57,7 @@ fn drops_come_in_the_order_of_time() {
 }
 
 #[test]
-fn no_stages_take_no_time() {
+fn a_chain_without_stages_adds_no_delay() {
     let mut chain = Chain::new(Vec::new());
     let (now, packet) = (Time::from_nanos(5), Packet::new(100, ()));
     chain.push(now, packet);

@@ -4,16 +4,16 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{Arrival, arrivals, check_link, check_medium};
-use crate::jitter::Law;
+use crate::jitter::Distribution;
 use crate::loss::{Bernoulli, GilbertElliott, Loss, Timed};
 use crate::{
-    Chain, Corrupt, Delay, Duplex, Duplicate, Exit, Gate, Jitter, JitterConfig, Link, Mtu, Outages,
-    Packet, Schedule, Seed, Suspensions, Time,
+    Chain, Corrupt, Delay, Duplex, Duplicate, Exit, FilterLink, Jitter, JitterConfig, Link, Mtu,
+    Outages, Packet, Period, Schedule, Seed, Suspensions, Time,
 };
 
 const SEED: Seed = Seed::new(7);
 
-fn jitter(law: Law, reorder: bool) -> Jitter<u64> {
+fn jitter(law: Distribution, reorder: bool) -> Jitter<u64> {
     let config = JitterConfig {
         reorder,
         correlation: Duration::from_millis(5),
@@ -23,7 +23,7 @@ fn jitter(law: Law, reorder: bool) -> Jitter<u64> {
     Jitter::new(config, SEED)
 }
 
-/// One of each kind.
+/// One link of each kind.
 fn every_link() -> Vec<(&'static str, Box<dyn Link<u64>>)> {
     let millis = Duration::from_millis;
     let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
@@ -34,25 +34,40 @@ fn every_link() -> Vec<(&'static str, Box<dyn Link<u64>>)> {
     };
     vec![
         ("delay", Box::new(Delay::new(millis(7)))),
-        ("loss", Box::new(Gate::new(Loss(Bernoulli::new(0.3, SEED))))),
+        (
+            "loss",
+            Box::new(FilterLink::new(Loss(Bernoulli::new(0.3, SEED)))),
+        ),
         (
             "bursts",
-            Box::new(Gate::new(Loss(GilbertElliott::of_bursts(0.2, 3.0, SEED)))),
+            Box::new(FilterLink::new(Loss(GilbertElliott::of_bursts(
+                0.2, 3.0, SEED,
+            )))),
         ),
         (
             "fading",
-            Box::new(Gate::new(Loss(Timed::of_bursts(0.2, millis(3), SEED)))),
+            Box::new(FilterLink::new(Loss(Timed::of_bursts(
+                0.2,
+                millis(3),
+                SEED,
+            )))),
         ),
-        ("corrupt", Box::new(Gate::new(Corrupt::new(0.2, SEED)))),
+        (
+            "corrupt",
+            Box::new(FilterLink::new(Corrupt::new(0.2, SEED))),
+        ),
         ("duplicate", Box::new(Duplicate::new(0.2, SEED))),
-        ("mtu", Box::new(Gate::new(Mtu { bytes: 1000 }))),
+        ("mtu", Box::new(FilterLink::new(Mtu { bytes: 1000 }))),
         (
             "outages",
-            Box::new(Gate::new(Outages::new(vec![(at(3), at(9))]))),
+            Box::new(FilterLink::new(Outages::new(vec![Period {
+                from: at(3),
+                to: at(9),
+            }]))),
         ),
         ("suspensions", Box::new(Suspensions::new(schedule, SEED))),
-        ("jitter", Box::new(jitter(Law::Normal, false))),
-        ("reordering", Box::new(jitter(Law::Pareto, true))),
+        ("jitter", Box::new(jitter(Distribution::Normal, false))),
+        ("reordering", Box::new(jitter(Distribution::Pareto, true))),
         ("chain", Box::new(Chain::new(Vec::new()))),
     ]
 }
@@ -71,7 +86,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_link_keeps_the_rules(arrivals in some_arrivals()) {
+    fn every_link_satisfies_the_contract(arrivals in some_arrivals()) {
         for (index, (name, _)) in every_link().iter().enumerate() {
             let checked = check_link(|| every_link().swap_remove(index).1, &arrivals);
             prop_assert_eq!(checked.map_err(|error| format!("{name}: {error}")), Ok(()));
@@ -80,19 +95,22 @@ proptest! {
 }
 
 #[test]
-fn a_pair_of_links_keeps_the_rules() {
+fn a_duplex_satisfies_the_medium_contract() {
     let duplex = || {
         let delay = Box::new(Delay::new(Duration::from_millis(3)));
-        Box::new(Duplex::new(Box::new(jitter(Law::Normal, true)), delay)) as Box<_>
+        Box::new(Duplex::new(
+            Box::new(jitter(Distribution::Normal, true)),
+            delay,
+        )) as Box<_>
     };
     check_medium(duplex, &arrivals(3, 500)).unwrap();
 }
 
-/// A link that breaks one rule.
+/// A link that violates one rule of the contract.
 struct Broken {
     rule: Rule,
     held: Vec<(Time, Packet<u64>)>,
-    looked: u32,
+    polls: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -101,7 +119,7 @@ enum Rule {
     LatePolling,
     Past,
     End,
-    Early,
+    BeforeArrival,
 }
 
 impl Link<u64> for Broken {
@@ -110,12 +128,12 @@ impl Link<u64> for Broken {
     }
 
     fn pop(&mut self, now: Time) -> Option<Exit<u64>> {
-        self.looked += 1;
+        self.polls += 1;
         let (came, packet) = self.held.pop()?;
         match self.rule {
             Rule::Conservation => None,
             Rule::LatePolling => Some(Exit::arrived(now, packet)),
-            Rule::Early => Some(Exit::arrived(came - Duration::from_nanos(1), packet)),
+            Rule::BeforeArrival => Some(Exit::arrived(came - Duration::from_nanos(1), packet)),
             Rule::Past | Rule::End => Some(Exit::arrived(came, packet)),
         }
     }
@@ -123,26 +141,26 @@ impl Link<u64> for Broken {
     fn next_event(&self) -> Option<Time> {
         match self.rule {
             Rule::Past => Some(Time::ZERO),
-            Rule::End => Some(Time::from_nanos(u64::MAX / 2 + u64::from(self.looked))),
+            Rule::End => Some(Time::from_nanos(u64::MAX / 2 + u64::from(self.polls))),
             _ => self.held.last().map(|(at, _)| *at),
         }
     }
 }
 
 #[test]
-fn every_broken_rule_is_found() {
+fn every_violated_rule_is_reported() {
     for (rule, words) in [
-        (Rule::Conservation, "vanished"),
+        (Rule::Conservation, "never left"),
         (Rule::LatePolling, "polled only"),
         (Rule::Past, "an event is due"),
-        (Rule::End, "do not come to an end"),
-        (Rule::Early, "left before it came"),
+        (Rule::End, "do not end"),
+        (Rule::BeforeArrival, "left before it arrived"),
     ] {
         let link = || {
             Box::new(Broken {
                 rule,
                 held: Vec::new(),
-                looked: 0,
+                polls: 0,
             }) as Box<_>
         };
         let error = check_link(link, &arrivals(1, 20)).unwrap_err();

@@ -8,7 +8,7 @@ fn hash(hash: EcmpHash, source_port: u16) -> u64 {
 }
 
 #[test]
-fn of_the_literal_hash_only_the_parity_of_the_port_counts() {
+fn xor_hash_over_two_paths_depends_only_on_port_parity() {
     let paths = |step: u16| {
         (0..100)
             .map(|index| path(hash(EcmpHash::Xor, 40_000 + index * step), 2))
@@ -19,7 +19,7 @@ fn of_the_literal_hash_only_the_parity_of_the_port_counts() {
 }
 
 #[test]
-fn the_mixing_hash_spreads_ports_of_one_parity() {
+fn mixed_hash_spreads_ports_of_one_parity_evenly() {
     for paths in 2..5 {
         let mut counts = vec![0; paths];
         for index in 0..6000 {
@@ -34,7 +34,7 @@ fn the_mixing_hash_spreads_ports_of_one_parity() {
 }
 
 #[test]
-fn both_halves_of_an_ipv6_address_count() {
+fn xor_hash_uses_both_halves_of_an_ipv6_address() {
     let of =
         |address: &str| EcmpHash::Xor.of(address.parse().unwrap(), ([0, 0, 0, 0], 0).into(), 0);
     assert_eq!(of("[1::2]:0"), (1 << 48) ^ 2);

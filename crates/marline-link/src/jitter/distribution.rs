@@ -1,4 +1,4 @@
-//! How deviations are distributed.
+//! Distributions of delay variation.
 
 use std::f64::consts::SQRT_2;
 use std::sync::Arc;
@@ -6,43 +6,42 @@ use std::sync::Arc;
 use rand_pcg::Pcg64Mcg;
 
 use super::Table;
-use crate::random::{happens, normal, poisson, unit};
+use crate::random::{bernoulli, normal, poisson, uniform};
 
-/// How deviations from the base delay are distributed.
+/// The distribution of deviations from the base delay.
 ///
-/// Unless it says otherwise, a law has mean 0 and `jitter` is its standard deviation, and its tails are
-/// not cut. netem draws from tables that end at 4 sigma, which takes most from the skewed ones: its
-/// `pareto` has mean -0.033 and standard deviation 0.82, its `paretonormal` -0.025 and 0.83, in
-/// units of what was asked for. And netem without a table is uniform, whatever its manual says.
+/// Unless documented otherwise, the mean is 0, the standard deviation is `jitter`, and the tails are
+/// not truncated. netem samples tables that end at 4 sigma, which affects skewed distributions most:
+/// its `pareto` has mean -0.033 and standard deviation 0.82, its `paretonormal` -0.025 and 0.83, in
+/// units of the configured jitter. Without a table, netem is uniform, contrary to its manual.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// The normal distribution.
     #[default]
     Normal,
-    /// From `-jitter` to `+jitter`, all equally likely, as in netem; the standard deviation is
-    /// 0.577 of it.
+    /// Uniform from `-jitter` to `+jitter`, as in netem; the standard deviation is 0.577 of `jitter`.
     Uniform,
-    /// Of Pareto with a shape of 3, as the table of netem: mostly a little early, at times very late.
+    /// Pareto with shape 3, as netem's table: mostly slightly early, occasionally very late.
     Pareto,
-    /// A quarter normal and three quarters Pareto, as the table of netem.
+    /// One quarter normal and three quarters Pareto, as netem's table.
     ParetoNormal,
-    /// Only late, by `jitter` on average: an exponential distribution.
+    /// Exponential with mean `jitter`; never early.
     Exponential,
-    /// From a table of deviations.
+    /// Sampled from a table of deviations.
     Table(Arc<Table>),
-    /// What picoquic's simulator calls Wi-Fi, for comparisons: late by N milliseconds or less, N of
-    /// Poisson with mean 1; and with a chance of (`jitter` - 1 ms) / 84 ms late by another N times 7.5
-    /// ms or less, N of Poisson with mean 12. Independent from packet to packet in any case.
+    /// The Wi-Fi jitter of picoquic's simulator, for comparisons: up to N milliseconds late, N Poisson
+    /// with mean 1; with probability (`jitter` - 1 ms) / 84 ms another N times 7.5 ms late at most, N
+    /// Poisson with mean 12. Always independent between packets.
     PicoquicWifi,
 }
 
-impl Law {
-    /// Whether `jitter` scales the law and neighbors can resemble each other.
+impl Distribution {
+    /// Whether `jitter` scales the distribution, and successive deviations can be correlated.
     pub const fn is_scaled(&self) -> bool {
         !matches!(self, Self::PicoquicWifi)
     }
 
-    /// A deviation in nanoseconds, made from a standard normal number.
+    /// A deviation in nanoseconds, derived from the standard normal value `z`.
     pub(super) fn deviation(&self, z: f64, jitter: f64, rng: &mut Pcg64Mcg) -> f64 {
         match self {
             Self::Normal => jitter * z,
@@ -58,12 +57,12 @@ impl Law {
     }
 }
 
-/// How likely a standard normal number is larger than `z`; never 0.
+/// Probability that a standard normal value exceeds `z`.
 fn upper_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / SQRT_2)
 }
 
-/// Of Pareto with shape 3, moved to mean 0 and scaled to standard deviation 1.
+/// Pareto with shape 3, shifted to mean 0 and scaled to standard deviation 1.
 fn pareto(z: f64) -> f64 {
     let value = 1.0 / libm::cbrt(upper_tail(z));
     (value - 1.5) / 0.75_f64.sqrt()
@@ -73,12 +72,12 @@ fn picoquic_wifi(jitter: f64, rng: &mut Pcg64Mcg) -> f64 {
     let mut late = 0.0;
     let slots = poisson(rng, 1.0);
     if slots > 0 {
-        late += (f64::from(slots) - unit(rng)) * 1e6;
+        late += (f64::from(slots) - uniform(rng)) * 1e6;
     }
-    if happens(rng, (jitter - 1e6) / 84e6) {
+    if bernoulli(rng, (jitter - 1e6) / 84e6) {
         let stalls = poisson(rng, 12.0);
         if stalls > 1 {
-            late += (f64::from(stalls) - unit(rng)) * 7.5e6;
+            late += (f64::from(stalls) - uniform(rng)) * 7.5e6;
         }
     }
     late

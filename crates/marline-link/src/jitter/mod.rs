@@ -1,8 +1,8 @@
-//! Delay that varies.
+//! Delay variation.
 //!
-//! Every packet takes the base delay and a deviation from it, drawn from a [`Law`]. How deviations
-//! follow each other and whether packets may overtake is the [`JitterConfig`]'s. What comes out is
-//! never before what went in: where a law falls below, the delay is zero.
+//! Every packet takes the base delay plus a deviation drawn from a [`Distribution`].
+//! [`JitterConfig`] sets how successive deviations are correlated and whether packets may be
+//! reordered. A total delay below zero counts as zero.
 
 mod distribution;
 mod table;
@@ -10,8 +10,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use distribution::Law;
-pub use table::{Table, TableError};
+pub use distribution::Distribution;
+pub use table::{Moments, Table, TableError};
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -22,29 +22,29 @@ use rand_pcg::Pcg64Mcg;
 use crate::random::normal;
 use crate::{Exit, Link, Packet, Seed, Time};
 
-/// How delay varies.
+/// The settings of a varying delay.
 #[derive(Clone, Debug)]
 pub struct JitterConfig {
-    /// The delay that deviations are added to, one way.
+    /// The one-way delay that deviations are added to.
     pub base: Duration,
-    /// How much it varies; what that is of the distribution, [`Law`] says.
+    /// The scale of deviations; its meaning is defined by [`Distribution`].
     pub jitter: Duration,
-    /// How deviations are distributed.
-    pub law: Law,
-    /// Over which time deviations resemble each other: their correlation falls to 1/e in it
-    /// (Ornstein and Uhlenbeck), however many packets pass. Zero: not at all.
+    /// The distribution of deviations.
+    pub law: Distribution,
+    /// Correlation time of deviations: their autocorrelation falls to 1/e within it (Ornstein-Uhlenbeck
+    /// process), independent of the number of packets. Zero: uncorrelated.
     pub correlation: Duration,
-    /// Packets that come within this time of the first of them share a deviation, as packets do that
-    /// travel in one frame. Zero: each has its own.
+    /// Packets that arrive within this time of the first of a batch share its deviation, as packets of
+    /// one radio frame do. Zero: each packet has its own.
     pub batch: Duration,
-    /// Whether packets overtake each other. If not, one that is late keeps those behind it waiting,
-    /// as radios do.
+    /// Whether packets may overtake each other. If not, a late packet holds back those behind it, as
+    /// radio links do.
     pub reorder: bool,
 }
 
 impl JitterConfig {
-    /// Independent deviations, order kept.
-    pub const fn new(base: Duration, jitter: Duration, law: Law) -> Self {
+    /// Uncorrelated deviations; packets keep their order.
+    pub const fn new(base: Duration, jitter: Duration, law: Distribution) -> Self {
         Self {
             base,
             jitter,
@@ -60,19 +60,19 @@ impl JitterConfig {
 pub struct Jitter<B> {
     config: JitterConfig,
     rng: Pcg64Mcg,
-    /// What deviations are made from, standard normal, and of which moment it is.
+    /// The last standard normal value that deviations derive from, and its time.
     state: Option<(Time, f64)>,
-    /// The delay of the present batch, and when that began.
+    /// The current batch: its start and its delay.
     batch: Option<(Time, Duration)>,
-    /// What is under way; the next to leave is at the top.
+    /// Packets in transit; the next to leave is at the top.
     line: BinaryHeap<Waiting<B>>,
     pushed: u64,
-    /// When the last packet leaves, of those that keep their order.
+    /// The latest departure so far, if packets keep their order.
     last: Time,
 }
 
 impl<B> Jitter<B> {
-    /// A line with its own draws.
+    /// A delay line with its own random number generator.
     pub fn new(config: JitterConfig, seed: Seed) -> Self {
         Self {
             config,
@@ -85,7 +85,7 @@ impl<B> Jitter<B> {
         }
     }
 
-    /// The delay of a packet that comes now.
+    /// The delay of a packet that arrives at `now`.
     fn delay(&mut self, now: Time) -> Duration {
         if let Some((began, delay)) = self.batch
             && now.since(began) < self.config.batch
@@ -95,14 +95,14 @@ impl<B> Jitter<B> {
         let normal = self.normal(now);
         let jitter = self.config.jitter.as_nanos() as f64;
         let deviation = self.config.law.deviation(normal, jitter, &mut self.rng);
-        // `as` keeps what is below zero, or too large, at the bound.
+        // `as` saturates below zero and above the maximum.
         let delay = (self.config.base.as_nanos() as f64 + deviation).round() as u64;
         let delay = Duration::from_nanos(delay);
         self.batch = Some((now, delay));
         delay
     }
 
-    /// A standard normal number that resembles the last one, the more so the less time has passed.
+    /// A standard normal value, correlated with the last one by the time that passed.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = normal(&mut self.rng);
         let next = match self.state {
@@ -145,7 +145,7 @@ impl<B: Send> Link<B> for Jitter<B> {
     }
 }
 
-/// A packet under way; greater is what leaves first, of equals what came first.
+/// A packet in transit. Ordered so that the earliest departure is the greatest, ties by arrival.
 struct Waiting<B> {
     at: Time,
     order: u64,

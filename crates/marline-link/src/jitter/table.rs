@@ -1,39 +1,51 @@
-//! Distributions as netem's files write them.
+//! Distribution tables in the format of netem.
 
 use std::str::FromStr;
 
-/// The value of a table that stands for one standard deviation.
+/// The table value of one standard deviation.
 const SIGMA: f64 = 8192.0;
 
-/// The most values a table may have.
+/// The maximum number of values in a table.
 const LARGEST: usize = 1 << 20;
 
-/// A distribution of deviations: values that are equally likely, 8192 for one standard deviation.
+/// A distribution of deviations as equally likely values, in units of 1/8192 standard deviation.
 ///
-/// Read from the text of a `.dist` file of iproute2: whole numbers between white space, and
+/// Parsed from a `.dist` file of iproute2: integers separated by white space, with
 /// comments from `#` to the end of the line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// In order, so that a larger number means a larger deviation.
+    /// Sorted, so that a quantile is an index.
     values: Vec<i16>,
 }
 
 impl Table {
-    /// The deviation below which `share` of them lie, in standard deviations.
+    /// The quantile of `share`, in standard deviations.
     pub(super) fn at(&self, share: f64) -> f64 {
         let last = self.values.len() - 1;
         let index = (share * self.values.len() as f64) as usize;
         f64::from(self.values[index.min(last)]) / SIGMA
     }
 
-    /// Mean and standard deviation, in units of `jitter`; netem's own tables are not 0 and 1.
-    pub fn moments(&self) -> (f64, f64) {
+    /// Mean and standard deviation, in units of `jitter`. Those of netem's own tables are not 0 and 1.
+    pub fn moments(&self) -> Moments {
         let count = self.values.len() as f64;
         let values = || self.values.iter().map(|value| f64::from(*value) / SIGMA);
         let mean = values().sum::<f64>() / count;
         let variance = values().map(|value| value * value).sum::<f64>() / count - mean * mean;
-        (mean, variance.max(0.0).sqrt())
+        Moments {
+            mean,
+            deviation: variance.max(0.0).sqrt(),
+        }
     }
+}
+
+/// Mean and standard deviation of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
 }
 
 impl FromStr for Table {
@@ -63,21 +75,21 @@ impl FromStr for Table {
     }
 }
 
-/// Why a text is no table.
+/// Why a table could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// Something else than a number of 16 bits.
-    #[error("line {line}: `{word}` is no whole number from -32768 to 32767")]
+    /// A word that is not a 16-bit integer.
+    #[error("line {line}: `{word}` is not an integer from -32768 to 32767")]
     Value {
-        /// Where, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The word.
         word: String,
     },
-    /// No numbers at all.
+    /// The table is empty.
     #[error("the table has no values")]
     Empty,
-    /// More numbers than anybody needs.
+    /// The table is too long.
     #[error("the table has more than {LARGEST} values")]
     TooLong,
 }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Jitter, JitterConfig, Law, Table, TableError};
+use super::{Distribution, Jitter, JitterConfig, Moments, Table, TableError};
 use crate::{Link, Packet, Seed, Time};
 
 const MILLI: u64 = 1_000_000;
 
-/// The delays, in ms, of packets that come `gap` nanoseconds apart; by arrival.
+/// The delays in ms, in order of arrival, of packets that arrive `gap` nanoseconds apart.
 fn delays(config: JitterConfig, count: u64, gap: u64) -> Vec<f64> {
     let mut line = Jitter::new(config, Seed::new(1));
     let mut delays = vec![0.0; count as usize];
@@ -20,15 +20,15 @@ fn delays(config: JitterConfig, count: u64, gap: u64) -> Vec<f64> {
     delays
 }
 
-/// So that neither zero nor order cut anything.
-fn free(law: Law) -> JitterConfig {
+/// A base delay and reordering such that no deviation is clipped.
+fn unclipped(law: Distribution) -> JitterConfig {
     JitterConfig {
         reorder: true,
         ..JitterConfig::new(Duration::from_millis(1000), Duration::from_millis(10), law)
     }
 }
 
-fn moments(values: &[f64]) -> (f64, f64) {
+fn moments(values: &[f64]) -> Moments {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values
@@ -36,37 +36,43 @@ fn moments(values: &[f64]) -> (f64, f64) {
         .map(|value| (value - mean).powi(2))
         .sum::<f64>()
         / count;
-    (mean, variance.sqrt())
-}
-
-#[test]
-fn laws_have_the_mean_and_deviation_they_promise() {
-    for (law, mean, deviation, tolerance) in [
-        (Law::Normal, 1000.0, 10.0, 0.15),
-        (Law::Uniform, 1000.0, 10.0 / 3.0_f64.sqrt(), 0.1),
-        (Law::Exponential, 1010.0, 10.0, 0.2),
-        // The fourth moment of this law is infinite: its deviation settles slowly.
-        (Law::Pareto, 1000.0, 10.0, 1.5),
-        (Law::ParetoNormal, 1000.0, 10.0, 1.5),
-    ] {
-        let (m, d) = moments(&delays(free(law.clone()), 100_000, MILLI));
-        assert!((m - mean).abs() < 0.15, "{law:?}: mean {m}");
-        assert!((d - deviation).abs() < tolerance, "{law:?}: deviation {d}");
+    Moments {
+        mean,
+        deviation: variance.sqrt(),
     }
 }
 
 #[test]
-fn the_law_of_picoquic_is_milliseconds_and_rare_stalls() {
+fn distributions_have_their_documented_mean_and_deviation() {
+    for (law, mean, deviation, tolerance) in [
+        (Distribution::Normal, 1000.0, 10.0, 0.15),
+        (Distribution::Uniform, 1000.0, 10.0 / 3.0_f64.sqrt(), 0.1),
+        (Distribution::Exponential, 1010.0, 10.0, 0.2),
+        // The fourth moment of this distribution is infinite, so its deviation converges slowly.
+        (Distribution::Pareto, 1000.0, 10.0, 1.5),
+        (Distribution::ParetoNormal, 1000.0, 10.0, 1.5),
+    ] {
+        let found = moments(&delays(unclipped(law.clone()), 100_000, MILLI));
+        assert!((found.mean - mean).abs() < 0.15, "{law:?}: {found:?}");
+        assert!(
+            (found.deviation - deviation).abs() < tolerance,
+            "{law:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn picoquic_wifi_jitter_has_milliseconds_and_rare_stalls() {
     let config = |jitter| JitterConfig {
         reorder: true,
         ..JitterConfig::new(
             Duration::ZERO,
             Duration::from_millis(jitter),
-            Law::PicoquicWifi,
+            Distribution::PicoquicWifi,
         )
     };
     // E[N] - P(N > 0) / 2 for N of Poisson with mean 1.
-    let (mean, _) = moments(&delays(config(1), 50_000, MILLI));
+    let Moments { mean, .. } = moments(&delays(config(1), 50_000, MILLI));
     assert!((mean - (1.0 - 0.632_12 / 2.0)).abs() < 0.02, "{mean}");
     let stalls = delays(config(43), 50_000, MILLI);
     let share = stalls.iter().filter(|delay| **delay > 30.0).count() as f64 / 50_000.0;
@@ -74,13 +80,13 @@ fn the_law_of_picoquic_is_milliseconds_and_rare_stalls() {
 }
 
 #[test]
-fn order_is_kept_unless_reordering_is_asked_for() {
+fn packets_keep_their_order_unless_reorder_is_set() {
     let config = |reorder| JitterConfig {
         reorder,
         ..JitterConfig::new(
             Duration::from_millis(20),
             Duration::from_millis(5),
-            Law::Normal,
+            Distribution::Normal,
         )
     };
     let order = |reorder| {
@@ -97,14 +103,14 @@ fn order_is_kept_unless_reordering_is_asked_for() {
 }
 
 #[test]
-fn correlation_is_one_of_time_not_of_packets() {
+fn correlation_depends_on_time_not_on_packet_count() {
     let config = JitterConfig {
         correlation: Duration::from_millis(100),
-        ..free(Law::Normal)
+        ..unclipped(Distribution::Normal)
     };
     for gap in [1, 10] {
         let values = delays(config.clone(), 200_000, gap * MILLI);
-        let (mean, deviation) = moments(&values);
+        let Moments { mean, deviation } = moments(&values);
         assert!((deviation - 10.0).abs() < 1.0, "{deviation}");
         let lag = (100 / gap) as usize;
         let products = values
@@ -119,10 +125,10 @@ fn correlation_is_one_of_time_not_of_packets() {
 }
 
 #[test]
-fn a_batch_shares_its_delay() {
+fn packets_of_a_batch_share_a_delay() {
     let config = JitterConfig {
         batch: Duration::from_millis(4),
-        ..free(Law::Normal)
+        ..unclipped(Distribution::Normal)
     };
     let values = delays(config, 400, MILLI);
     for batch in values.chunks(4) {
@@ -132,13 +138,13 @@ fn a_batch_shares_its_delay() {
 }
 
 #[test]
-fn delay_never_falls_below_zero() {
+fn delay_is_never_negative() {
     let config = JitterConfig {
         reorder: true,
         ..JitterConfig::new(
             Duration::from_millis(1),
             Duration::from_millis(50),
-            Law::Normal,
+            Distribution::Normal,
         )
     };
     let values = delays(config, 10_000, MILLI);
@@ -147,14 +153,18 @@ fn delay_never_falls_below_zero() {
 }
 
 #[test]
-fn tables_are_read_as_netem_writes_them() {
+fn netem_tables_are_parsed_and_sampled() {
     let table: Table = "# a comment\n -8192 0  8192\n16384 # more\n"
         .parse()
         .unwrap();
-    let (mean, deviation) = table.moments();
+    let Moments { mean, deviation } = table.moments();
     assert_eq!(mean, 0.5);
     assert!((deviation - 1.25_f64.sqrt()).abs() < 1e-12);
-    let values = delays(free(Law::Table(Arc::new(table))), 40_000, MILLI);
+    let values = delays(
+        unclipped(Distribution::Table(Arc::new(table))),
+        40_000,
+        MILLI,
+    );
     for expected in [990.0, 1000.0, 1010.0, 1020.0] {
         let count = values.iter().filter(|value| **value == expected).count();
         assert!(count.abs_diff(10_000) < 400, "{expected}: {count}");

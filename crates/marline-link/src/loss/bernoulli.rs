@@ -1,12 +1,12 @@
-//! Each packet for itself.
+//! Independent losses.
 
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::random::happens;
+use crate::random::bernoulli;
 use crate::{Seed, Time};
 
-/// Loses each packet with the same probability.
+/// Loses each packet independently with the same probability.
 pub struct Bernoulli {
     share: f64,
     rng: Pcg64Mcg,
@@ -24,6 +24,6 @@ impl Bernoulli {
 
 impl LossModel for Bernoulli {
     fn loses(&mut self, _now: Time) -> bool {
-        happens(&mut self.rng, self.share)
+        bernoulli(&mut self.rng, self.share)
     }
 }

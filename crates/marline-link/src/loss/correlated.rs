@@ -1,4 +1,4 @@
-//! Each packet a little like the one before.
+//! netem's correlated loss.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -6,11 +6,11 @@ use rand_pcg::Pcg64Mcg;
 use super::LossModel;
 use crate::{Seed, Time};
 
-/// What netem's `loss P CORRELATION` does, for comparisons only: its own manual calls it deprecated.
+/// The model of netem's `loss P CORRELATION`, for comparisons only; netem's manual deprecates it.
 ///
-/// A filtered uniform number is compared with the share, but the filter narrows the distribution:
-/// with correlation, less is lost than asked for, and with much of it nothing. Use
-/// [`GilbertElliott`](super::GilbertElliott).
+/// A low-pass filtered uniform value is compared with the loss probability. The filter narrows the
+/// distribution, so that correlation reduces the loss, down to none at high correlation. Use
+/// [`GilbertElliott`](super::GilbertElliott) instead.
 pub struct Correlated {
     /// In units of 2^-32, as in netem.
     share: u64,
@@ -20,7 +20,7 @@ pub struct Correlated {
 }
 
 impl Correlated {
-    /// Asks for a loss of `share` with a correlation of `correlation`, both from 0 to 1.
+    /// The model with loss probability `share` and correlation `correlation`, both from 0 to 1.
     pub fn new(share: f64, correlation: f64, seed: Seed) -> Self {
         let scaled = |share: f64| (share * f64::from(u32::MAX)) as u64;
         let mut rng = seed.rng();

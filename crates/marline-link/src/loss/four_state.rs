@@ -1,50 +1,50 @@
-//! Bursts that let some packets through, and single losses between them.
+//! The four-state Markov model: loss bursts with some received packets, and isolated losses.
 
 use rand_pcg::Pcg64Mcg;
 
 use super::LossModel;
-use crate::random::unit;
+use crate::random::uniform;
 use crate::{Seed, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Received, between bursts.
+    /// Packets are received, outside a burst.
     Gap,
-    /// Received, within a burst.
+    /// Packets are received, within a burst.
     InBurst,
-    /// Lost, within a burst.
+    /// Packets are lost, within a burst.
     Burst,
-    /// Lost, on its own.
+    /// An isolated loss.
     Single,
 }
 
-/// The four-state Markov model of netem's `loss state`. One draw per packet.
+/// The four-state Markov model of netem's `loss state`. Takes one draw per packet.
 pub struct FourState {
-    chances: Chances,
+    probabilities: TransitionProbabilities,
     state: State,
     rng: Pcg64Mcg,
 }
 
-/// The chances of [`FourState`], from 0 to 1 per packet, by netem's names.
+/// Transition probabilities of [`FourState`] per packet, from 0 to 1, with netem's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chances {
-    /// From a gap into a burst of losses.
+pub struct TransitionProbabilities {
+    /// From a gap to a loss burst.
     pub p13: f64,
-    /// From a burst back to a gap.
+    /// From a loss burst to a gap.
     pub p31: f64,
-    /// From a loss in a burst to a packet that passes in it.
+    /// From a loss to a received packet within a burst.
     pub p32: f64,
-    /// From a packet that passes in a burst to a loss in it.
+    /// From a received packet to a loss within a burst.
     pub p23: f64,
-    /// From a gap to a loss on its own.
+    /// From a gap to an isolated loss.
     pub p14: f64,
 }
 
 impl FourState {
-    /// Starts between bursts.
-    pub fn new(chances: Chances, seed: Seed) -> Self {
+    /// Starts in a gap.
+    pub fn new(probabilities: TransitionProbabilities, seed: Seed) -> Self {
         Self {
-            chances,
+            probabilities,
             state: State::Gap,
             rng: seed.rng(),
         }
@@ -53,14 +53,14 @@ impl FourState {
 
 impl LossModel for FourState {
     fn loses(&mut self, _now: Time) -> bool {
-        let Chances {
+        let TransitionProbabilities {
             p13,
             p31,
             p32,
             p23,
             p14,
-        } = self.chances;
-        let draw = unit(&mut self.rng);
+        } = self.probabilities;
+        let draw = uniform(&mut self.rng);
         self.state = match self.state {
             State::Gap if draw < p14 => State::Single,
             State::Gap if draw < p14 + p13 => State::Burst,

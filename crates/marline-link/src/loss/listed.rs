@@ -1,4 +1,4 @@
-//! Losses that leave nothing to chance.
+//! Deterministic losses.
 
 use std::num::NonZeroU64;
 
@@ -13,7 +13,7 @@ pub struct Every {
 }
 
 impl Every {
-    /// Loses the `period`-th packet, and again after as many.
+    /// Loses packet number `period` and every `period`-th after it.
     pub const fn new(period: NonZeroU64) -> Self {
         Self { period, seen: 0 }
     }
@@ -26,17 +26,17 @@ impl LossModel for Every {
     }
 }
 
-/// Loses the packets of a list.
+/// Loses the packets with listed numbers.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// In order.
+    /// Sorted.
     indices: Vec<u64>,
     next: usize,
     seen: u64,
 }
 
 impl Listed {
-    /// Loses the packets of these numbers, the first packet being 0.
+    /// Loses the packets with these numbers, counted from 0.
     pub fn new(mut indices: Vec<u64>) -> Self {
         indices.sort_unstable();
         indices.dedup();

@@ -1,7 +1,7 @@
-//! Which packets get lost at random.
+//! Models of random loss.
 //!
-//! Every model takes a fixed number of draws per packet from a generator of its own, whatever the
-//! packet's size or fate: for equal seeds the same packets are lost, counted as they come.
+//! Every model takes a fixed number of draws per packet from its own generator, independent of size
+//! and outcome: equal seeds lose the same packets, by order of arrival.
 
 mod bernoulli;
 mod correlated;
@@ -15,16 +15,16 @@ mod tests;
 
 pub use bernoulli::Bernoulli;
 pub use correlated::Correlated;
-pub use four_state::{Chances, FourState};
+pub use four_state::{FourState, TransitionProbabilities};
 pub use gilbert_elliott::GilbertElliott;
 pub use listed::{Every, Listed};
 pub use timed::Timed;
 
-use crate::{DropReason, Guard, Packet, Time};
+use crate::{DropReason, Filter, Packet, Time};
 
-/// Says of one packet after the other whether it is lost.
+/// Decides for each packet in turn whether it is lost.
 pub trait LossModel: Send {
-    /// Whether the packet that comes now is lost.
+    /// Whether the packet that arrives at `now` is lost. Called once per packet.
     fn loses(&mut self, now: Time) -> bool;
 }
 
@@ -34,10 +34,10 @@ impl<M: LossModel + ?Sized> LossModel for Box<M> {
     }
 }
 
-/// Drops what a model loses; a [`Guard`] for a [`Gate`](crate::Gate).
+/// A [`Filter`] that drops the packets which a [`LossModel`] loses.
 pub struct Loss<M>(pub M);
 
-impl<M: LossModel> Guard for Loss<M> {
+impl<M: LossModel> Filter for Loss<M> {
     fn inspect<B>(&mut self, now: Time, _packet: &mut Packet<B>) -> Option<DropReason> {
         self.0.loses(now).then_some(DropReason::Loss)
     }

@@ -4,8 +4,17 @@ use std::time::Duration;
 use super::*;
 use crate::{Seed, Time};
 
-/// What is lost of `count` packets, one a millisecond, and how long runs of losses are on average.
-fn measure(model: &mut dyn LossModel, count: u64) -> (f64, f64) {
+/// What a model loses.
+#[derive(Debug)]
+struct Measured {
+    /// The share of packets lost.
+    lost: f64,
+    /// The mean length of a loss burst, in packets.
+    burst: f64,
+}
+
+/// Measures the losses of `count` packets, one per millisecond.
+fn measure(model: &mut dyn LossModel, count: u64) -> Measured {
     let (mut lost, mut runs, mut before) = (0.0, 0.0, false);
     for index in 0..count {
         let loses = model.loses(Time::from_nanos(index * 1_000_000));
@@ -15,7 +24,10 @@ fn measure(model: &mut dyn LossModel, count: u64) -> (f64, f64) {
         }
         before = loses;
     }
-    (lost / count as f64, lost / runs)
+    Measured {
+        lost: lost / count as f64,
+        burst: lost / runs,
+    }
 }
 
 fn near(actual: f64, expected: f64, tolerance: f64) {
@@ -26,38 +38,38 @@ fn near(actual: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn bursts_have_the_share_and_the_length_they_were_asked_for() {
+fn gilbert_elliott_bursts_have_the_requested_loss_and_length() {
     for (share, burst) in [(0.01, 3.0), (0.02, 4.0)] {
         let mut model = GilbertElliott::of_bursts(share, burst, Seed::new(1));
         near(model.share(), share, 1e-12);
-        let (lost, run) = measure(&mut model, 2_000_000);
-        println!("{share} in bursts of {burst}: {lost:.5}, {run:.3}");
-        near(lost, share, 0.03);
-        near(run, burst, 0.03);
+        let found = measure(&mut model, 2_000_000);
+        println!("{share} in bursts of {burst}: {found:?}");
+        near(found.lost, share, 0.03);
+        near(found.burst, burst, 0.03);
     }
 }
 
 #[test]
-fn four_parameters_lose_what_the_formula_says() {
+fn gilbert_elliott_loss_matches_its_stationary_distribution() {
     let mut model = GilbertElliott::new(0.02, 0.2, 0.3, 0.995, Seed::new(2));
     let expected = (0.2 * 0.005 + 0.02 * 0.7) / 0.22;
     near(model.share(), expected, 1e-12);
-    near(measure(&mut model, 1_000_000).0, expected, 0.03);
+    near(measure(&mut model, 1_000_000).lost, expected, 0.03);
 }
 
 #[test]
-fn nothing_and_everything() {
+fn loss_of_zero_and_one_is_exact() {
     let seed = Seed::new(3);
     for (share, expected) in [(0.0, 0.0), (1.0, 1.0)] {
-        let (lost, _) = measure(&mut Bernoulli::new(share, seed), 1000);
-        assert_eq!(lost, expected);
+        let found = measure(&mut Bernoulli::new(share, seed), 1000);
+        assert_eq!(found.lost, expected);
     }
     assert_eq!(
-        measure(&mut GilbertElliott::new(0.0, 0.0, 0.0, 1.0, seed), 1000).0,
+        measure(&mut GilbertElliott::new(0.0, 0.0, 0.0, 1.0, seed), 1000).lost,
         0.0
     );
     assert_eq!(
-        measure(&mut GilbertElliott::of_bursts(0.0, 3.0, seed), 1000).0,
+        measure(&mut GilbertElliott::of_bursts(0.0, 3.0, seed), 1000).lost,
         0.0
     );
     assert_eq!(
@@ -65,13 +77,13 @@ fn nothing_and_everything() {
             &mut Timed::of_bursts(0.0, Duration::from_millis(1), seed),
             1000
         )
-        .0,
+        .lost,
         0.0
     );
 }
 
 #[test]
-fn bad_times_take_more_packets_the_faster_they_come() {
+fn timed_bursts_lose_more_packets_at_higher_rates() {
     let bad = Duration::from_millis(20);
     let measure = |gap: u64| {
         let mut model = Timed::of_bursts(0.1, bad, Seed::new(4));
@@ -83,17 +95,20 @@ fn bad_times_take_more_packets_the_faster_they_come() {
             runs += f64::from(u8::from(loses && !before));
             before = loses;
         }
-        (lost / (end / gap) as f64, lost / runs)
+        Measured {
+            lost: lost / (end / gap) as f64,
+            burst: lost / runs,
+        }
     };
     let (slow, fast) = (measure(20_000_000), measure(2_000_000));
-    near(slow.0, 0.1, 0.05);
-    near(fast.0, 0.1, 0.05);
-    near(fast.1, 10.5, 0.05);
-    assert!(slow.1 < 2.0, "{slow:?}");
+    near(slow.lost, 0.1, 0.05);
+    near(fast.lost, 0.1, 0.05);
+    near(fast.burst, 10.5, 0.05);
+    assert!(slow.burst < 2.0, "{slow:?}");
 }
 
 #[test]
-fn good_and_bad_times_do_not_depend_on_packets() {
+fn timed_states_are_independent_of_the_packets() {
     let model = || Timed::of_bursts(0.3, Duration::from_millis(5), Seed::new(5));
     let (mut sparse, mut dense) = (model(), model());
     for millis in 0..5000_u64 {
@@ -106,40 +121,40 @@ fn good_and_bad_times_do_not_depend_on_packets() {
 }
 
 #[test]
-fn correlation_as_in_netem_loses_less_than_was_asked_for() {
+fn netem_correlation_reduces_the_loss() {
     let lost = |correlation| {
         measure(
             &mut Correlated::new(0.05, correlation, Seed::new(6)),
             200_000,
         )
     };
-    near(lost(0.0).0, 0.05, 0.05);
-    assert!(lost(0.5).0 < 0.02);
-    assert_eq!(lost(0.95).0, 0.0);
+    near(lost(0.0).lost, 0.05, 0.05);
+    assert!(lost(0.5).lost < 0.02);
+    assert_eq!(lost(0.95).lost, 0.0);
 }
 
 #[test]
-fn four_states_make_bursts_and_single_losses() {
-    let chances = Chances {
+fn four_state_loss_matches_its_stationary_distribution() {
+    let probabilities = TransitionProbabilities {
         p13: 0.01,
         p31: 0.2,
         p32: 0.3,
         p23: 0.6,
         p14: 0.005,
     };
-    // The balance of the four states, by hand.
-    let (single, burst) = (chances.p14, chances.p13 / chances.p31);
-    let in_burst = burst * chances.p32 / chances.p23;
+    // The stationary distribution of the four states, relative to that of the gap.
+    let (single, burst) = (probabilities.p14, probabilities.p13 / probabilities.p31);
+    let in_burst = burst * probabilities.p32 / probabilities.p23;
     let expected = (single + burst) / (1.0 + single + burst + in_burst);
     near(
-        measure(&mut FourState::new(chances, Seed::new(7)), 1_000_000).0,
+        measure(&mut FourState::new(probabilities, Seed::new(7)), 1_000_000).lost,
         expected,
         0.03,
     );
 }
 
 #[test]
-fn counted_losses_hit_what_they_name() {
+fn every_and_listed_lose_exactly_the_given_packets() {
     let hits = |model: &mut dyn LossModel| {
         (0..12_u64)
             .filter(|_| model.loses(Time::ZERO))

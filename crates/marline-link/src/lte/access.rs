@@ -1,36 +1,36 @@
-//! When a packet may first be sent.
+//! Channel access: the first TTI in which a packet may be sent.
 
 use super::{Direction, Drx, LteConfig, Tti};
 use crate::Seed;
 
-/// Milliseconds from the beginning of a request to that of the first TTI it was granted: 1 for the
-/// request, 3 for the base station, and 4 until the phone has sent, the TTI itself being the last of
-/// them.
+/// Milliseconds from the start of a scheduling request to the start of the first granted TTI: 1 for the
+/// request, 3 for the base station, and 4 until the phone has transmitted, of which the last is the
+/// granted TTI itself.
 const GRANT: Tti = 7;
 
-/// What decides about the first TTI.
+/// Determines the first TTI for each packet.
 pub(super) struct Access {
-    /// Where chance comes from.
+    /// Seed of the random delays.
     seed: Seed,
-    /// What the direction asks for.
+    /// The rule of the direction.
     rule: Rule,
-    /// The last TTI up to which the line is open: the phone need not ask again, or is awake.
+    /// The last TTI with immediate access: the uplink grant is still valid, or the phone is awake.
     open_until: Option<Tti>,
 }
 
-/// What a direction asks for.
+/// The access rule of a direction.
 enum Rule {
-    /// Waits until the phone listens.
+    /// Packets wait until the phone is awake.
     Downlink(Option<Sleep>),
-    /// Asks, once every so many TTIs, and need not do so for so many after the last.
+    /// The phone requests a grant at one of every `period` TTIs, unless it transmitted within `hold` TTIs.
     Uplink { period: Tti, hold: Tti },
 }
 
 /// [`Drx`] in TTIs.
 struct Sleep {
-    /// How many of silence it takes.
+    /// Inactivity timer.
     after: Tti,
-    /// How many lie between two at which the phone listens.
+    /// Cycle.
     cycle: Tti,
 }
 
@@ -53,7 +53,7 @@ impl Access {
         }
     }
 
-    /// The first TTI for a packet that arrives before `tti`, the next to begin.
+    /// The first TTI for a packet that arrives before `tti`, the next TTI to begin.
     pub(super) fn first(&mut self, tti: Tti) -> Tti {
         let open = self.open_until.is_some_and(|until| tti <= until);
         let draw = self.seed.nth(tti).value();
@@ -68,7 +68,7 @@ impl Access {
         first
     }
 
-    /// The radio was used in `tti`.
+    /// The radio transmitted in `tti`.
     pub(super) fn used(&mut self, tti: Tti) {
         let until = match &self.rule {
             Rule::Downlink(None) => return,

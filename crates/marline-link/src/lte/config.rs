@@ -1,4 +1,4 @@
-//! What a radio cell is like, to one phone.
+//! The settings of a radio cell, as seen by one phone.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::Seed;
 use crate::process::OrnsteinUhlenbeck;
 use crate::random::normal;
 
-/// One direction of a bearer.
+/// A direction of a bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the base station to the phone.
@@ -16,7 +16,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// In a word.
+    /// The name of the direction.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Downlink => "downlink",
@@ -25,66 +25,66 @@ impl Direction {
     }
 }
 
-/// What the standard deviation of the rate is about.
+/// Over what the standard deviation of the rate is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StdScope {
-    /// About averages over a second, within a run.
+    /// Over one-second averages within a run.
     #[default]
     Window,
-    /// About averages over runs: each has a rate of its own, which stays.
+    /// Over runs: each run has a constant rate of its own.
     Run,
 }
 
-/// What becomes of a block that failed at every try (3GPP TS 36.322).
+/// The RLC mode, which handles transport blocks that failed all HARQ transmissions (3GPP TS 36.322).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RlcMode {
-    /// Acknowledged: the receiver misses it, asks, and gets it.
+    /// Acknowledged mode: the block is retransmitted by RLC.
     #[default]
     Acknowledged,
-    /// Unacknowledged: it is lost, and its packets with it.
+    /// Unacknowledged mode: the block and its packets are lost.
     Unacknowledged,
 }
 
-/// Discontinuous reception: a phone that hears nothing for a while listens only now and then.
+/// Discontinuous reception (DRX): after inactivity the phone listens only periodically (3GPP TS 36.321).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drx {
-    /// After how long without traffic it begins.
+    /// Inactivity timer: DRX begins after this time without traffic.
     pub after: Duration,
-    /// How far apart the moments are at which it listens then.
+    /// DRX cycle: the interval between the times at which the phone listens.
     pub cycle: Duration,
 }
 
-/// The settings of one direction; the defaults give pings of 21.2 ms with a standard deviation of
-/// 3.5 ms over both, and the rate of a good cell.
+/// The settings of one direction. The defaults give pings of 21.2 ms with a standard deviation of
+/// 3.5 ms over both directions, and the rate of a cell with good reception.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LteConfig {
-    /// Mean rate of IP packets with a queue that is never empty, in bits per second.
+    /// Mean rate of IP packets while the queue is not empty, in bits per second.
     pub bits_per_second: u64,
-    /// Its standard deviation, in bits per second.
+    /// Standard deviation of the rate, in bits per second.
     pub std_bits_per_second: u64,
-    /// What that is about.
+    /// Over what the standard deviation is taken.
     pub std_scope: StdScope,
-    /// The time constant with which the rate forgets, at least a millisecond.
+    /// Correlation time of the rate, at least 1 ms.
     pub tau: Duration,
-    /// How likely a block fails at its first try.
+    /// Probability that the first transmission of a block fails.
     pub block_error: f64,
-    /// How likely each later try fails.
+    /// Probability that a retransmission fails.
     pub retry_error: f64,
-    /// How often a block is tried: 1 to 8.
+    /// Maximum number of transmissions of a block, 1 to 8.
     pub tries: u32,
-    /// What becomes of it then.
+    /// RLC mode, for blocks that failed all of them.
     pub rlc_mode: RlcMode,
-    /// How far apart the phone's chances are to ask for a grant, in milliseconds.
+    /// Scheduling request period, in milliseconds.
     pub request_period: u64,
-    /// For how many milliseconds after its last block the phone need not ask again.
+    /// Time after its last block within which the phone needs no new request, in milliseconds.
     pub grant_hold: u64,
-    /// Whether the phone sleeps.
+    /// Discontinuous reception, if enabled.
     pub drx: Option<Drx>,
-    /// Bytes that may wait for the radio.
+    /// Queue limit in bytes.
     pub queue_bytes: u64,
-    /// How likely a packet is lost in spite of all tries.
+    /// Probability that a packet is lost in spite of retransmissions.
     pub residual_loss: f64,
-    /// The way between the radio and the edge of the operator's network.
+    /// One-way delay between the radio and the edge of the operator's network.
     pub core_delay: Duration,
 }
 
@@ -110,21 +110,21 @@ impl Default for LteConfig {
 }
 
 impl LteConfig {
-    /// How often the rate is sampled.
+    /// Sampling period of the rate.
     const SAMPLING: Duration = Duration::from_millis(10);
 
-    /// How often a block is sent on average. Tries beyond the first take the place of new blocks.
+    /// Mean number of transmissions per block. Retransmissions take the place of new blocks.
     pub(super) fn mean_tries(&self) -> f64 {
-        let mut tried = 1.0;
-        let mut chance = self.block_error;
+        let mut transmissions = 1.0;
+        let mut probability = self.block_error;
         for _ in 1..self.tries {
-            tried += chance;
-            chance *= self.retry_error;
+            transmissions += probability;
+            probability *= self.retry_error;
         }
-        tried
+        transmissions
     }
 
-    /// The rate of the radio, with room for the tries beyond the first.
+    /// The rate of the radio, including the capacity that retransmissions take.
     pub(super) fn radio_rate(&self, seed: Seed) -> OrnsteinUhlenbeck {
         let head_room = self.mean_tries();
         let mean = self.bits_per_second as f64 * head_room;
@@ -141,8 +141,8 @@ impl LteConfig {
     }
 }
 
-/// The variance of averages over one second of a process with time constant `tau` in seconds, as a
-/// share of the variance of the process.
+/// The variance of one-second averages of a process with time constant `tau` in seconds, relative to
+/// the variance of the process.
 fn window_share(tau: f64) -> f64 {
     2.0 * tau * (1.0 - tau * (1.0 - libm::exp(-1.0 / tau)))
 }
@@ -152,7 +152,7 @@ mod tests {
     use super::window_share;
 
     #[test]
-    fn averages_vary_less_than_the_process() {
+    fn one_second_averages_have_the_computed_variance() {
         for (tau, sigma) in [(1.0, 5.95), (0.2, 9.01), (5.0, 5.27)] {
             let found = 5.1 / window_share(tau).sqrt();
             assert!((found - sigma).abs() < 0.01, "{tau}: {found}");

@@ -1,34 +1,34 @@
-//! Tries: hybrid automatic repeat requests.
+//! Hybrid automatic repeat requests (HARQ).
 
 use super::{LteConfig, Tti};
 use crate::Seed;
-use crate::random::happens;
+use crate::random::bernoulli;
 
-/// Milliseconds from one try of a block to the next.
+/// HARQ round trip: TTIs from one transmission of a block to the next.
 pub(super) const ROUND_TRIP: Tti = 8;
 
-/// How blocks fare, and which TTIs their later tries take.
+/// Outcomes of blocks, and the TTIs that retransmissions occupy.
 ///
-/// Whether a try fails depends on its TTI alone: the radio does not know what is sent over it.
+/// Whether a transmission fails depends only on its TTI, not on what is sent.
 pub(super) struct Harq {
-    /// Where chance comes from.
+    /// Seed of the errors.
     seed: Seed,
-    /// How likely a first and a later try fail.
+    /// Error probabilities of first transmissions and of retransmissions.
     errors: [f64; 2],
-    /// How often a block is tried.
+    /// Maximum number of transmissions of a block.
     tries: u32,
     /// The first TTI of `taken`.
     base: Tti,
-    /// A bit for each TTI from `base` on that is taken by a later try.
+    /// Bit mask of the TTIs from `base` on that retransmissions occupy.
     taken: u64,
 }
 
-/// How a block fared.
+/// The outcome of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// The TTI of its last try.
+    /// The TTI of its last transmission.
     pub(super) last: Tti,
-    /// Whether that failed too.
+    /// Whether that failed as well.
     pub(super) failed: bool,
 }
 
@@ -43,7 +43,7 @@ impl Harq {
         }
     }
 
-    /// The first TTI from `tti` on that no later try takes.
+    /// The first TTI from `tti` on that no retransmission occupies.
     pub(super) fn free(&self, tti: Tti) -> Tti {
         match tti.checked_sub(self.base) {
             Some(ahead @ 0..64) => tti + Tti::from((self.taken >> ahead).trailing_ones()),
@@ -51,7 +51,7 @@ impl Harq {
         }
     }
 
-    /// Sends a block in `tti`, which is free and later than all before.
+    /// Sends a block in `tti`, which must be free and later than all earlier calls.
     pub(super) fn send(&mut self, tti: Tti) -> Outcome {
         let ahead = u32::try_from(tti - self.base).unwrap_or(u32::MAX);
         self.taken = self.taken.checked_shr(ahead).unwrap_or(0);
@@ -71,9 +71,9 @@ impl Harq {
         outcome
     }
 
-    /// Whether the try in `tti` fails.
-    fn fails(&self, tti: Tti, chance: f64) -> bool {
-        happens(&mut self.seed.nth(tti).rng(), chance)
+    /// Whether the transmission in `tti` fails.
+    fn fails(&self, tti: Tti, probability: f64) -> bool {
+        bernoulli(&mut self.seed.nth(tti).rng(), probability)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn later_tries_take_the_place_of_new_blocks() {
+    fn retransmissions_occupy_ttis_of_new_blocks() {
         let mut harq = harq(1.0, 1.0);
         let lost = Outcome {
             last: 124,
@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn blocks_fail_as_often_as_asked_for() {
+    fn blocks_fail_with_the_configured_probabilities() {
         let mut harq = harq(0.08, 0.5);
         let mut tries = [0; 5];
         for tti in (0..100_000).map(|tti| 100 * tti) {
             let outcome = harq.send(tti);
-            let tried = usize::try_from((outcome.last - tti) / ROUND_TRIP).unwrap();
-            tries[tried + usize::from(outcome.failed)] += 1;
+            let retransmissions = usize::try_from((outcome.last - tti) / ROUND_TRIP).unwrap();
+            tries[retransmissions + usize::from(outcome.failed)] += 1;
         }
         for (found, expected) in tries.iter().zip([92_000_i32, 4000, 2000, 1000, 1000]) {
             let error = f64::from(expected - found) / f64::from(expected).sqrt();

@@ -1,14 +1,14 @@
-//! The radio of a mobile network of the fourth generation, as one phone sees it in one direction.
+//! An LTE radio link, as seen by one phone in one direction.
 //!
-//! Packets wait in a queue, from which the scheduler fills a transport block each millisecond (TTI);
-//! a block ends and begins anywhere in a packet. Blocks fail and are tried again 8 ms later, and the
-//! receiver gives nothing out of order: so everything behind a failed block waits, and then comes at
-//! once. On the uplink a phone that was silent asks for a grant first.
+//! Packets wait in a queue from which the scheduler fills one transport block each millisecond (TTI);
+//! blocks begin and end anywhere within packets. Failed blocks are retransmitted 8 ms later, and the
+//! receiver delivers in order: packets behind a failed block wait, and then arrive together. On the
+//! uplink an idle phone requests a grant first.
 //!
-//! One way, without waiting: at most 1 ms until the TTI, 1 ms to send, 1.5 ms to decode. What the radio
-//! does in a TTI depends on the seed and on that TTI alone: runs with equal seeds have equal radios,
-//! whatever they send. TTIs begin at whole milliseconds since the epoch, in both directions: what
-//! answers always as fast, always waits as long for the TTI of the way back.
+//! One-way delay without queueing: at most 1 ms until the TTI, 1 ms to transmit, 1.5 ms to decode. The
+//! radio's behaviour in a TTI depends only on the seed and that TTI: runs with equal seeds have equal
+//! radios, whatever they send. TTIs begin at whole milliseconds since the epoch in both directions, so
+//! a host that answers after a constant time always waits equally long for the TTI of its answer.
 
 mod access;
 mod config;
@@ -24,7 +24,7 @@ use rand_pcg::Pcg64Mcg;
 use self::access::Access;
 use self::harq::Harq;
 use crate::process::{OrnsteinUhlenbeck, RateProcess, Segment};
-use crate::random::happens;
+use crate::random::bernoulli;
 use crate::{DropReason, Exit, Link, Packet, Seed, Time};
 
 /// A transmission time interval: milliseconds since the epoch.
@@ -33,60 +33,60 @@ type Tti = u64;
 /// Nanoseconds in a TTI.
 const TTI: u64 = 1_000_000;
 
-/// From the beginning of a block's TTI to its being decoded.
+/// From the start of a block's TTI to the end of its decoding.
 const SEND_AND_DECODE: Duration = Duration::from_micros(2500);
 
-/// How long a receiver waits for a block that is missing before it deems it lost (t-Reordering).
+/// How long a receiver waits for a missing block before it declares it lost (t-Reordering).
 const T_REORDERING: Duration = Duration::from_millis(40);
 
 /// One direction of a phone's bearer.
 pub struct Lte<B> {
-    /// How long the way to the radio is, or from it.
+    /// One-way delay between the radio and the edge of the operator's network.
     core_delay: Duration,
-    /// How many bytes may wait.
+    /// Queue limit in bytes.
     queue_limit: u64,
-    /// What becomes of blocks that fail.
+    /// RLC mode, for blocks that failed all transmissions.
     rlc_mode: RlcMode,
-    /// How likely a packet is lost for other reasons.
+    /// Probability that a packet is lost in spite of retransmissions.
     residual_loss: f64,
-    /// What decides about that.
+    /// Generator of residual losses.
     loss: Pcg64Mcg,
-    /// How much fits in a block.
+    /// Rate process, which determines the size of blocks.
     rate: OrnsteinUhlenbeck,
-    /// What of that is known.
+    /// The current segment of the rate.
     segment: Segment,
-    /// How blocks fare.
+    /// Block outcomes.
     harq: Harq,
-    /// When packets may first be sent.
+    /// Channel access.
     access: Access,
-    /// What waits.
+    /// Queued packets.
     queue: VecDeque<Waiting<B>>,
-    /// The bytes of that which were not sent.
+    /// Queued bytes that were not sent.
     queued: u64,
-    /// The first TTI that was not used.
+    /// The first TTI that was not processed.
     next: Tti,
-    /// When the last block was given out.
+    /// When the last block was delivered by the receiver, in order.
     released: Time,
-    /// What arrives, in order; also what the radio loses, at the time at which it would have arrived.
+    /// Arrivals in time order, and radio losses at the time at which they would have arrived.
     arrivals: VecDeque<Exit<B>>,
-    /// What the queue dropped, in order.
+    /// Packets dropped by the queue, in time order.
     drops: VecDeque<Exit<B>>,
 }
 
-/// A packet that waits.
+/// A queued packet.
 struct Waiting<B> {
     /// The packet.
     packet: Packet<B>,
     /// The first TTI in which it may be sent.
     first: Tti,
-    /// Its bytes that were not sent.
+    /// Bytes of it that were not sent.
     left: u32,
     /// Whether a block with a part of it was lost.
     lost: bool,
 }
 
 impl<B> Lte<B> {
-    /// A radio; equal seeds make unequal radios for the two directions.
+    /// A radio. The two directions behave differently with equal seeds.
     pub fn new(config: &LteConfig, direction: Direction, seed: Seed) -> Self {
         let seed = seed.of(direction.name());
         Self {
@@ -111,13 +111,13 @@ impl<B> Lte<B> {
         }
     }
 
-    /// The TTI that is used next, if anything waits.
+    /// The next TTI to send in, if the queue is not empty.
     fn due(&self) -> Option<Tti> {
         let head = self.queue.front()?;
         Some(self.harq.free(self.next.max(head.first)))
     }
 
-    /// Uses the TTIs until `now`.
+    /// Processes the TTIs up to `now`.
     fn advance(&mut self, now: Time) {
         while let Some(tti) = self.due().filter(|tti| start(*tti) <= now) {
             self.send(tti);
@@ -130,8 +130,8 @@ impl<B> Lte<B> {
             self.segment = self.rate.at(start(tti));
         }
         self.next = tti + 1;
-        let mut room = self.segment.bits_per_second / 8000;
-        if room == 0 {
+        let mut capacity = self.segment.bits_per_second / 8000;
+        if capacity == 0 {
             return;
         }
         self.access.used(tti);
@@ -145,11 +145,11 @@ impl<B> Lte<B> {
         }
         self.released = self.released.max(decoded);
         let lost = outcome.failed && self.rlc_mode == RlcMode::Unacknowledged;
-        while room > 0
+        while capacity > 0
             && let Some(head) = self.queue.front_mut().filter(|head| head.first <= tti)
         {
-            let part = u32::try_from(room).unwrap_or(u32::MAX).min(head.left);
-            room -= u64::from(part);
+            let part = u32::try_from(capacity).unwrap_or(u32::MAX).min(head.left);
+            capacity -= u64::from(part);
             self.queued -= u64::from(part);
             head.left -= part;
             head.lost |= lost;
@@ -159,12 +159,12 @@ impl<B> Lte<B> {
         }
     }
 
-    /// The last part of the packet at the head was sent.
+    /// Removes the packet at the head of the queue, which was sent completely.
     fn release(&mut self) {
         let Some(waiting) = self.queue.pop_front() else {
             return;
         };
-        let lost = waiting.lost | happens(&mut self.loss, self.residual_loss);
+        let lost = waiting.lost | bernoulli(&mut self.loss, self.residual_loss);
         self.arrivals.push_back(Exit {
             at: self.released + self.core_delay,
             packet: waiting.packet,
@@ -215,12 +215,12 @@ impl<B: Send> Link<B> for Lte<B> {
     }
 }
 
-/// When a TTI begins.
+/// The start of a TTI.
 const fn start(tti: Tti) -> Time {
     Time::from_nanos(tti.saturating_mul(TTI))
 }
 
-/// A length of time in TTIs, rounded up.
+/// A duration in TTIs, rounded up.
 fn ttis(time: Duration) -> Tti {
     Tti::try_from(time.as_nanos().div_ceil(u128::from(TTI))).unwrap_or(Tti::MAX)
 }

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{arrivals, honours_contract, ms, ns, run};
+use crate::testing::{Moments, arrivals, moments, ms, ns, run, satisfies_contract};
 
-/// The round-trip times, in milliseconds and sorted, of pings 100 ms apart; those lost are left out.
+/// Sorted round-trip times in milliseconds of pings 100 ms apart, without lost ones.
 fn pings(config: &LteConfig, count: u64) -> Vec<f64> {
     let seed = Seed::new(7);
     let mut up = Lte::new(config, Direction::Uplink, seed);
@@ -11,8 +11,8 @@ fn pings(config: &LteConfig, count: u64) -> Vec<f64> {
     let mut rtts: Vec<_> = (0..count)
         .filter_map(|i| {
             let sent = Time::from_nanos(i * 100_000_000 + seed.nth(i).value() % 10_000_000);
-            let heard = carry(&mut up, sent)?;
-            let back = carry(&mut down, heard)?;
+            let received = carry(&mut up, sent)?;
+            let back = carry(&mut down, received)?;
             Some(back.since(sent).as_secs_f64() * 1e3)
         })
         .collect();
@@ -20,7 +20,7 @@ fn pings(config: &LteConfig, count: u64) -> Vec<f64> {
     rtts
 }
 
-/// When a packet that is alone arrives.
+/// When a single packet arrives, if it does.
 fn carry(link: &mut Lte<()>, now: Time) -> Option<Time> {
     link.push(now, Packet::new(100, ()));
     let mut events = 0;
@@ -34,14 +34,7 @@ fn carry(link: &mut Lte<()>, now: Time) -> Option<Time> {
     }
 }
 
-fn mean_and_std(samples: &[f64]) -> (f64, f64) {
-    let count = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / count;
-    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
-    (mean, (squares / count).sqrt())
-}
-
-/// Megabits in each of so many seconds, with a queue that is never empty.
+/// Megabits delivered in each of `seconds` seconds, with a queue that is never empty.
 fn goodput(config: &LteConfig, seconds: usize) -> Vec<f64> {
     const SIZE: u32 = 9000;
     let mut link = Lte::new(config, Direction::Downlink, Seed::new(7));
@@ -64,10 +57,10 @@ fn goodput(config: &LteConfig, seconds: usize) -> Vec<f64> {
 }
 
 #[test]
-fn pings_are_as_on_a_phone() {
+fn ping_times_match_the_measured_distribution() {
     let rtts = pings(&LteConfig::default(), 100_000);
     let median = rtts[rtts.len() / 2];
-    let (_, std) = mean_and_std(&rtts);
+    let std = moments(&rtts).deviation;
     assert!((median - 21.2).abs() < 0.3, "{median}");
     assert!((std - 3.5).abs() < 0.3, "{std}");
     let lost = 100_000 - rtts.len();
@@ -83,7 +76,7 @@ fn pings_are_as_on_a_phone() {
 }
 
 #[test]
-fn the_way_through_the_core_is_added() {
+fn core_delay_is_added_in_each_direction() {
     let far = LteConfig {
         core_delay: Duration::from_micros(2870 + 12_000),
         ..LteConfig::default()
@@ -93,34 +86,37 @@ fn the_way_through_the_core_is_added() {
     assert!((far[2500] - near[2500] - 24.0).abs() < 0.3);
 }
 
-fn has_the_rate_asked_for(megabits: f64) {
+fn has_the_configured_rate(megabits: f64) {
     let config = LteConfig {
         bits_per_second: (megabits * 1e6) as u64,
         residual_loss: 0.0,
         ..LteConfig::default()
     };
-    let (mean, std) = mean_and_std(&goodput(&config, 500));
+    let Moments {
+        mean,
+        deviation: std,
+    } = moments(&goodput(&config, 500));
     assert!((mean - megabits).abs() < 1.0, "{mean}");
     assert!((std - 5.1).abs() < 0.4, "{std}");
 }
 
 #[test]
-fn a_busy_cell_has_the_rate_asked_for() {
-    has_the_rate_asked_for(35.4);
+fn a_busy_cell_has_the_configured_rate() {
+    has_the_configured_rate(35.4);
 }
 
 #[test]
-fn a_good_cell_has_the_rate_asked_for() {
-    has_the_rate_asked_for(65.9);
+fn a_good_cell_has_the_configured_rate() {
+    has_the_configured_rate(65.9);
 }
 
 #[test]
-fn an_excellent_cell_has_the_rate_asked_for() {
-    has_the_rate_asked_for(94.1);
+fn an_excellent_cell_has_the_configured_rate() {
+    has_the_configured_rate(94.1);
 }
 
 #[test]
-fn a_rate_may_differ_between_runs_instead() {
+fn run_scope_varies_the_rate_between_runs_only() {
     let config = LteConfig {
         std_scope: StdScope::Run,
         ..LteConfig::default()
@@ -133,12 +129,15 @@ fn a_rate_may_differ_between_runs_instead() {
             segment.bits_per_second as f64 / 1e6 / config.mean_tries()
         })
         .collect();
-    let (mean, std) = mean_and_std(&rates);
+    let Moments {
+        mean,
+        deviation: std,
+    } = moments(&rates);
     assert!((mean - 65.9).abs() < 0.4, "{mean}");
     assert!((std - 5.1).abs() < 0.3, "{std}");
 }
 
-/// A radio of a constant 8 Mb/s, 1000 bytes a block, that loses nothing on its own.
+/// A radio with a constant 8 Mb/s, 1000 bytes per block, and no losses.
 fn plain() -> LteConfig {
     LteConfig {
         bits_per_second: 8_000_000,
@@ -165,14 +164,14 @@ fn exit_micros(config: &LteConfig, direction: Direction, sent: &[(u64, u32)]) ->
 }
 
 #[test]
-fn a_packet_may_need_several_blocks_and_share_them() {
+fn packets_span_and_share_transport_blocks() {
     let sent = [(300, 1500), (300, 400), (300, 200), (1300, 900)];
     let exits = exit_micros(&plain(), Direction::Downlink, &sent);
     assert_eq!(exits, [4500, 4500, 5500, 5500]);
 }
 
 #[test]
-fn a_block_that_fails_holds_back_what_is_behind_it() {
+fn a_failed_block_delays_the_packets_behind_it() {
     let config = LteConfig {
         block_error: 0.08,
         ..plain()
@@ -195,7 +194,7 @@ fn a_block_that_fails_holds_back_what_is_behind_it() {
 }
 
 #[test]
-fn a_phone_asks_for_a_grant_only_after_silence() {
+fn the_uplink_requests_a_grant_only_after_idle_time() {
     let sent: Vec<_> = (0..50).map(|i| (100_300 + 300 * i, 40)).collect();
     let exits = exit_micros(&plain(), Direction::Uplink, &sent);
     let delay = |i: usize| exits[i] - u128::from(sent[i].0);
@@ -206,7 +205,7 @@ fn a_phone_asks_for_a_grant_only_after_silence() {
 }
 
 #[test]
-fn a_phone_that_sleeps_hears_later() {
+fn drx_delays_packets_after_inactivity() {
     let drx = Drx {
         after: Duration::from_millis(100),
         cycle: Duration::from_millis(40),
@@ -232,7 +231,7 @@ fn a_phone_that_sleeps_hears_later() {
 }
 
 #[test]
-fn what_fails_at_every_try_is_lost_or_late() {
+fn blocks_that_fail_all_transmissions_are_late_or_lost_by_rlc_mode() {
     let hopeless = |rlc_mode| LteConfig {
         block_error: 1.0,
         retry_error: 1.0,
@@ -252,7 +251,7 @@ fn what_fails_at_every_try_is_lost_or_late() {
 }
 
 #[test]
-fn the_queue_has_an_end() {
+fn the_queue_limit_drops_excess_packets() {
     let config = LteConfig {
         queue_bytes: 3000,
         ..plain()
@@ -272,7 +271,7 @@ fn the_queue_has_an_end() {
 }
 
 #[test]
-fn the_radio_does_not_know_the_traffic() {
+fn radio_behaviour_is_independent_of_traffic() {
     let config = LteConfig {
         residual_loss: 0.0,
         ..LteConfig::default()
@@ -295,13 +294,13 @@ fn the_radio_does_not_know_the_traffic() {
 }
 
 #[test]
-fn every_machine_and_build_sees_the_same_radio() {
+fn results_are_identical_on_every_platform() {
     let mut link = Lte::new(&LteConfig::default(), Direction::Uplink, Seed::new(2026));
     let arrivals: Vec<_> = (0..20_000)
         .map(|i| (ns(i * 150_000), Packet::new(1200, ())))
         .collect();
     let exits = run(&mut link, &arrivals, Time::MAX);
-    // FNV-1a over what became of each packet, and when.
+    // FNV-1a over the outcome and time of each packet.
     let digest = exits.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, exit| {
         let outcome = exit.at.as_nanos() << 1 | u64::from(exit.dropped.is_some());
         (hash ^ outcome).wrapping_mul(0x0100_0000_01b3)
@@ -311,7 +310,7 @@ fn every_machine_and_build_sees_the_same_radio() {
 
 proptest! {
     #[test]
-    fn radios_honour_the_contract(
+    fn lte_satisfies_the_link_contract(
         arrivals in arrivals(3000, Duration::from_millis(9)),
         seed: u64,
         uplink: bool,
@@ -333,6 +332,6 @@ proptest! {
             ..LteConfig::default()
         };
         let direction = if uplink { Direction::Uplink } else { Direction::Downlink };
-        honours_contract(|| Lte::new(&config, direction, Seed::new(seed)), &arrivals)?;
+        satisfies_contract(|| Lte::new(&config, direction, Seed::new(seed)), &arrivals)?;
     }
 }

@@ -1,16 +1,19 @@
 use std::time::Duration;
 
-use super::{Outages, Schedule, Suspensions};
-use crate::{DropReason, Gate, Link, Packet, Seed, Time};
+use super::{Outages, Period, Schedule, Suspensions};
+use crate::{DropReason, FilterLink, Link, Packet, Seed, Time};
 
 fn millis(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
 #[test]
-fn a_link_that_is_off_drops() {
-    let windows = vec![(millis(70), millis(80)), (millis(20), millis(30))];
-    let mut link = Gate::new(Outages::new(windows));
+fn packets_during_an_outage_are_dropped() {
+    let period = |from, to| Period {
+        from: millis(from),
+        to: millis(to),
+    };
+    let mut link = FilterLink::new(Outages::new(vec![period(70, 80), period(20, 30)]));
     let mut dropped = Vec::new();
     for at in (0..100).step_by(10) {
         link.push(millis(at), Packet::new(100, at));
@@ -25,7 +28,7 @@ fn a_link_that_is_off_drops() {
 }
 
 #[test]
-fn what_comes_in_a_pause_leaves_at_its_end() {
+fn packets_during_a_pause_leave_at_its_end() {
     let schedule = Schedule {
         every: Duration::from_secs(1),
         shortest: Duration::from_millis(100),

@@ -5,7 +5,7 @@ use super::{PRESETS, Preset};
 use crate::spec::{LinkSpec, Radio};
 
 #[test]
-fn every_preset_is_a_link_and_says_where_it_comes_from() {
+fn every_preset_is_a_valid_link_with_a_source() {
     let mut names = BTreeSet::new();
     for preset in PRESETS {
         let link: LinkSpec = preset
@@ -15,13 +15,13 @@ fn every_preset_is_a_link_and_says_where_it_comes_from() {
         assert_eq!(preset.link(), link);
         assert_eq!(preset.name.parse(), Ok(link.clone()));
         assert_eq!(link.to_string().parse(), Ok(link));
-        assert!(names.insert(preset.name), "{} is there twice", preset.name);
+        assert!(names.insert(preset.name), "duplicate name {}", preset.name);
         assert!(!preset.about.is_empty() && !preset.source.is_empty());
     }
 }
 
 #[test]
-fn a_preset_can_be_changed() {
+fn keys_after_a_preset_override_it() {
     let link: LinkSpec = "lte-a, loss=1%, lte.rate=10mbps".parse().unwrap();
     let Radio::Lte(lte) = &link.radio else {
         panic!("no radio: {link:?}");

@@ -1,24 +1,18 @@
 use super::*;
 use crate::queue::{DropTail, Limit};
-use crate::testing::{arrivals, honours_contract, ms, ns};
+use crate::testing::{Moments, arrivals, moments, ms, ns, satisfies_contract};
 use crate::{Link, Packet, Rate};
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Mean and standard deviation.
-fn moments(samples: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
-    let (count, sum) = samples
-        .clone()
-        .fold((0.0, 0.0), |(count, sum), x| (count + 1.0, sum + x));
-    let mean = sum / count;
-    let squares: f64 = samples.map(|x| (x - mean) * (x - mean)).sum();
-    (mean, (squares / count).sqrt())
-}
-
 #[test]
-fn steps_hold_until_the_next() {
-    let mut steps = Steps::new(5, vec![(ms(20), 0), (ms(10), 7)]);
+fn steps_hold_each_rate_until_the_next_change() {
+    let change = |at, bits_per_second| RateChange {
+        at,
+        bits_per_second,
+    };
+    let mut steps = Steps::new(5, vec![change(ms(20), 0), change(ms(10), 7)]);
     let segment = |bits_per_second, until| Segment {
         bits_per_second,
         until,
@@ -26,20 +20,23 @@ fn steps_hold_until_the_next() {
     assert_eq!(steps.at(ms(0)), segment(5, ms(10)));
     assert_eq!(steps.at(ms(10)), segment(7, ms(20)));
     assert_eq!(steps.at(ms(25)), segment(0, Time::MAX));
-    let mut again = Steps::new(5, vec![(ms(10), 7)]).repeating(Duration::from_millis(30));
+    let mut again = Steps::new(5, vec![change(ms(10), 7)]).repeating(Duration::from_millis(30));
     assert_eq!(again.at(ms(35)), segment(5, ms(40)));
     assert_eq!(again.at(ms(59)), segment(7, ms(60)));
     assert_eq!(again.at(ms(60)), segment(5, ms(70)));
 }
 
 #[test]
-fn wandering_has_the_moments_and_the_memory_asked_for() {
+fn ornstein_uhlenbeck_has_the_configured_moments_and_correlation() {
     let make = || OrnsteinUhlenbeck::new(6e7, 5e6, SECOND, SECOND / 10, Seed::new(3));
     let mut process = make();
     let rates: Vec<_> = (0..100_000)
         .map(|i| process.at(ms(100 * i)).bits_per_second as f64)
         .collect();
-    let (mean, std) = moments(rates.iter().copied());
+    let Moments {
+        mean,
+        deviation: std,
+    } = moments(&rates);
     assert!((mean - 6e7).abs() < 2e5, "{mean}");
     assert!((std - 5e6).abs() < 1e5, "{std}");
     let product: f64 = rates
@@ -60,14 +57,14 @@ fn wandering_has_the_moments_and_the_memory_asked_for() {
 }
 
 #[test]
-fn wandering_never_goes_below_zero() {
+fn ornstein_uhlenbeck_is_clipped_at_zero() {
     let mut process = OrnsteinUhlenbeck::new(0.0, 1e6, SECOND, SECOND, Seed::new(3));
     let still = (0..1000).filter(|i| process.at(ms(1000 * i)).bits_per_second == 0);
     assert!((400..600).contains(&still.count()));
 }
 
 #[test]
-fn states_last_as_long_as_asked_for() {
+fn markov_states_have_the_configured_dwell_times() {
     let state = |bits_per_second, millis| State {
         bits_per_second,
         mean_dwell: Duration::from_millis(millis),
@@ -90,7 +87,7 @@ fn states_last_as_long_as_asked_for() {
 }
 
 #[test]
-fn few_states_are_no_trouble() {
+fn markov_with_fewer_than_two_states_is_constant() {
     assert_eq!(
         Markov::new(vec![], Seed::new(1)).at(ms(5)).bits_per_second,
         0
@@ -104,9 +101,14 @@ fn few_states_are_no_trouble() {
 }
 
 #[test]
-fn a_packet_is_sent_across_changes_of_the_rate() {
+fn a_rate_change_takes_effect_within_a_packet() {
     // 12,000 bits: 6,000 in the first 6 ms, none in the next 10 ms, the rest in 3 ms.
-    let steps = Steps::new(1_000_000, vec![(ms(6), 0), (ms(16), 2_000_000)]);
+    let change = |at, bits_per_second| RateChange {
+        at,
+        bits_per_second,
+    };
+    let changes = vec![change(ms(6), 0), change(ms(16), 2_000_000)];
+    let steps = Steps::new(1_000_000, changes);
     let queue = DropTail::new(Limit::Infinite);
     let mut link = Rate::varying(Box::new(steps), Box::new(queue));
     link.push(ms(0), Packet::new(1500, 0));
@@ -119,32 +121,36 @@ fn a_packet_is_sent_across_changes_of_the_rate() {
 
 proptest! {
     #[test]
-    fn changing_rates_honour_the_contract(
+    fn varying_rates_satisfy_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         seed: u64,
-        wanders: bool,
+        ornstein_uhlenbeck: bool,
     ) {
         let ten = Duration::from_millis(10);
         let make = || {
             let seed = Seed::new(seed);
-            let process: Box<dyn RateProcess> = if wanders {
+            let process: Box<dyn RateProcess> = if ornstein_uhlenbeck {
                 Box::new(OrnsteinUhlenbeck::new(5e6, 5e6, ten, ten / 5, seed))
             } else {
                 Box::new(Markov::on_off(10_000_000, ten, ten, seed))
             };
             Rate::varying(process, Box::new(DropTail::new(Limit::Packets(5))))
         };
-        honours_contract(make, &arrivals)?;
+        satisfies_contract(make, &arrivals)?;
     }
 
     #[test]
-    fn steps_end_later_than_now(
+    fn segments_end_after_the_query_time(
         initial: u64,
         changes in proptest::collection::vec((0..100u64, any::<u64>()), 0..5),
         period in 1..50u64,
         now in 0..200u64,
     ) {
-        let changes = changes.into_iter().map(|(at, rate)| (ns(at), rate)).collect();
+        let changes = changes.into_iter().map(|(at, bits_per_second)| RateChange {
+            at: ns(at),
+            bits_per_second,
+        });
+        let changes = changes.collect();
         let mut steps = Steps::new(initial, changes).repeating(Duration::from_nanos(period));
         prop_assert!(steps.at(ns(now)).until > ns(now));
     }

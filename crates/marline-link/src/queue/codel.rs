@@ -1,26 +1,27 @@
-//! Controlled delay (RFC 8289): drops when packets have waited too long for too long.
+//! CoDel: controlled delay active queue management (RFC 8289).
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Fifo, Limit, Queue};
+use super::fifo::{Fifo, Queued};
+use super::{Limit, Queue};
 use crate::{DropReason, Ecn, Exit, Packet, Time};
 
-/// The settings of CoDel, and of each queue of FQ-CoDel.
+/// The settings of CoDel, also for each queue of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelConfig {
-    /// How long packets may wait at all times.
+    /// TARGET: acceptable standing queue delay.
     pub target: Duration,
-    /// For how long they may wait longer than that; about the longest round-trip time.
+    /// INTERVAL: time for which the delay may exceed the target; about the longest round-trip time.
     pub interval: Duration,
-    /// With no more bytes than this in the queue, nothing is dropped.
+    /// Queue size in bytes at or below which nothing is dropped.
     pub mtu: u32,
-    /// Whether packets that are ECN-capable are marked instead of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
 impl Default for CodelConfig {
-    /// What RFC 8289, section 4, recommends for the Internet; without ECN.
+    /// The values that RFC 8289, section 4, recommends for the Internet, without ECN.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(5),
@@ -31,18 +32,18 @@ impl Default for CodelConfig {
     }
 }
 
-/// A queue that CoDel manages, up to a limit.
+/// A FIFO queue managed by CoDel, with a limit.
 pub struct Codel<B> {
-    /// What waits.
+    /// Queued packets.
     fifo: Fifo<B>,
-    /// What decides about drops.
+    /// The state machine that decides about drops.
     control: Control,
-    /// How much may wait.
+    /// Queue limit.
     limit: Limit,
 }
 
 impl<B> Codel<B> {
-    /// `limit` bounds what `config` does not: it should be far away.
+    /// An empty queue. `limit` should be large enough that CoDel rarely reaches it.
     pub const fn new(config: CodelConfig, limit: Limit) -> Self {
         Self {
             fifo: Fifo::new(),
@@ -72,7 +73,7 @@ impl<B: Send> Queue<B> for Codel<B> {
         packet: Packet<B>,
         _exits: &mut VecDeque<Exit<B>>,
     ) -> Option<Packet<B>> {
-        // The queue was found empty before, which ended all dropping.
+        // The last dequeue found the queue empty, which left the dropping state.
         Some(packet)
     }
 
@@ -90,16 +91,23 @@ impl<B: Send> Queue<B> for Codel<B> {
 pub(super) struct Control {
     /// The settings.
     config: CodelConfig,
-    /// When packets will have waited longer than the target for an interval.
+    /// `first_above_time`: when the delay will have exceeded the target for an interval.
     first_above: Option<Time>,
-    /// Whether it drops.
+    /// Whether it is in the dropping state.
     dropping: bool,
-    /// When the next drop is due, or was due last.
+    /// `drop_next`: when the next drop is due, or was due last.
     next: Time,
-    /// Drops since it began to drop.
+    /// `count`: drops since it entered the dropping state.
     count: u32,
-    /// What `count` began with then.
+    /// `lastcount`: the initial value of `count` in the current dropping state.
     first_count: u32,
+}
+
+/// A packet taken from the queue.
+struct Dequeued<B> {
+    packet: Packet<B>,
+    /// `ok_to_drop`: the delay has exceeded the target for an interval.
+    late: bool,
 }
 
 impl Control {
@@ -114,14 +122,14 @@ impl Control {
         }
     }
 
-    /// The next packet of `fifo` after drops.
+    /// Dequeues a packet, after dropping or marking as RFC 8289 specifies.
     pub(super) fn dequeue<B>(
         &mut self,
         now: Time,
         fifo: &mut Fifo<B>,
         exits: &mut VecDeque<Exit<B>>,
     ) -> Option<Packet<B>> {
-        let (mut packet, mut late) = self.take(now, fifo)?;
+        let Dequeued { mut packet, late } = self.take(now, fifo)?;
         if !late {
             self.dropping = false;
         } else if !self.dropping {
@@ -133,7 +141,7 @@ impl Control {
                 return Some(packet);
             }
             exits.push_back(Exit::dropped(now, packet, DropReason::QueueManagement));
-            (packet, _) = self.take(now, fifo)?;
+            packet = self.take(now, fifo)?.packet;
         } else {
             while self.dropping && now >= self.next {
                 self.count = self.count.saturating_add(1);
@@ -142,8 +150,9 @@ impl Control {
                     break;
                 }
                 exits.push_back(Exit::dropped(now, packet, DropReason::QueueManagement));
-                (packet, late) = self.take(now, fifo)?;
-                if late {
+                let next = self.take(now, fifo)?;
+                packet = next.packet;
+                if next.late {
                     self.next = self.after(self.next);
                 } else {
                     self.dropping = false;
@@ -153,22 +162,29 @@ impl Control {
         Some(packet)
     }
 
-    /// Takes the oldest packet, and tells whether packets have waited too long for an interval.
-    fn take<B>(&mut self, now: Time, fifo: &mut Fifo<B>) -> Option<(Packet<B>, bool)> {
-        let Some((came, packet)) = fifo.pop() else {
+    /// Takes the oldest packet, and determines whether the delay has exceeded the target for an
+    /// interval (`dodequeue` of RFC 8289, section 5.6).
+    fn take<B>(&mut self, now: Time, fifo: &mut Fifo<B>) -> Option<Dequeued<B>> {
+        let Some(Queued { since, packet }) = fifo.pop() else {
             self.first_above = None;
             self.dropping = false;
             return None;
         };
-        if now.since(came) < self.config.target || fifo.bytes() <= u64::from(self.config.mtu) {
+        if now.since(since) < self.config.target || fifo.bytes() <= u64::from(self.config.mtu) {
             self.first_above = None;
-            return Some((packet, false));
+            return Some(Dequeued {
+                packet,
+                late: false,
+            });
         }
         let first_above = *self.first_above.get_or_insert(now + self.config.interval);
-        Some((packet, now >= first_above))
+        Some(Dequeued {
+            packet,
+            late: now >= first_above,
+        })
     }
 
-    /// What `count` begins with: soon after the last time, about where it was then.
+    /// The initial value of `count`: shortly after the last dropping state, about the value reached then.
     fn first_drops(&self, now: Time) -> u32 {
         let more = self.count.saturating_sub(self.first_count);
         if more > 1 && now.since(self.next) < 16 * self.config.interval {
@@ -178,13 +194,13 @@ impl Control {
         }
     }
 
-    /// When the next drop is due if one was at `at`: ever sooner, by the square root of their number.
+    /// The control law: the next drop after one at `at` is an interval divided by the square root of `count` later.
     fn after(&self, at: Time) -> Time {
         let interval = self.config.interval.as_nanos() as f64;
         at + Duration::from_nanos((interval / f64::from(self.count).sqrt()) as u64)
     }
 
-    /// Marks the packet, if that will do instead of dropping it.
+    /// Marks the packet if ECN applies, and returns whether it did.
     const fn marks<B>(&self, packet: &mut Packet<B>) -> bool {
         let marks = self.config.ecn && packet.ecn.is_capable();
         if marks {

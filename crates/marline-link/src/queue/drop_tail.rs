@@ -1,4 +1,4 @@
-//! First in, first out, up to a limit.
+//! FIFO queues with a limit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::Queue;
 use crate::{DropReason, Exit, Packet, Time};
 
-/// How much may wait; what is being sent does not count.
+/// A queue limit; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Any amount.
+    /// No limit.
     Infinite,
-    /// Bytes of IP packets.
+    /// Size in bytes, of IP packets.
     Bytes(u64),
-    /// Packets, whatever their sizes.
+    /// Number of packets.
     Packets(usize),
 }
 
@@ -34,20 +34,20 @@ impl Limit {
     }
 }
 
-/// First in, first out; what exceeds the limit is dropped at the tail or at the head.
+/// A FIFO queue that drops at its tail or at its head when the limit is exceeded.
 pub struct DropTail<B> {
-    /// What waits.
+    /// Queued packets.
     packets: VecDeque<Packet<B>>,
     /// The sum of their sizes.
     bytes: u64,
-    /// How much may wait.
+    /// Queue limit.
     limit: Limit,
-    /// Whether the oldest make room for the newest.
+    /// Whether the oldest packets are dropped instead of the arriving one.
     head: bool,
 }
 
 impl<B> DropTail<B> {
-    /// Drops the packet that comes when there is no room for it.
+    /// Drop-tail: drops an arriving packet that exceeds the limit.
     pub const fn new(limit: Limit) -> Self {
         Self {
             packets: VecDeque::new(),
@@ -57,21 +57,21 @@ impl<B> DropTail<B> {
         }
     }
 
-    /// Drops the packets that waited longest, until there is room for the one that comes: its sender
-    /// learns of the loss a queue's length earlier.
+    /// Drop-head: drops the oldest packets until the arriving one is within the limit, so that the
+    /// sender detects the loss a queueing delay earlier.
     pub const fn drop_head(limit: Limit) -> Self {
         let mut queue = Self::new(limit);
         queue.head = true;
         queue
     }
 
-    /// Whether a packet of `size` bytes is within the limit.
-    fn has_room(&self, size: u32) -> bool {
+    /// Whether a packet of `size` more bytes is within the limit.
+    fn fits(&self, size: u32) -> bool {
         self.limit
             .holds(self.bytes + u64::from(size), self.packets.len() + 1)
     }
 
-    /// Takes the oldest packet out.
+    /// Removes the oldest packet.
     fn take(&mut self) -> Option<Packet<B>> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.size);
@@ -81,11 +81,11 @@ impl<B> DropTail<B> {
 
 impl<B: Send> Queue<B> for DropTail<B> {
     fn enqueue(&mut self, now: Time, packet: Packet<B>, exits: &mut VecDeque<Exit<B>>) {
-        while self.head && !self.has_room(packet.size) {
+        while self.head && !self.fits(packet.size) {
             let Some(oldest) = self.take() else { break };
             exits.push_back(Exit::dropped(now, oldest, DropReason::QueueFull));
         }
-        if self.has_room(packet.size) {
+        if self.fits(packet.size) {
             self.bytes += u64::from(packet.size);
             self.packets.push_back(packet);
         } else {

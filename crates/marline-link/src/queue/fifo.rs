@@ -1,13 +1,20 @@
-//! Packets with the moment at which they came.
+//! A FIFO of packets with their arrival times.
 
 use std::collections::VecDeque;
 
 use crate::{Packet, Time};
 
-/// First in, first out.
+/// A packet with its arrival time.
+#[derive(Debug)]
+pub(super) struct Queued<B> {
+    /// When it was enqueued.
+    pub(super) since: Time,
+    pub(super) packet: Packet<B>,
+}
+
+/// A FIFO queue without a limit.
 pub(super) struct Fifo<B> {
-    /// What waits, and since when.
-    packets: VecDeque<(Time, Packet<B>)>,
+    packets: VecDeque<Queued<B>>,
     /// The sum of their sizes.
     bytes: u64,
 }
@@ -22,14 +29,14 @@ impl<B> Fifo<B> {
 
     pub(super) fn push(&mut self, now: Time, packet: Packet<B>) {
         self.bytes += u64::from(packet.size);
-        self.packets.push_back((now, packet));
+        self.packets.push_back(Queued { since: now, packet });
     }
 
-    /// Takes the oldest packet, and tells when it came.
-    pub(super) fn pop(&mut self) -> Option<(Time, Packet<B>)> {
-        let (came, packet) = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.size);
-        Some((came, packet))
+    /// Removes the oldest packet.
+    pub(super) fn pop(&mut self) -> Option<Queued<B>> {
+        let queued = self.packets.pop_front()?;
+        self.bytes -= u64::from(queued.packet.size);
+        Some(queued)
     }
 
     pub(super) const fn bytes(&self) -> u64 {

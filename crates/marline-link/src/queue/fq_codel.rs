@@ -1,26 +1,27 @@
-//! Fair queues by flow, each with CoDel (RFC 8290).
+//! FQ-CoDel: fair queueing of flows, each queue managed by CoDel (RFC 8290).
 
 use std::collections::VecDeque;
 
 use super::codel::Control;
-use super::{CodelConfig, Fifo, Queue};
+use super::fifo::{Fifo, Queued};
+use super::{CodelConfig, Queue};
 use crate::{DropReason, Exit, Packet, Time};
 
 /// The settings of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelConfig {
-    /// Into how many queues flows are hashed; at least 1.
+    /// Number of queues that flows are hashed into, at least 1.
     pub queues: usize,
-    /// Bytes that a flow may send before it is the next one's turn; at least 1.
+    /// Bytes that a flow may send per round, at least 1.
     pub quantum: u32,
-    /// How many packets may wait in all; at least 1.
+    /// Limit of packets in all queues, at least 1.
     pub packets: usize,
-    /// What manages each queue.
+    /// The settings of each queue's CoDel.
     pub codel: CodelConfig,
 }
 
 impl Default for FqCodelConfig {
-    /// What RFC 8290, section 5.2, proposes; with ECN.
+    /// The defaults of RFC 8290, section 5.2, with ECN.
     fn default() -> Self {
         Self {
             queues: 1024,
@@ -34,38 +35,38 @@ impl Default for FqCodelConfig {
     }
 }
 
-/// A queue for each flow, by [`Packet::flow`]: those that send little go first, the others take turns.
+/// Queues per flow, by [`Packet::flow`], served by deficit round robin with priority for new flows.
 pub struct FqCodel<B> {
     /// The queues.
     flows: Vec<Flow<B>>,
-    /// Those that were empty before, by turn.
+    /// The list of new flows.
     new: VecDeque<usize>,
-    /// Those that had a turn, by turn.
+    /// The list of old flows.
     old: VecDeque<usize>,
-    /// Bytes that wait in all.
+    /// Bytes in all queues.
     bytes: u64,
-    /// Packets that wait in all.
+    /// Packets in all queues.
     packets: usize,
-    /// How many may.
+    /// Limit of packets.
     limit: usize,
-    /// Bytes for a turn.
+    /// Bytes per round.
     quantum: i64,
 }
 
-/// A queue of its own.
+/// The queue of a flow.
 struct Flow<B> {
-    /// What waits.
+    /// Queued packets.
     fifo: Fifo<B>,
-    /// What decides about drops.
+    /// The queue's CoDel.
     control: Control,
-    /// Bytes that are left of its turn.
+    /// Bytes that it may still send in this round.
     deficit: i64,
     /// Whether it is in one of the lists.
     listed: bool,
 }
 
 impl<B> FqCodel<B> {
-    /// Empty queues.
+    /// Empty queues with these settings.
     pub fn new(config: FqCodelConfig) -> Self {
         let flow = || Flow {
             fifo: Fifo::new(),
@@ -97,7 +98,7 @@ impl<B> FqCodel<B> {
         let listed = self.new.iter().chain(&self.old);
         let longest = listed.max_by_key(|index| self.flows[**index].fifo.bytes());
         if let Some(index) = longest
-            && let Some((_, packet)) = self.flows[*index].fifo.pop()
+            && let Some(Queued { packet, .. }) = self.flows[*index].fifo.pop()
         {
             self.bytes -= u64::from(packet.size);
             self.packets -= 1;
@@ -144,7 +145,7 @@ impl<B: Send> Queue<B> for FqCodel<B> {
                 return Some(packet);
             }
             list.pop_front();
-            // A flow that keeps to its turns must not become new again before the others had theirs.
+            // An emptied new flow moves to the old flows, so that it cannot regain priority at once.
             flow.listed = is_new;
             if is_new {
                 self.old.push_back(index);

@@ -1,4 +1,4 @@
-//! Queues in front of a server: what waits, what goes next, what is dropped.
+//! Queueing disciplines.
 
 mod codel;
 mod drop_tail;
@@ -11,26 +11,26 @@ pub use drop_tail::{DropTail, Limit};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use red::{Red, RedConfig};
 
-use fifo::Fifo;
+use fifo::{Fifo, Queued};
 
 use std::collections::VecDeque;
 
 use crate::{Exit, Packet, Time};
 
-/// Where packets wait for a server that is busy.
+/// The queue of a link whose transmitter is busy.
 ///
-/// A queue that drops appends the packet to `exits` at that moment, with
+/// A queue that drops a packet appends it to `exits` at that time, with
 /// [`QueueFull`](crate::DropReason::QueueFull) or
-/// [`QueueManagement`](crate::DropReason::QueueManagement). Times never go back.
+/// [`QueueManagement`](crate::DropReason::QueueManagement). Times never decrease.
 pub trait Queue<B>: Send {
-    /// A packet has to wait.
+    /// Enqueues a packet, or drops it.
     fn enqueue(&mut self, now: Time, packet: Packet<B>, exits: &mut VecDeque<Exit<B>>);
 
-    /// The packet whose turn it is; `None` if all that waited is gone.
+    /// Dequeues the next packet; `None` if the queue is empty.
     fn dequeue(&mut self, now: Time, exits: &mut VecDeque<Exit<B>>) -> Option<Packet<B>>;
 
-    /// A packet finds the server free, and so nothing before it: it need not wait, and no limit of
-    /// the queue may stop it.
+    /// A packet arrives while the transmitter is idle and the queue empty: it is transmitted without
+    /// queueing, and the queue's limit does not apply.
     fn pass(
         &mut self,
         now: Time,
@@ -41,13 +41,13 @@ pub trait Queue<B>: Send {
         self.dequeue(now, exits)
     }
 
-    /// Bytes that wait.
+    /// Queued bytes.
     fn bytes(&self) -> u64;
 
-    /// Packets that wait.
+    /// Queued packets.
     fn len(&self) -> usize;
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

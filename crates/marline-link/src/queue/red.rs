@@ -1,40 +1,40 @@
-//! Random early detection (Floyd and Jacobson, 1993): drops the more often the longer the queue is on
-//! average.
+//! RED: random early detection (Floyd and Jacobson, 1993), which drops with a probability that grows
+//! with the average queue length.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 
-use super::{Fifo, Queue};
-use crate::random::happens;
+use super::{Fifo, Queue, Queued};
+use crate::random::bernoulli;
 use crate::{DropReason, Ecn, Exit, Packet, Seed, Time};
 
 /// The settings of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Bytes on average up to which nothing is dropped.
+    /// Average queue length in bytes up to which nothing is dropped.
     pub min_bytes: u64,
-    /// Bytes on average at which `max_probability` is reached; more than `min_bytes`.
+    /// Average queue length in bytes at which `max_probability` is reached; above `min_bytes`.
     pub max_bytes: u64,
-    /// How likely a packet is dropped at `max_bytes`.
+    /// Drop probability at `max_bytes`.
     pub max_probability: f64,
-    /// How much the present length counts in the average.
+    /// Weight of the current length in the average.
     pub weight: f64,
-    /// Whether the probability goes up to 1 between `max_bytes` and twice that, instead of at once.
+    /// Whether the probability rises to 1 between `max_bytes` and twice that (gentle RED), or at once.
     pub gentle: bool,
-    /// Whether packets that are ECN-capable are marked instead of dropped, until the probability is 1
+    /// Whether ECN-capable packets are marked instead of dropped, until the probability is 1
     /// (RFC 3168, section 7).
     pub ecn: bool,
-    /// Bytes that may wait in all; at least a packet's.
+    /// Queue limit in bytes, at least one packet.
     pub limit_bytes: u64,
-    /// How long a packet takes to send: so fast the average falls while nothing waits.
+    /// Transmission time of a packet: the time constant with which the average decays while idle.
     pub packet_time: Duration,
 }
 
 impl RedConfig {
-    /// The usual settings for a buffer of `limit_bytes` at `bits_per_second`: thresholds at a twelfth
-    /// and a quarter of it, a tenth dropped at the upper, gentle, and without ECN.
+    /// Common settings for a buffer of `limit_bytes` at `bits_per_second`: thresholds at 1/12 and 1/4
+    /// of the buffer, maximum probability 0.1, gentle, without ECN.
     pub fn new(limit_bytes: u64, bits_per_second: u64) -> Self {
         let bits = 1500 * 8 * 1_000_000_000;
         Self {
@@ -49,7 +49,7 @@ impl RedConfig {
         }
     }
 
-    /// How likely a packet is dropped at an average of `bytes`, before drops are spread out.
+    /// Drop probability at an average of `bytes`, before drops are spread out.
     fn probability(&self, bytes: f64) -> f64 {
         let (min, max) = (self.min_bytes as f64, self.max_bytes as f64);
         if bytes < min {
@@ -64,19 +64,19 @@ impl RedConfig {
     }
 }
 
-/// A queue that RED manages, up to a limit.
+/// A FIFO queue managed by RED, with a limit.
 pub struct Red<B> {
-    /// What waits.
+    /// Queued packets.
     fifo: Fifo<B>,
     /// The settings.
     config: RedConfig,
-    /// The average length, in bytes.
+    /// Average queue length in bytes.
     average: f64,
-    /// Since when nothing waits, if nothing does.
+    /// Since when the queue is empty, if it is.
     idle: Option<Time>,
-    /// Packets since the last drop, while drops are likely at all.
+    /// Packets since the last drop, while the drop probability is above 0.
     spared: Option<u32>,
-    /// What throws the dice.
+    /// Random number generator.
     rng: Pcg64Mcg,
 }
 
@@ -93,7 +93,7 @@ impl<B> Red<B> {
         }
     }
 
-    /// A packet comes: where is the average?
+    /// Updates the average at the arrival of a packet.
     fn observe(&mut self, now: Time) {
         let keep = 1.0 - self.config.weight;
         if let Some(since) = self.idle.take() {
@@ -103,16 +103,16 @@ impl<B> Red<B> {
         self.average = keep * self.average + self.config.weight * self.fifo.bytes() as f64;
     }
 
-    /// Whether the packet that comes is to be dropped, or marked.
+    /// Whether the arriving packet is to be dropped or marked.
     fn chooses(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {
             self.spared = None;
             return false;
         }
-        // Uniform between drops, not geometric: without clusters.
+        // Uniform gaps between drops instead of geometric ones, which avoids clusters of drops.
         let spared = self.spared.map_or(0, |spared| spared.saturating_add(1));
         let rest = 1.0 - f64::from(spared) * probability;
-        let chosen = rest <= 0.0 || happens(&mut self.rng, probability / rest);
+        let chosen = rest <= 0.0 || bernoulli(&mut self.rng, probability / rest);
         self.spared = Some(if chosen { 0 } else { spared });
         chosen
     }
@@ -142,7 +142,7 @@ impl<B: Send> Queue<B> for Red<B> {
     }
 
     fn dequeue(&mut self, now: Time, _exits: &mut VecDeque<Exit<B>>) -> Option<Packet<B>> {
-        let (_, packet) = self.fifo.pop()?;
+        let Queued { packet, .. } = self.fifo.pop()?;
         self.idle = self.fifo.is_empty().then_some(now);
         Some(packet)
     }

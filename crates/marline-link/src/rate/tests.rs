@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Rate, UNLIMITED};
 use crate::queue::{DropTail, Limit};
-use crate::testing::{arrivals, honours_contract, ms, ns, run};
+use crate::testing::{arrivals, ms, ns, run, satisfies_contract};
 use crate::{Chain, Delay, DropReason, Exit, Link, Packet, Time};
 
 fn link(bits_per_second: u64, limit: Limit) -> Rate<u64> {
@@ -12,7 +12,7 @@ fn link(bits_per_second: u64, limit: Limit) -> Rate<u64> {
 }
 
 #[test]
-fn sends_as_long_as_bits_take() {
+fn transmission_time_is_size_over_rate() {
     let mut link = link(12_000_000, Limit::Infinite);
     link.push(ms(5), Packet::new(1500, 0));
     link.push(ms(5), Packet::new(750, 1));
@@ -30,7 +30,7 @@ fn sends_as_long_as_bits_take() {
 }
 
 #[test]
-fn fractions_of_nanoseconds_do_not_add_up() {
+fn rounding_to_nanoseconds_does_not_accumulate() {
     // 3 bytes at 7 bits per second: 24/7 s each.
     let arrivals: Vec<_> = (0..700).map(|i| (ns(1), Packet::new(3, i))).collect();
     let exits = run(&mut link(7, Limit::Infinite), &arrivals, Time::MAX);
@@ -42,7 +42,7 @@ fn fractions_of_nanoseconds_do_not_add_up() {
 }
 
 #[test]
-fn framing_takes_time_but_no_room() {
+fn framing_takes_time_but_no_queue_space() {
     let mut link = link(8_000_000_000, Limit::Bytes(1500)).with_overhead(20);
     link.push(ns(0), Packet::new(1500, 0));
     link.push(ns(0), Packet::new(1500, 1));
@@ -51,7 +51,7 @@ fn framing_takes_time_but_no_room() {
 }
 
 #[test]
-fn what_is_being_sent_takes_no_room() {
+fn the_packet_in_transmission_does_not_count_towards_the_limit() {
     for limit in [Limit::Packets(2), Limit::Bytes(3000)] {
         let mut link = link(1_000_000, limit);
         for i in 0..4 {
@@ -65,7 +65,7 @@ fn what_is_being_sent_takes_no_room() {
 }
 
 #[test]
-fn no_room_still_lets_one_packet_be_sent() {
+fn a_limit_of_zero_still_transmits_one_packet() {
     let mut link = link(12_000_000, Limit::Packets(0));
     for (at, body) in [(0, 0), (1, 1), (2, 2)] {
         link.push(ms(at), Packet::new(1500, body));
@@ -77,7 +77,7 @@ fn no_room_still_lets_one_packet_be_sent() {
 }
 
 #[test]
-fn the_oldest_make_room_when_the_head_is_dropped() {
+fn drop_head_drops_the_oldest_packets() {
     let queue = DropTail::drop_head(Limit::Packets(2));
     let mut link = Rate::new(12_000_000, Box::new(queue));
     let burst: Vec<_> = (0..6).map(|i| (ms(0), Packet::new(1500, i))).collect();
@@ -105,7 +105,7 @@ fn an_unlimited_rate_takes_no_time() {
 }
 
 #[test]
-fn at_rate_zero_nothing_leaves() {
+fn rate_zero_transmits_nothing() {
     let mut link = link(0, Limit::Packets(1));
     link.push(ms(1), Packet::new(1500, 0));
     link.push(ms(1), Packet::new(1500, 1));
@@ -115,14 +115,14 @@ fn at_rate_zero_nothing_leaves() {
 }
 
 #[test]
-fn a_limit_in_time_is_bytes_at_the_rate() {
+fn a_time_limit_converts_to_bytes_at_the_rate() {
     let limit = Limit::time(Duration::from_millis(51), 7_000_000);
     assert_eq!(limit, Limit::Bytes(44_625));
 }
 
-/// netem counts the packets under way in its queue's limit: the longer the delay, the more it loses.
+/// In contrast, netem counts packets in transit towards its queue limit, so longer delays lose more.
 #[test]
-fn a_buffer_loses_the_same_whatever_the_delay() {
+fn drops_of_a_buffer_are_independent_of_the_delay() {
     // 1500 bytes take 120 us; bursts of 80 every 7.2 ms are one and a third times the rate.
     let arrivals: Vec<_> = (0..4000)
         .map(|i| (ns(i / 80 * 7_200_000), Packet::new(1500, i)))
@@ -155,7 +155,7 @@ fn a_buffer_loses_the_same_whatever_the_delay() {
 
 proptest! {
     #[test]
-    fn every_limit_honours_the_contract(
+    fn every_limit_satisfies_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         rate in prop_oneof![Just(UNLIMITED), 1_000_000..20_000_000_u64],
         limit in prop_oneof![
@@ -165,7 +165,7 @@ proptest! {
         ],
         head: bool,
     ) {
-        honours_contract(
+        satisfies_contract(
             || {
                 let queue = if head { DropTail::drop_head(limit) } else { DropTail::new(limit) };
                 Rate::new(rate, Box::new(queue))

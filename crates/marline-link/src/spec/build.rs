@@ -1,15 +1,15 @@
-//! From a description to the link.
+//! Builds links from their specifications.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Burst, LawName, LinkSpec, Problem, Radio, SpecError, Way};
-use crate::jitter::{Jitter, JitterConfig, Law};
+use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Problem, Radio, SpecError};
+use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Timed};
 use crate::{
-    Chain, Corrupt, Delay, Duplex, Duplicate, Gate, Link, Medium, Mtu, Outages, Seed, Suspensions,
-    Time,
+    Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Period, Seed,
+    Suspensions, Time,
 };
 
 mod radio;
@@ -17,17 +17,16 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-/// Reads a file that a description names.
+/// Reads a file named in a specification.
 type Reader<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
 impl LinkSpec {
-    /// The link: media one behind the other, from the client to the server, of two stations each,
-    /// station 0 being the one at the client's side. Equal seeds, equal links. Files are read from the
-    /// file system.
+    /// Builds the link as media in series from the client to the server, of two stations each; station
+    /// 0 is on the client's side. Equal seeds give equal links. Files are read from the file system.
     ///
     /// # Errors
     ///
-    /// The key that does not fit, or whose file cannot be used.
+    /// Names the key that is inconsistent, or whose file is unusable.
     pub fn build<B: Clone + Send + 'static>(
         &self,
         seed: Seed,
@@ -35,11 +34,11 @@ impl LinkSpec {
         self.build_with(seed, &|file| std::fs::read_to_string(file))
     }
 
-    /// As [`build`](Self::build), with the texts of files from elsewhere.
+    /// As [`build`](Self::build), with `read` to get the contents of files.
     ///
     /// # Errors
     ///
-    /// The key that does not fit, or whose file cannot be used.
+    /// Names the key that is inconsistent, or whose file is unusable.
     pub fn build_with<B: Clone + Send + 'static>(
         &self,
         seed: Seed,
@@ -52,7 +51,7 @@ impl LinkSpec {
             Radio::Lte(lte) => media.push(lte.build(seed.of("lte"))),
             Radio::Wifi(wifi) => media.push(wifi.build(seed.of("wifi"))?),
         }
-        let plain = Way::default();
+        let plain = DirectionSpec::default();
         if media.is_empty() || self.up != plain || self.down != plain {
             let rtt = self.up.delay + self.down.delay;
             media.push(Box::new(Duplex::new(
@@ -64,8 +63,8 @@ impl LinkSpec {
     }
 }
 
-impl Way {
-    /// The stages of one direction, each with draws of its own.
+impl DirectionSpec {
+    /// The stages of one direction, each with its own generator.
     fn build<B: Clone + Send + 'static>(
         &self,
         rtt: Duration,
@@ -74,29 +73,32 @@ impl Way {
     ) -> Result<Box<dyn Link<B>>, SpecError> {
         let mut stages = Vec::<Box<dyn Link<B>>>::new();
         if let Some(bytes) = self.mtu {
-            stages.push(Box::new(Gate::new(Mtu { bytes })));
+            stages.push(Box::new(FilterLink::new(Mtu { bytes })));
         }
         stages.extend(self.server(rtt, seed, read)?);
         if let Some(schedule) = self.suspend {
             stages.push(Box::new(Suspensions::new(schedule, seed.of("suspend"))));
         }
         if !self.outage.is_empty() {
-            let moments = self.outage.iter();
-            let windows = moments.map(|window| (Time::ZERO + window.from, Time::ZERO + window.to));
-            stages.push(Box::new(Gate::new(Outages::new(windows.collect()))));
+            let windows = self.outage.iter();
+            let periods = windows.map(|window| Period {
+                from: Time::ZERO + window.from,
+                to: Time::ZERO + window.to,
+            });
+            stages.push(Box::new(FilterLink::new(Outages::new(periods.collect()))));
         }
         let losses = self.losses(seed).into_iter();
-        stages.extend(losses.map(|model| Box::new(Gate::new(Loss(model))) as Box<_>));
+        stages.extend(losses.map(|model| Box::new(FilterLink::new(Loss(model))) as Box<_>));
         if !self.corrupt.is_none() {
             let corrupt = Corrupt::new(self.corrupt.as_f64(), seed.of("corrupt"));
-            stages.push(Box::new(Gate::new(corrupt)));
+            stages.push(Box::new(FilterLink::new(corrupt)));
         }
         if !self.duplicate.is_none() {
             let duplicate = Duplicate::new(self.duplicate.as_f64(), seed.of("duplicate"));
             stages.push(Box::new(duplicate));
         }
-        // That law has milliseconds of its own.
-        if !self.jitter.is_zero() || self.jitter_law == LawName::PicoquicWifi {
+        // That distribution has a scale of its own.
+        if !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi {
             stages.push(Box::new(Jitter::new(self.jitter(read)?, seed.of("jitter"))));
         } else if !self.delay.is_zero() || stages.is_empty() {
             stages.push(Box::new(Delay::new(self.delay)));
@@ -128,14 +130,14 @@ impl Way {
     }
 
     fn jitter(&self, read: Reader<'_>) -> Result<JitterConfig, SpecError> {
-        let law = match &self.jitter_law {
-            LawName::Normal => Law::Normal,
-            LawName::Uniform => Law::Uniform,
-            LawName::Pareto => Law::Pareto,
-            LawName::ParetoNormal => Law::ParetoNormal,
-            LawName::Exponential => Law::Exponential,
-            LawName::PicoquicWifi => Law::PicoquicWifi,
-            LawName::Table(file) => Law::Table(Arc::new(
+        let distribution = match &self.jitter_distribution {
+            DistributionName::Normal => Distribution::Normal,
+            DistributionName::Uniform => Distribution::Uniform,
+            DistributionName::Pareto => Distribution::Pareto,
+            DistributionName::ParetoNormal => Distribution::ParetoNormal,
+            DistributionName::Exponential => Distribution::Exponential,
+            DistributionName::PicoquicWifi => Distribution::PicoquicWifi,
+            DistributionName::Table(file) => Distribution::Table(Arc::new(
                 load(file, read, |text| text.parse())
                     .map_err(|problem| problem.at("jitter-law"))?,
             )),
@@ -144,12 +146,12 @@ impl Way {
             correlation: self.jitter_corr,
             batch: self.jitter_batch,
             reorder: self.reorder,
-            ..JitterConfig::new(self.delay, self.jitter, law)
+            ..JitterConfig::new(self.delay, self.jitter, distribution)
         })
     }
 }
 
-/// Reads a file and makes something of it.
+/// Reads and parses a file.
 fn load<T, E: std::fmt::Display>(
     file: &str,
     read: Reader<'_>,

@@ -1,67 +1,67 @@
-//! One direction of the wired part.
+//! The specification of one direction of the wire.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::key::{Key, Rate, Size, Value};
 use super::units::Share;
-use super::values::{Buffer, Burst, LawName, QueueKind, Window};
+use super::values::{Buffer, Burst, DistributionName, QueueKind, Window};
 use super::{Problem, SpecError};
 use crate::outage::Schedule;
 
-/// One direction of a wire: a queue and a rate, then losses, then delay.
+/// One direction of a wire: queue and rate, then losses, then delay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Way {
-    /// Bits per second; none for no limit.
+pub struct DirectionSpec {
+    /// Rate in bits per second; `None` for no limit.
     pub rate: Option<u64>,
-    /// Standard deviation of the rate in bits per second, as an Ornstein-Uhlenbeck process has it.
+    /// Standard deviation of the rate in bits per second, of an Ornstein-Uhlenbeck process.
     pub rate_std: u64,
-    /// How long the rate remembers what it was.
+    /// Correlation time of the rate.
     pub rate_tau: Duration,
-    /// A file of delivery opportunities, as Mahimahi writes them, instead of a rate.
+    /// A file of delivery opportunities in the format of Mahimahi, instead of a rate.
     pub trace: Option<String>,
-    /// Whether the link ends with the trace, instead of repeating it.
+    /// Whether delivery ends with the trace, instead of repeating it.
     pub once: bool,
-    /// What may wait for its turn. None for one bandwidth-delay product of the wire, at least ten full packets; or
-    /// 1,000 packets with CoDel, 10,240 with FQ-CoDel, which counts in packets of 1,500 bytes.
+    /// Queue limit. By default one bandwidth-delay product of the wire, at least ten full packets; with
+    /// CoDel 1,000 packets; with FQ-CoDel, which counts packets of 1,500 bytes, 10,240 packets.
     pub buffer: Option<Buffer>,
-    /// Who waits, who goes, who is dropped.
+    /// Queueing discipline.
     pub queue: QueueKind,
-    /// Whether the queue's management marks packets that are ECN-capable, instead of dropping them.
+    /// Whether active queue management marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// How long a packet is under way.
+    /// One-direction delay.
     pub delay: Duration,
-    /// How much the delay varies; see [`jitter_law`](Self::jitter_law).
+    /// Scale of the delay variation; see [`jitter_distribution`](Self::jitter_distribution).
     pub jitter: Duration,
-    /// How the delay is distributed.
-    pub jitter_law: LawName,
-    /// Over which time delays resemble each other.
+    /// Distribution of the delay.
+    pub jitter_distribution: DistributionName,
+    /// Correlation time of the delay.
     pub jitter_corr: Duration,
-    /// Packets that come within this time share a delay.
+    /// Packets that arrive within this time share a delay.
     pub jitter_batch: Duration,
-    /// Whether packets overtake each other.
+    /// Whether packets may overtake each other.
     pub reorder: bool,
-    /// What is lost at random.
+    /// Share of packets lost at random.
     pub loss: Share,
-    /// How long losses last; none if each packet is lost for itself.
+    /// Mean length of loss bursts; `None` for independent losses.
     pub loss_burst: Option<Burst>,
-    /// Every so many packets one is lost.
+    /// Every n-th packet is lost.
     pub loss_every: Option<NonZeroU64>,
-    /// The packets of these numbers are lost, from 0.
+    /// The packets with these numbers, from 0, are lost.
     pub loss_at: Vec<u64>,
-    /// What comes twice.
+    /// Share of packets duplicated.
     pub duplicate: Share,
-    /// What gets a bit flipped.
+    /// Share of packets with a bit error.
     pub corrupt: Share,
-    /// The largest IP packet in bytes; none for no limit.
+    /// Largest IP packet in bytes; `None` for no limit.
     pub mtu: Option<u32>,
-    /// When the link is off, and loses what comes: from, to.
+    /// Periods in which the link is down and drops packets.
     pub outage: Vec<Window>,
-    /// When the link pauses, and keeps what comes.
+    /// Periodic pauses, in which the link holds packets back.
     pub suspend: Option<Schedule>,
 }
 
-impl Default for Way {
+impl Default for DirectionSpec {
     fn default() -> Self {
         Self {
             rate: None,
@@ -74,7 +74,7 @@ impl Default for Way {
             ecn: false,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
-            jitter_law: LawName::Normal,
+            jitter_distribution: DistributionName::Normal,
             jitter_corr: Duration::ZERO,
             jitter_batch: Duration::ZERO,
             reorder: false,
@@ -91,8 +91,8 @@ impl Default for Way {
     }
 }
 
-impl Way {
-    /// Whether it has a rate, be it a trace, so that packets wait.
+impl DirectionSpec {
+    /// Whether a rate or a trace limits it.
     pub const fn has_rate(&self) -> bool {
         self.rate.is_some() || self.trace.is_some()
     }
@@ -110,7 +110,8 @@ impl Way {
             return Err(Problem::Conflict { with: "rate" }.at("trace"));
         }
         if self.rate == Some(0) {
-            let problem = Problem::out_of_range("0bps", "above 0; a link that is off has `outage`");
+            let problem =
+                Problem::out_of_range("0bps", "above 0; use `outage` for a link that is down");
             return Err(problem.at("rate"));
         }
         needs(
@@ -127,7 +128,8 @@ impl Way {
         )?;
         let managed = !matches!(self.queue, QueueKind::DropTail | QueueKind::DropHead);
         needs(!self.ecn || managed, "ecn", "queue=codel")?;
-        if !self.jitter_corr.is_zero() && self.jitter_law == LawName::PicoquicWifi {
+        if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
+        {
             return Err(Problem::Conflict {
                 with: "jitter-law=picoquic-wifi",
             }
@@ -145,105 +147,101 @@ macro_rules! key {
         Key {
             name: $name,
             help: $help,
-            set: |way: &mut Way, text| {
-                way.$field = Value::read(text)?;
+            set: |direction: &mut DirectionSpec, text| {
+                direction.$field = Value::read(text)?;
                 Ok(())
             },
-            show: |way| way.$field.write(),
+            show: |direction| direction.$field.write(),
         }
     };
 }
 
-/// All keys of a direction; `rtt` is the delay of both.
-pub(super) const KEYS: &[Key<Way>] = &[
+/// All keys of a direction. `rtt` sets the delay of both.
+pub(super) const KEYS: &[Key<DirectionSpec>] = &[
     Key {
         name: "rate",
         help: "bits per second: bps, kbps, mbps, gbps",
-        set: |way, text| {
-            way.rate = Option::<Rate>::read(text)?.map(|rate| rate.0);
+        set: |direction, text| {
+            direction.rate = Option::<Rate>::read(text)?.map(|rate| rate.0);
             Ok(())
         },
-        show: |way| way.rate.map(Rate).write(),
+        show: |direction| direction.rate.map(Rate).write(),
     },
     Key {
         name: "rate-std",
-        help: "standard deviation of a rate that varies",
-        set: |way, text| {
-            way.rate_std = Rate::read(text)?.0;
+        help: "standard deviation of a varying rate",
+        set: |direction, text| {
+            direction.rate_std = Rate::read(text)?.0;
             Ok(())
         },
-        show: |way| Rate(way.rate_std).write(),
+        show: |direction| Rate(direction.rate_std).write(),
     },
     key!(
         "rate-tau",
         rate_tau,
-        "how long the rate remembers: ns, us, ms, s"
+        "correlation time of the rate: ns, us, ms, s"
     ),
     key!(
         "trace",
         trace,
-        "a file of delivery opportunities, as Mahimahi writes them"
+        "a file of delivery opportunities in the format of Mahimahi"
     ),
-    key!("once", once, "on: the link ends with the trace"),
+    key!("once", once, "on: delivery ends with the trace"),
     key!(
         "buffer",
         buffer,
-        "what may wait: 45kB, 100p (packets), 50ms (at the rate), 1bdp"
+        "queue limit: 45kB, 100p (packets), 50ms (at the rate), 1bdp"
     ),
     key!("queue", queue, "droptail, drophead, codel, fq-codel or red"),
-    key!("ecn", ecn, "on: the queue marks before it drops"),
-    key!("delay", delay, "one way"),
-    key!("jitter", jitter, "how much the delay varies"),
+    key!(
+        "ecn",
+        ecn,
+        "on: the queue marks ECN-capable packets instead of dropping them"
+    ),
+    key!("delay", delay, "one-direction delay"),
+    key!("jitter", jitter, "scale of the delay variation"),
     key!(
         "jitter-law",
-        jitter_law,
+        jitter_distribution,
         "normal, uniform, pareto, paretonormal, exponential, picoquic-wifi or table:FILE"
     ),
-    key!(
-        "jitter-corr",
-        jitter_corr,
-        "over which time delays resemble each other"
-    ),
+    key!("jitter-corr", jitter_corr, "correlation time of the delay"),
     key!(
         "jitter-batch",
         jitter_batch,
-        "packets that come within this time share a delay"
+        "packets that arrive within this time share a delay"
     ),
-    key!("reorder", reorder, "on: packets overtake each other"),
-    key!("loss", loss, "share that is lost: 1%"),
+    key!("reorder", reorder, "on: packets may overtake each other"),
+    key!("loss", loss, "share of packets lost: 1%"),
     key!(
         "loss-burst",
         loss_burst,
-        "how long losses last: 3p (packets) or 20ms"
+        "mean length of loss bursts: 3p (packets) or 20ms"
     ),
-    key!(
-        "loss-every",
-        loss_every,
-        "every so many packets one is lost"
-    ),
-    key!("loss-at", loss_at, "packets that are lost, from 0: 3+7"),
-    key!("duplicate", duplicate, "share that comes twice"),
-    key!("corrupt", corrupt, "share that gets a bit flipped"),
+    key!("loss-every", loss_every, "every n-th packet is lost"),
+    key!("loss-at", loss_at, "numbers of lost packets, from 0: 3+7"),
+    key!("duplicate", duplicate, "share of packets duplicated"),
+    key!("corrupt", corrupt, "share of packets with a bit error"),
     Key {
         name: "mtu",
         help: "the largest IP packet: 1400B",
-        set: |way, text| {
+        set: |direction, text| {
             let bytes = Option::<Size>::read(text)?.map(|size| u32::try_from(size.0));
-            way.mtu = bytes
+            direction.mtu = bytes
                 .transpose()
                 .map_err(|_| Problem::out_of_range(text, "below 4 GiB"))?;
             Ok(())
         },
-        show: |way| way.mtu.map(|bytes| Size(bytes.into())).write(),
+        show: |direction| direction.mtu.map(|bytes| Size(bytes.into())).write(),
     },
     key!(
         "outage",
         outage,
-        "when it is off, and loses what comes: 2s..2.5s+7s..8s"
+        "periods in which the link drops packets: 2s..2.5s+7s..8s"
     ),
     key!(
         "suspend",
         suspend,
-        "pauses that keep what comes: 100ms..250ms/3s, of that length, that often"
+        "pauses that hold packets back: 100ms..250ms/3s (length/interval)"
     ),
 ];

@@ -1,94 +1,94 @@
-//! Why a text is no link.
+//! Errors in link specifications.
 
 use std::fmt;
 
-/// What is wrong with the description of a link.
+/// An error in a link specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SpecError {
-    /// The key, as it was written; or the word that should have been one.
+    /// The key as written, or the word in its place.
     pub key: String,
-    /// What is wrong with it.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What can be wrong with a key.
+/// Kinds of errors in a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// There is no such key.
+    /// The key is unknown.
     UnknownKey {
-        /// The key that looks most like it, if one does.
+        /// The most similar key, if any.
         nearest: Option<String>,
     },
-    /// There is no such preset.
+    /// The preset is unknown.
     UnknownPreset {
-        /// The name that looks most like it, if one does.
+        /// The most similar name, if any.
         nearest: Option<&'static str>,
     },
-    /// It has no value.
+    /// The key has no value.
     NoValue,
-    /// It is there twice.
+    /// The key occurs more than once.
     Twice,
-    /// The number has no unit.
+    /// The number lacks a unit.
     UnitMissing {
         /// The number.
         value: String,
-        /// The units it may have.
+        /// The permitted units.
         units: Vec<&'static str>,
     },
-    /// The unit is none, or none of this key.
+    /// The unit is unknown or not permitted for the key.
     UnknownUnit {
         /// The unit.
         unit: String,
-        /// The units it may have.
+        /// The permitted units.
         units: Vec<&'static str>,
     },
-    /// It is no number.
+    /// The value is not a number.
     NotANumber {
-        /// What it is.
+        /// The value.
         value: String,
     },
-    /// It is larger than a whole.
+    /// The share exceeds 100 %.
     Above100 {
         /// The value.
         value: String,
     },
-    /// It is too small or too large.
+    /// The value is out of range.
     OutOfRange {
         /// The value.
         value: String,
-        /// What would do.
+        /// The permitted range.
         range: &'static str,
     },
-    /// The value is no name that is known here.
+    /// The value is not one of the permitted names.
     UnknownName {
         /// The value.
         value: String,
-        /// What would do.
+        /// The permitted names.
         known: Vec<&'static str>,
     },
-    /// It does not go with another key.
+    /// The key cannot be combined with another one.
     Conflict {
-        /// The other.
+        /// The other key.
         with: &'static str,
     },
-    /// It means nothing without another key.
+    /// The key requires another one.
     Needs {
-        /// The other.
+        /// The other key.
         key: &'static str,
     },
-    /// The key is the same for both directions.
+    /// The key cannot be set per direction.
     BothDirections,
-    /// The model cannot be made of these numbers.
+    /// The radio model rejects the parameters.
     Model {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// Its file cannot be used.
+    /// The file is unusable.
     File {
         /// The file.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -127,9 +127,9 @@ impl fmt::Display for Problem {
                 did_you_mean(f, *nearest)
             }
             Self::NoValue => {
-                f.write_str("no value; keys are written `key=value`, a preset's name stands first")
+                f.write_str("no value; keys are written `key=value`, a preset's name comes first")
             }
-            Self::Twice => f.write_str("is there twice"),
+            Self::Twice => f.write_str("is set more than once"),
             Self::UnitMissing { value, units } => {
                 let with: Vec<_> = units.iter().map(|unit| format!("{value}{unit}")).collect();
                 write!(f, "`{value}` has no unit; write {}", or(&with))
@@ -138,16 +138,16 @@ impl fmt::Display for Problem {
                 write!(f, "unknown unit `{unit}`; known here: {}", or(units))?;
                 did_you_mean(f, nearest(unit, units.iter().copied()))
             }
-            Self::NotANumber { value } => write!(f, "`{value}` is no number"),
+            Self::NotANumber { value } => write!(f, "`{value}` is not a number"),
             Self::Above100 { value } => write!(f, "{value} is above 100%"),
             Self::OutOfRange { value, range } => write!(f, "{value} is out of range: {range}"),
             Self::UnknownName { value, known } => {
                 write!(f, "unknown name `{value}`; known here: {}", or(known))?;
                 did_you_mean(f, nearest(value, known.iter().copied()))
             }
-            Self::Conflict { with } => write!(f, "does not go with `{with}`"),
-            Self::Needs { key } => write!(f, "means nothing without `{key}`"),
-            Self::BothDirections => f.write_str("is the same for both directions"),
+            Self::Conflict { with } => write!(f, "cannot be combined with `{with}`"),
+            Self::Needs { key } => write!(f, "requires `{key}`"),
+            Self::BothDirections => f.write_str("cannot be set per direction"),
             Self::Model { reason } => f.write_str(reason),
             Self::File { name, reason } => write!(f, "{name}: {reason}"),
         }
@@ -170,7 +170,7 @@ fn or<S: AsRef<str>>(words: &[S]) -> String {
     }
 }
 
-/// The candidate that takes the fewest letters to change, if that is not most of them.
+/// The candidate with the smallest edit distance, if that is at most a third of the word's length.
 pub(super) fn nearest<S: AsRef<str>>(
     word: &str,
     candidates: impl IntoIterator<Item = S>,
@@ -184,7 +184,7 @@ pub(super) fn nearest<S: AsRef<str>>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Letters to insert, remove, replace, or swap with their neighbor.
+/// Edit distance: insertions, deletions, substitutions and transpositions of adjacent letters.
 fn distance(a: &[char], b: &str) -> usize {
     let b: Vec<_> = b.chars().flat_map(char::to_lowercase).collect();
     let mut before = Vec::new();

@@ -1,4 +1,4 @@
-//! The keys of a part of a link: how each is read and written.
+//! Tables of keys: how each value is parsed and printed.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::Problem;
 use super::units::{self, Share};
 
-/// A key of a `T`.
+/// A key of a specification of type `T`.
 pub(super) struct Key<T> {
     pub(super) name: &'static str,
-    /// What it takes and means, for help.
+    /// Values and meaning, for help texts.
     pub(super) help: &'static str,
     pub(super) set: fn(&mut T, &str) -> Result<(), Problem>,
-    /// The value as it would be written.
+    /// The value as text.
     pub(super) show: fn(&T) -> String,
 }
 
@@ -23,7 +23,7 @@ impl<T: 'static> Key<T> {
     }
 }
 
-/// A value as it is written.
+/// A value in its textual form.
 pub(super) trait Value: Sized {
     fn read(text: &str) -> Result<Self, Problem>;
     fn write(&self) -> String;
@@ -59,7 +59,7 @@ impl Value for bool {
     }
 }
 
-/// A count, which has no unit.
+/// A count, without a unit.
 impl Value for u64 {
     fn read(text: &str) -> Result<Self, Problem> {
         text.parse().map_err(|_| Problem::not_a_number(text))
@@ -118,7 +118,7 @@ impl Value for Size {
     }
 }
 
-/// What is there, or `none`.
+/// A value, or `none`.
 impl<V: Value> Value for Option<V> {
     fn read(text: &str) -> Result<Self, Problem> {
         if text == "none" {
@@ -136,7 +136,7 @@ impl<V: Value> Value for Option<V> {
     }
 }
 
-/// Several, joined by `+`; `none` for no one.
+/// A list joined by `+`, or `none` if empty.
 impl<V: Value> Value for Vec<V> {
     fn read(text: &str) -> Result<Self, Problem> {
         if text == "none" {
@@ -154,7 +154,7 @@ impl<V: Value> Value for Vec<V> {
     }
 }
 
-/// One of several names.
+/// Parses one of several names.
 pub(super) fn named<T: Clone>(text: &str, names: &[(&'static str, T)]) -> Result<T, Problem> {
     match names.iter().find(|(name, _)| *name == text) {
         Some((_, value)) => Ok(value.clone()),
@@ -165,24 +165,24 @@ pub(super) fn named<T: Clone>(text: &str, names: &[(&'static str, T)]) -> Result
     }
 }
 
-/// The name of one of several values.
+/// The name of a value.
 pub(super) fn name_of<T: PartialEq>(value: &T, names: &[(&'static str, T)]) -> String {
     let known = names.iter().find(|(_, other)| other == value);
     known.map_or_else(String::new, |(name, _)| (*name).to_owned())
 }
 
-/// Writes `key=value` of what differs from the defaults, a comma before each but the first.
-pub(super) struct Words<'a, 'f> {
+/// Writes pairs of `key=value` separated by commas.
+pub(super) struct PairWriter<'a, 'f> {
     f: &'a mut fmt::Formatter<'f>,
     first: bool,
 }
 
-impl<'a, 'f> Words<'a, 'f> {
+impl<'a, 'f> PairWriter<'a, 'f> {
     pub(super) const fn new(f: &'a mut fmt::Formatter<'f>) -> Self {
         Self { f, first: true }
     }
 
-    pub(super) fn word(&mut self, prefix: &str, key: &str, value: &str) -> fmt::Result {
+    pub(super) fn pair(&mut self, prefix: &str, key: &str, value: &str) -> fmt::Result {
         let comma = if self.first { "" } else { "," };
         self.first = false;
         write!(self.f, "{comma}{prefix}{key}={value}")
@@ -198,7 +198,7 @@ impl<'a, 'f> Words<'a, 'f> {
         for key in keys {
             let value = (key.show)(part);
             if value != (key.show)(&default) {
-                self.word(prefix, key.name, &value)?;
+                self.pair(prefix, key.name, &value)?;
             }
         }
         Ok(())

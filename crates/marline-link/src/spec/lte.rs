@@ -7,31 +7,31 @@ use super::units::Share;
 use super::{Problem, SpecError};
 use crate::lte::{Direction, LteConfig, RlcMode, StdScope};
 
-/// An LTE cell as its one user sees it.
+/// An LTE link, as seen by its one user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LteSpec {
-    /// What the downlink gives on average, in bits per second.
+    /// Mean rate of the downlink, in bits per second.
     pub rate: u64,
-    /// What the uplink gives on average, in bits per second.
+    /// Mean rate of the uplink, in bits per second.
     pub up_rate: u64,
-    /// Standard deviation of the downlink's rate, in bits per second, averaged over a second; the uplink's is in
-    /// proportion.
+    /// Standard deviation of the downlink's rate over one-second averages, in bits per second; that of the
+    /// uplink is in proportion.
     pub std: u64,
-    /// How long the rate remembers what it was.
+    /// Correlation time of the rate.
     pub tau: Duration,
-    /// Of what the standard deviation is.
+    /// Over what the standard deviation is taken.
     pub std_scope: StdScope,
-    /// Transport blocks that fail at first; a tenth of that share fails again at each later try.
+    /// Block error rate of first transmissions; that of retransmissions is a tenth of it.
     pub bler: Share,
-    /// What becomes of blocks that fail at every try.
+    /// RLC mode, for blocks that fail all transmissions.
     pub rlc: RlcMode,
-    /// In whole milliseconds, from one chance to ask for the uplink to the next.
+    /// Scheduling request period of the uplink, in whole milliseconds.
     pub sr: Duration,
-    /// What is lost after the last try of the radio.
+    /// Residual loss after the last retransmission.
     pub loss: Share,
-    /// What may wait in each direction, in bytes.
+    /// Queue limit of each direction, in bytes.
     pub queue: u64,
-    /// The way through the operator's network, each way.
+    /// One-way delay of the operator's network.
     pub core: Duration,
 }
 
@@ -129,20 +129,20 @@ pub(super) const KEYS: &[Key<LteSpec>] = &[
     key!("lte.rate", rate: Rate, "mean rate of the downlink"),
     key!("lte.up-rate", up_rate: Rate, "mean rate of the uplink"),
     key!("lte.std", std: Rate, "standard deviation of the downlink's rate"),
-    key!("lte.tau", tau, "how long the rate remembers"),
+    key!("lte.tau", tau, "correlation time of the rate"),
     Key {
         name: "lte.std-scope",
-        help: "window or run: within a run, or of its mean",
+        help: "window or run: deviation within a run, or between runs",
         set: |lte, text| {
             lte.std_scope = named(text, SCOPES)?;
             Ok(())
         },
         show: |lte| name_of(&lte.std_scope, SCOPES),
     },
-    key!("lte.bler", bler, "transport blocks that fail at first"),
+    key!("lte.bler", bler, "block error rate of first transmissions"),
     Key {
         name: "lte.rlc",
-        help: "am or um: blocks that fail at every try come late, or never",
+        help: "am or um: blocks that fail all transmissions are late, or lost",
         set: |lte, text| {
             lte.rlc = named(text, MODES)?;
             Ok(())
@@ -150,7 +150,11 @@ pub(super) const KEYS: &[Key<LteSpec>] = &[
         show: |lte| name_of(&lte.rlc, MODES),
     },
     key!("lte.sr", sr, "period of scheduling requests"),
-    key!("lte.loss", loss, "what is lost after the radio's last try"),
-    key!("lte.queue", queue: Size, "what may wait in each direction"),
-    key!("lte.core", core, "through the operator's network, each way"),
+    key!(
+        "lte.loss",
+        loss,
+        "residual loss after the last retransmission"
+    ),
+    key!("lte.queue", queue: Size, "queue limit of each direction"),
+    key!("lte.core", core, "one-way delay of the operator's network"),
 ];

@@ -1,10 +1,10 @@
-//! How links are written: `rate=7mbps,rtt=50ms,loss=2%,buffer=45kB`.
+//! Textual specifications of links: `rate=7mbps,rtt=50ms,loss=2%,buffer=45kB`.
 //!
-//! The same words make a link on the command line, in a scenario, and of a preset. A link is pairs of
-//! `key=value`, a comma between them; a [preset]'s name may stand first, and what follows
-//! changes it: `lte-a,loss=1%`. Numbers have units, shares are in percent. A key is for both directions,
-//! or for one: `up.rate=1mbps` is from the client to the server, `down.rate=8mbps` from the server to
-//! the client. `rtt` is the delay of both, half each.
+//! The same syntax describes links on the command line, in scenarios and in presets. A specification is
+//! a list of `key=value` pairs separated by commas. The name of a [preset] may come first, and the pairs
+//! after it override it: `lte-a,loss=1%`. Numbers have units, shares are in percent. A key applies to
+//! both directions, or to one: `up.rate=1mbps` is from the client to the server, `down.rate=8mbps` from
+//! the server to the client. `rtt` sets the delay of both directions to one half each.
 //!
 //! ```
 //! use marline_link::spec::LinkSpec;
@@ -21,10 +21,10 @@
 //! # Ok::<(), marline_link::spec::SpecError>(())
 //! ```
 //!
-//! From the client's end, a link is its radio, if it has one, and then a wire. In each direction of the
-//! wire a packet first has to fit, then waits for its turn at the rate, then may meet an outage, be lost,
-//! corrupted or duplicated, and then takes its delay. So the buffer holds what waits and nothing else,
-//! and what is lost has taken its share of the rate.
+//! From the client, a link consists of an optional radio followed by a wire. In each direction of the
+//! wire a packet is checked against the MTU, queued and transmitted at the rate, then possibly dropped
+//! in an outage, lost, corrupted or duplicated, and finally delayed. So the buffer holds only queued
+//! packets, and lost packets have taken their share of the rate.
 
 mod build;
 mod direction;
@@ -39,12 +39,12 @@ mod wifi;
 #[cfg(test)]
 mod tests;
 
-pub use direction::Way;
+pub use direction::DirectionSpec;
 pub use error::{Problem, SpecError};
 pub use lte::LteSpec;
 pub use units::Share;
 pub use unloaded::Unloaded;
-pub use values::{Buffer, Burst, LawName, QueueKind, Window};
+pub use values::{Buffer, Burst, DistributionName, QueueKind, Window};
 pub use wifi::{PhyName, Scan, WifiSpec};
 
 use std::fmt;
@@ -52,39 +52,39 @@ use std::str::FromStr;
 
 use crate::preset::{self, Preset};
 use error::nearest;
-use key::{Key, Words, named};
+use key::{Key, PairWriter, named};
 
 /// A link between a client and a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSpec {
-    /// The radio at the client's end.
+    /// The radio at the client.
     pub radio: Radio,
     /// The wire behind it, from the client to the server.
-    pub up: Way,
+    pub up: DirectionSpec,
     /// The wire, from the server to the client.
-    pub down: Way,
+    pub down: DirectionSpec,
 }
 
-/// A radio.
+/// The radio of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Radio {
-    /// None: the wire is all.
+    /// No radio: the link is only a wire.
     #[default]
     None,
-    /// A cell of LTE.
+    /// An LTE cell.
     Lte(LteSpec),
-    /// A channel of 802.11.
+    /// An 802.11 channel.
     Wifi(WifiSpec),
 }
 
-/// Keys that are no field of their own.
+/// Keys that do not correspond to one field.
 const SPECIAL: [(&str, &str); 3] = [
-    ("preset", "the link to begin with, by its name"),
-    ("model", "the radio at the client's end: none, lte or wifi"),
+    ("preset", "the preset that other keys override"),
+    ("model", "the radio at the client: none, lte or wifi"),
     ("rtt", "delay of both directions, half each"),
 ];
 
-/// All keys, and what each takes and means.
+/// All keys with their help texts.
 pub fn keys() -> impl Iterator<Item = (&'static str, &'static str)> {
     let way = direction::KEYS.iter().map(|key| (key.name, key.help));
     let lte = lte::KEYS.iter().map(|key| (key.name, key.help));
@@ -93,19 +93,19 @@ pub fn keys() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 impl LinkSpec {
-    /// The link of these keys and values, in any order; what is for one direction wins over what
-    /// is for both.
+    /// The link with these keys and values, in any order. Keys for one direction override keys for
+    /// both.
     ///
     /// # Errors
     ///
-    /// What is wrong with which key.
+    /// Names the invalid key and what is wrong with it.
     pub fn from_pairs<'a>(
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, SpecError> {
         Self::default().changed(pairs)
     }
 
-    /// The link with a key changed, as if the pair were added to its text.
+    /// The link with one key changed, as if the pair were appended to its text.
     ///
     /// # Errors
     ///
@@ -133,16 +133,16 @@ impl LinkSpec {
         let has = |name: &str| {
             pairs
                 .iter()
-                .any(|(key, _)| direction(key).map_or(*key, |(_, key)| key) == name)
+                .any(|(key, _)| directional(key).map_or(*key, |key| key.name) == name)
         };
         if has("rtt") && has("delay") {
             return Err(Problem::Conflict { with: "delay" }.at("rtt"));
         }
-        // What others build on comes first, what is for one direction last.
+        // Keys that others modify come first, keys for one direction last.
         pairs.sort_by_key(|(key, _)| match *key {
             "preset" => 0,
             "model" => 1,
-            key if direction(key).is_none() => 2,
+            key if directional(key).is_none() => 2,
             _ => 3,
         });
         for (key, value) in pairs {
@@ -153,7 +153,7 @@ impl LinkSpec {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), Problem> {
-        if let Some((up, name)) = direction(key) {
+        if let Some(Directional { up, name }) = directional(key) {
             let Some(key) = Key::find(direction::KEYS, name) else {
                 return Err(match keys().any(|key| key.0 == name) {
                     true => Problem::BothDirections,
@@ -210,11 +210,11 @@ impl LinkSpec {
         (key.set)(&mut self.down, value)
     }
 
-    /// Whether the parts go together.
+    /// Checks that the keys are consistent.
     ///
     /// # Errors
     ///
-    /// The first key that does not.
+    /// Names the first inconsistent key.
     pub fn check(&self) -> Result<(), SpecError> {
         match &self.radio {
             Radio::None => {}
@@ -226,15 +226,25 @@ impl LinkSpec {
     }
 }
 
-/// Whether a key is for one direction, up or not, and the key without that.
-fn direction(key: &str) -> Option<(bool, &str)> {
-    let up = key.strip_prefix("up.").map(|key| (true, key));
-    up.or_else(|| key.strip_prefix("down.").map(|key| (false, key)))
+/// A key with a prefix that selects a direction.
+struct Directional<'a> {
+    /// Whether the direction is from the client to the server.
+    up: bool,
+    /// The key without its prefix.
+    name: &'a str,
+}
+
+fn directional(key: &str) -> Option<Directional<'_>> {
+    let of = |prefix, up| {
+        let name = key.strip_prefix(prefix)?;
+        Some(Directional { up, name })
+    };
+    of("up.", true).or_else(|| of("down.", false))
 }
 
 fn unknown(name: &str) -> Problem {
-    let nearest = match direction(name) {
-        Some((_, key)) => {
+    let nearest = match directional(name) {
+        Some(Directional { name: key, .. }) => {
             let prefix = &name[..name.len() - key.len()];
             nearest(key, direction::KEYS.iter().map(|key| key.name))
                 .map(|key| format!("{prefix}{key}"))
@@ -263,35 +273,35 @@ impl FromStr for LinkSpec {
     }
 }
 
-/// What differs from a wire that does nothing; parsing it gives the same link.
+/// Writes the keys that differ from their defaults; parsing the text gives the same link.
 impl fmt::Display for LinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words = Words::new(f);
+        let mut writer = PairWriter::new(f);
         match &self.radio {
             Radio::None => {}
             Radio::Lte(lte) => {
-                words.word("", "model", "lte")?;
-                words.part("", lte, lte::KEYS)?;
+                writer.pair("", "model", "lte")?;
+                writer.part("", lte, lte::KEYS)?;
             }
             Radio::Wifi(wifi) => {
-                words.word("", "model", "wifi")?;
-                words.part("", wifi, wifi::KEYS)?;
+                writer.pair("", "model", "wifi")?;
+                writer.part("", wifi, wifi::KEYS)?;
             }
         }
-        let default = Way::default();
+        let default = DirectionSpec::default();
         for key in direction::KEYS {
             let [up, down, default] = [&self.up, &self.down, &default].map(key.show);
             if up == down {
                 if key.name == "delay" && up != default {
-                    words.word("", "rtt", &units::show_time(self.up.delay * 2))?;
+                    writer.pair("", "rtt", &units::show_time(self.up.delay * 2))?;
                 } else if up != default {
-                    words.word("", key.name, &up)?;
+                    writer.pair("", key.name, &up)?;
                 }
                 continue;
             }
             for (prefix, value) in [("up.", up), ("down.", down)] {
                 if value != default {
-                    words.word(prefix, key.name, &value)?;
+                    writer.pair(prefix, key.name, &value)?;
                 }
             }
         }

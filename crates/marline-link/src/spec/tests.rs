@@ -10,7 +10,7 @@ use super::*;
 use crate::Schedule;
 
 #[test]
-fn all_keys_of_a_wire_are_read() {
+fn every_key_of_a_wire_is_parsed() {
     let text = "rate=20mbps, rate-std=1.5mbps, rate-tau=200ms, buffer=100p, queue=codel, ecn=on, \
                 delay=10ms, jitter=2ms, jitter-law=pareto, jitter-corr=50ms, jitter-batch=1ms, \
                 reorder=on, loss=0.05%, loss-burst=3p, loss-every=100, loss-at=3+7, duplicate=1%, \
@@ -18,7 +18,7 @@ fn all_keys_of_a_wire_are_read() {
     let link: LinkSpec = text.parse().unwrap();
     let millis = Duration::from_millis;
     let share = Share::from_billionths;
-    let expected = Way {
+    let expected = DirectionSpec {
         rate: Some(20_000_000),
         rate_std: 1_500_000,
         rate_tau: millis(200),
@@ -29,7 +29,7 @@ fn all_keys_of_a_wire_are_read() {
         ecn: true,
         delay: millis(10),
         jitter: millis(2),
-        jitter_law: LawName::Pareto,
+        jitter_distribution: DistributionName::Pareto,
         jitter_corr: millis(50),
         jitter_batch: millis(1),
         reorder: true,
@@ -67,7 +67,7 @@ fn all_keys_of_a_wire_are_read() {
 }
 
 #[test]
-fn buffers_are_bytes_packets_time_or_products() {
+fn buffers_are_bytes_packets_time_or_bdp() {
     for (text, expected) in [
         ("45kB", Buffer::Bytes(45_000)),
         ("2KiB", Buffer::Bytes(2048)),
@@ -81,7 +81,7 @@ fn buffers_are_bytes_packets_time_or_products() {
 }
 
 #[test]
-fn one_direction_wins_over_both_in_any_order() {
+fn keys_for_one_direction_override_both_in_any_order() {
     let link: LinkSpec = "up.loss=1%,loss=2%,down.delay=3ms".parse().unwrap();
     assert_eq!(link.up.loss.to_string(), "1%");
     assert_eq!(link.down.loss.to_string(), "2%");
@@ -92,7 +92,7 @@ fn one_direction_wins_over_both_in_any_order() {
 }
 
 #[test]
-fn values_are_written_as_people_write_them() {
+fn display_uses_the_shortest_common_notation() {
     for text in [
         "",
         "rate=7mbps,buffer=45kB,rtt=50ms,loss=2%",
@@ -107,7 +107,7 @@ fn values_are_written_as_people_write_them() {
 }
 
 #[test]
-fn errors_name_the_key_and_what_would_do() {
+fn errors_name_the_key_and_the_permitted_values() {
     for (text, error) in [
         ("los=2%", "los: unknown key; did you mean `loss`?"),
         ("up.los=2%", "up.los: unknown key; did you mean `up.loss`?"),
@@ -115,13 +115,13 @@ fn errors_name_the_key_and_what_would_do() {
         ("wifi-8", "preset: unknown preset; did you mean `wifi-7`?"),
         (
             "rate=7mbps,rtt",
-            "rtt: no value; keys are written `key=value`, a preset's name stands first",
+            "rtt: no value; keys are written `key=value`, a preset's name comes first",
         ),
         (
             "rate=",
-            "rate: no value; keys are written `key=value`, a preset's name stands first",
+            "rate: no value; keys are written `key=value`, a preset's name comes first",
         ),
-        ("loss=1%,loss=2%", "loss: is there twice"),
+        ("loss=1%,loss=2%", "loss: is set more than once"),
         (
             "rtt=50",
             "rtt: `50` has no unit; write 50s, 50ms, 50us or 50ns",
@@ -136,21 +136,24 @@ fn errors_name_the_key_and_what_would_do() {
             "buffer: `45` has no unit; write 45B, 45kB, 45MB, 45KiB, 45MiB, 45p, 45ms or 45bdp",
         ),
         ("loss=120%", "loss: 120% is above 100%"),
-        ("loss=-1%", "loss: `-1%` is no number"),
-        ("rate=fast", "rate: `fast` is no number"),
-        ("rate=1.2.3mbps", "rate: `1.2.3mbps` is no number"),
-        ("delay=5ms,rtt=10ms", "rtt: does not go with `delay`"),
-        ("up.delay=5ms,rtt=10ms", "rtt: does not go with `delay`"),
+        ("loss=-1%", "loss: `-1%` is not a number"),
+        ("rate=fast", "rate: `fast` is not a number"),
+        ("rate=1.2.3mbps", "rate: `1.2.3mbps` is not a number"),
+        ("delay=5ms,rtt=10ms", "rtt: cannot be combined with `delay`"),
+        (
+            "up.delay=5ms,rtt=10ms",
+            "rtt: cannot be combined with `delay`",
+        ),
         (
             "rate=1mbps,queue=cdel",
             "queue: unknown name `cdel`; known here: droptail, drophead, codel, fq-codel or red; did you mean `codel`?",
         ),
-        ("buffer=45kB", "buffer: means nothing without `rate`"),
+        ("buffer=45kB", "buffer: requires `rate`"),
+        ("rate=1mbps,ecn=on", "ecn: requires `queue=codel`"),
         (
-            "rate=1mbps,ecn=on",
-            "ecn: means nothing without `queue=codel`",
+            "rate=1mbps,trace=a",
+            "trace: cannot be combined with `rate`",
         ),
-        ("rate=1mbps,trace=a", "trace: does not go with `rate`"),
         (
             "rate=2000gbps",
             "rate: 2000gbps is out of range: at most 1000gbps",
@@ -159,17 +162,14 @@ fn errors_name_the_key_and_what_would_do() {
             "loss=1%,loss-burst=0.5p",
             "loss-burst: 0.5p is out of range: 1p or more",
         ),
-        (
-            "lte.rate=1mbps",
-            "lte.rate: means nothing without `model=lte`",
-        ),
+        ("lte.rate=1mbps", "lte.rate: requires `model=lte`"),
         (
             "model=lte,up.lte.rate=1mbps",
-            "up.lte.rate: is the same for both directions",
+            "up.lte.rate: cannot be set per direction",
         ),
         (
             "outage=3s..2s",
-            "outage: 3s..2s is out of range: written `2s..2.5s`, the end behind the start",
+            "outage: 3s..2s is out of range: written `2s..2.5s`, with the end after the start",
         ),
     ] {
         let actual = text.parse::<LinkSpec>().unwrap_err();
@@ -178,7 +178,7 @@ fn errors_name_the_key_and_what_would_do() {
 }
 
 #[test]
-fn every_key_has_help_and_is_read_back() {
+fn every_key_has_help_and_is_known_to_the_parser() {
     for (key, help) in keys() {
         assert!(!help.is_empty(), "{key}");
         let model = key
@@ -205,7 +205,7 @@ fn duration() -> impl Strategy<Value = Duration> {
 }
 
 prop_compose! {
-    fn way()(
+    fn direction()(
         rate in option::of(1..1_000_000_000_000_u64),
         delay in duration(),
         jitter in duration(),
@@ -220,12 +220,12 @@ prop_compose! {
             (0.0..1e6_f64).prop_map(Buffer::Bdp),
         ],
         queue in select(vec![QueueKind::DropTail, QueueKind::FqCoDel]),
-        law in select(vec![LawName::Normal, LawName::Table("a/b c".to_owned())]),
+        law in select(vec![DistributionName::Normal, DistributionName::Table("a/b c".to_owned())]),
         mtu in option::of(any::<u32>()),
         loss_at in vec(any::<u64>(), 0..4),
         window in option::of((duration(), 1..1_000_000_u64)),
-    ) -> Way {
-        Way {
+    ) -> DirectionSpec {
+        DirectionSpec {
             rate,
             delay,
             jitter,
@@ -235,14 +235,14 @@ prop_compose! {
             loss_burst: bursts.map(Burst::Packets),
             buffer: rate.map(|_| buffer),
             queue: if rate.is_some() { queue } else { QueueKind::DropTail },
-            jitter_law: law,
+            jitter_distribution: law,
             mtu,
             loss_at,
             outage: window
                 .map(|(from, length)| Window { from, to: from + Duration::from_nanos(length) })
                 .into_iter()
                 .collect(),
-            ..Way::default()
+            ..DirectionSpec::default()
         }
     }
 }
@@ -251,7 +251,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_back(up in way(), down in way(), same in any::<bool>()) {
+    fn parsing_inverts_display(up in direction(), down in direction(), same in any::<bool>()) {
         let link = LinkSpec {
             radio: Radio::Lte(LteSpec { rate: up.rate.unwrap_or(1), ..LteSpec::default() }),
             down: if same { up.clone() } else { down },
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_link_or_an_error(text in "[a-z.]{0,8}=?[0-9.a-zA-Z%,=]{0,20}") {
+    fn arbitrary_text_parses_to_a_link_or_an_error(text in "[a-z.]{0,8}=?[0-9.a-zA-Z%,=]{0,20}") {
         if let Ok(link) = text.parse::<LinkSpec>() {
             prop_assert_eq!(link.to_string().parse(), Ok(link));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Problem;
 
-/// A unit and how much it is of the smallest; from the largest to the smallest.
+/// Units and their size in the smallest unit, from the largest to the smallest.
 type Units = &'static [(&'static str, u64)];
 
 const RATES: Units = &[
@@ -27,20 +27,20 @@ const SIZES: Units = &[
     ("MiB", 1 << 20),
     ("KiB", 1 << 10),
 ];
-/// In billionths, of which there are as many in a whole.
+/// Shares are stored in billionths.
 const SHARES: Units = &[("%", 10_000_000)];
 
-/// A part of a whole, exact to a billionth.
+/// A share from 0 to 1, with a resolution of a billionth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share(u32);
 
 impl Share {
-    /// Nothing.
+    /// 0 %.
     pub const NONE: Self = Self(0);
-    /// The whole.
+    /// 100 %.
     pub const ALL: Self = Self(1_000_000_000);
 
-    /// So many billionths; more than a whole is the whole.
+    /// A share of `billionths`, at most [`Self::ALL`].
     pub const fn from_billionths(billionths: u32) -> Self {
         if billionths < Self::ALL.0 {
             Self(billionths)
@@ -49,12 +49,12 @@ impl Share {
         }
     }
 
-    /// From 0 to 1.
+    /// The share as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ALL.0)
     }
 
-    /// Whether it is nothing.
+    /// Whether the share is 0.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -104,8 +104,14 @@ pub(super) fn show_size(bytes: u64) -> String {
     show(bytes, SIZES)
 }
 
-/// A number and its unit, which may be missing.
-pub(super) fn split(text: &str) -> Result<(&str, &str), Problem> {
+/// A number as text, and its unit, which may be empty.
+pub(super) struct Quantity<'a> {
+    pub(super) number: &'a str,
+    pub(super) unit: &'a str,
+}
+
+/// Splits a quantity into its number and its unit.
+pub(super) fn split(text: &str) -> Result<Quantity<'_>, Problem> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
@@ -113,13 +119,16 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), Problem> {
     if number.is_empty() || number.parse::<f64>().is_err() {
         return Err(Problem::not_a_number(text));
     }
-    Ok((number, unit.trim()))
+    Ok(Quantity {
+        number,
+        unit: unit.trim(),
+    })
 }
 
-/// `text`, a number and one of `units`, in the smallest unit, rounded.
+/// Parses a number with one of `units`, in the smallest unit, rounded.
 fn parse(text: &str, units: Units) -> Result<u64, Problem> {
     let names = || units.iter().map(|unit| unit.0).collect::<Vec<_>>();
-    let (number, unit) = split(text)?;
+    let Quantity { number, unit } = split(text)?;
     if unit.is_empty() {
         return Err(Problem::UnitMissing {
             value: number.to_owned(),
@@ -135,7 +144,7 @@ fn parse(text: &str, units: Units) -> Result<u64, Problem> {
     scaled(number, *scale).ok_or_else(|| Problem::out_of_range(text, "too many digits"))
 }
 
-/// A decimal number times `scale`, exactly but for rounding at the end.
+/// A decimal number times `scale`, computed exactly and rounded.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let divisor = 10_u128.checked_pow(fraction.len().try_into().ok()?)?;
@@ -144,7 +153,7 @@ fn scaled(number: &str, scale: u64) -> Option<u64> {
     u64::try_from(product.checked_add(divisor / 2)? / divisor).ok()
 }
 
-/// In the largest decimal unit that is not larger than the value, with as many digits as it takes.
+/// Prints `value` in the largest decimal unit not above it, without loss of precision.
 fn show(value: u64, units: Units) -> String {
     let decimal = || units.iter().filter(|unit| !unit.0.contains('i'));
     let Some((name, scale)) = decimal()

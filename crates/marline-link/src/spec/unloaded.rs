@@ -1,21 +1,21 @@
-//! What a link would do for one packet alone, and for many at its full rate.
+//! Performance of a link without load.
 
 use std::time::Duration;
 
 use super::{LinkSpec, LteSpec, Radio, WifiSpec};
 
-/// A link without queues, losses and others on the channel.
+/// Performance of a link without queueing, losses and other traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unloaded {
-    /// Round-trip time of a small packet, transmission at the rate left out.
+    /// Round-trip time of a small packet, without transmission time.
     pub rtt: Duration,
-    /// From the server to the client, in bits per second; none if it is not limited, or known only to
-    /// a trace.
+    /// Rate from the server to the client, in bits per second; `None` if unlimited or defined by a
+    /// trace.
     pub down: Option<f64>,
 }
 
 impl LinkSpec {
-    /// What would be the best to hope for.
+    /// The best performance that the link allows.
     pub fn unloaded(&self) -> Unloaded {
         let (rtt, radio) = match &self.radio {
             Radio::None => (Duration::ZERO, None),
@@ -31,9 +31,8 @@ impl LinkSpec {
 }
 
 impl LteSpec {
-    /// On average and without retransmissions: half a TTI until the block begins, the block and its
-    /// decoding downwards; half a period until the request, then request, grant, block and decoding
-    /// upwards.
+    /// Mean round-trip time without retransmissions. Downlink: half a TTI of waiting, transmission and
+    /// decoding. Uplink: half a scheduling request period, request, grant, transmission and decoding.
     fn rtt(&self) -> Duration {
         let down = Duration::from_micros(500 + 2_500);
         let up = self.sr / 2 + Duration::from_micros(8_000 + 1_500);
@@ -42,7 +41,7 @@ impl LteSpec {
 }
 
 impl WifiSpec {
-    /// The rate of the modulation, over all hops, for the time that others leave.
+    /// The PHY rate divided by the number of hops, for the time that other traffic leaves.
     fn down(&self) -> f64 {
         let phy = self.config().phy;
         phy.bits_per_second() * (1.0 - self.busy.as_f64()) / self.hops.max(1) as f64
@@ -58,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn wires_radios_and_both() {
+    fn unloaded_rtt_and_rate_of_wires_and_radios() {
         let wire = unloaded("rate=7mbps,rtt=50ms,loss=2%,up.rate=1mbps");
         assert_eq!(wire.rtt, Duration::from_millis(50));
         assert_eq!(wire.down, Some(7e6));

@@ -1,29 +1,29 @@
-//! Values that more than a number makes.
+//! Types of values that are not plain numbers.
 
 use std::time::Duration;
 
 use super::Problem;
 use super::key::{Value, name_of, named};
-use super::units;
+use super::units::{self, Quantity};
 use crate::outage::Schedule;
 
-/// How much may wait.
+/// A queue limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Bytes of IP packets.
+    /// Size in bytes, of IP packets.
     Bytes(u64),
-    /// Packets of any size.
+    /// Number of packets.
     Packets(u64),
-    /// What the mean rate sends in this time.
+    /// The bytes that the mean rate transmits in this time.
     Time(Duration),
-    /// So many products of the mean rate and the round trip of the wire.
+    /// A multiple of the bandwidth-delay product: mean rate times round-trip time of the wire.
     Bdp(f64),
 }
 
 impl Value for Buffer {
     fn read(text: &str) -> Result<Self, Problem> {
         const UNITS: [&str; 8] = ["B", "kB", "MB", "KiB", "MiB", "p", "ms", "bdp"];
-        let (number, unit) = units::split(text)?;
+        let Quantity { number, unit } = units::split(text)?;
         let units = || UNITS.to_vec();
         match unit {
             "" => Err(Problem::UnitMissing {
@@ -54,18 +54,18 @@ impl Value for Buffer {
     }
 }
 
-/// How long losses last on average.
+/// Mean length of loss bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Burst {
-    /// So many packets, at least 1.
+    /// In packets, at least 1.
     Packets(f64),
-    /// So long, however many packets that are.
+    /// In time.
     Time(Duration),
 }
 
 impl Value for Burst {
     fn read(text: &str) -> Result<Self, Problem> {
-        let (number, unit) = units::split(text)?;
+        let Quantity { number, unit } = units::split(text)?;
         let units = || vec!["p", "s", "ms", "us"];
         match unit {
             "" => Err(Problem::UnitMissing {
@@ -90,25 +90,25 @@ impl Value for Burst {
     fn write(&self) -> String {
         match self {
             Self::Packets(packets) => format!("{packets}p"),
-            // Not in nanoseconds, which it is too long for.
+            // At least 1 us, so that the unit is never ns.
             Self::Time(time) => units::show_time(*time),
         }
     }
 }
 
-/// Who waits, who goes, who is dropped.
+/// The queueing discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QueueKind {
-    /// First in, first out; what finds it full is dropped.
+    /// FIFO; arriving packets are dropped when it is full.
     #[default]
     DropTail,
-    /// First in, first out; what waited longest makes room.
+    /// FIFO; the oldest packets are dropped when it is full.
     DropHead,
-    /// Controlled delay (RFC 8289).
+    /// CoDel (RFC 8289).
     CoDel,
-    /// A queue with controlled delay for each flow (RFC 8290).
+    /// FQ-CoDel (RFC 8290).
     FqCoDel,
-    /// Random early detection.
+    /// Random early detection (RED).
     Red,
 }
 
@@ -130,9 +130,9 @@ impl Value for QueueKind {
     }
 }
 
-/// A law of delays by its name; see [`Law`](crate::jitter::Law).
+/// The name of a [`Distribution`](crate::jitter::Distribution) of jitter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LawName {
+pub enum DistributionName {
     /// `normal`: the jitter is the standard deviation.
     #[default]
     Normal,
@@ -142,51 +142,51 @@ pub enum LawName {
     Pareto,
     /// `paretonormal`: the jitter is the standard deviation.
     ParetoNormal,
-    /// `exponential`: only late, by the jitter on average.
+    /// `exponential`: the jitter is the mean; never early.
     Exponential,
-    /// `picoquic-wifi`: see there.
+    /// `picoquic-wifi`: see [`Distribution::PicoquicWifi`](crate::jitter::Distribution::PicoquicWifi).
     PicoquicWifi,
-    /// `table:FILE`: a table as netem's, in units of the jitter.
+    /// `table:FILE`: a netem table, in units of the jitter.
     Table(String),
 }
 
-const LAWS: &[(&str, LawName)] = &[
-    ("normal", LawName::Normal),
-    ("uniform", LawName::Uniform),
-    ("pareto", LawName::Pareto),
-    ("paretonormal", LawName::ParetoNormal),
-    ("exponential", LawName::Exponential),
-    ("picoquic-wifi", LawName::PicoquicWifi),
+const DISTRIBUTIONS: &[(&str, DistributionName)] = &[
+    ("normal", DistributionName::Normal),
+    ("uniform", DistributionName::Uniform),
+    ("pareto", DistributionName::Pareto),
+    ("paretonormal", DistributionName::ParetoNormal),
+    ("exponential", DistributionName::Exponential),
+    ("picoquic-wifi", DistributionName::PicoquicWifi),
 ];
 
-impl Value for LawName {
+impl Value for DistributionName {
     fn read(text: &str) -> Result<Self, Problem> {
         match text.strip_prefix("table:") {
             Some(file) => Ok(Self::Table(file.to_owned())),
-            None => named(text, LAWS),
+            None => named(text, DISTRIBUTIONS),
         }
     }
 
     fn write(&self) -> String {
         match self {
             Self::Table(file) => format!("table:{file}"),
-            law => name_of(law, LAWS),
+            name => name_of(name, DISTRIBUTIONS),
         }
     }
 }
 
-/// From a moment up to, not including, another, since the start.
+/// A period relative to the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// When it begins.
+    /// The start.
     pub from: Duration,
-    /// When it is over.
+    /// The end, which is not part of the period.
     pub to: Duration,
 }
 
 impl Value for Window {
     fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str = "written `2s..2.5s`, the end behind the start";
+        const FORM: &str = "written `2s..2.5s`, with the end after the start";
         let (from, to) = text
             .split_once("..")
             .ok_or_else(|| Problem::out_of_range(text, FORM))?;
@@ -206,7 +206,8 @@ impl Value for Window {
 
 impl Value for Schedule {
     fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str = "written `100ms..250ms/3s`: shortest, longest, and from one to the next, which is longer";
+        const FORM: &str =
+            "written `100ms..250ms/3s`: shortest, longest, and interval, which must be longer";
         let malformed = || Problem::out_of_range(text, FORM);
         let (lengths, every) = text.split_once('/').ok_or_else(malformed)?;
         let (shortest, longest) = lengths.split_once("..").unwrap_or((lengths, lengths));

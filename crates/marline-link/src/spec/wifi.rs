@@ -1,4 +1,4 @@
-//! The Wi-Fi at the client's end.
+//! The Wi-Fi at the client.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use super::key::{Key, Size, Value, name_of, named};
 use super::units::Share;
 use super::{Problem, SpecError};
 
-/// A Wi-Fi channel that client, access point and others share.
+/// A Wi-Fi channel shared by the client, the access point and other stations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WifiSpec {
-    /// The kind of channel.
+    /// Channel type.
     pub phy: PhyName,
-    /// The modulation and coding scheme: 0 to 7 of one stream, 8 to 15 of two (802.11n), or 0 to 9 of
+    /// Modulation and coding scheme: 0 to 7 with one stream, 8 to 15 with two (802.11n), or 0 to 9 with
     /// two (802.11ac).
     pub mcs: u8,
-    /// Whether the guard interval is the short one, of 0.4 us.
+    /// Whether the short guard interval of 0.4 us is used.
     pub short_guard: bool,
-    /// Whether stations join packets to A-MPDUs.
+    /// Whether stations aggregate packets into A-MPDUs.
     pub aggregation: bool,
-    /// How many acknowledgments, or other small packets, the client joins; none for no limit.
+    /// Most acknowledgments, or other small packets, in an A-MPDU of the client; `None` for no limit.
     pub acks: Option<u64>,
-    /// MPDUs that noise destroys.
+    /// MPDU error rate.
     pub error: Share,
-    /// Which share of the time others use the channel.
+    /// Share of the time in which other traffic occupies the channel.
     pub busy: Share,
-    /// How long others use it at a time, on average.
+    /// Mean duration for which other traffic occupies it at a time.
     pub busy_time: Duration,
-    /// How many hops there are from the client to the wire.
+    /// Number of hops from the client to the wire.
     pub hops: u64,
-    /// Whether the receiver puts packets in order.
+    /// Whether receivers deliver packets in order.
     pub reorder: bool,
-    /// What may wait at each station, in bytes.
+    /// Queue limit of each station, in bytes.
     pub queue: u64,
-    /// Added to every packet that arrives, in both directions.
+    /// Delay added to every packet that arrives, in both directions.
     pub delay: Duration,
-    /// When the client looks for other channels; it keeps what comes.
+    /// Periodic scans of the client for other channels, which hold packets back.
     pub scan: Option<Scan>,
 }
 
@@ -58,7 +58,7 @@ impl Default for WifiSpec {
     }
 }
 
-/// A kind of channel.
+/// A channel type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PhyName {
     /// 802.11n, 20 MHz.
@@ -76,19 +76,18 @@ const PHYS: &[(&str, PhyName)] = &[
     ("vht80", PhyName::Vht80),
 ];
 
-/// How often a radio looks for other channels.
+/// Length and interval of a radio's scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scan {
-    /// For how long.
+    /// Length of a scan.
     pub length: Duration,
-    /// From one to the next, and to the first.
+    /// Interval from one scan to the next, and to the first.
     pub every: Duration,
 }
 
 impl Value for Scan {
     fn read(text: &str) -> Result<Self, Problem> {
-        const FORM: &str =
-            "written `150ms/3s`: for how long, and from one to the next, which is longer";
+        const FORM: &str = "written `150ms/3s`: length and interval, which must be longer";
         let malformed = || Problem::out_of_range(text, FORM);
         let (length, every) = text.split_once('/').ok_or_else(malformed)?;
         let [length, every] = [length, every].map(|time| Duration::read(time.trim()));
@@ -161,10 +160,14 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
         short_guard,
         "on: the short guard interval"
     ),
-    key!("wifi.aggregation", aggregation, "off: one packet at a time"),
+    key!(
+        "wifi.aggregation",
+        aggregation,
+        "off: one packet per transmission"
+    ),
     Key {
         name: "wifi.acks",
-        help: "how many acknowledgments the client joins; none for no limit",
+        help: "most acknowledgments in an A-MPDU of the client; none for no limit",
         set: |wifi, text| {
             wifi.acks = Option::<u64>::read(text)?;
             if wifi.acks == Some(0) {
@@ -174,16 +177,16 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
         },
         show: |wifi| wifi.acks.write(),
     },
-    key!("wifi.error", error, "frames that noise destroys"),
+    key!("wifi.error", error, "MPDU error rate"),
     key!(
         "wifi.busy",
         busy,
-        "share of the time that others use the channel"
+        "share of time in which other traffic occupies the channel"
     ),
     key!(
         "wifi.busy-time",
         busy_time,
-        "how long others use it at a time"
+        "mean duration of occupation by other traffic"
     ),
     Key {
         name: "wifi.hops",
@@ -200,21 +203,25 @@ pub(super) const KEYS: &[Key<WifiSpec>] = &[
     key!(
         "wifi.reorder",
         reorder,
-        "off: the receiver passes packets on as they come"
+        "off: receivers deliver packets out of order"
     ),
     Key {
         name: "wifi.queue",
-        help: "what may wait at each station",
+        help: "queue limit of each station",
         set: |wifi, text| {
             wifi.queue = Size::read(text)?.0;
             Ok(())
         },
         show: |wifi| Size(wifi.queue).write(),
     },
-    key!("wifi.delay", delay, "added to what arrives, each way"),
+    key!(
+        "wifi.delay",
+        delay,
+        "delay added to every packet, in each direction"
+    ),
     key!(
         "wifi.scan",
         scan,
-        "how long, and how often, the client looks for other channels: 150ms/3s"
+        "length and interval of the client's scans: 150ms/3s"
     ),
 ];

@@ -2,20 +2,20 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::queue::{DropTail, Limit};
-use crate::testing::{arrivals, honours_contract, ms, ns, run};
+use crate::testing::{arrivals, ms, ns, run, satisfies_contract};
 
 fn link(text: &str) -> TraceLink<usize> {
     let queue = DropTail::new(Limit::Infinite);
     TraceLink::new(Trace::parse(text).unwrap(), Box::new(queue))
 }
 
-/// Packets of these sizes, all at the epoch.
+/// Packets of these sizes, all at time 0.
 fn burst(sizes: &[u32]) -> Vec<(Time, Packet<usize>)> {
     let packet = |(body, size): (usize, &u32)| (ms(0), Packet::new(*size, body));
     sizes.iter().enumerate().map(packet).collect()
 }
 
-/// When each leaves, in milliseconds.
+/// Departure times in milliseconds.
 fn leave(link: &mut TraceLink<usize>, arrivals: &[(Time, Packet<usize>)]) -> Vec<u64> {
     let exits = run(link, arrivals, ms(10_000));
     exits
@@ -25,7 +25,7 @@ fn leave(link: &mut TraceLink<usize>, arrivals: &[(Time, Packet<usize>)]) -> Vec
 }
 
 #[test]
-fn reads_what_mahimahi_reads() {
+fn traces_in_the_format_of_mahimahi_are_parsed() {
     assert_eq!(Trace::parse("0\n3\n3\n7\n").unwrap().millis(), [0, 3, 3, 7]);
     assert_eq!(Trace::parse("1").unwrap().millis(), [1]);
     assert_eq!(Trace::parse(""), Err(TraceError::Empty));
@@ -47,7 +47,7 @@ fn reads_what_mahimahi_reads() {
 }
 
 #[test]
-fn one_line_of_1_is_12_032_megabits_per_second() {
+fn a_trace_of_one_opportunity_per_millisecond_is_12_032_mbps() {
     let trace = Trace::parse("1\n").unwrap();
     assert_eq!(trace.mean_bits_per_second(), 12_032_000);
     let sizes = [1504; 1000];
@@ -58,14 +58,14 @@ fn one_line_of_1_is_12_032_megabits_per_second() {
 }
 
 #[test]
-fn the_last_line_is_the_new_zero() {
+fn a_trace_repeats_from_its_last_time() {
     let times = leave(&mut link("0\n3\n5\n"), &burst(&[1504; 8]));
     // The opportunity at 0 is too early for packets that arrive at 0; at 5 there are two.
     assert_eq!(times, [3, 5, 5, 8, 10, 10, 13, 15]);
 }
 
 #[test]
-fn a_trace_played_once_ends() {
+fn a_trace_played_once_stops_delivering_at_its_end() {
     let exits = run(&mut link("1\n3\n").once(), &burst(&[1504; 3]), ms(100));
     assert_eq!(exits.len(), 2);
     let mut late = link("1\n3\n").once();
@@ -74,7 +74,7 @@ fn a_trace_played_once_ends() {
 }
 
 #[test]
-fn packets_share_opportunities_and_span_them() {
+fn packets_share_and_span_opportunities() {
     let sizes = [500, 500, 504, 1000, 1000, 1008, 1504];
     assert_eq!(
         leave(&mut link("1\n"), &burst(&sizes)),
@@ -83,7 +83,7 @@ fn packets_share_opportunities_and_span_them() {
 }
 
 #[test]
-fn what_an_empty_queue_leaves_is_lost() {
+fn unused_bytes_of_an_opportunity_are_lost() {
     let mut arrivals = burst(&[100]);
     arrivals.push((ns(1_000_001), Packet::new(1504, 1)));
     arrivals.push((ns(1_000_001), Packet::new(1500, 2)));
@@ -92,7 +92,7 @@ fn what_an_empty_queue_leaves_is_lost() {
 }
 
 #[test]
-fn only_what_is_partly_delivered_is_out_of_the_queue() {
+fn a_partly_delivered_packet_is_not_in_the_queue() {
     let mut link = link("1\n");
     for (_, packet) in burst(&[1000, 1000, 1000]) {
         link.push(ms(0), packet);
@@ -103,14 +103,14 @@ fn only_what_is_partly_delivered_is_out_of_the_queue() {
 }
 
 #[test]
-fn larger_packets_than_opportunities_do_not_fit() {
+fn packets_larger_than_an_opportunity_are_dropped() {
     let mut link = link("1\n");
     link.push(ms(0), Packet::new(1505, 0));
     assert_eq!(link.pop(ms(0)).unwrap().dropped, Some(DropReason::TooLarge));
 }
 
 #[test]
-fn a_phase_begins_inside_the_trace() {
+fn starting_at_offsets_the_trace() {
     let phase = Duration::from_micros(3500);
     let mut link = link("0\n3\n5\n").starting_at(phase);
     let exits = run(&mut link, &burst(&[1504; 3]), ms(100));
@@ -119,7 +119,7 @@ fn a_phase_begins_inside_the_trace() {
 }
 
 #[test]
-fn constant_traces_carry_their_rate() {
+fn constant_traces_have_the_requested_mean_rate() {
     assert_eq!(Trace::constant(12_032_000).millis(), [1]);
     assert_eq!(Trace::constant(6_016_000).millis(), [2]);
     assert_eq!(Trace::constant(24_064_000).millis(), [1, 1]);
@@ -131,9 +131,9 @@ fn constant_traces_carry_their_rate() {
     assert!((99_990_000..100_000_000).contains(&odd), "{odd}");
 }
 
-/// The traces of Mahimahi are not a part of this project: tell where they are.
+/// Mahimahi's traces are not part of this project; an environment variable names their directory.
 #[test]
-fn traces_of_the_field_have_their_counts() {
+fn mahimahi_traces_have_their_known_length_and_rate() {
     const DIRECTORY: &str = "MARLINE_TRACES";
     let Some(directory) = std::env::var_os(DIRECTORY) else {
         println!("skipped: {DIRECTORY} names no directory with the traces of Mahimahi");
@@ -160,7 +160,7 @@ fn traces_of_the_field_have_their_counts() {
 
 proptest! {
     #[test]
-    fn traces_honour_the_contract(
+    fn traces_satisfy_the_link_contract(
         arrivals in arrivals(OPPORTUNITY, Duration::from_millis(8)),
         mut millis in proptest::collection::vec(0..30u32, 1..20),
         limit in (1..6usize).prop_map(Limit::Packets),
@@ -171,6 +171,6 @@ proptest! {
         let text: String = millis.iter().map(|at| format!("{at}\n")).collect();
         let trace = Trace::parse(&text).unwrap();
         let make = || TraceLink::new(trace.clone(), Box::new(DropTail::new(limit))).starting_at(phase);
-        honours_contract(make, &arrivals)?;
+        satisfies_contract(make, &arrivals)?;
     }
 }

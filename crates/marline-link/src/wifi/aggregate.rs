@@ -1,25 +1,25 @@
-//! What goes into one PPDU.
+//! Aggregation of packets into one PPDU.
 
 use super::config::{StationConfig, WifiConfig};
 use super::frame;
 
-/// What the medium and the sender allow.
+/// Aggregation limits of the medium and the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Bytes, by the size of an A-MPDU and by the time on the air.
+    /// Size limit in bytes, by the maximum A-MPDU size and the maximum airtime.
     pub(super) bytes: u32,
-    /// MPDUs.
+    /// Maximum number of MPDUs.
     mpdus: u32,
-    /// Bytes of an A-MSDU; zero if there is none.
+    /// Maximum size of an A-MSDU in bytes; 0 if A-MSDUs are disabled.
     amsdu_bytes: u32,
-    /// Up to how many bytes a packet is small.
+    /// Largest size in bytes of a small packet.
     small_bytes: u32,
-    /// Small packets.
+    /// Maximum number of small packets.
     small: u32,
 }
 
 impl Limits {
-    /// Those of one station.
+    /// The limits of one station.
     pub(super) fn new(medium: &WifiConfig, station: &StationConfig) -> Self {
         let in_time = medium.phy.bytes_within(medium.max_ppdu);
         let (mpdus, amsdu_bytes) = if station.aggregation {
@@ -39,24 +39,24 @@ impl Limits {
     }
 }
 
-/// A PPDU that is put together, packet after packet.
+/// A PPDU under construction.
 #[derive(Debug)]
 pub(super) struct Ppdu {
     limits: Limits,
-    /// MPDUs, the last included.
+    /// Number of MPDUs, including the last.
     mpdus: u32,
-    /// Bytes of the A-MPDU, the last MPDU not included.
+    /// Size of the A-MPDU without the last MPDU, in bytes.
     closed: u32,
-    /// Bytes of the last MPDU.
+    /// Size of the last MPDU, in bytes.
     last: u32,
-    /// Bytes of the last MPDU's packets as an A-MSDU.
+    /// Size of the last MPDU's packets as an A-MSDU, in bytes.
     amsdu: u32,
-    /// Small packets.
+    /// Number of small packets.
     small: u32,
 }
 
 impl Ppdu {
-    /// Holds nothing.
+    /// An empty PPDU.
     pub(super) const fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -68,7 +68,7 @@ impl Ppdu {
         }
     }
 
-    /// Adds a packet of `ip` bytes as an MPDU of its own, if that is allowed. The first always is.
+    /// Adds a packet of `ip` bytes as an MPDU of its own, if permitted. The first packet always is.
     pub(super) fn begin(&mut self, ip: u32) -> bool {
         let closed = if self.mpdus == 0 {
             0
@@ -79,7 +79,7 @@ impl Ppdu {
         if self.mpdus > 0
             && (self.mpdus == self.limits.mpdus
                 || frame::ampdu(closed, last) > self.limits.bytes
-                || !self.allows_small(ip))
+                || !self.permits_small(ip))
         {
             return false;
         }
@@ -91,14 +91,14 @@ impl Ppdu {
         true
     }
 
-    /// Adds a packet of `ip` bytes to the last MPDU, as an A-MSDU, if that is allowed.
+    /// Adds a packet of `ip` bytes to the A-MSDU of the last MPDU, if permitted.
     pub(super) fn join(&mut self, ip: u32) -> bool {
         let amsdu = frame::amsdu(self.amsdu, ip);
         let last = frame::mpdu_of_amsdu(amsdu);
         if self.mpdus == 0
             || amsdu > self.limits.amsdu_bytes
             || frame::ampdu(self.closed, last) > self.limits.bytes
-            || !self.allows_small(ip)
+            || !self.permits_small(ip)
         {
             return false;
         }
@@ -108,12 +108,12 @@ impl Ppdu {
         true
     }
 
-    /// How many MPDUs it has.
+    /// Number of MPDUs.
     pub(super) const fn mpdus(&self) -> u32 {
         self.mpdus
     }
 
-    /// How many bytes it has. One MPDU alone is no A-MPDU.
+    /// Size in bytes. A single MPDU is sent without A-MPDU framing.
     pub(super) const fn bytes(&self) -> u32 {
         if self.mpdus == 1 {
             self.last
@@ -122,7 +122,7 @@ impl Ppdu {
         }
     }
 
-    const fn allows_small(&self, ip: u32) -> bool {
+    const fn permits_small(&self, ip: u32) -> bool {
         ip > self.limits.small_bytes || self.small < self.limits.small
     }
 

@@ -1,4 +1,4 @@
-//! Contenders, and when each wants the medium.
+//! State of the other transmitters on the channel.
 
 use std::time::Duration;
 
@@ -10,59 +10,59 @@ use super::backoff::Backoff;
 use super::scan::nanos;
 use crate::Seed;
 
-/// A contender that always has something to say.
+/// A saturated contender.
 #[derive(Debug)]
-pub(super) struct Rival {
+pub(super) struct SaturatedStation {
     pub(super) backoff: Backoff,
-    /// What it says, each time.
+    /// The PPDU that it sends each time.
     pub(super) ppdu: Ppdu,
-    /// It speaks now.
-    pub(super) speaks: bool,
+    /// Whether it transmits now.
+    pub(super) transmits: bool,
 }
 
-impl Rival {
-    /// Has not spoken.
+impl SaturatedStation {
+    /// A contender that has not transmitted yet.
     pub(super) const fn new(backoff: Backoff, ppdu: Ppdu) -> Self {
         Self {
             backoff,
             ppdu,
-            speaks: false,
+            transmits: false,
         }
     }
 }
 
-/// When others take the medium, and for how long.
+/// Interference that occupies the medium from time to time.
 #[derive(Debug)]
-pub(super) struct OnOff {
+pub(super) struct Interferer {
     busy_mean: f64,
     idle_mean: f64,
-    /// When they want it next, in nanoseconds.
-    pub(super) wants_at: u64,
+    /// When the next occupation is due, in nanoseconds.
+    pub(super) due_at: u64,
     rng: Pcg64Mcg,
 }
 
-impl OnOff {
-    /// `busy` and `duty` are those of [`Contender::OnOff`](super::Contender::OnOff); idle at first.
+impl Interferer {
+    /// `busy` and `duty` are those of [`Contender::OnOff`](super::Contender::OnOff); starts idle.
     pub(super) fn new(busy: Duration, duty: f64, seed: Seed) -> Self {
         let busy_mean = nanos(busy) as f64;
-        let mut on_off = Self {
+        let mut interferer = Self {
             busy_mean,
             idle_mean: busy_mean * (1.0 - duty) / duty,
-            wants_at: 0,
+            due_at: 0,
             rng: seed.rng(),
         };
-        on_off.wants_at = on_off.exponential(on_off.idle_mean);
-        on_off
+        interferer.due_at = interferer.exponential(interferer.idle_mean);
+        interferer
     }
 
-    /// Takes the medium at `at`; until when.
-    pub(super) fn take(&mut self, at: u64) -> u64 {
+    /// Occupies the medium at `at`; returns until when.
+    pub(super) fn occupy(&mut self, at: u64) -> u64 {
         let until = at.saturating_add(self.exponential(self.busy_mean));
-        self.wants_at = until.saturating_add(self.exponential(self.idle_mean));
+        self.due_at = until.saturating_add(self.exponential(self.idle_mean));
         until
     }
 
-    /// Never zero, so that time moves on.
+    /// Never zero, so that there is always progress.
     fn exponential(&mut self, mean: f64) -> u64 {
         1 + (-mean * libm::log1p(-self.rng.random::<f64>())) as u64
     }
@@ -72,17 +72,17 @@ impl OnOff {
 mod tests {
     use std::time::Duration;
 
-    use super::OnOff;
+    use super::Interferer;
     use crate::Seed;
 
     #[test]
-    fn takes_its_share() {
-        let mut on_off = OnOff::new(Duration::from_micros(9600), 0.155, Seed::new(3));
+    fn interference_has_the_configured_duty_and_duration() {
+        let mut interferer = Interferer::new(Duration::from_micros(9600), 0.155, Seed::new(3));
         let (mut busy, mut end) = (0, 0);
         let rounds = 50_000;
         for _ in 0..rounds {
-            let at = on_off.wants_at;
-            end = on_off.take(at);
+            let at = interferer.due_at;
+            end = interferer.occupy(at);
             busy += end - at;
         }
         let duty = busy as f64 / end as f64;

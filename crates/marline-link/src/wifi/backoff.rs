@@ -1,4 +1,4 @@
-//! Who may speak when: EDCA (IEEE 802.11-2020, 10.23).
+//! Enhanced distributed channel access, EDCA (IEEE 802.11-2020, 10.23).
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -6,19 +6,19 @@ use rand_pcg::Pcg64Mcg;
 use super::phy::{SIFS, SLOT};
 use crate::Seed;
 
-/// How eagerly a station contends.
+/// The EDCA parameters of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edca {
-    /// Slots that the medium must have been idle for, after a SIFS, before backoff counts.
+    /// AIFSN: idle slots after a SIFS before the backoff counts down.
     pub aifsn: u32,
-    /// The first contention window: a backoff is of 0 to this many slots.
+    /// CWmin: the initial contention window; a backoff is 0 to this many slots.
     pub cw_min: u32,
-    /// The largest contention window; it doubles up to this with each failure.
+    /// CWmax: the limit up to which the window doubles with each failure.
     pub cw_max: u32,
 }
 
 impl Edca {
-    /// Best effort, the class of unmarked traffic: AIFSN 3, windows of 15 to 1023 slots.
+    /// Access category best effort: AIFSN 3, contention windows of 15 to 1023 slots.
     pub const BEST_EFFORT: Self = Self {
         aifsn: 3,
         cw_min: 15,
@@ -26,23 +26,23 @@ impl Edca {
     };
 }
 
-/// The backoff of one contender.
+/// The backoff state of one station.
 #[derive(Debug)]
 pub(super) struct Backoff {
     edca: Edca,
-    /// Tries after the first before the window starts anew.
+    /// Retries after which the window is reset.
     retry_limit: u32,
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// The present contention window.
+    /// Current contention window, in slots.
     window: u32,
-    /// Slots left to wait.
+    /// Remaining backoff slots.
     slots: u32,
     rng: Pcg64Mcg,
 }
 
 impl Backoff {
-    /// Has nothing to wait for.
+    /// No backoff pending.
     pub(super) fn new(edca: Edca, retry_limit: u32, seed: Seed) -> Self {
         Self {
             edca,
@@ -54,12 +54,12 @@ impl Backoff {
         }
     }
 
-    /// The first moment at which it may speak if the medium is idle from `idle_from` on, in nanoseconds.
-    pub(super) fn turn(&self, idle_from: u64) -> u64 {
+    /// The earliest time at which it may transmit if the medium is idle from `idle_from` on, in nanoseconds.
+    pub(super) fn access_time(&self, idle_from: u64) -> u64 {
         idle_from + SIFS + SLOT * u64::from(self.edca.aifsn + self.slots)
     }
 
-    /// The medium was idle for `slots` after a SIFS, and somebody else speaks now.
+    /// The medium was idle for `slots` slots after a SIFS, and another station transmits now.
     pub(super) fn freeze(&mut self, slots: u64) {
         let counted = slots.saturating_sub(u64::from(self.edca.aifsn));
         self.slots = u64::from(self.slots)
@@ -68,21 +68,21 @@ impl Backoff {
             .unwrap_or(self.slots);
     }
 
-    /// It wants to speak and finds the medium busy.
+    /// The station has a packet to send and finds the medium busy.
     pub(super) fn defer(&mut self) {
         if self.slots == 0 {
             self.draw();
         }
     }
 
-    /// It was answered. It backs off before it speaks again, even if it has nothing to say yet.
+    /// A transmission was acknowledged. A post-transmission backoff follows, even with an empty queue.
     pub(super) fn succeed(&mut self) {
         self.failures = 0;
         self.window = self.edca.cw_min;
         self.draw();
     }
 
-    /// It was not answered.
+    /// A transmission was not acknowledged.
     pub(super) fn fail(&mut self) {
         self.failures += 1;
         if self.failures > self.retry_limit {

@@ -1,25 +1,33 @@
-//! The receiver's side of a block acknowledgment agreement (IEEE 802.11-2020, 10.25): packets in their order again.
+//! Receive reordering of a block acknowledgment agreement (IEEE 802.11-2020, 10.25).
 
 use std::collections::VecDeque;
 
 use super::entry::Entry;
 
-/// Sequence numbers that may be under way at a time.
+/// Size of the sequence number window.
 pub(super) const WINDOW: u64 = 64;
 
-/// Packets that wait for one before them.
+/// The reorder buffer of a receiver.
 #[derive(Debug)]
 pub(super) struct Reorder<B> {
-    /// How long a packet waits, in nanoseconds; `None` if none waits.
+    /// How long a packet is held, in nanoseconds; `None` disables reordering.
     timeout: Option<u64>,
-    /// The sequence number that is due.
+    /// The next expected sequence number.
     next: u64,
-    /// In the order of sequence numbers, with the time each came, in nanoseconds.
-    held: VecDeque<(u64, Entry<B>)>,
+    /// Packets held, in the order of sequence numbers.
+    held: VecDeque<Held<B>>,
+}
+
+/// A packet in the reorder buffer.
+#[derive(Debug)]
+struct Held<B> {
+    /// When it arrived, in nanoseconds.
+    since: u64,
+    entry: Entry<B>,
 }
 
 impl<B> Reorder<B> {
-    /// Begins with sequence number 0.
+    /// Expects sequence number 0 first.
     pub(super) const fn new(timeout: Option<u64>) -> Self {
         Self {
             timeout,
@@ -28,8 +36,8 @@ impl<B> Reorder<B> {
         }
     }
 
-    /// `entry` comes at `now`. What is in order goes to `out`, what comes after its time was over to `late`; after
-    /// the last packet of an MPDU, [`release`](Self::release) follows.
+    /// Receives `entry` at `now`. Packets in order go to `out`, packets whose hold time has expired to
+    /// `late`. After the last packet of an MPDU the caller calls [`release`](Self::release).
     pub(super) fn accept(
         &mut self,
         now: u64,
@@ -38,28 +46,28 @@ impl<B> Reorder<B> {
         late: &mut Vec<Entry<B>>,
     ) {
         let seq = entry.seq;
-        // The packets of an A-MSDU share a number.
+        // The packets of an A-MSDU share a sequence number.
         if self.timeout.is_none() || seq == self.next || seq + 1 == self.next {
             self.next = self.next.max(seq + 1);
             out.push(entry);
         } else if seq < self.next {
             late.push(entry);
         } else {
-            let place = self.held.partition_point(|(_, held)| held.seq <= seq);
-            self.held.insert(place, (now, entry));
-            // The sender would not go that far had it not given up what is missing.
+            let place = self.held.partition_point(|held| held.entry.seq <= seq);
+            self.held.insert(place, Held { since: now, entry });
+            // The sender advances the window only after it has given up the missing packet.
             self.next = self.next.max((seq + 1).saturating_sub(WINDOW));
         }
     }
 
-    /// Passes on what no longer waits for anything.
+    /// Releases packets that are in order now.
     pub(super) fn release(&mut self, out: &mut Vec<Entry<B>>) {
         while self
             .held
             .front()
-            .is_some_and(|(_, entry)| entry.seq <= self.next)
+            .is_some_and(|held| held.entry.seq <= self.next)
         {
-            let Some((_, entry)) = self.held.pop_front() else {
+            let Some(Held { entry, .. }) = self.held.pop_front() else {
                 break;
             };
             self.next = self.next.max(entry.seq + 1);
@@ -67,20 +75,20 @@ impl<B> Reorder<B> {
         }
     }
 
-    /// When the packet that waited longest stops waiting.
+    /// When the hold time of the oldest packet expires.
     pub(super) fn deadline(&self) -> Option<u64> {
-        let longest = self.held.iter().map(|&(since, _)| since).min()?;
-        Some(longest + self.timeout?)
+        let oldest = self.held.iter().map(|held| held.since).min()?;
+        Some(oldest + self.timeout?)
     }
 
-    /// What waits too long at `now`, and all before it, waits no more.
+    /// Releases packets whose hold time has expired at `now`, and all before them.
     pub(super) fn expire(&mut self, now: u64, out: &mut Vec<Entry<B>>) {
         let timeout = self.timeout.unwrap_or(0);
-        let overdue = |&&(since, _): &&(u64, Entry<B>)| since + timeout <= now;
-        if let Some((_, last)) = self.held.iter().rev().find(overdue) {
-            let seq = last.seq;
-            while let Some((_, first)) = self.held.front().filter(|(_, first)| first.seq <= seq) {
-                self.next = first.seq;
+        let overdue = |held: &&Held<B>| held.since + timeout <= now;
+        if let Some(last) = self.held.iter().rev().find(overdue) {
+            let seq = last.entry.seq;
+            while let Some(first) = self.held.front().filter(|held| held.entry.seq <= seq) {
+                self.next = first.entry.seq;
                 self.release(out);
             }
         }

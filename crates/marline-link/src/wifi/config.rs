@@ -1,4 +1,4 @@
-//! What a medium is made of.
+//! The configuration of a medium.
 
 use std::time::Duration;
 
@@ -9,58 +9,58 @@ use super::phy::Phy;
 use super::scan::Scan;
 use crate::Station;
 
-/// A channel of 802.11n or 802.11ac and everybody on it.
+/// An 802.11n or 802.11ac channel and the stations on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WifiConfig {
-    /// How all stations modulate.
+    /// Modulation of all stations.
     pub phy: Phy,
-    /// The longest PPDU: 5,484 us by the standard, about 4 ms in many drivers.
+    /// Maximum duration of a PPDU: 5,484 us by the standard, about 4 ms in many drivers.
     pub max_ppdu: Duration,
-    /// Bytes of the largest A-MPDU: 65,535 in 802.11n, up to 1,048,575 in 802.11ac.
+    /// Maximum size of an A-MPDU in bytes: 65,535 in 802.11n, up to 1,048,575 in 802.11ac.
     pub max_ampdu_bytes: u32,
-    /// MPDUs of the largest A-MPDU, 1 to 64.
+    /// Maximum number of MPDUs in an A-MPDU, 1 to 64.
     pub max_mpdus: u32,
-    /// Bytes of the largest A-MSDU, 3,839 or 7,935, for those who make any.
+    /// Maximum size of an A-MSDU in bytes, 3,839 or 7,935; `None` disables A-MSDUs.
     pub max_amsdu_bytes: Option<u32>,
-    /// How often an MPDU is sent again before it is lost.
+    /// Maximum number of retransmissions of an MPDU.
     pub retry_limit: u32,
-    /// Reserve the medium, by RTS and CTS, for A-MPDUs of at least this many bytes.
+    /// Size in bytes from which on A-MPDUs are protected by RTS and CTS.
     pub rts_bytes: Option<u32>,
-    /// What noise destroys.
+    /// Transmission errors.
     pub errors: Errors,
-    /// How long a receiver holds packets back for one that is missing; `None` if it passes them on as they come.
+    /// How long a receiver holds packets behind a missing one; `None` disables reordering.
     pub reorder: Option<Duration>,
-    /// Packets of at most this many bytes, IP header included, are small, as acknowledgments are.
+    /// Largest size in bytes, IP header included, of a small packet such as an acknowledgment.
     pub small_bytes: u32,
-    /// The way from station to station.
+    /// Forwarding between stations.
     pub topology: Topology,
-    /// Who sends and receives, at least two.
+    /// The stations, at least two.
     pub stations: Vec<StationConfig>,
-    /// Who else is on the air.
+    /// Other transmitters on the channel.
     pub contenders: Vec<Contender>,
-    /// When stations look for other channels.
+    /// Scans of stations for other channels.
     pub scans: Vec<Scan>,
-    /// Added to every packet that arrives at its destination: the way beyond the medium.
+    /// Delay added to every packet that arrives at its destination, for the path beyond the medium.
     pub base_delay: Duration,
 }
 
-/// How a station sends.
+/// The configuration of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationConfig {
-    /// How eagerly it contends.
+    /// EDCA parameters.
     pub edca: Edca,
-    /// Whether it joins MPDUs to A-MPDUs; if not, nor does it join packets to A-MSDUs.
+    /// Whether it aggregates. If not, it sends neither A-MPDUs nor A-MSDUs.
     pub aggregation: bool,
-    /// Packets that are small in one PPDU; `None` for no limit of their own.
+    /// Maximum number of small packets in a PPDU; `None` for no separate limit.
     ///
-    /// No switch matters more: it decides what it costs to acknowledge often.
+    /// This determines the cost of frequent acknowledgments, more than any other setting.
     pub ack_aggregation: Option<u32>,
-    /// Bytes of its queue, for all next hops together.
+    /// Queue limit in bytes, for all next hops together.
     pub queue_bytes: u64,
 }
 
 impl StationConfig {
-    /// Best effort; joins whatever it can; a queue of 1 MB.
+    /// Best effort, unlimited aggregation, and a queue of 1 MB.
     pub const DEFAULT: Self = Self {
         edca: Edca::BEST_EFFORT,
         aggregation: true,
@@ -75,20 +75,20 @@ impl Default for StationConfig {
     }
 }
 
-/// Whom a station hands a packet to. All stations hear each other in any case.
+/// To which station a packet is forwarded next. All stations are in range of each other in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topology {
-    /// To its destination.
+    /// Directly to its destination.
     Direct,
-    /// To the access point, station 0, which passes it on.
+    /// To the access point, station 0, which forwards it.
     AccessPoint,
-    /// To its neighbor in the row of stations, which passes it on: a mesh of as many hops as there are pairs of
+    /// To the neighbor in the row of stations, which forwards it: a mesh with one hop per pair of
     /// neighbors.
     Chain,
 }
 
 impl Topology {
-    /// The station after `at` on the way to `to`.
+    /// The next hop from `at` to destination `to`.
     pub(super) const fn next_hop(self, at: Station, to: Station) -> Station {
         match self {
             Self::AccessPoint if at != 0 => 0,
@@ -100,7 +100,7 @@ impl Topology {
 }
 
 impl WifiConfig {
-    /// An access point, station 0, and `stations` more, on a quiet channel; best effort, everything aggregated.
+    /// An access point, station 0, and `stations` more on an otherwise idle channel, with full aggregation.
     pub fn new(phy: Phy, stations: usize) -> Self {
         Self {
             phy,
@@ -121,11 +121,11 @@ impl WifiConfig {
         }
     }
 
-    /// Whether such a medium can be.
+    /// Checks that all settings are in range.
     ///
     /// # Errors
     ///
-    /// The first setting that is out of range.
+    /// Names the first setting that is out of range.
     pub fn check(&self) -> Result<(), WifiError> {
         if !self.phy.is_valid() {
             return Err(WifiError::Modulation(self.phy));
@@ -180,11 +180,11 @@ impl WifiConfig {
     }
 }
 
-/// A medium that cannot be.
+/// An invalid configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WifiError {
-    /// The standard has no such modulation.
-    #[error("no such modulation: {0:?}")]
+    /// The standard does not define the modulation.
+    #[error("undefined modulation: {0:?}")]
     Modulation(Phy),
     /// A setting is out of range.
     #[error("`{0}` is out of range")]

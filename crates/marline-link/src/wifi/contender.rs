@@ -1,40 +1,40 @@
-//! Stations whose packets nobody follows: they only occupy the air.
+//! Other transmitters on the channel, which only occupy airtime.
 
 use std::time::Duration;
 
 use super::backoff::Edca;
 
-/// Somebody else on the channel.
+/// Another transmitter on the channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Contender {
-    /// A station that always has something to say: it contends, collides, and backs off as others do.
+    /// A saturated station: it contends, collides and backs off as other stations do.
     Saturated {
-        /// How eagerly.
+        /// EDCA parameters.
         edca: Edca,
-        /// MPDUs of each of its PPDUs, within the limits of the medium.
+        /// Number of MPDUs per PPDU, within the limits of the medium.
         mpdus: u32,
-        /// Bytes of each of its packets, IP header included.
+        /// Size of each packet in bytes, IP header included.
         packet_bytes: u32,
     },
-    /// Others, of this cell or of another, who take the medium as soon as it is free and keep it for a while; never
-    /// in step with anybody, so that they collide with nobody.
+    /// Interference by other transmitters, which occupy the medium as soon as it is idle, without
+    /// contention or collisions.
     OnOff {
-        /// The mean time for which they keep it, which is exponential.
+        /// Mean duration of an occupation; exponentially distributed.
         busy: Duration,
-        /// The share of time they take from a medium that is otherwise idle, below 1; idle times are exponential too.
+        /// Share of time occupied on an otherwise idle medium, below 1; idle times are exponential too.
         duty: f64,
     },
 }
 
 impl Contender {
-    /// Uploads packets of 1,500 bytes without end.
+    /// A saturated uploader of packets of 1,500 bytes.
     pub const SATURATED: Self = Self::Saturated {
         edca: Edca::BEST_EFFORT,
         mpdus: 64,
         packet_bytes: 1500,
     };
 
-    /// How eagerly it contends, if it does.
+    /// Its EDCA parameters, if it contends.
     pub(super) fn edca(&self) -> Option<Edca> {
         match self {
             Self::Saturated { edca, .. } => Some(*edca),

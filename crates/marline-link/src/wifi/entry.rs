@@ -1,24 +1,24 @@
-//! A packet, and how far it came.
+//! Queue entries.
 
 use crate::{Packet, Station};
 
-/// A packet on its way.
+/// A packet in a queue, with its state on this hop.
 #[derive(Debug)]
 pub(super) struct Entry<B> {
-    /// Where it came from.
+    /// The source.
     pub(super) from: Station,
-    /// Where it goes in the end.
+    /// The destination.
     pub(super) to: Station,
     /// The sequence number of its MPDU on this hop, once it has one.
     pub(super) seq: u64,
-    /// How often its MPDU failed on this hop.
+    /// Failed transmissions of its MPDU on this hop.
     pub(super) tries: u32,
     /// The packet.
     pub(super) packet: Packet<B>,
 }
 
 impl<B> Entry<B> {
-    /// Has not been sent.
+    /// A packet that was not sent yet.
     pub(super) const fn new(from: Station, to: Station, packet: Packet<B>) -> Self {
         Self {
             from,

@@ -1,34 +1,34 @@
-//! Which MPDUs are not understood, when nobody else speaks.
+//! Transmission errors of MPDUs, without collisions.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 use crate::Seed;
 
-/// What noise destroys, of each transmission; retries come before anything is lost.
+/// Error rates per transmission. Failed MPDUs are retransmitted up to the retry limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// The probability that an MPDU fails.
+    /// Probability that an MPDU fails, independent of its size.
     pub mpdu: f64,
-    /// The probability that a bit flips; an MPDU fails with any of its bits.
+    /// Bit error rate; an MPDU fails if any of its bits does.
     pub bit: f64,
-    /// Bad times that last longer than a PPDU.
+    /// Fades that last longer than a PPDU.
     pub fades: Option<Fades>,
 }
 
-/// The model of Gilbert and Elliott, a step a PPDU, for each sender and receiver.
+/// A Gilbert-Elliott model with one step per PPDU, for each pair of sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fades {
-    /// The probability that a good time ends with a PPDU.
+    /// Probability per PPDU that a fade begins.
     pub begin: f64,
-    /// The probability that a bad time ends with a PPDU.
+    /// Probability per PPDU that a fade ends.
     pub end: f64,
-    /// The probability that an MPDU fails in a bad time, besides its other errors.
+    /// Probability that an MPDU fails in a fade, in addition to other errors.
     pub mpdu: f64,
 }
 
 impl Errors {
-    /// The probabilities, with their names.
+    /// The probabilities with their names, for checks.
     pub(super) fn probabilities(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let fades = self.fades.map(|fades| {
             [
@@ -43,43 +43,43 @@ impl Errors {
     }
 }
 
-/// The air from one station to another.
+/// The radio channel from one station to another.
 #[derive(Debug)]
 pub(super) struct Channel {
     errors: Errors,
-    /// In a bad time.
+    /// Whether a fade is in progress.
     fading: bool,
-    /// Which MPDUs fail.
-    noise: Pcg64Mcg,
-    /// When times change.
-    weather: Pcg64Mcg,
+    /// Generator of MPDU errors.
+    errors_rng: Pcg64Mcg,
+    /// Generator of fades.
+    fades_rng: Pcg64Mcg,
 }
 
 impl Channel {
-    /// Begins in a good time.
+    /// A channel that starts without a fade.
     pub(super) fn new(errors: Errors, seed: Seed) -> Self {
         Self {
             errors,
             fading: false,
-            noise: seed.of("noise").rng(),
-            weather: seed.of("fades").rng(),
+            errors_rng: seed.of("noise").rng(),
+            fades_rng: seed.of("fades").rng(),
         }
     }
 
-    /// Another PPDU passes.
+    /// Advances the fading process by one PPDU.
     pub(super) fn step(&mut self) {
         if let Some(fades) = self.errors.fades {
             let change = if self.fading { fades.end } else { fades.begin };
-            self.fading ^= self.weather.random::<f64>() < change;
+            self.fading ^= self.fades_rng.random::<f64>() < change;
         }
     }
 
-    /// Whether the probability that an MPDU fails depends on its size.
-    pub(super) fn minds_size(&self) -> bool {
+    /// Whether the error probability of an MPDU depends on its size.
+    pub(super) fn depends_on_size(&self) -> bool {
         self.errors.bit > 0.0
     }
 
-    /// Whether the next MPDU, of `bytes`, fails.
+    /// Whether the next MPDU, of `bytes` bytes, fails.
     pub(super) fn fails(&mut self, bytes: u32) -> bool {
         let mut passes = 1.0 - self.errors.mpdu;
         if self.errors.bit > 0.0 {
@@ -88,7 +88,7 @@ impl Channel {
         if let (true, Some(fades)) = (self.fading, self.errors.fades) {
             passes *= 1.0 - fades.mpdu;
         }
-        passes < 1.0 && self.noise.random::<f64>() >= passes
+        passes < 1.0 && self.errors_rng.random::<f64>() >= passes
     }
 }
 
@@ -97,8 +97,16 @@ mod tests {
     use super::{Channel, Errors, Fades};
     use crate::Seed;
 
-    /// The share of MPDUs that fail, ten a PPDU, and the number of PPDUs in a row that lose all of theirs.
-    fn measure(errors: Errors, bytes: u32) -> (f64, f64) {
+    /// Measured errors.
+    struct Measured {
+        /// The share of MPDUs that fail.
+        share: f64,
+        /// The mean number of consecutive PPDUs that lose all MPDUs.
+        run: f64,
+    }
+
+    /// Measures errors over PPDUs of ten MPDUs each.
+    fn measure(errors: Errors, bytes: u32) -> Measured {
         let mut channel = Channel::new(errors, Seed::new(7));
         let ppdus = 100_000;
         let (mut failed, mut bad, mut runs, mut before) = (0, 0, 0, false);
@@ -111,15 +119,15 @@ mod tests {
             runs += usize::from(all && !before);
             before = all;
         }
-        (
-            failed as f64 / (10 * ppdus) as f64,
-            bad as f64 / runs.max(1) as f64,
-        )
+        Measured {
+            share: failed as f64 / (10 * ppdus) as f64,
+            run: bad as f64 / runs.max(1) as f64,
+        }
     }
 
     #[test]
-    fn mpdus_fail_as_often_as_asked() {
-        let (share, _) = measure(
+    fn mpdus_fail_with_the_configured_probability() {
+        let Measured { share, .. } = measure(
             Errors {
                 mpdu: 0.1,
                 ..Errors::default()
@@ -130,21 +138,21 @@ mod tests {
     }
 
     #[test]
-    fn longer_mpdus_have_more_bits_to_lose() {
+    fn bit_errors_affect_longer_mpdus_more() {
         let errors = Errors {
             bit: 1e-5,
             ..Errors::default()
         };
         // 1 - (1 - 1e-5)^(8 * 1538) = 0.1158.
-        let (long, _) = measure(errors, 1538);
+        let long = measure(errors, 1538).share;
         assert!((long - 0.1158).abs() < 0.002, "{long}");
-        let (short, _) = measure(errors, 102);
+        let short = measure(errors, 102).share;
         assert!((short - 0.0081).abs() < 0.001, "{short}");
     }
 
     #[test]
-    fn fades_last() {
-        let (share, run) = measure(
+    fn fades_have_the_configured_share_and_duration() {
+        let Measured { share, run } = measure(
             Errors {
                 fades: Some(Fades {
                     begin: 0.01 * 0.25 / 0.99,

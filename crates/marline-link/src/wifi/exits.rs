@@ -1,11 +1,11 @@
-//! What left the medium and was not fetched.
+//! Packets that left the medium and were not popped yet.
 
 use std::collections::VecDeque;
 
 use crate::{Carried, Time};
 
-/// Packets that arrived and packets that were dropped. Those that arrive are delayed and all alike, so each kind is in
-/// the order of its times.
+/// Arrived packets and dropped packets. All arrivals are delayed by the same time, so each kind is in
+/// time order.
 #[derive(Debug)]
 pub(super) struct Exits<B> {
     arrived: VecDeque<Carried<B>>,
@@ -20,7 +20,7 @@ impl<B> Exits<B> {
         }
     }
 
-    /// Not earlier than those of its kind before it.
+    /// Adds a packet, which must not be earlier than those of its kind before it.
     pub(super) fn push(&mut self, carried: Carried<B>) {
         if carried.exit.dropped.is_none() {
             self.arrived.push_back(carried);
@@ -29,7 +29,7 @@ impl<B> Exits<B> {
         }
     }
 
-    /// When the first is due.
+    /// When the first packet is due.
     pub(super) fn next_at(&self) -> Option<Time> {
         let at = |queue: &VecDeque<Carried<B>>| Some(queue.front()?.exit.at);
         [at(&self.arrived), at(&self.dropped)]
@@ -38,7 +38,7 @@ impl<B> Exits<B> {
             .min()
     }
 
-    /// The first, if it is due by `now`.
+    /// Removes the first packet, if it is due by `now`.
     pub(super) fn pop(&mut self, now: Time) -> Option<Carried<B>> {
         let first = self.next_at().filter(|&at| at <= now)?;
         if self

@@ -1,4 +1,4 @@
-//! Packets of one station for one next hop.
+//! The queue of one station for one next hop.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use super::entry::Entry;
 use super::errors::Channel;
 use super::frame;
 
-/// Packets that come out of a pipe.
+/// Packets that left a hop.
 #[derive(Debug)]
 pub(super) struct Outbox<B> {
-    /// They are at the next hop.
+    /// Arrived at the next hop.
     pub(super) arrived: Vec<Entry<B>>,
-    /// They are lost.
+    /// Lost.
     pub(super) lost: Vec<Entry<B>>,
 }
 
@@ -26,42 +26,42 @@ impl<B> Default for Outbox<B> {
     }
 }
 
-/// What became of a PPDU.
+/// The outcome of a PPDU.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Settled {
-    /// The receiver understood some of it, and answers.
-    pub(super) heard: bool,
-    /// Packets that left the sender.
+pub(super) struct TxOutcome {
+    /// The receiver decoded at least one MPDU, and acknowledges.
+    pub(super) acknowledged: bool,
+    /// Packets that left the sender's queue.
     pub(super) packets: usize,
-    /// Bytes that left the sender.
+    /// Bytes that left the sender's queue.
     pub(super) bytes: u64,
 }
 
-impl Settled {
-    fn left<B>(&mut self, entry: &Entry<B>) {
+impl TxOutcome {
+    fn record<B>(&mut self, entry: &Entry<B>) {
         self.packets += 1;
         self.bytes += u64::from(entry.packet.size);
     }
 }
 
-/// The queue, the air and the receiver's buffer between two neighbors, one way.
+/// One direction between two neighbors: the sender's queue, the channel and the receiver's reorder buffer.
 #[derive(Debug)]
-pub(super) struct Pipe<B> {
-    /// First what has a sequence number, then what has none.
+pub(super) struct Hop<B> {
+    /// Packets with a sequence number, followed by those without.
     entries: VecDeque<Entry<B>>,
-    /// Entries with a sequence number. All of them are in the PPDU that is under way, or go into the next: what was
-    /// allowed once is allowed again.
+    /// Number of entries with a sequence number. All of them are in the PPDU in transmission or go into
+    /// the next one, whose limits they still satisfy.
     numbered: usize,
     /// The sequence number of the next MPDU.
     next_seq: u64,
-    /// Kept for its memory: what failed in a PPDU.
+    /// Packets that failed in a PPDU; kept to reuse its allocation.
     failed: Vec<Entry<B>>,
     channel: Channel,
     pub(super) reorder: Reorder<B>,
 }
 
-impl<B> Pipe<B> {
-    /// `timeout` is that of [`Reorder`].
+impl<B> Hop<B> {
+    /// An empty queue; `timeout` is the hold time of [`Reorder`].
     pub(super) fn new(channel: Channel, timeout: Option<u64>) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -73,18 +73,18 @@ impl<B> Pipe<B> {
         }
     }
 
-    /// Whether nothing is to be sent.
+    /// Whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Another packet to send.
+    /// Enqueues a packet.
     pub(super) fn push(&mut self, entry: Entry<B>) {
         self.entries.push_back(entry);
     }
 
-    /// Puts a PPDU together: what failed before, and as much behind it as is allowed; `alone` if only one packet was
-    /// there when the PPDU was made.
+    /// Builds a PPDU from failed packets and as many of the following as permitted; with `alone`, from
+    /// one packet, because only that was queued when the PPDU was built.
     pub(super) fn fill(&mut self, limits: Limits, alone: bool) -> Ppdu {
         let mut ppdu = Ppdu::new(limits);
         let retried = self.numbered;
@@ -104,7 +104,7 @@ impl<B> Pipe<B> {
             if alone && index > 0 {
                 break;
             }
-            // An MPDU that failed keeps its packets, and gets no more.
+            // A retransmitted MPDU keeps its packets, and no others join it.
             let open = seq.filter(|_| index > retried);
             entry.seq = match open {
                 Some(seq) if ppdu.join(entry.packet.size) => seq,
@@ -120,16 +120,21 @@ impl<B> Pipe<B> {
         ppdu
     }
 
-    /// The PPDU ended at `now`, and nobody else spoke.
-    pub(super) fn settle(&mut self, now: u64, retry_limit: u32, outbox: &mut Outbox<B>) -> Settled {
+    /// Completes a PPDU that ended at `now` without a collision.
+    pub(super) fn complete(
+        &mut self,
+        now: u64,
+        retry_limit: u32,
+        outbox: &mut Outbox<B>,
+    ) -> TxOutcome {
         self.channel.step();
-        let mut settled = Settled::default();
+        let mut outcome = TxOutcome::default();
         let mut before = None;
         let mut fails = false;
         while let Some(seq) = self.oldest_numbered() {
             if before != Some(seq) {
                 self.reorder.release(&mut outbox.arrived);
-                let bytes = if self.channel.minds_size() {
+                let bytes = if self.channel.depends_on_size() {
                     self.oldest_mpdu_bytes()
                 } else {
                     0
@@ -138,27 +143,27 @@ impl<B> Pipe<B> {
                 before = Some(seq);
             }
             if fails {
-                self.fail_oldest(retry_limit, &mut settled, outbox);
+                self.fail_oldest(retry_limit, &mut outcome, outbox);
             } else if let Some(entry) = self.take_oldest() {
-                settled.heard = true;
-                settled.left(&entry);
+                outcome.acknowledged = true;
+                outcome.record(&entry);
                 let Outbox { arrived, lost } = outbox;
                 self.reorder.accept(now, entry, arrived, lost);
             }
         }
         self.reorder.release(&mut outbox.arrived);
         self.keep_failed();
-        settled
+        outcome
     }
 
-    /// The PPDU ended, and nobody understood it because somebody else spoke.
-    pub(super) fn collide(&mut self, retry_limit: u32, outbox: &mut Outbox<B>) -> Settled {
-        let mut settled = Settled::default();
+    /// Completes a PPDU that was lost in a collision.
+    pub(super) fn collide(&mut self, retry_limit: u32, outbox: &mut Outbox<B>) -> TxOutcome {
+        let mut outcome = TxOutcome::default();
         while self.numbered > 0 {
-            self.fail_oldest(retry_limit, &mut settled, outbox);
+            self.fail_oldest(retry_limit, &mut outcome, outbox);
         }
         self.keep_failed();
-        settled
+        outcome
     }
 
     fn oldest_numbered(&self) -> Option<u64> {
@@ -166,7 +171,7 @@ impl<B> Pipe<B> {
         Some(entry.seq)
     }
 
-    /// Bytes of the oldest MPDU.
+    /// Size of the oldest MPDU in bytes.
     fn oldest_mpdu_bytes(&self) -> u32 {
         let Some(first) = self.entries.front() else {
             return 0;
@@ -191,20 +196,20 @@ impl<B> Pipe<B> {
         self.entries.pop_front()
     }
 
-    fn fail_oldest(&mut self, retry_limit: u32, settled: &mut Settled, outbox: &mut Outbox<B>) {
+    fn fail_oldest(&mut self, retry_limit: u32, outcome: &mut TxOutcome, outbox: &mut Outbox<B>) {
         let Some(mut entry) = self.take_oldest() else {
             return;
         };
         entry.tries += 1;
         if entry.tries > retry_limit {
-            settled.left(&entry);
+            outcome.record(&entry);
             outbox.lost.push(entry);
         } else {
             self.failed.push(entry);
         }
     }
 
-    /// What failed is the oldest again.
+    /// Puts failed packets back at the head of the queue.
     fn keep_failed(&mut self) {
         self.numbered = self.failed.len();
         while let Some(entry) = self.failed.pop() {

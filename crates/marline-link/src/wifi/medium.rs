@@ -1,79 +1,81 @@
-//! The channel, and what becomes of packets on it.
+//! The shared medium.
 
 mod contention;
 
 use super::aggregate::{Limits, Ppdu};
-use super::background::{OnOff, Rival};
+use super::background::{Interferer, SaturatedStation};
 use super::backoff::Backoff;
 use super::config::{StationConfig, Topology, WifiConfig, WifiError};
 use super::contender::Contender;
 use super::entry::Entry;
 use super::exits::Exits;
 use super::hop::Outbox;
-use super::phy::{ANSWER_TIMEOUT, Air, answer};
+use super::phy::{ANSWER_TIMEOUT, Airtime, answer};
 use super::scan::{Scan, nanos};
 use super::station::Node;
 use crate::{Carried, DropReason, Exit, Medium, Packet, Seed, Station, Time};
 
-/// A radio channel that stations share, for data and acknowledgments, in both directions, over one hop or several.
+/// A radio channel shared by stations, for data and acknowledgments, in both directions, over one or
+/// more hops.
 ///
-/// What contenders and scans do while nobody has a packet is made up for when the next one comes.
+/// Contenders and scans are simulated lazily: events while no packet is present are processed when the
+/// next packet arrives.
 #[derive(Debug)]
 pub struct WifiMedium<B> {
-    air: Air,
+    airtime: Airtime,
     topology: Topology,
     retry_limit: u32,
     /// Nanoseconds.
     base_delay: u64,
     nodes: Vec<Node<B>>,
-    rivals: Vec<Rival>,
-    others: Vec<OnOff>,
+    saturated: Vec<SaturatedStation>,
+    interferers: Vec<Interferer>,
     scans: Vec<Scan>,
-    /// When a station leaves or comes back next.
+    /// When a station leaves the channel or returns next.
     scan_change: Option<u64>,
-    /// What stations say, and when it ends.
-    on_air: Option<OnAir>,
-    /// If no station speaks: from when on the medium is idle, or will be.
+    /// The transmission in progress, if any.
+    on_air: Option<Transmission>,
+    /// Without a transmission: since when the medium is idle, or when it will be.
     idle_from: u64,
-    /// If no station speaks: when somebody's turn is.
-    turn: Option<u64>,
-    /// Packets that stations have to send.
+    /// Without a transmission: when the next station gains access.
+    next_access: Option<u64>,
+    /// Packets queued at stations.
     queued: usize,
-    /// Packets that wait for others at their receivers.
+    /// Packets held in reorder buffers.
     held: usize,
-    /// Kept for its memory.
+    /// Kept to reuse its allocations.
     outbox: Outbox<B>,
     exits: Exits<B>,
 }
 
-/// Something that stations say.
+/// A transmission in progress.
 #[derive(Clone, Copy, Debug)]
-struct OnAir {
-    /// When the receivers have it all; if they cannot understand it, when everybody knows that.
+struct Transmission {
+    /// When the receivers have it completely; after a collision, when the timeout for the answer ends.
     ends: u64,
-    /// `None` if several spoke.
-    speaker: Option<Speaker>,
+    /// `None` if several stations collide.
+    transmitter: Option<Transmitter>,
 }
 
-/// The only one who spoke.
+/// The only station that transmits.
 #[derive(Clone, Copy, Debug)]
-struct Speaker {
+struct Transmitter {
     node: Station,
     hop: Station,
     mpdus: u32,
 }
 
 impl<B> WifiMedium<B> {
-    /// A medium on which nobody has spoken yet.
+    /// An idle medium.
     ///
     /// # Errors
     ///
-    /// The first setting of `config` that is out of range.
+    /// Names the first setting of `config` that is out of range.
     pub fn new(config: &WifiConfig, seed: Seed) -> Result<Self, WifiError> {
         config.check()?;
         let (stations, contenders) = (seed.of("station"), seed.of("contender"));
-        let mut rivals = Vec::new();
-        let mut others = Vec::new();
+        let mut saturated = Vec::new();
+        let mut interferers = Vec::new();
         for (contender, index) in config.contenders.iter().zip(0..) {
             let seed = contenders.nth(index);
             match *contender {
@@ -85,13 +87,15 @@ impl<B> WifiMedium<B> {
                     let mut ppdu = Ppdu::new(Limits::new(config, &StationConfig::DEFAULT));
                     while ppdu.mpdus() < mpdus && ppdu.begin(packet_bytes) {}
                     let backoff = Backoff::new(edca, config.retry_limit, seed);
-                    rivals.push(Rival::new(backoff, ppdu));
+                    saturated.push(SaturatedStation::new(backoff, ppdu));
                 }
-                Contender::OnOff { busy, duty } => others.push(OnOff::new(busy, duty, seed)),
+                Contender::OnOff { busy, duty } => {
+                    interferers.push(Interferer::new(busy, duty, seed));
+                }
             }
         }
         let mut medium = Self {
-            air: Air {
+            airtime: Airtime {
                 phy: config.phy,
                 rts_bytes: config.rts_bytes,
             },
@@ -101,13 +105,13 @@ impl<B> WifiMedium<B> {
             nodes: (0..config.stations.len())
                 .map(|index| Node::new(config, index, stations.nth(index as u64)))
                 .collect(),
-            rivals,
-            others,
+            saturated,
+            interferers,
             scans: config.scans.clone(),
             scan_change: None,
             on_air: None,
             idle_from: 0,
-            turn: None,
+            next_access: None,
             queued: 0,
             held: 0,
             outbox: Outbox::default(),
@@ -118,12 +122,12 @@ impl<B> WifiMedium<B> {
         Ok(medium)
     }
 
-    /// Whether any packet is in it that has not come out.
+    /// Whether any packet is queued or held.
     const fn has_packets(&self) -> bool {
         self.queued + self.held > 0
     }
 
-    /// Does what is due first, if that is by `now`; whether anything was.
+    /// Processes the first event if it is due by `now`. Returns whether there was one.
     fn step_by(&mut self, now: u64) -> bool {
         let due = self.next_step().filter(|&at| at <= now);
         if let Some(at) = due {
@@ -132,11 +136,14 @@ impl<B> WifiMedium<B> {
         due.is_some()
     }
 
-    /// When something happens on the medium next.
+    /// The time of the next event.
     fn next_step(&self) -> Option<u64> {
         let air = match self.on_air {
             Some(on_air) => Some(on_air.ends),
-            None => [self.turn, self.next_taken()].into_iter().flatten().min(),
+            None => [self.next_access, self.next_occupation()]
+                .into_iter()
+                .flatten()
+                .min(),
         };
         [air, self.next_expiry(), self.scan_change]
             .into_iter()
@@ -144,16 +151,16 @@ impl<B> WifiMedium<B> {
             .min()
     }
 
-    /// When a receiver stops waiting.
+    /// When the hold time of a reorder buffer expires.
     fn next_expiry(&self) -> Option<u64> {
         if self.held == 0 {
             return None;
         }
-        let pipes = self.nodes.iter().flat_map(|node| &node.pipes);
-        pipes.filter_map(|pipe| pipe.reorder.deadline()).min()
+        let hops = self.nodes.iter().flat_map(|node| &node.hops);
+        hops.filter_map(|sent| sent.reorder.deadline()).min()
     }
 
-    /// Does what is due at `at`, one thing.
+    /// Processes one event that is due at `at`.
     fn step(&mut self, at: u64) {
         if let Some(on_air) = self.on_air.take_if(|on_air| on_air.ends == at) {
             self.end(at, on_air);
@@ -161,56 +168,56 @@ impl<B> WifiMedium<B> {
             self.expire(at);
         } else if self.scan_change == Some(at) {
             self.scan(at);
-        } else if self.next_taken() == Some(at) {
-            self.take(at);
+        } else if self.next_occupation() == Some(at) {
+            self.occupy(at);
         } else {
             self.begin(at);
         }
         self.plan();
     }
 
-    /// What was on the air until `at` is over.
-    fn end(&mut self, at: u64, on_air: OnAir) {
-        if let Some(speaker) = on_air.speaker {
-            let heard = self.settle(at, speaker.node, speaker.hop, false);
-            let answer = if heard {
-                answer(speaker.mpdus)
+    /// StationPair a transmission at `at`.
+    fn end(&mut self, at: u64, on_air: Transmission) {
+        if let Some(transmitter) = on_air.transmitter {
+            let acknowledged = self.complete(at, transmitter.node, transmitter.hop, false);
+            let answer = if acknowledged {
+                answer(transmitter.mpdus)
             } else {
                 ANSWER_TIMEOUT
             };
             self.idle_from = at + answer;
-            self.deliver(at, speaker.hop);
+            self.deliver(at, transmitter.hop);
         } else {
             self.idle_from = at;
             for index in 0..self.nodes.len() {
-                if let Some(hop) = self.nodes[index].speaks_to.take() {
-                    self.settle(at, index, hop, true);
+                if let Some(hop) = self.nodes[index].transmits_to.take() {
+                    self.complete(at, index, hop, true);
                     self.deliver(at, hop);
                 }
             }
         }
     }
 
-    /// Station `index` learns what became of what it said to `hop`; whether it was heard.
-    fn settle(&mut self, at: u64, index: Station, hop: Station, collided: bool) -> bool {
+    /// Completes the transmission of station `index` to `hop`. Returns whether it was acknowledged.
+    fn complete(&mut self, at: u64, index: Station, hop: Station, collided: bool) -> bool {
         let node = &mut self.nodes[index];
-        let pipe = &mut node.pipes[hop];
-        let settled = if collided {
-            pipe.collide(self.retry_limit, &mut self.outbox)
+        let sent = &mut node.hops[hop];
+        let outcome = if collided {
+            sent.collide(self.retry_limit, &mut self.outbox)
         } else {
-            pipe.settle(at, self.retry_limit, &mut self.outbox)
+            sent.complete(at, self.retry_limit, &mut self.outbox)
         };
-        node.settle(hop, settled);
-        self.queued -= settled.packets;
-        self.held += settled.packets;
-        settled.heard
+        node.complete(hop, outcome);
+        self.queued -= outcome.packets;
+        self.held += outcome.packets;
+        outcome.acknowledged
     }
 
-    /// Receivers that wait for something stop waiting at `at`.
+    /// Processes reorder buffers whose hold time expires at `at`.
     fn expire(&mut self, at: u64) {
         for index in 0..self.nodes.len() {
             for hop in 0..self.nodes.len() {
-                let reorder = &mut self.nodes[index].pipes[hop].reorder;
+                let reorder = &mut self.nodes[index].hops[hop].reorder;
                 if reorder.deadline() == Some(at) {
                     reorder.expire(at, &mut self.outbox.arrived);
                     self.deliver(at, hop);
@@ -219,7 +226,7 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// What came out of a pipe to `hop` goes on, or out.
+    /// Forwards or outputs the packets that arrived at `hop`.
     fn deliver(&mut self, at: u64, hop: Station) {
         let mut outbox = std::mem::take(&mut self.outbox);
         self.held -= outbox.arrived.len() + outbox.lost.len();
@@ -240,7 +247,7 @@ impl<B> WifiMedium<B> {
         self.outbox = outbox;
     }
 
-    /// Station `index` has another packet to send.
+    /// Enqueues a packet at station `index`.
     fn enqueue(&mut self, at: u64, index: Station, entry: Entry<B>) {
         let node = &self.nodes[index];
         if !node.fits(entry.packet.size) {
@@ -260,7 +267,7 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// `entry` goes no further.
+    /// Drops `entry`.
     fn drop(&mut self, at: u64, entry: Entry<B>, reason: DropReason) {
         self.exits.push(Carried {
             from: entry.from,
@@ -269,7 +276,7 @@ impl<B> WifiMedium<B> {
         });
     }
 
-    /// Stations leave, or come back, at `at`.
+    /// Updates at `at` which stations have left the channel.
     fn scan(&mut self, at: u64) {
         for scan in &self.scans {
             self.nodes[scan.station].away = false;
@@ -297,7 +304,7 @@ impl<B: Send> Medium<B> for WifiMedium<B> {
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        // What contenders do among themselves makes nobody's packet leave.
+        // Without packets, events of contenders cannot cause exits.
         while self.has_packets() && self.step_by(now.as_nanos()) {}
         self.exits.pop(now)
     }

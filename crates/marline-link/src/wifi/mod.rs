@@ -1,18 +1,19 @@
 //! 802.11n and 802.11ac: a channel that all stations and both directions share.
 //!
-//! A [`WifiMedium`] is a [`Medium`](crate::Medium) in which
+//! A [`WifiMedium`] is a [`Medium`](crate::Medium) with these properties:
 //!
-//! - a station speaks only when nobody else does, after a random backoff; who speak at the same time lose both PPDUs
-//!   (IEEE 802.11-2020, 10.3 and 10.23);
-//! - whoever wins the medium sends what is queued at that instant, as one A-MPDU, and never waits for more. So how
-//!   much an access carries is what came during the one before;
-//! - data and acknowledgments are equals: each acknowledgment that is not joined to others costs an access;
-//! - MPDUs that fail are sent again, and those behind them wait at the receiver, or overtake.
+//! - A station transmits only while no other does, after a random backoff; stations that start at the
+//!   same time collide and lose their PPDUs (IEEE 802.11-2020, 10.3 and 10.23).
+//! - A station that gains access sends what is queued at that time as one A-MPDU, and never waits for
+//!   more. So a PPDU carries the packets that arrived during the previous access.
+//! - Data and acknowledgments have equal priority: each acknowledgment that is not aggregated costs
+//!   an access.
+//! - Failed MPDUs are retransmitted; those behind them are held at the receiver, or overtake.
 //!
-//! So packets are delayed together, an aggregate at a time, and by each other. All that is drawn by chance comes
-//! from the [`Seed`](crate::Seed); time moves by events, two a PPDU.
+//! So packets are delayed together, one aggregate at a time, and by each other. All randomness comes
+//! from the [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU.
 //!
-//! Left out: hidden nodes, capture of the stronger of two signals, rate control, beacons, encryption.
+//! Not modelled: hidden nodes, capture effect, rate control, beacons, encryption.
 
 mod aggregate;
 mod background;

@@ -1,26 +1,26 @@
-//! The physical layer: how long bytes are on the air.
+//! The physical layer: durations of transmissions.
 
 use std::time::Duration;
 
-/// Between a PPDU and its answer.
+/// Short interframe space, in nanoseconds: the time between a PPDU and its acknowledgment.
 pub(super) const SIFS: u64 = 16_000;
-/// The grid of contention.
+/// Slot time, in nanoseconds.
 pub(super) const SLOT: u64 = 9_000;
-/// From the end of a PPDU that nobody understood to the end of waiting for its answer: a SIFS, a slot and the
-/// detection of a preamble.
+/// From the end of a PPDU that no station received to the end of the acknowledgment timeout, in
+/// nanoseconds: SIFS, slot and preamble detection.
 pub(super) const ANSWER_TIMEOUT: u64 = SIFS + SLOT + 20_000;
-/// Bytes of an acknowledgment of one MPDU.
+/// Size of an Ack frame in bytes.
 const ACK_BYTES: u64 = 14;
-/// Bytes of a compressed block acknowledgment.
+/// Size of a compressed BlockAck frame in bytes.
 const BLOCK_ACK_BYTES: u64 = 32;
-/// Bytes of a request to send.
+/// Size of an RTS frame in bytes.
 const RTS_BYTES: u64 = 20;
-/// Bytes of a clearance to send.
+/// Size of a CTS frame in bytes.
 const CTS_BYTES: u64 = 14;
-/// Bits before and after the bytes of a PPDU: the service field and the tail.
+/// Bits of the service field and the tail of a PPDU.
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
 
-/// The width of the channel, and the amendment that defines how it is used (IEEE 802.11-2020, clauses 19 and 21).
+/// Channel width, with the PHY that uses it (IEEE 802.11-2020, clauses 19 and 21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// 802.11n, 20 MHz.
@@ -31,21 +31,21 @@ pub enum Width {
     Vht80,
 }
 
-/// How a station modulates, in the 5 GHz band.
+/// Modulation of a station, in the 5 GHz band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Phy {
-    /// The channel.
+    /// Channel width.
     pub width: Width,
-    /// Modulation and coding of one spatial stream: 0 to 7, and to 9 in 802.11ac.
+    /// Modulation and coding scheme of one spatial stream: 0 to 7, in 802.11ac 0 to 9.
     pub mcs: u8,
-    /// Spatial streams, 1 to 4.
+    /// Number of spatial streams, 1 to 4.
     pub streams: u8,
-    /// Symbols of 3.6 us instead of 4 us.
+    /// Whether symbols take 3.6 us instead of 4 us.
     pub short_guard_interval: bool,
 }
 
 impl Phy {
-    /// 802.11n, whose index of 0 to 31 names the number of streams too: MCS 15 is MCS 7 on two streams.
+    /// An 802.11n modulation; its index of 0 to 31 includes the streams: MCS 15 is MCS 7 on two streams.
     pub const fn ht(width: Width, index: u8, short_guard_interval: bool) -> Self {
         Self {
             width,
@@ -55,7 +55,7 @@ impl Phy {
         }
     }
 
-    /// Whether the standard has such a modulation.
+    /// Whether the standard defines this modulation.
     pub(super) const fn is_valid(self) -> bool {
         let mcs = match self.width {
             Width::Ht20 | Width::Ht40 => 7,
@@ -64,14 +64,14 @@ impl Phy {
         self.mcs <= mcs && self.streams >= 1 && self.streams <= 4
     }
 
-    /// Bits of data in a symbol, over all streams.
+    /// Data bits per symbol, over all streams.
     pub(super) const fn bits_per_symbol(self) -> u64 {
         let subcarriers = match self.width {
             Width::Ht20 => 52,
             Width::Ht40 => 108,
             Width::Vht80 => 234,
         };
-        // Bits of a subcarrier, and the code's rate.
+        // Bits per subcarrier, and the code rate.
         let (bits, data, coded) = match self.mcs {
             0 => (1, 1, 2),
             1 => (2, 1, 2),
@@ -87,12 +87,12 @@ impl Phy {
         subcarriers * bits * data * self.streams as u64 / coded
     }
 
-    /// The rate while data flows, preambles and contention left out.
+    /// PHY data rate in bits per second, without preambles and contention.
     pub fn bits_per_second(self) -> f64 {
         self.bits_per_symbol() as f64 * 1e9 / self.symbol() as f64
     }
 
-    /// Nanoseconds of a symbol.
+    /// Duration of a symbol in nanoseconds.
     const fn symbol(self) -> u64 {
         if self.short_guard_interval {
             3_600
@@ -101,10 +101,10 @@ impl Phy {
         }
     }
 
-    /// Nanoseconds before the first data symbol: a training field for each stream behind the fields that every
-    /// station can read.
+    /// Duration of the preamble in nanoseconds: the legacy fields, and a training field for each
+    /// stream.
     const fn preamble(self) -> u64 {
-        // Three streams train like four.
+        // Three streams use four training fields.
         let training = if self.streams == 3 { 4 } else { self.streams } as u64;
         let fixed = match self.width {
             Width::Ht20 | Width::Ht40 => 32_000,
@@ -113,14 +113,14 @@ impl Phy {
         fixed + 4_000 * training
     }
 
-    /// Nanoseconds on the air of a PPDU that carries `bytes`. Stations see the channel in steps of 4 us, so short
-    /// symbols are rounded up to those.
+    /// Duration of a PPDU with `bytes` bytes, in nanoseconds. The standard rounds short symbols up to
+    /// multiples of 4 us.
     pub(super) const fn ppdu(self, bytes: u64) -> u64 {
         let symbols = (SERVICE_AND_TAIL_BITS + 8 * bytes).div_ceil(self.bits_per_symbol());
         self.preamble() + (symbols * self.symbol()).next_multiple_of(4_000)
     }
 
-    /// The most bytes that a PPDU of at most `limit` carries.
+    /// The largest number of bytes in a PPDU of at most `limit`.
     pub(super) fn bytes_within(self, limit: Duration) -> u64 {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let data = limit.saturating_sub(self.preamble()) / 4_000 * 4_000;
@@ -129,12 +129,12 @@ impl Phy {
     }
 }
 
-/// Nanoseconds on the air of `bytes` at 24 Mb/s, which control frames use so that every station understands.
+/// Duration of a control frame of `bytes` bytes at the basic rate of 24 Mb/s, in nanoseconds.
 const fn control(bytes: u64) -> u64 {
     20_000 + 4_000 * (SERVICE_AND_TAIL_BITS + 8 * bytes).div_ceil(96)
 }
 
-/// From the end of a PPDU of `mpdus` MPDUs to the end of its answer.
+/// From the end of a PPDU of `mpdus` MPDUs to the end of its acknowledgment, in nanoseconds.
 pub(super) const fn answer(mpdus: u32) -> u64 {
     SIFS + control(if mpdus == 1 {
         ACK_BYTES
@@ -143,17 +143,17 @@ pub(super) const fn answer(mpdus: u32) -> u64 {
     })
 }
 
-/// How stations take the medium.
+/// Durations of accesses to the medium.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Air {
+pub(super) struct Airtime {
     pub(super) phy: Phy,
-    /// From how many bytes on a PPDU is preceded by RTS and CTS.
+    /// Size in bytes from which on a PPDU is preceded by RTS and CTS.
     pub(super) rts_bytes: Option<u32>,
 }
 
-impl Air {
-    /// From the beginning of an access to the end of its PPDU of `bytes`.
-    pub(super) fn alone(self, bytes: u32) -> u64 {
+impl Airtime {
+    /// Duration of an access without collision, to the end of its PPDU of `bytes` bytes.
+    pub(super) fn uncontended(self, bytes: u32) -> u64 {
         let reservation = if self.reserves(bytes) {
             control(RTS_BYTES) + SIFS + control(CTS_BYTES) + SIFS
         } else {
@@ -162,7 +162,7 @@ impl Air {
         reservation + self.phy.ppdu(bytes.into())
     }
 
-    /// From the beginning of an access that meets another to the end of what is said.
+    /// Duration of an access with a collision.
     pub(super) fn collided(self, bytes: u32) -> u64 {
         if self.reserves(bytes) {
             control(RTS_BYTES)

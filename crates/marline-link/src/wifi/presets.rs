@@ -1,4 +1,4 @@
-//! Media that experiments are made on.
+//! Media for experiments.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use super::config::{StationConfig, Topology, WifiConfig};
 use super::contender::Contender;
 use super::phy::{Phy, Width};
 
-/// An access point and a station on a busy channel: 190 Mb/s, with an acknowledgment for every two to four packets,
-/// and pings of 10.5 ms with a standard deviation of 6.1 ms.
+/// An access point and a station on a busy channel: 190 Mb/s with an acknowledgment for every two to
+/// four packets, and pings of 10.5 ms with a standard deviation of 6.1 ms.
 ///
-/// 802.11n on 40 MHz with two streams; others take 15.5 % of the time, 9.6 ms at a time. Acknowledgments are joined
-/// without limit.
+/// 802.11n on 40 MHz with two streams; other traffic occupies 15.5 % of the time, 9.6 ms at a time.
+/// Acknowledgments are aggregated without limit.
 pub fn wifi_n_190() -> WifiConfig {
     WifiConfig {
         contenders: vec![Contender::OnOff {
@@ -22,14 +22,14 @@ pub fn wifi_n_190() -> WifiConfig {
     }
 }
 
-/// A row of nodes with `hops` between its ends, one stream on 20 MHz at 65 Mb/s, that join few acknowledgments:
-/// up to `ack_aggregation` in an A-MPDU, 1 or 2 to meet what was measured in the field.
+/// A chain of nodes with `hops` hops, one stream on 20 MHz at 65 Mb/s, that aggregate at most
+/// `ack_aggregation` acknowledgments in an A-MPDU; 1 or 2 match field measurements.
 pub fn mesh_ht20(hops: usize, ack_aggregation: u32) -> WifiConfig {
     mesh(Phy::ht(Width::Ht20, 7, false), hops, ack_aggregation)
 }
 
-/// A row of nodes with `hops` between its ends, two streams on 40 MHz at 300 Mb/s, that join few acknowledgments:
-/// up to `ack_aggregation` in an A-MPDU, 8 to meet what was measured in the field.
+/// A chain of nodes with `hops` hops, two streams on 40 MHz at 300 Mb/s, that aggregate at most
+/// `ack_aggregation` acknowledgments in an A-MPDU; 8 matches field measurements.
 pub fn mesh_ht40(hops: usize, ack_aggregation: u32) -> WifiConfig {
     mesh(Phy::ht(Width::Ht40, 15, true), hops, ack_aggregation)
 }

@@ -1,25 +1,25 @@
-//! Stations that leave the channel for a while.
+//! Stations that leave the channel temporarily.
 
 use std::time::Duration;
 
 use crate::Station;
 
-/// A station looks for other channels, again and again: meanwhile it neither sends nor receives, and packets for
-/// it wait. An exchange that has begun is finished first.
+/// Periodic scans of a station for other channels: meanwhile it neither sends nor receives, and packets
+/// for it wait. A frame exchange in progress is completed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
-    /// Which station.
+    /// The station.
     pub station: Station,
-    /// When it leaves first.
+    /// Start of the first scan.
     pub first: Duration,
-    /// From one leave to the next; zero if there is only one.
+    /// Interval from one scan to the next; zero for a single scan.
     pub every: Duration,
-    /// For how long, less than `every`; 100 to 250 ms are common.
+    /// Duration of a scan, less than `every`; 100 to 250 ms are common.
     pub length: Duration,
 }
 
 impl Scan {
-    /// Whether it comes back before it leaves again.
+    /// Whether scans do not overlap.
     pub(super) fn is_valid(&self) -> bool {
         !self.length.is_zero() && (self.every.is_zero() || self.length < self.every)
     }
@@ -31,7 +31,7 @@ impl Scan {
         })
     }
 
-    /// When it leaves or comes back next, after `at` nanoseconds.
+    /// When it leaves or returns next, after `at` nanoseconds.
     pub(super) fn next_change(&self, at: u64) -> Option<u64> {
         let (first, every, length) = (nanos(self.first), nanos(self.every), nanos(self.length));
         let Some(past) = at.checked_sub(first) else {
@@ -46,7 +46,7 @@ impl Scan {
     }
 }
 
-/// A duration as a number.
+/// A duration in nanoseconds.
 pub(super) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::Scan;
 
     #[test]
-    fn leaves_and_comes_back() {
+    fn a_scanning_station_leaves_and_returns_periodically() {
         let mut scan = Scan {
             station: 1,
             first: Duration::from_nanos(50),

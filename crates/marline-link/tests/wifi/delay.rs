@@ -1,4 +1,4 @@
-//! How long packets take, on the channel of [`wifi_n_190`].
+//! Delays on the channel of [`wifi_n_190`].
 
 use std::time::Duration;
 
@@ -11,14 +11,17 @@ use super::source::{Source, run};
 /// Bytes of a ping, IP header included.
 const PING_BYTES: u32 = 84;
 
-/// The round-trip times, in milliseconds, of `count` packets of `bytes` that station 0 sends at `at`, each answered
-/// by a ping's bytes; and when the last came back.
-fn round_trips(
-    medium: &mut WifiMedium<()>,
-    at: Time,
-    bytes: u32,
-    count: usize,
-) -> (Vec<f64>, Time) {
+/// What a round of packets measured.
+struct Round {
+    /// Round-trip times in milliseconds.
+    times: Vec<f64>,
+    /// When the last answer arrived.
+    end: Time,
+}
+
+/// Sends `count` packets of `bytes` bytes from station 0 at `at`, each answered by a packet of the size
+/// of a ping.
+fn round_trips(medium: &mut WifiMedium<()>, at: Time, bytes: u32, count: usize) -> Round {
     let mut now = at;
     for _ in 0..count {
         medium.push(now, 0, 1, Packet::new(bytes, ()));
@@ -35,7 +38,7 @@ fn round_trips(
             }
         }
     }
-    (times, now)
+    Round { times, end: now }
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -43,14 +46,14 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn pings_take_as_long_as_measured() {
+fn ping_times_match_the_measurement() {
     let mut medium = WifiMedium::new(&wifi_n_190(), Seed::new(1)).unwrap();
     let mut times = Vec::new();
     let mut at = Time::ZERO;
     for _ in 0..20_000 {
-        let (time, back) = round_trips(&mut medium, at, PING_BYTES, 1);
-        times.extend(time);
-        at = back + Duration::from_millis(200);
+        let round = round_trips(&mut medium, at, PING_BYTES, 1);
+        times.extend(round.times);
+        at = round.end + Duration::from_millis(200);
     }
     let mean_ms = mean(&times);
     let squares: Vec<f64> = times
@@ -72,7 +75,7 @@ fn pings_take_as_long_as_measured() {
 }
 
 #[test]
-fn a_download_gets_what_was_measured() {
+fn download_goodput_matches_the_measurement() {
     for every in [2, 4] {
         let source = Source::saturated(every);
         let got = run(&wifi_n_190(), source, Duration::from_secs(12), 1).goodput;
@@ -81,8 +84,8 @@ fn a_download_gets_what_was_measured() {
     }
 }
 
-/// The share of rounds in which hybrid slow start (RFC 9406) sees a queue: the least of eight round-trip times is
-/// by an eighth, 4 to 16 ms, above that of the round before.
+/// The share of rounds in which HyStart++ (RFC 9406) detects a queue: the minimum of eight round-trip
+/// times exceeds that of the previous round by an eighth, at least 4 and at most 16 ms.
 fn early_exits(minima: &[f64]) -> f64 {
     let exits = minima
         .windows(2)
@@ -92,18 +95,18 @@ fn early_exits(minima: &[f64]) -> f64 {
 }
 
 #[test]
-fn delay_that_a_round_shares_ends_slow_start_and_independent_delay_does_not() {
+fn delay_shared_by_a_round_triggers_hystart_and_independent_delay_does_not() {
     let mut medium = WifiMedium::new(&wifi_n_190(), Seed::new(1)).unwrap();
     let mut samples = Vec::new();
     let mut minima = Vec::new();
     let mut at = Time::ZERO;
     for _ in 0..5_000 {
-        let (times, back) = round_trips(&mut medium, at, 1500, 10);
+        let Round { times, end } = round_trips(&mut medium, at, 1500, 10);
         let eight = &times[..8];
         minima.extend(eight.iter().copied().min_by(f64::total_cmp));
         samples.extend_from_slice(eight);
-        // The channel does not know when the next round begins.
-        at = back + Duration::from_millis(100);
+        // A pause, so that rounds are independent of each other.
+        at = end + Duration::from_millis(100);
     }
     let shared = early_exits(&minima);
 

@@ -1,6 +1,6 @@
-//! How much gets through.
+//! Goodput.
 //!
-//! Expected values are those of ns-3.37 for the same setting, unless said otherwise: 1,472 bytes of UDP payload,
+//! Expected values are those of ns-3.37 for the same setting, unless documented otherwise: 1,472 bytes of UDP payload,
 //! best effort, no errors.
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn limit_acks(mut config: WifiConfig, limit: Option<u32>) -> WifiConfig {
     config
 }
 
-/// Prints `got` beside `expected`, and gives the relative error.
+/// Prints `got` and `expected`, and returns the relative error.
 fn compare(what: &str, got: f64, expected: f64) -> f64 {
     let error = got / expected - 1.0;
     println!(
@@ -42,7 +42,7 @@ fn compare(what: &str, got: f64, expected: f64) -> f64 {
 }
 
 #[test]
-fn saturated_one_way_is_within_a_percent() {
+fn saturated_goodput_is_within_a_percent_of_ns3() {
     let rows = [
         (Width::Ht20, 7, false, [30.75, 45.96, 56.00, 0.0, 59.62]),
         (Width::Ht20, 7, true, [32.38, 49.66, 61.59, 0.0, 66.26]),
@@ -85,7 +85,7 @@ fn saturated_one_way_is_within_a_percent() {
 }
 
 #[test]
-fn a_wider_channel_and_larger_aggregates_are_as_computed() {
+fn vht80_goodput_is_within_a_percent_of_the_computed_values() {
     let phy = Phy {
         width: Width::Vht80,
         mcs: 9,
@@ -106,7 +106,7 @@ fn a_wider_channel_and_larger_aggregates_are_as_computed() {
 }
 
 #[test]
-fn saturated_down_with_aggregated_acks() {
+fn goodput_with_aggregated_acks_is_within_3_percent_of_ns3() {
     for (config, name, seconds, expected) in [
         (ht20(), "HT20", 12, [52.1, 52.6, 53.9, 54.6, 56.4, 57.5]),
         (
@@ -134,7 +134,7 @@ fn saturated_down_with_aggregated_acks() {
 }
 
 #[test]
-fn windowed_without_aggregated_acks() {
+fn goodput_without_aggregated_acks_is_within_5_percent_of_ns3() {
     let config = limit_acks(ht40(), Some(1));
     let rows = [(1, 33.9), (2, 59.6), (10, 155.7), (32, 211.3)];
     let goodputs: Vec<f64> = rows
@@ -157,7 +157,7 @@ fn wired(config: WifiConfig, round_trip: Duration) -> WifiConfig {
     }
 }
 
-/// The gain of an acknowledgment for ten packets over one for two, for each limit of aggregated acknowledgments.
+/// The gain of acknowledging every ten packets over every two, for each limit of aggregated acknowledgments.
 fn gains_of_fewer_acks(config: &WifiConfig, duration: Duration, expected: [i32; 6]) -> Vec<f64> {
     let limits = [Some(1), Some(2), Some(4), Some(8), Some(16), None];
     let gain = |(limit, expected)| {
@@ -175,7 +175,7 @@ fn gains_of_fewer_acks(config: &WifiConfig, duration: Duration, expected: [i32; 
 }
 
 #[test]
-fn fewer_acks_gain_less_the_more_are_aggregated_on_a_fast_channel() {
+fn ack_aggregation_reduces_the_gain_of_fewer_acks_on_a_fast_channel() {
     let expected = [175, 89, 41, 24, 13, 3];
     let gains = gains_of_fewer_acks(&ht40(), Duration::from_millis(1500), expected);
     assert!(gains.is_sorted_by(|before, after| before > after));
@@ -183,7 +183,7 @@ fn fewer_acks_gain_less_the_more_are_aggregated_on_a_fast_channel() {
 }
 
 #[test]
-fn fewer_acks_gain_less_the_more_are_aggregated_on_a_slow_channel() {
+fn ack_aggregation_reduces_the_gain_of_fewer_acks_on_a_slow_channel() {
     let expected = [39, 19, 13, 6, 6, 2];
     let gains = gains_of_fewer_acks(&ht20(), Duration::from_secs(20), expected);
     assert!(gains.is_sorted_by(|before, after| before > after));
@@ -191,17 +191,18 @@ fn fewer_acks_gain_less_the_more_are_aggregated_on_a_slow_channel() {
 }
 
 #[test]
-fn equals_share_the_medium() {
+fn two_saturated_stations_share_the_medium_equally() {
     let mut config = ht40();
     config.contenders = vec![Contender::SATURATED];
-    // Two whose windows begin with 16 slots collide in one access of 18, and each gets half of the rest.
+    // Two stations with windows of 16 slots collide in one of 18 accesses, and each gets half of the
+    // rest.
     let expected = 256.2 / 2.0 * (1.0 - 1.0 / 18.0);
     let got = run(&config, Source::ONE_WAY, Duration::from_secs(8), 1).goodput;
-    assert!(compare("beside another", got, expected).abs() < 0.03);
+    assert!(compare("with one contender", got, expected).abs() < 0.03);
 }
 
 #[test]
-fn hops_share_the_medium() {
+fn goodput_of_a_mesh_is_divided_by_its_hops() {
     let goodput = |hops| {
         let config = mesh_ht20(hops, 2);
         let got = run(&config, Source::ONE_WAY, Duration::from_secs(8), 1);
@@ -217,7 +218,7 @@ fn hops_share_the_medium() {
 }
 
 #[test]
-fn an_amsdu_joins_packets_and_errors_undo_it() {
+fn amsdus_raise_goodput_unless_there_are_bit_errors() {
     let amsdu = |bytes, mpdus, errors| {
         let config = WifiConfig {
             max_amsdu_bytes: bytes,
@@ -238,7 +239,7 @@ fn an_amsdu_joins_packets_and_errors_undo_it() {
 }
 
 #[test]
-fn reservations_make_collisions_cheap() {
+fn rts_cts_pays_off_only_with_many_contenders() {
     let goodput = |rts_bytes, others| {
         let config = WifiConfig {
             rts_bytes,

@@ -1,4 +1,4 @@
-//! What errors and absences do.
+//! Errors, scans, drops and invalid configurations.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn with_errors(mpdu: f64) -> WifiConfig {
 }
 
 #[test]
-fn retries_hide_errors_and_cost_their_share() {
+fn retransmissions_hide_errors_at_the_cost_of_airtime() {
     let clean = run(&ht40(), Source::ONE_WAY, Duration::from_secs(2), 1);
     let noisy = run(
         &with_errors(0.1),
@@ -34,13 +34,13 @@ fn retries_hide_errors_and_cost_their_share() {
         "{:.1} Mb/s without errors, {:.1} with 10 %",
         clean.goodput, noisy.goodput
     );
-    // A tenth of the air, and a little: what fails early keeps the window back, so that the next A-MPDU is short.
+    // 10 % of the airtime and more: early failures block the window, which shortens the next A-MPDU.
     assert!((0.85..0.9).contains(&(noisy.goodput / clean.goodput)));
     assert_eq!((noisy.dropped, noisy.reordered), (0, 0));
 }
 
 #[test]
-fn what_is_lost_failed_eight_times() {
+fn packets_are_lost_after_eight_failed_transmissions() {
     let noisy = run(
         &with_errors(0.5),
         Source::ONE_WAY,
@@ -54,7 +54,7 @@ fn what_is_lost_failed_eight_times() {
 }
 
 #[test]
-fn receivers_that_do_not_reorder_let_packets_overtake() {
+fn receivers_without_reordering_deliver_out_of_order() {
     let config = WifiConfig {
         reorder: None,
         ..with_errors(0.1)
@@ -63,7 +63,7 @@ fn receivers_that_do_not_reorder_let_packets_overtake() {
     assert!(noisy.reordered > 0);
 }
 
-/// When packets come that station 0 sends every 10 ms for a second, of which one takes some 200 us.
+/// Delays of packets that station 0 sends every 10 ms for 1 s; without waiting about 200 us.
 fn arrivals(config: &WifiConfig) -> Vec<Duration> {
     let mut medium = WifiMedium::new(config, Seed::new(1)).unwrap();
     let mut arrivals = Vec::new();
@@ -81,7 +81,7 @@ fn arrivals(config: &WifiConfig) -> Vec<Duration> {
 }
 
 #[test]
-fn packets_for_a_station_that_scans_wait_for_it() {
+fn packets_wait_while_a_station_scans() {
     let scan = Scan {
         station: 1,
         first: Duration::from_millis(305),
@@ -110,7 +110,7 @@ fn packets_for_a_station_that_scans_wait_for_it() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes() {
+fn a_full_queue_drops_arriving_packets() {
     let mut config = ht40();
     config.stations[0].queue_bytes = 15_000;
     let mut medium = WifiMedium::new(&config, Seed::new(1)).unwrap();
@@ -131,7 +131,7 @@ fn a_full_queue_drops_what_comes() {
 }
 
 #[test]
-fn a_medium_that_cannot_be_is_refused() {
+fn invalid_configurations_are_rejected() {
     let refused = |change: fn(&mut WifiConfig)| {
         let mut config = ht40();
         change(&mut config);

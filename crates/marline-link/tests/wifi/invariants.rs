@@ -1,4 +1,4 @@
-//! What holds whatever the medium and whatever is sent.
+//! Invariants of every medium under arbitrary traffic.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use marline_link::wifi::{
 use marline_link::{Carried, Medium, Packet, Seed, Time};
 use proptest::prelude::*;
 
-/// A packet that is pushed.
+/// A packet to push.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
-    /// Since the one before.
+    /// Time since the previous packet.
     gap: Duration,
     from: usize,
     to: usize,
@@ -97,14 +97,21 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
     )
 }
 
-/// Who sends to whom, of so many.
-fn pair(offer: &Offer, stations: usize) -> (usize, usize) {
-    let from = offer.from % stations;
-    let to = (from + 1 + offer.to % (stations - 1)) % stations;
-    (from, to)
+/// Source and destination of a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Route {
+    from: usize,
+    to: usize,
 }
 
-/// What comes out, in order; the medium is looked at whenever it asks for it, or else only when it has to be.
+/// The route of `offer` among `stations` stations.
+fn route(offer: &Offer, stations: usize) -> Route {
+    let from = offer.from % stations;
+    let to = (from + 1 + offer.to % (stations - 1)) % stations;
+    Route { from, to }
+}
+
+/// All exits, in order. With `eager` the medium is polled at every event, otherwise as late as possible.
 fn carry(config: &WifiConfig, seed: u64, offers: &[Offer], eager: bool) -> Vec<Carried<usize>> {
     let mut medium = WifiMedium::new(config, Seed::new(seed)).unwrap();
     let mut carried = Vec::new();
@@ -116,7 +123,7 @@ fn carry(config: &WifiConfig, seed: u64, offers: &[Offer], eager: bool) -> Vec<C
             carried.extend(std::iter::from_fn(|| medium.pop(now)));
         }
         now = then;
-        let (from, to) = pair(offer, medium.stations());
+        let Route { from, to } = route(offer, medium.stations());
         medium.push(now, from, to, Packet::new(offer.bytes, number));
     }
     while let Some(due) = medium.next_event() {
@@ -128,7 +135,7 @@ fn carry(config: &WifiConfig, seed: u64, offers: &[Offer], eager: bool) -> Vec<C
 }
 
 #[test]
-fn every_machine_draws_the_same() {
+fn results_are_identical_on_every_platform() {
     let config = WifiConfig {
         topology: Topology::Chain,
         errors: Errors {
@@ -179,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_goes_in_comes_out_once_and_not_too_early(
+    fn every_packet_exits_once_in_order_and_not_too_early(
         config in media(), seed in any::<u64>(), offers in offers(),
     ) {
         let carried = carry(&config, seed, &offers, true);
@@ -196,7 +203,7 @@ proptest! {
         for Carried { from, to, exit } in carried {
             let number = exit.packet.body;
             prop_assert!(!std::mem::replace(&mut seen[number], true));
-            prop_assert_eq!((from, to), pair(&offers[number], config.stations.len()));
+            prop_assert_eq!(Route { from, to }, route(&offers[number], config.stations.len()));
             prop_assert!(exit.at >= before);
             before = exit.at;
             let delay = if exit.dropped.is_none() { config.base_delay } else { Duration::ZERO };
@@ -205,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_seeds_give_equal_exits_however_late_one_looks(
+    fn exits_depend_on_the_seed_and_not_on_polling(
         config in media(), seed in any::<u64>(), offers in offers(),
     ) {
         let eager = carry(&config, seed, &offers, true);
@@ -214,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn receivers_that_reorder_keep_the_order(
+    fn receivers_with_reordering_deliver_in_order(
         mut config in media(), seed in any::<u64>(), offers in offers(),
     ) {
         config.reorder = Some(Duration::from_millis(100));

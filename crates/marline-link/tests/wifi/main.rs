@@ -1,4 +1,4 @@
-//! The shared medium against what other simulators of 802.11 and published measurements found.
+//! Compares the shared medium with other simulators of 802.11 and published measurements.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

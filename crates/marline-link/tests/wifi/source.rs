@@ -1,4 +1,4 @@
-//! Senders of known behavior: so many packets in flight, so many to an acknowledgment.
+//! Traffic sources with a fixed window and a fixed acknowledgment frequency.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ const DATA_BYTES: u32 = 1500;
 const PAYLOAD_BYTES: u32 = 1472;
 /// Bytes of an acknowledgment, IP header included.
 const ACK_BYTES: u32 = 64;
-/// What is sent before anything is measured.
+/// Time before the measurement starts.
 const WARM_UP: Duration = Duration::from_millis(100);
 
-/// What station 0 sends to the last station.
+/// Traffic from station 0 to the last station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     /// Packets in flight.
     pub(crate) window: u32,
-    /// Whether the window moves with acknowledgments, or as soon as packets arrive: then the queue is never empty.
+    /// Whether acknowledgments open the window; otherwise arrivals do, and the queue is never empty.
     pub(crate) windowed: bool,
-    /// Packets to an acknowledgment; `None` for no acknowledgments at all.
+    /// Packets per acknowledgment; `None` for no acknowledgments.
     pub(crate) ack_every: Option<u32>,
 }
 
 impl Source {
-    /// A queue that is never empty, and no acknowledgments.
+    /// Saturated, without acknowledgments.
     pub(crate) const ONE_WAY: Self = Self {
         window: 256,
         windowed: false,
         ack_every: None,
     };
 
-    /// A queue that is never empty, and an acknowledgment for every `packets`.
+    /// Saturated, with an acknowledgment for every `packets` packets.
     pub(crate) const fn saturated(packets: u32) -> Self {
         Self {
             ack_every: Some(packets),
@@ -41,7 +41,7 @@ impl Source {
         }
     }
 
-    /// `window` packets that were not acknowledged, and an acknowledgment for every `packets`.
+    /// `window` unacknowledged packets, and an acknowledgment for every `packets` packets.
     pub(crate) const fn windowed(window: u32, packets: u32) -> Self {
         Self {
             window,
@@ -51,14 +51,14 @@ impl Source {
     }
 }
 
-/// What was measured.
+/// Results of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measured {
-    /// Megabits of UDP payload a second.
+    /// Goodput in megabits of UDP payload per second.
     pub(crate) goodput: f64,
-    /// Packets that were dropped.
+    /// Number of dropped packets.
     pub(crate) dropped: u64,
-    /// Data packets that came after one that was sent later.
+    /// Data packets that arrived after one that was sent later.
     pub(crate) reordered: u64,
 }
 
@@ -68,7 +68,7 @@ enum Body {
     Ack(u32),
 }
 
-/// Sends for `duration` of virtual time.
+/// Runs `source` for `duration` of virtual time.
 pub(crate) fn run(config: &WifiConfig, source: Source, duration: Duration, seed: u64) -> Measured {
     let mut medium: WifiMedium<Body> = WifiMedium::new(config, Seed::new(seed)).unwrap();
     let last = medium.stations() - 1;
@@ -80,7 +80,7 @@ pub(crate) fn run(config: &WifiConfig, source: Source, duration: Duration, seed:
     let mut unacknowledged = 0;
     let mut highest = 0;
     let mut now = Time::ZERO;
-    // Packets that the sender may send.
+    // Packets that the sender may send now.
     let mut allowed = u64::from(source.window);
     while now <= end {
         for number in next..next + allowed {

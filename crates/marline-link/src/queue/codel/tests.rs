@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{arrivals, honours_contract, ms, run};
+use crate::testing::{arrivals, ms, run, satisfies_contract};
 use crate::{Link, Rate};
 
-/// 12 Mb/s: a millisecond for 1500 bytes.
+/// 12 Mb/s: 1500 bytes take 1 ms.
 fn link(ecn: bool) -> Rate<usize> {
     let config = CodelConfig {
         ecn,
@@ -14,7 +14,7 @@ fn link(ecn: bool) -> Rate<usize> {
     Rate::new(12_000_000, Box::new(queue))
 }
 
-/// One packet every `micros` for `count` of them.
+/// `count` packets, one every `micros` microseconds.
 fn flow(micros: u64, count: usize, ecn: Ecn) -> Vec<(Time, Packet<usize>)> {
     let packet = |(at, body)| {
         let mut packet = Packet::new(1500, body);
@@ -30,7 +30,7 @@ fn drop_millis(exits: &[Exit<usize>]) -> Vec<u64> {
 }
 
 #[test]
-fn a_burst_that_drains_in_an_interval_is_let_through() {
+fn a_burst_that_drains_within_an_interval_is_not_dropped() {
     let burst: Vec<_> = (0..100)
         .map(|body| (ms(0), Packet::new(1500, body)))
         .collect();
@@ -39,12 +39,12 @@ fn a_burst_that_drains_in_an_interval_is_let_through() {
 }
 
 #[test]
-fn a_standing_queue_is_dropped_ever_sooner() {
-    // A tenth too much: the queue is above the target from about 60 ms on.
+fn drops_of_a_standing_queue_follow_the_control_law() {
+    // 10 % above the rate: the delay exceeds the target from about 60 ms on.
     let exits = run(&mut link(false), &flow(909, 1100, Ecn::NotEct), ms(2000));
     let drops = drop_millis(&exits);
     assert!((140..=180).contains(&drops[0]), "{drops:?}");
-    // Each drop has the next one an interval / sqrt(count) later.
+    // Each drop follows the previous one by interval / sqrt(count).
     let mut due = drops[0] as f64;
     for (count, drop) in (1..10).zip(&drops[1..]) {
         due += 100.0 / f64::from(count).sqrt();
@@ -55,7 +55,7 @@ fn a_standing_queue_is_dropped_ever_sooner() {
 }
 
 #[test]
-fn marks_stand_for_drops() {
+fn ecn_capable_packets_are_marked_instead_of_dropped() {
     let exits = run(&mut link(true), &flow(909, 1100, Ecn::Ect0), ms(2000));
     assert_eq!(drop_millis(&exits), []);
     let marked = exits
@@ -68,7 +68,7 @@ fn marks_stand_for_drops() {
 }
 
 #[test]
-fn an_idle_queue_forgets_that_it_dropped() {
+fn an_empty_queue_leaves_the_dropping_state() {
     let mut link = link(false);
     let exits = run(&mut link, &flow(909, 1100, Ecn::NotEct), ms(4000));
     assert!(!drop_millis(&exits).is_empty());
@@ -79,7 +79,7 @@ fn an_idle_queue_forgets_that_it_dropped() {
 }
 
 #[test]
-fn the_limit_holds() {
+fn packets_beyond_the_limit_are_dropped() {
     let queue = Codel::new(CodelConfig::default(), Limit::Packets(10));
     let mut link = Rate::new(12_000_000, Box::new(queue));
     let burst: Vec<_> = (0..20)
@@ -95,7 +95,7 @@ fn the_limit_holds() {
 
 proptest! {
     #[test]
-    fn codel_honours_the_contract(
+    fn codel_satisfies_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         ecn: bool,
     ) {
@@ -106,6 +106,6 @@ proptest! {
             ecn,
         };
         let make = || Rate::new(4_000_000, Box::new(Codel::new(config, Limit::Packets(20))));
-        honours_contract(make, &arrivals)?;
+        satisfies_contract(make, &arrivals)?;
     }
 }

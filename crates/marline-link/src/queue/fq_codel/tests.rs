@@ -3,15 +3,15 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{arrivals, honours_contract, ms, run};
+use crate::testing::{arrivals, ms, run, satisfies_contract};
 use crate::{Link, Rate};
 
-/// 12 Mb/s: a millisecond for 1500 bytes.
+/// 12 Mb/s: 1500 bytes take 1 ms.
 fn link(config: FqCodelConfig) -> Rate<usize> {
     Rate::new(12_000_000, Box::new(FqCodel::new(config)))
 }
 
-/// So many packets of a flow at a moment.
+/// `count` packets of a flow at one time.
 fn burst(at: Time, flow: u64, size: u32, count: usize) -> Vec<(Time, Packet<usize>)> {
     let mut packet = Packet::new(size, 0);
     packet.flow = flow;
@@ -19,7 +19,7 @@ fn burst(at: Time, flow: u64, size: u32, count: usize) -> Vec<(Time, Packet<usiz
 }
 
 #[test]
-fn flows_take_turns_by_bytes() {
+fn flows_share_the_rate_by_bytes() {
     let arrivals = [burst(ms(0), 1, 1500, 40), burst(ms(0), 2, 500, 120)].concat();
     let exits = run(&mut link(FqCodelConfig::default()), &arrivals, ms(40));
     let sent = |flow| {
@@ -30,16 +30,16 @@ fn flows_take_turns_by_bytes() {
 }
 
 #[test]
-fn a_flow_that_sends_little_goes_first() {
+fn a_sparse_flow_has_priority() {
     let arrivals = [burst(ms(0), 1, 1500, 80), burst(ms(30), 2, 100, 1)].concat();
     let exits = run(&mut link(FqCodelConfig::default()), &arrivals, ms(90));
     let sparse = exits.iter().find(|exit| exit.packet.flow == 2).unwrap();
-    // Only what is being sent goes before it.
+    // Only the packet in transmission precedes it.
     assert!(sparse.at <= ms(32), "{sparse:?}");
 }
 
 #[test]
-fn the_longest_queue_makes_room() {
+fn the_largest_queue_drops_when_the_limit_is_exceeded() {
     let config = FqCodelConfig {
         packets: 20,
         ..FqCodelConfig::default()
@@ -52,7 +52,7 @@ fn the_longest_queue_makes_room() {
 }
 
 #[test]
-fn each_flow_has_a_codel_of_its_own() {
+fn codel_drops_only_packets_of_the_standing_queue() {
     let every = |micros: u64, flow: u64| {
         (0..1_000_000 / micros)
             .flat_map(move |i| burst(Time::from_nanos(i * micros * 1000), flow, 1500, 1))
@@ -69,7 +69,7 @@ fn each_flow_has_a_codel_of_its_own() {
 }
 
 #[test]
-fn counts_what_waits() {
+fn queued_bytes_counts_waiting_packets() {
     let mut link = link(FqCodelConfig::default());
     for (at, packet) in burst(ms(0), 7, 1000, 3) {
         link.push(at, packet);
@@ -81,7 +81,7 @@ fn counts_what_waits() {
 
 proptest! {
     #[test]
-    fn fq_codel_honours_the_contract(
+    fn fq_codel_satisfies_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         queues in 0..4usize,
         quantum in 0..2000u32,
@@ -94,6 +94,6 @@ proptest! {
             ecn: true,
         };
         let config = FqCodelConfig { queues, quantum, packets, codel };
-        honours_contract(|| Rate::new(4_000_000, Box::new(FqCodel::new(config))), &arrivals)?;
+        satisfies_contract(|| Rate::new(4_000_000, Box::new(FqCodel::new(config))), &arrivals)?;
     }
 }

@@ -2,13 +2,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Rate;
-use crate::testing::{arrivals, honours_contract, ms, run};
+use crate::testing::{arrivals, ms, run, satisfies_contract};
 
 fn config() -> RedConfig {
     RedConfig::new(120_000, 12_000_000)
 }
 
-/// One packet every `micros` for a second and a half, at 1 packet a millisecond.
+/// One packet every `micros` microseconds for 1.5 s, over a link of one packet per millisecond.
 fn overload(config: RedConfig, micros: u64, ecn: Ecn) -> Vec<Exit<usize>> {
     let queue = Red::new(config, Seed::new(1));
     let mut packet = Packet::new(1500, 0);
@@ -31,7 +31,7 @@ fn count(exits: &[Exit<usize>], reason: DropReason) -> usize {
 }
 
 #[test]
-fn probability_rises_with_the_average() {
+fn drop_probability_rises_with_the_average() {
     let config = config();
     for (bytes, expected) in [
         (9_999.0, 0.0),
@@ -50,7 +50,7 @@ fn probability_rises_with_the_average() {
 }
 
 #[test]
-fn drops_before_the_queue_is_full() {
+fn red_drops_before_the_queue_is_full() {
     let exits = overload(config(), 900, Ecn::Ect0);
     assert_eq!(count(&exits, DropReason::QueueFull), 0);
     let early = count(&exits, DropReason::QueueManagement);
@@ -65,7 +65,7 @@ fn drops_before_the_queue_is_full() {
 }
 
 #[test]
-fn marks_until_drops_are_certain() {
+fn ecn_capable_packets_are_marked_until_drops_are_certain() {
     let config = RedConfig {
         ecn: true,
         ..config()
@@ -74,14 +74,14 @@ fn marks_until_drops_are_certain() {
     assert!(exits.iter().all(|exit| exit.dropped.is_none()));
     let exits = overload(config, 990, Ecn::NotEct);
     assert!(exits.iter().all(|exit| exit.packet.ecn == Ecn::NotEct));
-    // Marks alone do not help against twice the rate.
+    // At twice the rate, marks alone are not enough.
     let exits = overload(config, 500, Ecn::Ect0);
     assert!(count(&exits, DropReason::QueueManagement) > 100);
     assert!(exits.iter().any(|exit| exit.packet.ecn == Ecn::Ce));
 }
 
 #[test]
-fn a_full_queue_drops_whatever_the_average() {
+fn a_full_queue_drops_regardless_of_the_average() {
     let burst: Vec<_> = (0..100)
         .map(|body| (ms(0), Packet::new(1500, body)))
         .collect();
@@ -95,7 +95,7 @@ fn a_full_queue_drops_whatever_the_average() {
 }
 
 #[test]
-fn drops_are_spread_out() {
+fn gaps_between_drops_are_uniform() {
     let mut red = Red::<()>::new(config(), Seed::new(2));
     let mut gaps = Vec::new();
     let mut last = 0;
@@ -112,7 +112,7 @@ fn drops_are_spread_out() {
 }
 
 #[test]
-fn the_average_falls_while_nothing_waits() {
+fn the_average_decays_while_the_queue_is_empty() {
     let mut red = Red::<()>::new(config(), Seed::new(2));
     red.average = 20_000.0;
     red.idle = Some(ms(0));
@@ -122,7 +122,7 @@ fn the_average_falls_while_nothing_waits() {
 
 proptest! {
     #[test]
-    fn red_honours_the_contract(
+    fn red_satisfies_the_link_contract(
         arrivals in arrivals(1500, Duration::from_millis(3)),
         seed: u64,
         ecn: bool,
@@ -135,6 +135,6 @@ proptest! {
             ..RedConfig::new(20_000, 4_000_000)
         };
         let make = || Rate::new(4_000_000, Box::new(Red::new(config, Seed::new(seed))));
-        honours_contract(make, &arrivals)?;
+        satisfies_contract(make, &arrivals)?;
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::lte::{Direction, Lte};
 use crate::spec::{LteSpec, PhyName, Problem, SpecError, WifiSpec};
-use crate::station_pair::Ends;
+use crate::station_pair::StationPair;
 use crate::wifi::{Contender, Phy, Scan, Topology, Width, WifiConfig, WifiMedium};
 use crate::{Duplex, Medium, Seed};
 
 impl LteSpec {
     pub(super) fn build<B: Send + 'static>(&self, seed: Seed) -> Box<dyn Medium<B>> {
-        let way =
+        let link =
             |direction| Box::new(Lte::new(&self.config(direction), direction, seed)) as Box<_>;
         Box::new(Duplex::new(
-            way(Direction::Uplink),
-            way(Direction::Downlink),
+            link(Direction::Uplink),
+            link(Direction::Downlink),
         ))
     }
 }
@@ -28,10 +28,10 @@ impl WifiSpec {
             let reason = error.to_string();
             Problem::Model { reason }.at("model")
         })?;
-        Ok(Box::new(Ends::new(medium, ends)))
+        Ok(Box::new(StationPair::new(medium, ends)))
     }
 
-    /// What the medium is made of: the client is the last of the stations, station 0 is at the wire.
+    /// The configuration of the medium. The client is the last station; station 0 is at the wire.
     pub fn config(&self) -> WifiConfig {
         let phy = match self.phy {
             PhyName::Ht20 => Phy::ht(Width::Ht20, self.mcs, self.short_guard),
@@ -51,7 +51,7 @@ impl WifiSpec {
         for (index, station) in config.stations.iter_mut().enumerate() {
             station.aggregation = self.aggregation;
             station.queue_bytes = self.queue;
-            // The nodes of a mesh are alike; an access point joins what it likes.
+            // All nodes of a mesh have the limit; an access point has none.
             if index == client || self.hops > 1 {
                 station.ack_aggregation = self
                     .acks

@@ -1,4 +1,4 @@
-//! What makes packets wait.
+//! Builds the queue and the transmitter of a direction.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use crate::process::OrnsteinUhlenbeck;
 use crate::queue::{
     Codel, CodelConfig, DropTail, FqCodel, FqCodelConfig, Limit, Queue, Red, RedConfig,
 };
-use crate::spec::{Buffer, QueueKind, SpecError, Way};
+use crate::spec::{Buffer, DirectionSpec, QueueKind, SpecError};
 use crate::trace::{Trace, TraceLink};
 use crate::{Link, Rate, Seed};
 
-/// Bytes of a full packet, where packets have to be turned into bytes, or bytes into packets.
+/// Size in bytes of a full packet, for conversions between bytes and packets.
 const FULL_PACKET: u64 = 1500;
 
-/// Packets that may wait at least where nothing is said about it.
+/// Minimum default queue limit, in packets.
 const SMALLEST_DEFAULT: u64 = 10;
 
-/// Packets that may wait where CoDel decides, and nothing is said about it.
+/// Default queue limit with CoDel, in packets.
 const CODEL_DEFAULT: usize = 1000;
 
-/// How often a rate that varies changes.
+/// Sampling period of a varying rate.
 const RATE_SAMPLING: Duration = Duration::from_millis(10);
 
-impl Way {
-    /// The queue and what empties it; none if nothing has to wait.
+impl DirectionSpec {
+    /// The transmitter with its queue; `None` if the rate is unlimited.
     pub(super) fn server<B: Send + 'static>(
         &self,
         rtt: Duration,
@@ -51,7 +51,7 @@ impl Way {
         })))
     }
 
-    /// The queue in front of a mean rate of `rate` bits per second.
+    /// The queue for a mean rate of `rate` bits per second.
     fn queue<B: Send + 'static>(&self, rate: u64, rtt: Duration, seed: Seed) -> Box<dyn Queue<B>> {
         let given = self.limit(rate, rtt);
         let product = Limit::time(rtt, rate);
@@ -87,7 +87,7 @@ impl Way {
         }
     }
 
-    /// What may wait at a mean rate of `rate` bits per second, if that is said.
+    /// The configured queue limit at a mean rate of `rate` bits per second, if any.
     fn limit(&self, rate: u64, rtt: Duration) -> Option<Limit> {
         self.buffer.map(|buffer| match buffer {
             Buffer::Bytes(bytes) => Limit::Bytes(bytes),

@@ -4,9 +4,10 @@ use std::time::Duration;
 use crate::lte::{Direction, LteConfig};
 use crate::preset::PRESETS;
 use crate::spec::{LinkSpec, LteSpec, Radio};
+use crate::testing::{Moments, moments};
 use crate::{Carried, DropReason, Ecn, Medium, Packet, Seed, Time, conformance, wifi};
 
-/// A wire with all that can happen on one.
+/// A wire with every impairment.
 const EVERYTHING: &str = "rate=10mbps,rate-std=2mbps,buffer=20p,rtt=30ms,jitter=4ms,\
     jitter-corr=20ms,reorder=on,loss=2%,loss-burst=3p,loss-every=50,loss-at=0+1,duplicate=2%,\
     corrupt=1%,mtu=1400B,outage=200ms..300ms,suspend=20ms..50ms/400ms";
@@ -16,7 +17,7 @@ fn build(text: &str, seed: u64) -> Vec<Box<dyn Medium<u64>>> {
     link.build(Seed::new(seed)).unwrap()
 }
 
-/// What becomes of 1000 packets of 1200 bytes, one a millisecond, from `from`.
+/// Outcomes of 1000 packets of 1200 bytes, one per millisecond, sent by `from`.
 fn carried(medium: &mut dyn Medium<u64>, from: usize) -> Vec<Carried<u64>> {
     for index in 0..1000 {
         let now = Time::from_nanos(index * 1_000_000);
@@ -25,15 +26,17 @@ fn carried(medium: &mut dyn Medium<u64>, from: usize) -> Vec<Carried<u64>> {
     std::iter::from_fn(|| medium.pop(Time::from_nanos(1_000_000_000_000))).collect()
 }
 
-fn lost(exits: &[Carried<u64>]) -> Vec<u64> {
-    let lost = exits
+fn dropped_packets(exits: &[Carried<u64>]) -> Vec<u64> {
+    let dropped_packets = exits
         .iter()
         .filter(|carried| carried.exit.dropped.is_some());
-    lost.map(|carried| carried.exit.packet.body).collect()
+    dropped_packets
+        .map(|carried| carried.exit.packet.body)
+        .collect()
 }
 
 #[test]
-fn all_presets_keep_the_rules_of_a_medium() {
+fn every_preset_satisfies_the_medium_contract() {
     for preset in PRESETS {
         let arrivals = conformance::arrivals(7, 100);
         for index in 0..build(preset.text, 1).len() {
@@ -45,7 +48,7 @@ fn all_presets_keep_the_rules_of_a_medium() {
 }
 
 #[test]
-fn everything_at_once_keeps_the_rules_of_a_medium() {
+fn all_impairments_together_satisfy_the_medium_contract() {
     let medium = || build(EVERYTHING, 1).remove(0);
     for seed in 0..4 {
         conformance::check_medium(medium, &conformance::arrivals(seed, 400)).unwrap();
@@ -53,7 +56,7 @@ fn everything_at_once_keeps_the_rules_of_a_medium() {
 }
 
 #[test]
-fn every_queue_keeps_the_rules_of_a_medium() {
+fn every_queue_satisfies_the_medium_contract() {
     for queue in [
         "droptail",
         "drophead",
@@ -106,7 +109,7 @@ fn managed_queues_drop_or_mark_before_they_are_full() {
 }
 
 #[test]
-fn a_wire_is_one_medium_and_a_radio_another() {
+fn wire_and_radio_are_separate_media() {
     for (text, media) in [
         ("", 1),
         ("rtt=50ms", 1),
@@ -120,7 +123,7 @@ fn a_wire_is_one_medium_and_a_radio_another() {
 }
 
 #[test]
-fn up_is_from_the_client_and_directions_draw_for_themselves() {
+fn directions_are_independent_and_up_is_from_the_client() {
     let text = "up.delay=5ms,down.delay=20ms,loss=10%";
     let run = |from, seed| carried(&mut *build(text, seed).remove(0), from);
     let (up, down) = (run(0, 1), run(1, 1));
@@ -130,28 +133,28 @@ fn up_is_from_the_client_and_directions_draw_for_themselves() {
         exit.at.as_nanos() / 1_000_000 - exit.packet.body
     };
     assert_eq!((delay(&up), delay(&down)), (5, 20));
-    assert_ne!(lost(&up), lost(&down));
-    assert_ne!(lost(&up), lost(&run(0, 2)));
+    assert_ne!(dropped_packets(&up), dropped_packets(&down));
+    assert_ne!(dropped_packets(&up), dropped_packets(&run(0, 2)));
 }
 
 #[test]
-fn the_same_packets_are_lost_whatever_the_other_settings_are() {
-    let lost = |text: &str| {
+fn losses_are_independent_of_other_settings() {
+    let dropped_packets = |text: &str| {
         let medium = &mut *build(text, 3).remove(0);
-        let mut indices = lost(&carried(medium, 0));
+        let mut indices = dropped_packets(&carried(medium, 0));
         indices.sort_unstable();
         indices
     };
-    let plain = lost("loss=3%");
+    let plain = dropped_packets("loss=3%");
     assert!((15..50).contains(&plain.len()), "{}", plain.len());
     assert_eq!(
-        lost("loss=3%,rate=50mbps,rtt=80ms,jitter=2ms,reorder=on,corrupt=5%"),
+        dropped_packets("loss=3%,rate=50mbps,rtt=80ms,jitter=2ms,reorder=on,corrupt=5%"),
         plain
     );
 }
 
 #[test]
-fn buffers_are_of_the_size_that_was_asked_for() {
+fn buffers_have_the_configured_size_in_every_unit() {
     for (buffer, packets) in [
         ("", 25),
         (",buffer=1bdp", 25),
@@ -165,8 +168,8 @@ fn buffers_are_of_the_size_that_was_asked_for() {
             medium.push(Time::ZERO, 0, 1, Packet::new(1200, index));
         }
         let exits: Vec<_> = std::iter::from_fn(|| medium.pop(Time::MAX)).collect();
-        // One is being sent, and does not wait.
-        assert_eq!(200 - lost(&exits).len(), packets + 1, "{buffer}");
+        // The packet in transmission is not in the queue.
+        assert_eq!(200 - dropped_packets(&exits).len(), packets + 1, "{buffer}");
         let last = exits.last().unwrap().exit.at;
         let expected = Duration::from_micros(15_000 + 1200 * (packets as u64 + 1));
         assert_eq!(last, Time::ZERO + expected);
@@ -174,7 +177,7 @@ fn buffers_are_of_the_size_that_was_asked_for() {
 }
 
 #[test]
-fn the_presets_of_the_radio_are_those_of_its_model() {
+fn radio_presets_match_those_of_the_wifi_module() {
     let config = |name: &str| {
         let link: LinkSpec = name.parse().unwrap();
         match link.radio {
@@ -188,13 +191,14 @@ fn the_presets_of_the_radio_are_those_of_its_model() {
 }
 
 #[test]
-fn the_uplink_of_lte_varies_in_proportion() {
+fn lte_uplink_deviation_is_proportional_to_its_rate() {
     let link: LinkSpec = "lte-a,lte.std=6mbps,lte.rate=60mbps".parse().unwrap();
     let Radio::Lte(spec) = link.radio else {
         panic!("no LTE: {link:?}");
     };
     let default = LteConfig::default();
-    let [down, up] = [Direction::Downlink, Direction::Uplink].map(|way| spec.config(way));
+    let [down, up] =
+        [Direction::Downlink, Direction::Uplink].map(|direction| spec.config(direction));
     assert_eq!(
         (down.bits_per_second, down.std_bits_per_second),
         (60_000_000, 6_000_000)
@@ -207,7 +211,7 @@ fn the_uplink_of_lte_varies_in_proportion() {
 }
 
 #[test]
-fn files_are_asked_for_by_name() {
+fn files_are_read_by_name_and_errors_name_key_and_file() {
     let link: LinkSpec = "delay=10ms,jitter=1ms,jitter-law=table:my.dist"
         .parse()
         .unwrap();
@@ -225,7 +229,7 @@ fn files_are_asked_for_by_name() {
     for (text, expected) in [
         (
             Ok("x".to_owned()),
-            "jitter-law: my.dist: line 1: `x` is no whole number from -32768 to 32767",
+            "jitter-law: my.dist: line 1: `x` is not an integer from -32768 to 32767",
         ),
         (
             Err(io::Error::other("not there")),
@@ -237,8 +241,8 @@ fn files_are_asked_for_by_name() {
 }
 
 #[test]
-fn a_trace_is_played_once_or_over_and_over() {
-    // One full packet a millisecond, for three.
+fn a_trace_repeats_unless_once_is_set() {
+    // One full packet per millisecond, for 3 ms.
     let read = |_: &str| Ok("1\n2\n3\n".to_owned());
     let arrivals = |text: &str| {
         let link: LinkSpec = text.parse().unwrap();
@@ -258,7 +262,7 @@ fn a_trace_is_played_once_or_over_and_over() {
         arrivals("trace=t,buffer=10p,once=on,delay=10ms"),
         [11, 12, 13]
     );
-    // Of 12 Mb/s on average, 3 ms are three packets.
+    // At a mean of 12 Mb/s, 3 ms are three packets.
     assert_eq!(arrivals("trace=t,buffer=3ms"), [1, 2, 3]);
     let link: LinkSpec = "trace=t".parse().unwrap();
     let error = link
@@ -266,12 +270,12 @@ fn a_trace_is_played_once_or_over_and_over() {
         .map(|_| ());
     assert_eq!(
         error.unwrap_err().to_string(),
-        "trace: t: line 2: not a whole number of milliseconds below 2^32"
+        "trace: t: line 2: not an integer number of milliseconds below 2^32"
     );
 }
 
 #[test]
-fn a_rate_that_varies_has_its_mean() {
+fn a_varying_rate_has_the_configured_mean() {
     let medium = &mut *build("rate=12mbps,rate-std=3mbps,rate-tau=100ms,buffer=100MB", 1).remove(0);
     for index in 0..50_000 {
         medium.push(Time::ZERO, 0, 1, Packet::new(1500, index));
@@ -285,12 +289,12 @@ fn a_rate_that_varies_has_its_mean() {
     assert!(gaps.max() > Some(Duration::from_millis(2)));
 }
 
-/// Round trips, in ms, of lonely pings over a link and back, in order of length.
+/// Sorted round-trip times in ms of single pings over the link.
 fn pings(text: &str, count: u64) -> Vec<f64> {
     let mut media = build(text, 5);
     let mut trips = Vec::new();
     for index in 0..count {
-        // No multiple of a radio's millisecond.
+        // Not a multiple of the TTI.
         let sent = Time::from_nanos(index * 150_123_457);
         let last = media.len() - 1;
         let there = (0..=last).map(|medium| (medium, 0));
@@ -313,34 +317,24 @@ fn pings(text: &str, count: u64) -> Vec<f64> {
 }
 
 #[test]
-fn pings_over_the_presets_take_as_long_as_was_measured() {
-    let moments = |trips: &[f64]| {
-        let count = trips.len() as f64;
-        let mean = trips.iter().sum::<f64>() / count;
-        let variance = trips
-            .iter()
-            .map(|trip| (trip - mean) * (trip - mean))
-            .sum::<f64>()
-            / count;
-        (mean, variance.sqrt())
-    };
+fn pings_over_presets_take_as_long_as_measured() {
     for (preset, backhaul) in [("lte-a", 25.0), ("lte-a-international", 150.0)] {
         let trips = pings(preset, 4000);
-        let (median, (_, deviation)) = (trips[trips.len() / 2], moments(&trips));
+        let (median, deviation) = (trips[trips.len() / 2], moments(&trips).deviation);
         println!("{preset}: median {median:.2} ms, deviation {deviation:.2} ms");
         assert!((median - backhaul - 21.2).abs() < 0.3, "{preset}: {median}");
         assert!((deviation - 3.5).abs() < 0.3, "{preset}: {deviation}");
     }
-    let (mean, deviation) = moments(&pings("wifi-n-190", 40_000));
+    let Moments { mean, deviation } = moments(&pings("wifi-n-190", 40_000));
     println!("wifi-n-190: mean {mean:.2} ms, deviation {deviation:.2} ms");
     assert!((mean - 10.5).abs() < 0.3, "{mean}");
     assert!((deviation - 6.1).abs() < 0.4, "{deviation}");
     assert_eq!(pings("wifi-7,loss=0%,rate=none,buffer=none", 3), [50.0; 3]);
 }
 
-/// The result of a machine that has nothing to do with the one that runs this.
+/// Digests that were computed on a different machine.
 #[test]
-fn equal_seeds_give_equal_bits_everywhere() {
+fn results_are_identical_on_every_platform() {
     for (text, expected) in [
         (EVERYTHING, 10_837_714_415_272_969_667),
         (
@@ -361,8 +355,8 @@ fn equal_seeds_give_equal_bits_everywhere() {
             .fold(Seed::new(0), |digest, mut medium| {
                 let exits = carried(&mut *medium, 0).into_iter();
                 exits.fold(digest, |digest, carried| {
-                    let lost = u64::from(carried.exit.dropped.is_some());
-                    let digest = digest.nth(carried.exit.at.as_nanos()).nth(lost);
+                    let dropped_packets = u64::from(carried.exit.dropped.is_some());
+                    let digest = digest.nth(carried.exit.at.as_nanos()).nth(dropped_packets);
                     digest.nth(carried.exit.packet.body)
                 })
             });

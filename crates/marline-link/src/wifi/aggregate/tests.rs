@@ -5,15 +5,15 @@ fn medium(width: Width, index: u8, short: bool) -> WifiConfig {
     WifiConfig::new(Phy::ht(width, index, short), 1)
 }
 
-/// How many of `packet`, one MPDU each, go into a PPDU, and its bytes.
-fn most(config: &WifiConfig, station: &StationConfig, packet: u32) -> (u32, u32) {
+/// Fills a PPDU with packets of `packet` bytes, one per MPDU.
+fn filled(config: &WifiConfig, station: &StationConfig, packet: u32) -> Ppdu {
     let mut ppdu = Ppdu::new(Limits::new(config, station));
     while ppdu.begin(packet) {}
-    (ppdu.mpdus(), ppdu.bytes())
+    ppdu
 }
 
 #[test]
-fn bytes_or_time_or_number_limit_a_ppdu() {
+fn a_ppdu_is_limited_by_size_airtime_and_mpdu_count() {
     let station = StationConfig::DEFAULT;
     for (width, index, short, expected) in [
         (Width::Ht20, 7, false, 28),
@@ -22,16 +22,18 @@ fn bytes_or_time_or_number_limit_a_ppdu() {
         (Width::Ht40, 15, true, 42),
     ] {
         let config = medium(width, index, short);
-        assert_eq!(most(&config, &station, 1500).0, expected);
+        assert_eq!(filled(&config, &station, 1500).mpdus(), expected);
     }
     let mut config = medium(Width::Ht40, 15, true);
-    assert_eq!(most(&config, &station, 64), (64, 63 * 108 + 106));
+    let ppdu = filled(&config, &station, 64);
+    assert_eq!((ppdu.mpdus(), ppdu.bytes()), (64, 63 * 108 + 106));
     config.max_mpdus = 10;
-    assert_eq!(most(&config, &station, 1500), (10, 9 * 1544 + 1542));
+    let ppdu = filled(&config, &station, 1500);
+    assert_eq!((ppdu.mpdus(), ppdu.bytes()), (10, 9 * 1544 + 1542));
 }
 
 #[test]
-fn one_mpdu_has_no_delimiter() {
+fn a_single_mpdu_has_no_delimiter() {
     let mut ppdu = Ppdu::new(Limits::new(
         &medium(Width::Ht20, 7, false),
         &StationConfig::DEFAULT,
@@ -41,7 +43,7 @@ fn one_mpdu_has_no_delimiter() {
 }
 
 #[test]
-fn a_station_may_not_aggregate() {
+fn a_station_without_aggregation_sends_one_packet_per_ppdu() {
     let station = StationConfig {
         aggregation: false,
         ..StationConfig::DEFAULT
@@ -56,18 +58,18 @@ fn a_station_may_not_aggregate() {
 }
 
 #[test]
-fn small_packets_have_a_limit_of_their_own() {
+fn small_packets_have_a_separate_limit() {
     let station = StationConfig {
         ack_aggregation: Some(2),
         ..StationConfig::DEFAULT
     };
     let config = medium(Width::Ht40, 15, true);
-    assert_eq!(most(&config, &station, 64).0, 2);
-    assert_eq!(most(&config, &station, 1500).0, 42);
+    assert_eq!(filled(&config, &station, 64).mpdus(), 2);
+    assert_eq!(filled(&config, &station, 1500).mpdus(), 42);
 }
 
 #[test]
-fn packets_join_to_an_amsdu() {
+fn packets_are_aggregated_into_an_amsdu() {
     let config = WifiConfig {
         max_amsdu_bytes: Some(3839),
         ..medium(Width::Ht40, 15, true)

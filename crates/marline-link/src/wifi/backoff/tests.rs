@@ -6,12 +6,12 @@ fn backoff() -> Backoff {
 }
 
 #[test]
-fn a_fresh_contender_waits_for_an_aifs_only() {
-    assert_eq!(backoff().turn(1_000), 1_000 + 43_000);
+fn without_backoff_access_follows_after_an_aifs() {
+    assert_eq!(backoff().access_time(1_000), 1_000 + 43_000);
 }
 
 #[test]
-fn slots_count_after_the_aifs() {
+fn backoff_counts_down_only_after_the_aifs() {
     let mut backoff = backoff();
     backoff.slots = 10;
     backoff.freeze(3);
@@ -23,7 +23,7 @@ fn slots_count_after_the_aifs() {
 }
 
 #[test]
-fn the_window_doubles_until_the_frame_is_given_up() {
+fn the_window_doubles_until_the_retry_limit_resets_it() {
     let mut backoff = backoff();
     let windows: Vec<u32> = (0..9)
         .map(|_| {
@@ -37,7 +37,7 @@ fn the_window_doubles_until_the_frame_is_given_up() {
 }
 
 #[test]
-fn backoffs_are_uniform() {
+fn backoffs_are_uniform_over_the_window() {
     let mut backoff = backoff();
     let mut counts = [0; 16];
     for _ in 0..16_000 {

@@ -2,7 +2,7 @@ use super::{Reorder, WINDOW};
 use crate::Packet;
 use crate::wifi::entry::Entry;
 
-/// A receiver, what it passed on, and what came late.
+/// A reorder buffer, with the sequence numbers it delivered and those that were late.
 struct Harness {
     reorder: Reorder<()>,
     out: Vec<u64>,
@@ -22,7 +22,7 @@ impl Harness {
         self.accept_several(now, seq, 1);
     }
 
-    /// An MPDU of several packets.
+    /// Receives an MPDU of several packets.
     fn accept_several(&mut self, now: u64, seq: u64, packets: usize) {
         let (mut out, mut late) = (Vec::new(), Vec::new());
         for _ in 0..packets {
@@ -43,7 +43,7 @@ impl Harness {
 }
 
 #[test]
-fn those_behind_a_gap_wait_until_it_is_filled() {
+fn packets_behind_a_gap_are_held_until_it_is_filled() {
     let mut harness = Harness::new(Some(100));
     for seq in [0, 2, 4, 3] {
         harness.accept(0, seq);
@@ -55,7 +55,7 @@ fn those_behind_a_gap_wait_until_it_is_filled() {
 }
 
 #[test]
-fn packets_of_one_mpdu_share_a_number() {
+fn packets_of_an_amsdu_share_a_sequence_number() {
     let mut harness = Harness::new(Some(100));
     for seq in [0, 2, 1, 3] {
         harness.accept_several(0, seq, 2);
@@ -64,7 +64,7 @@ fn packets_of_one_mpdu_share_a_number() {
 }
 
 #[test]
-fn a_gap_does_not_last_forever() {
+fn a_gap_is_skipped_when_the_hold_time_expires() {
     let mut harness = Harness::new(Some(100));
     harness.accept(5, 1);
     harness.accept(6, 2);
@@ -80,7 +80,7 @@ fn a_gap_does_not_last_forever() {
 }
 
 #[test]
-fn a_window_further_on_ends_the_gap() {
+fn a_gap_is_skipped_when_the_window_advances() {
     let mut harness = Harness::new(Some(100));
     harness.accept(0, 1);
     harness.accept(0, WINDOW - 1);
@@ -90,7 +90,7 @@ fn a_window_further_on_ends_the_gap() {
 }
 
 #[test]
-fn a_receiver_may_pass_on_what_comes() {
+fn without_reordering_packets_are_delivered_as_received() {
     let mut harness = Harness::new(None);
     for seq in [1, 0, 2] {
         harness.accept(0, seq);
@@ -100,7 +100,7 @@ fn a_receiver_may_pass_on_what_comes() {
 }
 
 #[test]
-fn a_packet_that_waited_too_long_takes_those_before_it_along() {
+fn expiry_of_a_packet_releases_all_before_it() {
     let mut harness = Harness::new(Some(100));
     harness.accept(0, 5);
     harness.accept(50, 3);

@@ -1,115 +1,133 @@
-//! Who speaks next.
+//! Contention for the medium.
 
-use super::{OnAir, Speaker, WifiMedium};
+use super::{Transmission, Transmitter, WifiMedium};
 use crate::Station;
 use crate::wifi::phy::{ANSWER_TIMEOUT, SIFS, SLOT, answer};
 use crate::wifi::station::Node;
 
 impl<B> WifiMedium<B> {
-    /// Looks for the next turn.
+    /// Determines when the next station gains access.
     pub(super) fn plan(&mut self) {
-        self.turn = None;
+        self.next_access = None;
         if self.on_air.is_none() {
-            let rivals = self
-                .rivals
+            let saturated = self
+                .saturated
                 .iter()
-                .map(|rival| rival.backoff.turn(self.idle_from));
+                .map(|contender| contender.backoff.access_time(self.idle_from));
             let nodes = self
                 .nodes
                 .iter()
                 .filter(|node| self.target(node).is_some())
-                .map(|node| node.turn(self.idle_from));
-            self.turn = nodes.chain(rivals).min();
+                .map(|node| node.access_time(self.idle_from));
+            self.next_access = nodes.chain(saturated).min();
         }
     }
 
-    /// Whom `node` would speak to now.
+    /// The next hop that `node` would transmit to now.
     pub(super) fn target(&self, node: &Node<B>) -> Option<Station> {
         node.next_hop(|hop| !self.nodes[hop].away)
     }
 
-    /// When somebody takes the medium next, if no station speaks.
-    pub(super) fn next_taken(&self) -> Option<u64> {
-        let wanted = self.others.iter().map(|other| other.wants_at).min()?;
-        Some(wanted.max(self.idle_from))
+    /// When interference occupies the medium next, without a transmission.
+    pub(super) fn next_occupation(&self) -> Option<u64> {
+        let due = self
+            .interferers
+            .iter()
+            .map(|interferer| interferer.due_at)
+            .min()?;
+        Some(due.max(self.idle_from))
     }
 
-    /// Somebody's turn is at `at`.
+    /// Stations gain access at `at`.
     pub(super) fn begin(&mut self, at: u64) {
         let slots = self.slots_until(at);
-        let mut speakers = 0;
+        let mut transmitters = 0;
         let mut longest = 0;
-        for rival in &mut self.rivals {
-            rival.speaks = rival.backoff.turn(self.idle_from) == at;
-            if rival.speaks {
-                speakers += 1;
-                longest = longest.max(self.air.collided(rival.ppdu.bytes()));
+        for contender in &mut self.saturated {
+            contender.transmits = contender.backoff.access_time(self.idle_from) == at;
+            if contender.transmits {
+                transmitters += 1;
+                longest = longest.max(self.airtime.collided(contender.ppdu.bytes()));
             } else {
-                rival.backoff.freeze(slots);
+                contender.backoff.freeze(slots);
             }
         }
-        let mut speaker = None;
+        let mut transmitter = None;
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
-            let due = node.turn(self.idle_from) == at;
+            let due = node.access_time(self.idle_from) == at;
             let target = self.target(node).filter(|_| due);
             let node = &mut self.nodes[index];
-            node.speaks_to = target;
+            node.transmits_to = target;
             if let Some(hop) = target {
-                let ppdu = node.speak(hop);
-                speakers += 1;
-                longest = longest.max(self.air.collided(ppdu.bytes()));
-                speaker = Some((index, hop, ppdu));
+                let ppdu = node.start_transmission(hop);
+                transmitters += 1;
+                longest = longest.max(self.airtime.collided(ppdu.bytes()));
+                transmitter = Some((index, hop, ppdu));
             } else {
                 node.backoff.freeze(slots);
             }
         }
-        if speakers > 1 {
-            self.collide(at + longest + ANSWER_TIMEOUT, speaker.is_some());
-        } else if let Some((node, hop, ppdu)) = speaker {
-            self.on_air = Some(OnAir {
-                ends: at + self.air.alone(ppdu.bytes()),
-                speaker: Some(Speaker {
+        if transmitters > 1 {
+            self.collide(at + longest + ANSWER_TIMEOUT, transmitter.is_some());
+        } else if let Some((node, hop, ppdu)) = transmitter {
+            self.on_air = Some(Transmission {
+                ends: at + self.airtime.uncontended(ppdu.bytes()),
+                transmitter: Some(Transmitter {
                     node,
                     hop,
                     mpdus: ppdu.mpdus(),
                 }),
             });
-        } else if let Some(rival) = self.rivals.iter_mut().find(|rival| rival.speaks) {
-            rival.backoff.succeed();
-            self.idle_from = at + self.air.alone(rival.ppdu.bytes()) + answer(rival.ppdu.mpdus());
+        } else if let Some(contender) = self
+            .saturated
+            .iter_mut()
+            .find(|contender| contender.transmits)
+        {
+            contender.backoff.succeed();
+            self.idle_from = at
+                + self.airtime.uncontended(contender.ppdu.bytes())
+                + answer(contender.ppdu.mpdus());
         }
     }
 
-    /// Several speak, until `ends`; `nodes` if not only contenders do.
+    /// Several stations collide, until `ends`; `nodes` if not only contenders are involved.
     fn collide(&mut self, ends: u64, nodes: bool) {
-        for rival in self.rivals.iter_mut().filter(|rival| rival.speaks) {
-            rival.backoff.fail();
+        for contender in self
+            .saturated
+            .iter_mut()
+            .filter(|contender| contender.transmits)
+        {
+            contender.backoff.fail();
         }
         if nodes {
-            self.on_air = Some(OnAir {
+            self.on_air = Some(Transmission {
                 ends,
-                speaker: None,
+                transmitter: None,
             });
         } else {
             self.idle_from = ends;
         }
     }
 
-    /// Somebody takes the medium at `at`.
-    pub(super) fn take(&mut self, at: u64) {
+    /// Interference occupies the medium at `at`.
+    pub(super) fn occupy(&mut self, at: u64) {
         self.interrupt(at);
-        if let Some(other) = self.others.iter_mut().min_by_key(|other| other.wants_at) {
-            self.idle_from = other.take(at);
+        if let Some(interferer) = self
+            .interferers
+            .iter_mut()
+            .min_by_key(|interferer| interferer.due_at)
+        {
+            self.idle_from = interferer.occupy(at);
         }
     }
 
-    /// Everybody who waits for the medium backs off.
+    /// Freezes all backoffs, and starts one for each waiting station.
     pub(super) fn interrupt(&mut self, at: u64) {
         let slots = self.slots_until(at);
-        for rival in &mut self.rivals {
-            rival.backoff.freeze(slots);
-            rival.backoff.defer();
+        for contender in &mut self.saturated {
+            contender.backoff.freeze(slots);
+            contender.backoff.defer();
         }
         for node in &mut self.nodes {
             node.backoff.freeze(slots);
@@ -119,7 +137,7 @@ impl<B> WifiMedium<B> {
         }
     }
 
-    /// Slots between the beginning of the grid and `at`.
+    /// Number of slots between the end of the SIFS and `at`.
     fn slots_until(&self, at: u64) -> u64 {
         at.saturating_sub(self.idle_from + SIFS) / SLOT
     }

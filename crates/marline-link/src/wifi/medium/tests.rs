@@ -13,12 +13,12 @@ fn check(config: &WifiConfig) {
 }
 
 #[test]
-fn a_busy_channel_keeps_the_rules() {
+fn a_busy_channel_satisfies_the_medium_contract() {
     check(&wifi_n_190());
 }
 
 #[test]
-fn a_noisy_mesh_with_contenders_keeps_the_rules() {
+fn a_lossy_mesh_with_contenders_satisfies_the_medium_contract() {
     check(&WifiConfig {
         errors: Errors {
             mpdu: 0.2,

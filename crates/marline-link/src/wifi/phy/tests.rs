@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{Phy, Width, answer, control};
 
 #[test]
-fn bits_per_symbol_are_the_standards() {
+fn bits_per_symbol_match_the_standard() {
     for (width, index, expected) in [
         (Width::Ht20, 7, 260),
         (Width::Ht40, 7, 540),
@@ -26,7 +26,7 @@ fn bits_per_symbol_are_the_standards() {
 }
 
 #[test]
-fn control_frames_last_whole_symbols() {
+fn control_frames_take_whole_symbols() {
     assert_eq!(control(14), 28_000);
     assert_eq!(control(32), 32_000);
     assert_eq!(answer(1), 44_000);
@@ -34,16 +34,16 @@ fn control_frames_last_whole_symbols() {
 }
 
 #[test]
-fn one_mpdu_lasts_preamble_and_symbols() {
-    // 1,538 bytes are 48 symbols of 260 bits.
+fn a_ppdu_takes_preamble_and_whole_symbols() {
+    // 1,538 bytes take 48 symbols of 260 bits.
     assert_eq!(Phy::ht(Width::Ht20, 7, false).ppdu(1538), 36_000 + 192_000);
-    // 172.8 us of short symbols are seen as 176.
+    // 172.8 us of short symbols are rounded up to 176 us.
     assert_eq!(Phy::ht(Width::Ht20, 7, true).ppdu(1538), 36_000 + 176_000);
     assert_eq!(Phy::ht(Width::Ht40, 15, false).ppdu(1538), 40_000 + 48_000);
 }
 
 #[test]
-fn what_fits_lasts_no_longer_than_the_limit() {
+fn bytes_within_is_the_largest_size_of_a_duration() {
     let limit = Duration::from_micros(5484);
     for index in 0..32 {
         for short in [false, true] {
