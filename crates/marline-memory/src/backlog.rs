@@ -1,4 +1,4 @@
-//! What waits to be done for records: one job a key, so many, the oldest first.
+//! A bounded FIFO queue of jobs, with at most one job per key.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,16 +6,23 @@ use marline_proto::coordination::history::PathKey;
 
 #[derive(Debug)]
 pub(crate) struct Backlog<J> {
-    most: usize,
+    limit: usize,
     order: VecDeque<PathKey>,
     jobs: HashMap<PathKey, J>,
 }
 
+/// A job removed from a [`Backlog`].
+#[derive(Debug, PartialEq)]
+pub(crate) struct Job<J> {
+    pub(crate) key: PathKey,
+    pub(crate) job: J,
+}
+
 impl<J> Backlog<J> {
-    /// Room for `most` jobs.
-    pub(crate) fn new(most: usize) -> Self {
+    /// An empty queue for at most `limit` jobs.
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
-            most,
+            limit,
             order: VecDeque::new(),
             jobs: HashMap::new(),
         }
@@ -25,13 +32,13 @@ impl<J> Backlog<J> {
         self.order.is_empty()
     }
 
-    /// What waits for `key`.
+    /// The job for `key`.
     pub(crate) fn get(&self, key: &PathKey) -> Option<&J> {
         self.jobs.get(key)
     }
 
-    /// Puts a job at the end, or has `join` make one of it and the one that waits for this key already, in
-    /// its place. Whether the oldest had to go.
+    /// Appends a job. If there is a job for the key already, `join` merges the new one into it, in its
+    /// place. Returns whether the oldest job was discarded to stay within the limit.
     pub(crate) fn push(&mut self, key: &PathKey, job: J, join: impl FnOnce(&mut J, J)) -> bool {
         if let Some(waiting) = self.jobs.get_mut(key) {
             join(waiting, job);
@@ -39,17 +46,17 @@ impl<J> Backlog<J> {
         }
         self.order.push_back(key.clone());
         self.jobs.insert(key.clone(), job);
-        self.order.len() > self.most && self.pop().is_some()
+        self.order.len() > self.limit && self.pop().is_some()
     }
 
-    /// Puts back what was taken first, unless there is no room or a newer job for its key, which `join`
-    /// puts it into. Whether it is lost.
+    /// Puts a job that was taken back at the front. If there is a newer job for the key, `join` merges
+    /// the old one into it. Returns whether the job was discarded because the queue is full.
     pub(crate) fn put_back(&mut self, key: PathKey, job: J, join: impl FnOnce(&mut J, J)) -> bool {
         if let Some(waiting) = self.jobs.get_mut(&key) {
             join(waiting, job);
             return false;
         }
-        if self.order.len() >= self.most {
+        if self.order.len() >= self.limit {
             return true;
         }
         self.order.push_front(key.clone());
@@ -57,15 +64,15 @@ impl<J> Backlog<J> {
         false
     }
 
-    /// The oldest jobs, `most` of them at most.
-    pub(crate) fn take(&mut self, most: usize) -> Vec<(PathKey, J)> {
-        std::iter::from_fn(|| self.pop()).take(most).collect()
+    /// Removes the oldest jobs, at most `count`.
+    pub(crate) fn take(&mut self, count: usize) -> Vec<Job<J>> {
+        std::iter::from_fn(|| self.pop()).take(count).collect()
     }
 
-    fn pop(&mut self) -> Option<(PathKey, J)> {
+    fn pop(&mut self) -> Option<Job<J>> {
         let key = self.order.pop_front()?;
         let job = self.jobs.remove(&key)?;
-        Some((key, job))
+        Some(Job { key, job })
     }
 }
 

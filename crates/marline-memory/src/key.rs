@@ -1,27 +1,28 @@
-//! The name of a record in a store.
+//! Encoding of record keys.
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use marline_proto::coordination::history::{PathKey, Prefix};
 
-/// The first part of a name: how the rest is to be read.
+/// The first part of an encoded key: the version of the encoding.
 const VERSION: &str = "1";
 
-/// A key of no network.
+/// The network part of a key without a network.
 const ANYWHERE: &str = "any";
 
-/// Bytes of a server name, at most (RFC 1035, section 2.3.4).
+/// Maximum length of a server name in bytes (RFC 1035, section 2.3.4).
 const MAX_SERVER_NAME: usize = 255;
 
-/// Bytes of a name, at most: every byte of the server's may need three.
+/// Maximum length of an encoded key in bytes: every byte of the server name may take three.
 pub(crate) const MAX_KEY: usize = 1 + 1 + 39 + 1 + 3 + 1 + 3 * MAX_SERVER_NAME;
 
-/// Writes a key as `1/NETWORK/BITS/SERVER`: `1/192.0.2.0/24/example.org`, `1/any` where it has neither. Of
-/// a server's name, every byte is escaped (RFC 3986, section 2.1) that is no lower-case letter, digit, dot,
-/// hyphen or underscore, so that no name can look like a part of the key, or of a protocol.
+/// Encodes a key as `1/NETWORK/BITS/SERVER`, for example `1/192.0.2.0/24/example.org`, or `1/any` without
+/// network and server name. In the server name every byte except lower-case letters, digits, dot, hyphen
+/// and underscore is percent-encoded (RFC 3986, section 2.1), so that no name can be mistaken for
+/// another part of the key or of a protocol.
 ///
-/// `None` for a name that no server has.
+/// `None` if the server name is too long to be valid.
 pub(crate) fn encode(key: &PathKey) -> Option<String> {
     let name = key.server_name.as_deref();
     if name.is_some_and(|name| name.len() > MAX_SERVER_NAME) {
@@ -50,7 +51,7 @@ fn write(text: &mut String, network: Option<Prefix>, name: Option<&str>) -> fmt:
     Ok(())
 }
 
-/// Reads what [`encode`] wrote, and nothing else: a key has one name.
+/// Decodes an encoded key. Only the result of [`encode`] is accepted, so that encodings are unique.
 pub(crate) fn decode(text: &[u8]) -> Option<PathKey> {
     if text.len() > MAX_KEY {
         return None;

@@ -1,22 +1,22 @@
-//! Stores for what connections learn of paths that outlive the process: a file of its own, or a server
-//! that many processes share.
+//! Persistent stores for what connections learn about paths: a file of one process, or a server that
+//! several processes share.
 //!
-//! | question | here |
+//! | module | content |
 //! | --- | --- |
-//! | how does what was learnt survive a restart? | [`FileStore`] |
-//! | how do several servers learn together? | [`SharedStore`] |
-//! | what did a store do? | `statistics`, and [`PathStore::statistics`](marline_proto::coordination::history::PathStore::statistics) |
-//! | what is a record called in a store? | `key` |
-//! | what is kept under that name, and how does it age? | `value` |
-//! | what answers at once, and by which clock? | `front` |
-//! | what waits to be written? | `backlog` |
-//! | how do its thread and its callers meet? | `work` |
+//! | `file` | [`FileStore`]: records survive a restart |
+//! | `shared` | [`SharedStore`]: several servers share records |
+//! | `statistics` | counters, for [`PathStore::statistics`](marline_proto::coordination::history::PathStore::statistics) |
+//! | `key` | encoding of keys |
+//! | `value` | encoding of records with the time of writing, by which they age |
+//! | `cache` | records in memory, and the mapping between clocks |
+//! | `backlog` | queued changes |
+//! | `work` | synchronization between callers and the store's thread |
 //!
-//! Both are a [`PathStore`](marline_proto::coordination::history::PathStore), and both answer from memory:
-//! no call waits for a disk or a network. What changed is written behind, by one thread; what is lost in
-//! a crash is half a second of learning. The memory is a
-//! [`MemoryStore`](marline_proto::coordination::history::MemoryStore) with its limits and its fairness,
-//! whatever the file or the server holds.
+//! Both stores implement [`PathStore`](marline_proto::coordination::history::PathStore) and answer from
+//! memory: no call waits for a disk or a network. A thread writes changes in the background; a crash
+//! loses at most half a second of changes. The memory is a
+//! [`MemoryStore`](marline_proto::coordination::history::MemoryStore), whose limits apply whatever the
+//! file or the server holds.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,7 +29,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! # let (now, unix_time) = (Instant::EPOCH, Duration::from_secs(1_800_000_000));
-//! // `now` and `unix_time` are what the connections' runtime says.
+//! // `now` and `unix_time` come from the runtime of the connections.
 //! let file = dir.path().join("paths.redb");
 //! let store = FileStore::open(file, StoreLimits::default(), now, unix_time)?;
 //! let store: Arc<dyn PathStore> = Arc::new(store);
@@ -38,8 +38,8 @@
 //! ```
 
 mod backlog;
+mod cache;
 mod file;
-mod front;
 mod key;
 mod shared;
 mod statistics;

@@ -1,4 +1,4 @@
-//! What a store did, for metrics.
+//! Counters of a store, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,42 +1,44 @@
-//! Where callers leave work for a store's thread, and wait for it only if they say so.
+//! Synchronization between callers and the thread of a store.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// A queue of work for the thread of a store.
 #[derive(Debug)]
-pub(crate) struct Work<Q> {
+pub(crate) struct WorkQueue<Q> {
     state: Mutex<State<Q>>,
-    /// There is work, or an end of it.
+    /// Notified when there is work, and on stop.
     wake: Condvar,
-    /// A flush is done, or the thread is.
+    /// Notified when a flush is completed, or the thread ends.
     done: Condvar,
 }
 
 #[derive(Debug)]
 struct State<Q> {
     queue: Q,
-    /// Flushes that were asked for, and those of them that are done.
-    asked: u64,
-    done: u64,
+    /// Number of flushes requested.
+    flushes_requested: u64,
+    /// Number of flushes completed.
+    flushes_completed: u64,
     is_stopping: bool,
     has_ended: bool,
 }
 
-/// What the thread is about to do.
+/// A round of the thread's loop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    asked: u64,
-    /// It is the last.
+pub(crate) struct Round {
+    flushes_requested: u64,
+    /// Whether the thread has to end after this round.
     pub(crate) is_last: bool,
 }
 
-impl<Q> Work<Q> {
+impl<Q> WorkQueue<Q> {
     pub(crate) fn new(queue: Q) -> Self {
         Self {
             state: Mutex::new(State {
                 queue,
-                asked: 0,
-                done: 0,
+                flushes_requested: 0,
+                flushes_completed: 0,
                 is_stopping: false,
                 has_ended: false,
             }),
@@ -45,87 +47,91 @@ impl<Q> Work<Q> {
         }
     }
 
-    /// Changes the queue; the thread hears of it.
+    /// Changes the queue and notifies the thread.
     pub(crate) fn put<T>(&self, change: impl FnOnce(&mut Q) -> T) -> T {
         let result = self.with(change);
         self.wake.notify_one();
         result
     }
 
-    /// Looks into the queue, or changes it, and wakes nobody.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Q) -> T) -> T {
-        look(&mut self.lock().queue)
+    /// Accesses the queue without notifying the thread.
+    pub(crate) fn with<T>(&self, access: impl FnOnce(&mut Q) -> T) -> T {
+        access(&mut self.lock().queue)
     }
 
-    /// Waits until all that is in the queue now is done, for `most` at most. Whether it is.
-    pub(crate) fn flush(&self, most: Duration) -> bool {
+    /// Waits until all work that is queued now is done, at most for `timeout`. Returns whether it is.
+    pub(crate) fn flush(&self, timeout: Duration) -> bool {
         let mut state = self.lock();
-        state.asked += 1;
-        let asked = state.asked;
+        state.flushes_requested += 1;
+        let number = state.flushes_requested;
         self.wake.notify_one();
-        let state = self.wait_for(state, most, |state| state.done >= asked);
-        state.done >= asked
+        let state = self.wait_for(state, timeout, |state| state.flushes_completed >= number);
+        state.flushes_completed >= number
     }
 
-    /// Has the thread take its last turn, and waits for its end, for `most` at most.
-    pub(crate) fn stop(&self, most: Duration) {
+    /// Requests the last round of the thread, and waits for its end, at most for `timeout`.
+    pub(crate) fn stop(&self, timeout: Duration) {
         let mut state = self.lock();
         state.is_stopping = true;
         self.wake.notify_one();
-        drop(self.wait_for(state, most, |_| false));
+        drop(self.wait_for(state, timeout, |_| false));
     }
 
     fn wait_for<'a>(
         &self,
         state: MutexGuard<'a, State<Q>>,
-        most: Duration,
+        timeout: Duration,
         is_done: impl Fn(&State<Q>) -> bool,
     ) -> MutexGuard<'a, State<Q>> {
-        let result = self
+        let waited = self
             .done
-            .wait_timeout_while(state, most, |state| !(is_done(state) || state.has_ended));
-        result.unwrap_or_else(PoisonError::into_inner).0
+            .wait_timeout_while(state, timeout, |state| !(is_done(state) || state.has_ended));
+        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// The thread sleeps until there is something to do.
+    /// Called by the thread: waits until there is work, a flush or a stop.
     pub(crate) fn wait(&self, is_idle: impl Fn(&Q) -> bool) {
         let idle = |state: &mut State<Q>| {
-            is_idle(&state.queue) && state.asked == state.done && !state.is_stopping
+            is_idle(&state.queue)
+                && state.flushes_requested == state.flushes_completed
+                && !state.is_stopping
         };
         drop(self.wake.wait_while(self.lock(), idle));
     }
 
-    /// The thread lets more work come, for so long or until somebody waits for it.
-    pub(crate) fn gather(&self, time: Duration) {
-        let gather = |state: &mut State<Q>| state.asked == state.done && !state.is_stopping;
-        drop(self.wake.wait_timeout_while(self.lock(), time, gather));
+    /// Called by the thread: waits for more work for `time`, or until a flush or stop.
+    pub(crate) fn wait_for_more(&self, time: Duration) {
+        let wait = |state: &mut State<Q>| {
+            state.flushes_requested == state.flushes_completed && !state.is_stopping
+        };
+        drop(self.wake.wait_timeout_while(self.lock(), time, wait));
     }
 
-    /// The thread lets things get better, for so long or until it is to end.
-    pub(crate) fn rest(&self, time: Duration) {
-        let rest = |state: &mut State<Q>| !state.is_stopping;
-        drop(self.wake.wait_timeout_while(self.lock(), time, rest));
+    /// Called by the thread after an error: waits for `time`, or until a stop.
+    pub(crate) fn back_off(&self, time: Duration) {
+        let wait = |state: &mut State<Q>| !state.is_stopping;
+        drop(self.wake.wait_timeout_while(self.lock(), time, wait));
     }
 
-    /// The thread begins to do what there is.
-    pub(crate) fn turn(&self) -> Turn {
+    /// Called by the thread: begins a round.
+    pub(crate) fn begin_round(&self) -> Round {
         let state = self.lock();
-        Turn {
-            asked: state.asked,
+        Round {
+            flushes_requested: state.flushes_requested,
             is_last: state.is_stopping,
         }
     }
 
-    /// The thread has done all that there was when the turn began.
-    pub(crate) fn finish(&self, turn: Turn) {
+    /// Called by the thread: all work that was queued at the beginning of `round` is done.
+    pub(crate) fn finish(&self, round: Round) {
         let mut state = self.lock();
-        state.done = turn.asked;
+        state.flushes_completed = round.flushes_requested;
         self.done.notify_all();
     }
 
-    /// The thread is here until this is dropped, be it by a panic.
-    pub(crate) fn enter(&self) -> Presence<'_, Q> {
-        Presence(self)
+    /// A guard that records the end of the thread when it is dropped, also by a panic.
+    pub(crate) fn thread_guard(&self) -> ThreadGuard<'_, Q> {
+        ThreadGuard(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<Q>> {
@@ -133,11 +139,11 @@ impl<Q> Work<Q> {
     }
 }
 
-/// That the thread is alive.
+/// Records the end of the thread on drop.
 #[derive(Debug)]
-pub(crate) struct Presence<'a, Q>(&'a Work<Q>);
+pub(crate) struct ThreadGuard<'a, Q>(&'a WorkQueue<Q>);
 
-impl<Q> Drop for Presence<'_, Q> {
+impl<Q> Drop for ThreadGuard<'_, Q> {
     fn drop(&mut self) {
         self.0.lock().has_ended = true;
         self.0.done.notify_all();

@@ -1,4 +1,4 @@
-//! A process that is killed while it writes leaves a file that opens, with what it had been told is in it.
+//! A process that is killed while it writes leaves a consistent file with all committed records.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
@@ -15,7 +15,7 @@ use marline_memory::FileStore;
 use marline_proto::Instant;
 use marline_proto::coordination::history::{Average, PathKey, PathScope, PathStore, StoreLimits};
 
-/// Where the child process finds its file, and what is on the wall, in seconds.
+/// Environment variables of the child process: its file, and the wall clock in seconds.
 const FILE: &str = "MARLINE_MEMORY_CRASH_FILE";
 const WALL: &str = "MARLINE_MEMORY_CRASH_WALL";
 
@@ -43,7 +43,7 @@ fn samples(store: &FileStore, number: u32) -> Option<u64> {
     Some(store.recall(Instant::EPOCH, &key(number))?.samples)
 }
 
-/// Not a test by itself: what the process that is killed runs.
+/// Not a test on its own: the code of the child process that is killed.
 #[test]
 fn child() {
     let Some(path) = env::var_os(FILE) else {
@@ -53,7 +53,7 @@ fn child() {
     let store = open(path.as_ref(), wall);
     let mut out = std::io::stdout();
     let mut now = Instant::EPOCH;
-    // Counts up in one record, which is never the oldest, and fills the file with others around it.
+    // Counts up in one record, which is never the oldest, and fills the file with others.
     for number in samples(&store, 0).unwrap_or_default().. {
         now += Duration::from_millis(1);
         for other in 0..20 {
@@ -81,7 +81,7 @@ fn start(path: &Path, wall: u64) -> Child {
 }
 
 #[test]
-fn a_killed_process_leaves_a_whole_file() {
+fn a_killed_process_leaves_a_consistent_file_with_all_committed_records() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let mut before = 0;
@@ -90,22 +90,25 @@ fn a_killed_process_leaves_a_whole_file() {
         let out = child.stdout.take().unwrap();
         let reader = thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
-            let told = lines.filter_map(|line| line.rsplit_once("committed ")?.1.parse().ok());
-            told.last()
+            let committed = lines.filter_map(|line| line.rsplit_once("committed ")?.1.parse().ok());
+            committed.last()
         });
-        // Some rounds end before the file is there, others amid transactions.
+        // Some rounds end before the file exists, others within a transaction.
         thread::sleep(Duration::from_micros(round * round * 1300 % 400_000));
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
-        let told: u64 = reader.join().unwrap().unwrap_or(before);
+        let committed: u64 = reader.join().unwrap().unwrap_or(before);
 
         let store = open(&path, 2000 * round + 1000);
         let after = samples(&store, 0).unwrap_or_default();
-        assert!(after == told || after == told + 1, "{after} of {told}");
+        assert!(
+            after == committed || after == committed + 1,
+            "{after} of {committed}"
+        );
         let held = (0..=KEYS).filter(|number| samples(&store, *number).is_some());
         assert!(held.count() <= LIMITS.records);
         assert_eq!(store.statistics().errors, 0);
         before = after;
     }
-    assert!(before > 5, "it got somewhere: {before}");
+    assert!(before > 5, "progress: {before}");
 }

@@ -1,4 +1,4 @@
-//! Several processes' worth of stores with a real server between them.
+//! Several stores that share a real server.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
@@ -23,7 +23,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const START: Instant = Instant::EPOCH;
 
-/// A server of our own on a socket of our own, without a file and without a port.
+/// A server of the test on a Unix socket, without persistence and without a port.
 struct Server {
     program: &'static str,
     dir: TempDir,
@@ -31,7 +31,7 @@ struct Server {
 }
 
 impl Server {
-    /// `None`, and says so, where there is no program for it.
+    /// `None`, with a message, if no server program is installed.
     fn start() -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         for program in ["valkey-server", "redis-server"] {
@@ -86,8 +86,8 @@ impl Server {
         SharedStore::connect(&url, namespace, StoreLimits::default(), START, unix_time).unwrap()
     }
 
-    /// What the server says to a command.
-    fn say<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
+    /// The server's response to a command.
+    fn command<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
         let url = format!("redis+unix://{}", self.socket().display());
         let client = redis::Client::open(url).unwrap();
         let mut cmd = redis::Cmd::new();
@@ -134,8 +134,8 @@ fn learn(store: &SharedStore, now: Instant, key: &PathKey, window: u64) {
     assert!(store.flush(MINUTE));
 }
 
-/// What the store knows after it had time to ask.
-fn ask(store: &SharedStore, now: Instant, key: &PathKey) -> Option<PathRecord> {
+/// The record after the store has read it from the server.
+fn read_through(store: &SharedStore, now: Instant, key: &PathKey) -> Option<PathRecord> {
     store.recall(now, key);
     assert!(store.flush(MINUTE));
     store.recall(now, key)
@@ -146,86 +146,104 @@ fn average(record: Option<PathRecord>) -> Option<f64> {
 }
 
 #[test]
-fn what_one_learns_the_others_know() {
+fn records_are_shared_between_stores() {
     let Some(server) = Server::start() else {
         return;
     };
     let (one, other) = (server.store(), server.store());
-    assert_eq!(ask(&other, START, &key(1)), None);
+    assert_eq!(read_through(&other, START, &key(1)), None);
     learn(&one, START, &key(1), 40_000);
     assert_eq!(
         other.recall(START, &key(1)),
         None,
         "no call waits for an answer"
     );
-    let record = ask(&other, START, &key(1)).unwrap();
+    let record = read_through(&other, START, &key(1)).unwrap();
     assert_eq!(record.capacity.unwrap().window, 40_000);
     assert_eq!(average(Some(record)), Some(40_000.0));
     let statistics = other.statistics();
     assert_eq!((statistics.fetched, statistics.records), (1, 1));
-    // The answer may have been there at the fourth question, or at the fifth.
+    // The record may have been available to the fourth recall, or to the fifth.
     assert_eq!(statistics.hits + statistics.misses, 5);
     assert!(statistics.misses >= 3 && statistics.errors == 0);
 
-    // Another namespace is another world; another wall clock is another age.
-    assert_eq!(ask(&server.store_at(UNIX, "else"), START, &key(1)), None);
+    // Namespaces are separate, and records age by the wall clock.
+    assert_eq!(
+        read_through(&server.store_at(UNIX, "else"), START, &key(1)),
+        None
+    );
     let later = server.store_at(UNIX + 59 * MINUTE, "test");
-    assert!(ask(&later, START, &key(1)).is_some());
+    assert!(read_through(&later, START, &key(1)).is_some());
     assert_eq!(later.recall(START + MINUTE, &key(1)), None);
     assert_eq!(
-        ask(&server.store_at(UNIX + 60 * MINUTE, "test"), START, &key(1)),
+        read_through(&server.store_at(UNIX + 60 * MINUTE, "test"), START, &key(1)),
         None
     );
 }
 
 #[test]
-fn of_two_writers_the_last_wins_and_the_newer_capacity_stays() {
+fn the_last_writer_wins_and_the_newer_capacity_is_kept() {
     let Some(server) = Server::start() else {
         return;
     };
     let (one, other) = (server.store(), server.store());
     learn(&one, START, &key(1), 40_000);
     learn(&other, START + SECOND, &key(1), 80_000);
-    // An older record in memory is asked about again.
+    // An older record in memory is refreshed.
     let late = START + MINUTE;
-    assert_eq!(average(ask(&one, late, &key(1))), Some(80_000.0));
-    // Its own sample comes on top; a connection that says nothing of the capacity leaves it.
+    assert_eq!(average(read_through(&one, late, &key(1))), Some(80_000.0));
+    // Its own sample is added; an update without a capacity leaves the stored one.
     one.update(late, &key(1), &mut |record| {
         record.windows.add(Average::Mean, 20_000);
     });
     assert!(one.flush(MINUTE));
-    let record = ask(&other, late, &key(1)).unwrap();
+    let record = read_through(&other, late, &key(1)).unwrap();
     assert_eq!(record.capacity.unwrap().window, 80_000);
     assert_eq!(average(Some(record)), Some(50_000.0));
 }
 
 #[test]
-fn a_capacity_that_is_taken_is_gone_for_those_who_ask_later() {
+fn a_taken_capacity_is_removed_for_later_readers() {
     let Some(server) = Server::start() else {
         return;
     };
     let (one, other) = (server.store(), server.store());
     learn(&one, START, &key(1), 40_000);
-    assert!(ask(&other, START, &key(1)).unwrap().capacity.is_some());
+    assert!(
+        read_through(&other, START, &key(1))
+            .unwrap()
+            .capacity
+            .is_some()
+    );
     other.update(START, &key(1), &mut |record| record.capacity = None);
     assert!(other.flush(MINUTE));
-    assert_eq!(ask(&other, START + MINUTE, &key(1)).unwrap().capacity, None);
-    assert_eq!(ask(&server.store(), START, &key(1)).unwrap().capacity, None);
+    assert_eq!(
+        read_through(&other, START + MINUTE, &key(1))
+            .unwrap()
+            .capacity,
+        None
+    );
+    assert_eq!(
+        read_through(&server.store(), START, &key(1))
+            .unwrap()
+            .capacity,
+        None
+    );
     learn(&one, START + MINUTE, &key(1), 50_000);
-    let record = ask(&other, START + MINUTE, &key(1)).unwrap();
+    let record = read_through(&other, START + MINUTE, &key(1)).unwrap();
     assert_eq!(record.capacity.unwrap().window, 50_000);
 }
 
 #[test]
-fn what_is_forgotten_is_gone() {
+fn a_forgotten_record_is_deleted_on_the_server() {
     let Some(server) = Server::start() else {
         return;
     };
     let store = server.store();
     learn(&store, START, &key(1), 40_000);
     store.forget(START, &key(1));
-    assert_eq!(ask(&store, START, &key(1)), None);
-    assert_eq!(server.say::<u64>(&["DBSIZE"]), 0);
+    assert_eq!(read_through(&store, START, &key(1)), None);
+    assert_eq!(server.command::<u64>(&["DBSIZE"]), 0);
 }
 
 #[test]
@@ -235,34 +253,34 @@ fn records_expire_at_the_server() {
     };
     let store = server.store();
     learn(&store, START, &key(1), 40_000);
-    let names: Vec<String> = server.say(&["KEYS", "*"]);
+    let names: Vec<String> = server.command(&["KEYS", "*"]);
     assert_eq!(names, ["test:1/192.0.2.1/32/a.example"]);
-    let left: u64 = server.say(&["PTTL", &names[0]]);
+    let left: u64 = server.command(&["PTTL", &names[0]]);
     assert!((3_500_000..=3_600_000).contains(&left), "{left}");
 }
 
 #[test]
-fn values_that_are_no_records_are_passed_over() {
+fn malformed_values_are_ignored() {
     let Some(server) = Server::start() else {
         return;
     };
     let store = server.store();
     let name = |host| format!("test:1/192.0.2.{host}/32/a.example");
-    server.say::<()>(&["SET", &name(1), "no record"]);
-    server.say::<u64>(&["LPUSH", &name(2), "no string"]);
-    server.say::<()>(&["SET", &name(3), &"long".repeat(100_000)]);
+    server.command::<()>(&["SET", &name(1), "no record"]);
+    server.command::<u64>(&["LPUSH", &name(2), "no string"]);
+    server.command::<()>(&["SET", &name(3), &"long".repeat(100_000)]);
     for host in 1..4 {
-        assert_eq!(ask(&store, START, &key(host)), None);
+        assert_eq!(read_through(&store, START, &key(host)), None);
         learn(&store, START, &key(host), 40_000);
         assert_eq!(
-            average(ask(&server.store(), START, &key(host))),
+            average(read_through(&server.store(), START, &key(host))),
             Some(40_000.0)
         );
     }
 }
 
 #[test]
-fn odd_names_are_names() {
+fn special_characters_in_server_names_are_no_commands() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -271,12 +289,15 @@ fn odd_names_are_names() {
     let store = server.store();
     learn(&store, START, &key(1), 40_000);
     learn(&store, START, &odd, 60_000);
-    assert_eq!(average(ask(&server.store(), START, &odd)), Some(60_000.0));
-    assert_eq!(server.say::<u64>(&["DBSIZE"]), 2);
+    assert_eq!(
+        average(read_through(&server.store(), START, &odd)),
+        Some(60_000.0)
+    );
+    assert_eq!(server.command::<u64>(&["DBSIZE"]), 2);
 }
 
 #[test]
-fn a_server_that_comes_back_gets_what_was_learnt_meanwhile() {
+fn changes_during_an_outage_are_written_after_it() {
     let Some(mut server) = Server::start() else {
         return;
     };
@@ -292,14 +313,14 @@ fn a_server_that_comes_back_gets_what_was_learnt_meanwhile() {
     server.start_again();
     assert!(store.flush(MINUTE));
     assert_eq!(
-        average(ask(&server.store(), START, &key(2))),
+        average(read_through(&server.store(), START, &key(2))),
         Some(60_000.0)
     );
     assert_eq!(store.statistics().dropped_writes, 0);
 }
 
 #[test]
-fn a_store_that_is_dropped_has_written() {
+fn dropping_a_store_writes_its_changes() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -308,5 +329,5 @@ fn a_store_that_is_dropped_has_written() {
         store.update(START, &key(host), &mut |record| record.samples += 1);
     }
     drop(store);
-    assert_eq!(server.say::<u64>(&["DBSIZE"]), 200);
+    assert_eq!(server.command::<u64>(&["DBSIZE"]), 200);
 }

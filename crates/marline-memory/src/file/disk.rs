@@ -1,4 +1,4 @@
-//! The file itself.
+//! The database file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,69 +10,75 @@ use redb::{Database, ReadableTable, ReadableTableMetadata, TableDefinition};
 
 use super::OpenError;
 use super::error::Failure;
-use crate::front::{Decoded, Front};
+use crate::cache::{Cache, Decoded, StoredValue};
 use crate::{key, value};
 
-/// What the file says of itself.
-const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("marline");
+/// Metadata of the file.
+const METADATA: TableDefinition<'_, &str, u64> = TableDefinition::new("marline");
 const FORMAT: &str = "format";
-const OUR_FORMAT: u64 = 1;
+const CURRENT_FORMAT: u64 = 1;
 
-/// Records by their names.
+/// Encoded records by encoded key.
 const PATHS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("paths");
 
 type Paths<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
 
-/// How a redb database begins.
+/// Magic number of a redb database.
 const MAGIC: &[u8] = b"redb\x1a\x0a";
 
-/// Memory that redb may use to keep pages, in bytes.
+/// Size of redb's page cache, in bytes.
 const CACHE: usize = 4 << 20;
 
-/// Records written down at a time, where all of them are.
+/// Number of records read from the cache at a time when all are written.
 const PAGE: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
-    /// None after it failed.
+    /// `None` after an error; it is opened again by the next commit.
     database: Option<Database>,
 }
 
+/// A file that was opened.
+pub(super) struct Opened {
+    pub(super) disk: Disk,
+    /// Whether the wall clock went backwards since the file was written. Such a file has to be
+    /// rewritten, because its records would stop aging.
+    pub(super) is_ahead: bool,
+}
 impl Disk {
-    /// Opens the file, or begins it, and has `front` take in what it holds. Whether the wall clock went
-    /// backwards since it was written: such a file has to be written anew, lest its records stop aging.
-    pub(super) fn open(path: &Path, front: &Front) -> Result<(Self, bool), OpenError> {
-        let (database, is_ahead) = guard(path, || {
-            let database = open_or_begin(path)?;
-            let is_ahead = load(&database, front).map_err(|error| OpenError::redb(path, error))?;
-            Ok((database, is_ahead))
+    /// Opens or creates the file, and loads its records into `cache`.
+    pub(super) fn open(path: &Path, cache: &Cache) -> Result<Opened, OpenError> {
+        let Loaded { database, is_ahead } = catch_panics(path, || {
+            let database = open_or_create(path)?;
+            let is_ahead = load(&database, cache).map_err(|error| OpenError::redb(path, error))?;
+            Ok(Loaded { database, is_ahead })
         })?;
         let disk = Self {
             path: path.into(),
             database: Some(database),
         };
-        Ok((disk, is_ahead))
+        Ok(Opened { disk, is_ahead })
     }
 
-    /// Writes what `front` knows under these keys, or under all, in one transaction. Afterwards the file
-    /// has few more records than `most`.
+    /// Writes the records of `keys` (or all, with `is_all`) from `cache` in one transaction. Afterwards
+    /// the file has at most slightly more than `limit` records.
     pub(super) fn commit(
         &mut self,
-        front: &Front,
+        cache: &Cache,
         keys: &[PathKey],
         is_all: bool,
-        most: usize,
+        limit: usize,
     ) -> Result<(), OpenError> {
         let path = &self.path;
-        // After an error, redb wants to look at its file again.
+        // After an error the database has to be opened again, for its integrity check.
         let before = self.database.take();
-        let database = guard(path, || {
+        let database = catch_panics(path, || {
             let database = match before {
                 Some(database) => database,
-                None => open_or_begin(path)?,
+                None => open_or_create(path)?,
             };
-            write(&database, front, keys, is_all, most)
+            write(&database, cache, keys, is_all, limit)
                 .map_err(|error| OpenError::redb(path, error))?;
             Ok(database)
         })?;
@@ -81,18 +87,26 @@ impl Disk {
     }
 }
 
-/// What redb takes for granted of its file, it asserts; a file may be anything.
-fn guard<T>(path: &Path, body: impl FnOnce() -> Result<T, OpenError>) -> Result<T, OpenError> {
-    panic::catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|_| Err(OpenError::broken(path, "its pages contradict each other")))
+struct Loaded {
+    database: Database,
+    is_ahead: bool,
 }
 
-fn open_or_begin(path: &Path) -> Result<Database, OpenError> {
-    let mut database = match looks_ours(path) {
+/// Turns panics into errors: redb asserts the consistency of its file, which may be damaged.
+fn catch_panics<T>(
+    path: &Path,
+    body: impl FnOnce() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    panic::catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|_| Err(OpenError::damaged(path, "its pages are inconsistent")))
+}
+
+fn open_or_create(path: &Path) -> Result<Database, OpenError> {
+    let mut database = match has_magic(path) {
         Ok(true) => builder().open(path),
-        Ok(false) => return Err(OpenError::not_ours(path)),
+        Ok(false) => return Err(OpenError::unknown_format(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            begin(path)?;
+            create(path)?;
             builder().open(path)
         }
         Err(error) => return Err(OpenError::io(path, error)),
@@ -109,17 +123,18 @@ fn builder() -> redb::Builder {
     builder
 }
 
-fn looks_ours(path: &Path) -> io::Result<bool> {
-    let mut begins = [0; MAGIC.len()];
-    match File::open(path)?.read_exact(&mut begins) {
-        Ok(()) => Ok(begins == MAGIC),
+fn has_magic(path: &Path) -> io::Result<bool> {
+    let mut start = [0; MAGIC.len()];
+    match File::open(path)?.read_exact(&mut start) {
+        Ok(()) => Ok(start == MAGIC),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Makes a file that gets its name when it is whole. If another process was faster, its file stays.
-fn begin(path: &Path) -> Result<(), OpenError> {
+/// Creates a file under a temporary name and renames it when it is complete. If another process has
+/// created the file meanwhile, that file is kept.
+fn create(path: &Path) -> Result<(), OpenError> {
     let in_file = |error| OpenError::io(path, error);
     let directory = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let file = tempfile::Builder::new()
@@ -129,7 +144,7 @@ fn begin(path: &Path) -> Result<(), OpenError> {
     let database = builder()
         .create(file.path())
         .map_err(|error| OpenError::redb(path, Failure::from(error)))?;
-    found(&database).map_err(|error| OpenError::redb(path, error))?;
+    initialize(&database).map_err(|error| OpenError::redb(path, error))?;
     drop(database);
     match file.persist_noclobber(path) {
         Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => {
@@ -139,26 +154,28 @@ fn begin(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn found(database: &Database) -> Result<(), Failure> {
+fn initialize(database: &Database) -> Result<(), Failure> {
     let transaction = database.begin_write()?;
-    transaction.open_table(ABOUT)?.insert(FORMAT, OUR_FORMAT)?;
+    transaction
+        .open_table(METADATA)?
+        .insert(FORMAT, CURRENT_FORMAT)?;
     transaction.open_table(PATHS)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// Whether every page is as it was written, and the file one of ours.
+/// Checks the format of the file and the integrity of its pages.
 fn check(path: &Path, database: &mut Database) -> Result<(), OpenError> {
     let in_redb = |error: Failure| OpenError::redb(path, error);
     match format(database).map_err(in_redb)? {
-        Some(OUR_FORMAT) => {}
+        Some(CURRENT_FORMAT) => {}
         Some(format) => {
             return Err(OpenError::Newer {
                 path: path.into(),
                 format,
             });
         }
-        None => return Err(OpenError::not_ours(path)),
+        None => return Err(OpenError::unknown_format(path)),
     }
     database
         .check_integrity()
@@ -167,39 +184,39 @@ fn check(path: &Path, database: &mut Database) -> Result<(), OpenError> {
 }
 
 fn format(database: &Database) -> Result<Option<u64>, Failure> {
-    let table = database.begin_read()?.open_table(ABOUT)?;
+    let table = database.begin_read()?.open_table(METADATA)?;
     let format = table.get(FORMAT)?.map(|format| format.value());
     Ok(format)
 }
 
-/// Whether any record is of a moment to come.
-fn load(database: &Database, front: &Front) -> Result<bool, Failure> {
+/// Loads all records into `cache`. Returns whether any of them has a time stamp in the future.
+fn load(database: &Database, cache: &Cache) -> Result<bool, Failure> {
     let table = database.begin_read()?.open_table(PATHS)?;
     let mut records: Vec<(PathKey, PathRecord)> = Vec::new();
     let mut is_ahead = false;
     for entry in table.iter()? {
         let (name, bytes) = entry?;
-        is_ahead |= value::is_ahead(bytes.value(), front.unix_time());
-        match (key::decode(name.value()), front.decode(bytes.value())) {
+        is_ahead |= value::is_ahead(bytes.value(), cache.unix_time());
+        match (key::decode(name.value()), cache.decode(bytes.value())) {
             (Some(key), Decoded::Record(record)) => records.push((key, record)),
-            (_, Decoded::Old) => {}
-            _ => front.counters.errors.add(1),
+            (_, Decoded::Expired) => {}
+            _ => cache.counters.errors.add(1),
         }
     }
-    // As they were learnt, so that the latest stay where there are too many.
+    // Oldest first, so that the latest are kept if there are too many.
     records.sort_by_key(|(_, record)| record.seen_at);
     for (key, record) in records {
-        front.absorb(&key, record, None);
+        cache.merge(&key, record, None);
     }
     Ok(is_ahead)
 }
 
 fn write(
     database: &Database,
-    front: &Front,
+    cache: &Cache,
     keys: &[PathKey],
     is_all: bool,
-    most: usize,
+    limit: usize,
 ) -> Result<(), Failure> {
     let transaction = database.begin_write()?;
     {
@@ -208,50 +225,53 @@ fn write(
             let Some(name) = key::encode(key) else {
                 continue;
             };
-            match front.value(key) {
-                Some((bytes, _)) => drop(table.insert(name.as_bytes(), bytes.as_slice())?),
+            match cache.value(key) {
+                Some(StoredValue { bytes, .. }) => {
+                    drop(table.insert(name.as_bytes(), bytes.as_slice())?);
+                }
                 None => drop(table.remove(name.as_bytes())?),
             }
         }
         if is_all {
-            write_all(&mut table, front)?;
+            write_all(&mut table, cache)?;
         }
-        // What gave way in memory is still in the file: taken out now and then, since it takes a look at all.
-        let is_crowded = table.len()? > most.saturating_add(most / 8) as u64;
+        // Records evicted from memory are still in the file. They are removed in batches, because that scans it.
+        let is_crowded = table.len()? > limit.saturating_add(limit / 8) as u64;
         if is_all || is_crowded {
-            clear(&mut table, front)?;
+            remove_evicted(&mut table, cache)?;
         }
     }
     transaction.commit()?;
     Ok(())
 }
 
-/// Takes out what `front` does not know. One by one: redb's `retain` writes a page anew for each.
-fn clear(table: &mut Paths<'_>, front: &Front) -> Result<(), Failure> {
-    let mut gone = Vec::new();
+/// Removes the records that are not in `cache`. One by one, because redb's `retain` rewrites a page for
+/// each.
+fn remove_evicted(table: &mut Paths<'_>, cache: &Cache) -> Result<(), Failure> {
+    let mut evicted = Vec::new();
     for entry in table.iter()? {
         let (name, _) = entry?;
-        if !key::decode(name.value()).is_some_and(|key| front.holds(&key)) {
-            gone.push(name.value().to_vec());
+        if !key::decode(name.value()).is_some_and(|key| cache.holds(&key)) {
+            evicted.push(name.value().to_vec());
         }
     }
-    for name in gone {
+    for name in evicted {
         table.remove(name.as_slice())?;
     }
     Ok(())
 }
 
-fn write_all(table: &mut Paths<'_>, front: &Front) -> Result<(), Failure> {
+fn write_all(table: &mut Paths<'_>, cache: &Cache) -> Result<(), Failure> {
     let mut after = 0;
     loop {
-        let page = front.page(after, PAGE);
-        let Some((last, ..)) = page.last() else {
+        let page = cache.page(after, PAGE);
+        let Some(last) = page.last() else {
             return Ok(());
         };
-        after = *last;
-        for (_, key, bytes) in &page {
-            if let Some(name) = key::encode(key) {
-                table.insert(name.as_bytes(), bytes.as_slice())?;
+        after = last.number;
+        for entry in &page {
+            if let Some(name) = key::encode(&entry.key) {
+                table.insert(name.as_bytes(), entry.bytes.as_slice())?;
             }
         }
     }

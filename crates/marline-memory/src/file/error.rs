@@ -1,18 +1,18 @@
-//! Why a file cannot be used, and what to do.
+//! Errors of opening a store's file.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file cannot be used. It was left as it is.
+/// Why a file cannot be used, with advice to the operator. The file is not modified.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Something else is in it.
-    #[error("{} is not a file of learnt paths: name another file", path.display())]
-    NotOurs {
+    /// The file is not a store of this crate.
+    #[error("{} is not a store of learned paths: name another file", path.display())]
+    UnknownFormat {
         /// The file.
         path: PathBuf,
     },
-    /// A newer version wrote it.
+    /// The file was written by a newer version.
     #[error(
         "{} is of format {format}, newer than this version can read: update, or name another file",
         path.display()
@@ -20,18 +20,18 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The format that it says it has.
+        /// The format version in the file.
         format: u64,
     },
-    /// Something happened to it.
-    #[error("{} is damaged ({reason}): move it away, and learning begins anew", path.display())]
-    Broken {
+    /// The file is damaged.
+    #[error("{} is damaged ({reason}): move it away to start with an empty store", path.display())]
+    Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         reason: String,
     },
-    /// Another process has it open.
+    /// Another process has the file open.
     #[error(
         "{} is in use by another process: name another file, or let both share a server",
         path.display()
@@ -40,12 +40,12 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The system does not let us.
+    /// The operating system reports an error.
     #[error("cannot open {}: {source}: make sure that its directory exists and that both can be written", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error.
         source: io::Error,
     },
 }
@@ -58,12 +58,12 @@ impl OpenError {
         }
     }
 
-    pub(super) fn not_ours(path: &Path) -> Self {
-        Self::NotOurs { path: path.into() }
+    pub(super) fn unknown_format(path: &Path) -> Self {
+        Self::UnknownFormat { path: path.into() }
     }
 
-    pub(super) fn broken(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Broken {
+    pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Damaged {
             path: path.into(),
             reason: reason.into(),
         }
@@ -78,13 +78,13 @@ impl OpenError {
             redb::Error::TableDoesNotExist(_)
             | redb::Error::TableTypeMismatch { .. }
             | redb::Error::TableIsMultimap(_)
-            | redb::Error::UpgradeRequired(_) => Self::not_ours(path),
-            other => Self::broken(path, other.to_string()),
+            | redb::Error::UpgradeRequired(_) => Self::unknown_format(path),
+            other => Self::damaged(path, other.to_string()),
         }
     }
 }
 
-/// Any error of redb; it has one type for each operation.
+/// Any error of redb; redb has one error type per operation.
 #[derive(Debug)]
 pub(super) struct Failure(Box<redb::Error>);
 

@@ -1,4 +1,4 @@
-//! A store that a file keeps while no process runs.
+//! A store that is persisted in a file.
 
 mod disk;
 mod error;
@@ -16,22 +16,22 @@ use marline_proto::coordination::history::{
 
 pub use self::error::OpenError;
 
-use self::disk::Disk;
+use self::disk::{Disk, Opened};
 use self::writer::Writer;
 use crate::backlog::Backlog;
-use crate::front::Front;
-use crate::work::Work;
+use crate::cache::Cache;
+use crate::work::WorkQueue;
 
-/// Keys that may wait to be written; with more, all of the memory is.
-const MOST_CHANGES: usize = 8192;
+/// Maximum number of changed keys queued for writing; beyond that, all records are written.
+const MAX_CHANGES: usize = 8192;
 
-/// Records that outlive the process in a file of its own.
+/// A store that persists its records in a file, which it uses exclusively.
 ///
-/// All of them are in memory, and calls look there. What they change is written by one thread, half a
-/// second of changes in one transaction, and on drop, which waits for that. A process that dies in between
-/// loses what was not written; the file stays whole. A file belongs to one process at a time.
+/// All records are in memory, and calls use only that. A thread writes the changes: those of half a
+/// second in one transaction, and the remaining ones on drop, which waits for it. A process that
+/// terminates in between loses only what was not written; the file stays consistent.
 ///
-/// The file is a [redb](https://www.redb.org) database of the names and values of records, in format 1.
+/// The file is a [redb](https://www.redb.org) database of encoded keys and records, in format 1.
 #[derive(Debug)]
 pub struct FileStore {
     shared: Arc<Shared>,
@@ -40,28 +40,28 @@ pub struct FileStore {
 
 #[derive(Debug)]
 struct Shared {
-    front: Front,
-    work: Work<Changes>,
+    cache: Cache,
+    work: WorkQueue<Changes>,
 }
 
 #[derive(Debug)]
 struct Changes {
-    /// Records to write as they are then, or to take out.
+    /// Keys whose records are to be written, or removed if there is none any more.
     keys: Backlog<()>,
-    /// All has to be written, what `keys` has no room for among it.
+    /// Whether all records have to be written, including keys that `keys` discarded.
     is_all: bool,
 }
 
 impl FileStore {
-    /// Opens the file at `path`, or begins it, and reads all of it. `now` and `unix_time`, the time since
-    /// 1970, are one moment on the clock that later calls tell and on the wall.
+    /// Opens or creates the file at `path`, and loads it. `now` and `unix_time`, the time since 1970, are
+    /// the same point in time on the clock of later calls and on the wall clock.
     ///
-    /// Records are as old as the wall says. Where that clock went backwards in between, they are as old
-    /// as they were when they were written.
+    /// Records age by the wall clock. If that went backwards, they have the age that they had when they
+    /// were written.
     ///
     /// # Errors
     ///
-    /// [`OpenError`] says what to do. A file that cannot be used is left as it is.
+    /// [`OpenError`] with advice to the operator. A file that cannot be used is not modified.
     pub fn open(
         path: impl AsRef<Path>,
         limits: StoreLimits,
@@ -69,12 +69,12 @@ impl FileStore {
         unix_time: Duration,
     ) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let front = Front::new(limits, now, unix_time);
-        let (disk, is_ahead) = Disk::open(path, &front)?;
+        let cache = Cache::new(limits, now, unix_time);
+        let Opened { disk, is_ahead } = Disk::open(path, &cache)?;
         let shared = Arc::new(Shared {
-            front,
-            work: Work::new(Changes {
-                keys: Backlog::new(MOST_CHANGES),
+            cache,
+            work: WorkQueue::new(Changes {
+                keys: Backlog::new(MAX_CHANGES),
                 is_all: is_ahead,
             }),
         });
@@ -89,9 +89,9 @@ impl FileStore {
         })
     }
 
-    /// Waits until what was changed before is in the file, for `most` at most. Whether it is.
-    pub fn flush(&self, most: Duration) -> bool {
-        self.shared.work.flush(most)
+    /// Waits until all earlier changes are in the file, at most for `timeout`. Returns whether they are.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        self.shared.work.flush(timeout)
     }
 
     fn changed(&self, key: &PathKey) {
@@ -103,21 +103,21 @@ impl FileStore {
 
 impl PathStore for FileStore {
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord> {
-        self.shared.front.recall(now, key)
+        self.shared.cache.recall(now, key)
     }
 
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord)) {
-        self.shared.front.update(now, key, change);
+        self.shared.cache.update(now, key, change);
         self.changed(key);
     }
 
     fn forget(&self, now: Instant, key: &PathKey) {
-        self.shared.front.forget(now, key);
+        self.shared.cache.forget(now, key);
         self.changed(key);
     }
 
     fn statistics(&self) -> StoreStatistics {
-        self.shared.front.statistics()
+        self.shared.cache.statistics()
     }
 }
 
@@ -125,7 +125,7 @@ impl Drop for FileStore {
     fn drop(&mut self) {
         self.shared.work.stop(Duration::MAX);
         if let Some(thread) = self.thread.take() {
-            // A panic in it was told already.
+            // A panic of the thread was reported already.
             let _ = thread.join();
         }
     }

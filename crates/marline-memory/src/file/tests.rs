@@ -54,7 +54,7 @@ fn held(store: &FileStore, now: Instant, numbers: std::ops::Range<u32>) -> usize
 }
 
 #[test]
-fn what_was_learnt_is_there_after_a_restart() {
+fn records_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let now = Instant::EPOCH + MINUTE;
@@ -88,7 +88,7 @@ fn records_age_while_no_process_runs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let written = Instant::EPOCH + 10 * MINUTE;
-    // What is on the wall when the next process begins, and what is left of the hour then.
+    // The wall clock when the next process starts, and what is left of the hour then.
     for (unix_time, left) in [
         (UNIX + 10 * MINUTE, 60 * MINUTE),
         (UNIX + 40 * MINUTE, 30 * MINUTE),
@@ -109,11 +109,11 @@ fn records_age_while_no_process_runs() {
 }
 
 #[test]
-fn records_age_on_after_a_clock_went_backwards() {
+fn records_keep_aging_after_the_clock_went_backwards() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     put(&open(&path), Instant::EPOCH, &key(1), 40_000);
-    // Half an hour with the clock a day back, in which nothing is learnt.
+    // Half an hour without changes, with the clock a day back.
     let day_before = UNIX - 1440 * MINUTE;
     let store = open_at(&path, day_before);
     assert_eq!(held(&store, Instant::EPOCH + 30 * MINUTE, 1..2), 1);
@@ -124,7 +124,7 @@ fn records_age_on_after_a_clock_went_backwards() {
 }
 
 #[test]
-fn the_limits_hold_whatever_the_file_has() {
+fn the_limits_apply_to_larger_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let at = |number: u32| Instant::EPOCH + number * SECOND;
@@ -148,17 +148,17 @@ fn the_limits_hold_whatever_the_file_has() {
     assert_eq!(
         store.statistics().records,
         100,
-        "the file was cleared of the others"
+        "evicted records were removed from the file"
     );
     assert_eq!(average(&store, at(0), &key(301 << 8)), Some(40_000.0));
 }
 
 #[test]
-fn more_changes_than_can_wait_are_all_written() {
+fn changes_beyond_the_queue_limit_are_all_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let store = open(&path);
-    let many = MOST_CHANGES as u32 + 2000;
+    let many = MAX_CHANGES as u32 + 2000;
     put(&store, Instant::EPOCH, &key(many), 40_000);
     assert!(store.flush(MINUTE));
     store
@@ -176,7 +176,7 @@ fn more_changes_than_can_wait_are_all_written() {
 }
 
 #[test]
-fn the_file_does_not_grow_with_its_changes() {
+fn the_file_size_is_bounded_under_many_changes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let store = FileStore::open(&path, limits(1000), Instant::EPOCH, UNIX).unwrap();
@@ -193,7 +193,7 @@ fn the_file_does_not_grow_with_its_changes() {
 }
 
 #[test]
-fn many_threads_use_it_at_once() {
+fn concurrent_updates_are_all_counted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let store = open(&path);
@@ -223,7 +223,7 @@ fn many_threads_use_it_at_once() {
 }
 
 #[test]
-fn a_second_process_is_told() {
+fn opening_a_file_in_use_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let store = open(&path);
@@ -239,7 +239,7 @@ fn a_second_process_is_told() {
     open(&path);
 }
 
-/// The error of opening the file, which stays as it is.
+/// The error of opening the file, which must not be modified.
 fn refused(path: &Path) -> OpenError {
     let before = fs::read(path).unwrap();
     let error = FileStore::open(path, limits(9), Instant::EPOCH, UNIX).unwrap_err();
@@ -250,21 +250,21 @@ fn refused(path: &Path) -> OpenError {
 }
 
 #[test]
-fn what_is_not_ours_is_refused() {
+fn files_of_unknown_format_are_rejected_and_not_modified() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     for content in [&b""[..], b"redb", b"[bundle]\nfair = true\n", &[0; 9000]] {
         fs::write(&path, content).unwrap();
-        assert!(matches!(refused(&path), OpenError::NotOurs { .. }));
+        assert!(matches!(refused(&path), OpenError::UnknownFormat { .. }));
         assert_eq!(fs::read(&path).unwrap(), content);
     }
     fs::remove_file(&path).unwrap();
     drop(Database::create(&path).unwrap());
-    assert!(matches!(refused(&path), OpenError::NotOurs { .. }));
+    assert!(matches!(refused(&path), OpenError::UnknownFormat { .. }));
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn a_newer_format_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     drop(open(&path));
@@ -287,7 +287,7 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_named() {
+fn an_io_error_names_the_path() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("nowhere/paths.redb");
     let error = FileStore::open(path, limits(9), Instant::EPOCH, UNIX).unwrap_err();
@@ -298,7 +298,7 @@ fn a_directory_that_is_not_there_is_named() {
 }
 
 #[test]
-fn records_that_cannot_be_read_are_passed_over() {
+fn malformed_records_are_skipped_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     put(&open(&path), Instant::EPOCH, &key(1), 40_000);
@@ -318,7 +318,7 @@ fn records_that_cannot_be_read_are_passed_over() {
 }
 
 #[test]
-fn a_file_with_bytes_changed_or_missing_opens_or_says_why() {
+fn a_corrupted_file_opens_or_reports_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("paths.redb");
     let store = open(&path);
@@ -327,7 +327,7 @@ fn a_file_with_bytes_changed_or_missing_opens_or_says_why() {
     }
     drop(store);
     let whole = fs::read(&path).unwrap();
-    let mut broken = 0;
+    let mut damaged = 0;
     let mut random = 1_u64;
     for round in 0..120 {
         let mut bytes = whole.clone();
@@ -335,7 +335,7 @@ fn a_file_with_bytes_changed_or_missing_opens_or_says_why() {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            // Where the pages are that have something in them, and the first of them more often.
+            // Among the used pages, and more often in the first of them.
             let at = (random >> 33) as usize % if round % 3 == 0 { 512 } else { 64 << 10 };
             bytes[at] = (random >> 56) as u8;
         }
@@ -345,11 +345,11 @@ fn a_file_with_bytes_changed_or_missing_opens_or_says_why() {
         fs::write(&path, &bytes).unwrap();
         match FileStore::open(&path, limits(300), Instant::EPOCH, UNIX) {
             Ok(store) => assert!(store.statistics().records <= 200),
-            Err(OpenError::NotOurs { .. } | OpenError::Broken { .. }) => broken += 1,
-            Err(OpenError::Io { .. }) => broken += 1,
+            Err(OpenError::UnknownFormat { .. } | OpenError::Damaged { .. }) => damaged += 1,
+            Err(OpenError::Io { .. }) => damaged += 1,
             Err(error) => panic!("{error}"),
         }
         assert!(path.exists());
     }
-    assert!(broken > 20, "{broken}");
+    assert!(damaged > 20, "{damaged}");
 }

@@ -10,7 +10,7 @@ fn key(scope: PathScope, peer: &str, name: Option<&str>) -> PathKey {
 }
 
 #[test]
-fn keys_can_be_read_by_people() {
+fn keys_encode_to_readable_text() {
     let site = PathScope::default();
     for (key, text) in [
         (key(site, "192.0.2.7", None), "1/192.0.2.0/24"),
@@ -32,7 +32,7 @@ fn keys_can_be_read_by_people() {
 }
 
 #[test]
-fn odd_names_stay_names() {
+fn special_characters_in_server_names_are_escaped() {
     let odd = "a/24/x *\r\nDEL %41\0é";
     let text = encode(&key(PathScope::Global, "::1", Some(odd))).unwrap();
     assert_eq!(text, "1/any/a%2F24%2Fx%20%2A%0D%0Adel%20%2541%00%C3%A9");
@@ -41,7 +41,7 @@ fn odd_names_stay_names() {
 }
 
 #[test]
-fn nothing_else_is_a_key() {
+fn malformed_keys_are_rejected() {
     for text in [
         "",
         "1",
@@ -77,7 +77,7 @@ fn nothing_else_is_a_key() {
 
 proptest! {
     #[test]
-    fn every_key_has_one_short_name(
+    fn decode_inverts_encode(
         address: IpAddr,
         bits: u8,
         name in prop::option::of("\\PC{0,80}"),
@@ -93,12 +93,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_key_or_none(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_bytes_decode_to_a_unique_key_or_none(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         prop_assert!(decode(&bytes).is_none_or(|key| encode(&key).unwrap().as_bytes() == bytes));
     }
 
     #[test]
-    fn so_is_any_text(text in "1/(any|::|192\\.0\\.2\\.0/24|[0-9a-f:.]{1,9}/[0-9]{1,3})(/[a-zA-Z%0-9/.]{0,9})?") {
+    fn arbitrary_text_decodes_to_a_unique_key_or_none(text in "1/(any|::|192\\.0\\.2\\.0/24|[0-9a-f:.]{1,9}/[0-9]{1,3})(/[a-zA-Z%0-9/.]{0,9})?") {
         let key = decode(text.as_bytes());
         prop_assert!(key.is_none_or(|key| encode(&key).unwrap() == text));
     }

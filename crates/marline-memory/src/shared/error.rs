@@ -1,22 +1,22 @@
-//! Why there is no shared store.
+//! Errors of connecting to a shared store.
 
 use std::io;
 
-/// What was given cannot name a shared store.
+/// Why a shared store could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The URL is none. It is not repeated, since it may have a password.
+    /// The URL is invalid. It is not part of the message, because it may contain a password.
     #[error(
-        "the store's URL is not understood ({reason}): write redis://host:6379/0 or redis+unix:///path"
+        "the store's URL is invalid ({reason}): write redis://host:6379/0 or redis+unix:///path"
     )]
     Url {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The namespace is empty, longer than 64 bytes, or has other characters than allowed.
-    #[error("{0:?} is no namespace: use 1 to 64 letters, digits, and . _ - :")]
+    /// The namespace is empty, longer than 64 bytes, or has characters that are not allowed.
+    #[error("{0:?} is not a valid namespace: use 1 to 64 letters, digits, and . _ - :")]
     Namespace(String),
-    /// The system gives no thread.
+    /// The thread could not be started.
     #[error("cannot start the store's thread: {0}")]
     Thread(io::Error),
 }

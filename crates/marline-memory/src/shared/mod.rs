@@ -1,4 +1,4 @@
-//! A store that many processes share.
+//! A store that several processes share.
 
 mod error;
 mod server;
@@ -18,36 +18,37 @@ pub use self::error::ConnectError;
 use self::server::Server;
 use self::worker::Worker;
 use crate::backlog::Backlog;
-use crate::front::Front;
-use crate::work::Work;
+use crate::cache::Cache;
+use crate::work::WorkQueue;
 
-/// Questions that may wait for the server. What is older than so many more is asked by the next
-/// connection again.
-const MOST_QUESTIONS: usize = 1024;
+/// Maximum number of queued reads. Keys of discarded reads are requested again by the next connection
+/// that uses them.
+const MAX_READS: usize = 1024;
 
-/// Changes that may wait for the server.
-const MOST_CHANGES: usize = 8192;
+/// Maximum number of queued changes.
+const MAX_CHANGES: usize = 8192;
 
-/// The age at which the server is asked about a record in memory: others may have learnt since.
-const FRESH: Duration = Duration::from_secs(10);
+/// Age from which on a cached record is refreshed, because other processes may have updated it.
+const REFRESH_AGE: Duration = Duration::from_secs(10);
 
-/// How long a drop waits for what is still to be written.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a drop waits for queued changes to be written.
+const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Records that servers share by way of one that speaks the Redis protocol (Valkey, Redis).
+/// A store that several processes share, on a server that speaks the Redis protocol (Valkey, Redis).
 ///
-/// Calls look into a memory of this process and nowhere else. What they miss there, or find older than ten
-/// seconds, is asked for in the background: the answer is there for the connection's next question, or the
-/// next connection. What they change is written in the background. A server that is slow, hangs or is
-/// gone delays nothing: learning goes on in memory, and what waits for the server is bounded; where more
-/// comes, the oldest goes.
+/// Calls use only the memory of this process. A record that is missing there, or older than ten seconds,
+/// is read from the server in the background, and is available to the connection's next call or to the
+/// next connection. Changes are written in the background. A server that is slow, hangs or is
+/// unreachable delays no call: learning continues in memory. The queues for the server are bounded; when
+/// they are full, the oldest jobs are discarded.
 ///
-/// The last writer wins: of two records of a path, the windows are those of the one that was written last,
-/// if it has any, and the capacity is the newer one. What [careful resume] takes from its record is taken from the server's, but not
-/// from the memories of other processes that have read it.
+/// The last writer wins: of two records of a path, the windows of the one written last are kept, if it has
+/// any, and the newer capacity. A capacity that [careful resume] takes from its record is removed from
+/// the server's record, but not from the memories of other processes that have read it.
 ///
-/// A record is a string under `NAMESPACE:1/NETWORK/BITS/SERVER`, and expires. Whoever can write there is
-/// believed; a value that is no record is ignored. Clocks on the wall should agree to within seconds.
+/// A record is a string under `NAMESPACE:1/NETWORK/BITS/SERVER`, and expires. Records are not
+/// authenticated: every client with write access to the server is trusted. Values that are not records
+/// are ignored. Wall clocks should agree to within seconds.
 ///
 /// [careful resume]: marline_proto::coordination::careful_resume
 #[derive(Debug)]
@@ -57,23 +58,25 @@ pub struct SharedStore {
 
 #[derive(Debug)]
 struct Shared {
-    front: Front,
-    work: Work<Queues>,
+    cache: Cache,
+    work: WorkQueue<Queues>,
 }
 
 #[derive(Debug)]
 struct Queues {
-    questions: Backlog<()>,
+    reads: Backlog<()>,
     changes: Backlog<Change>,
 }
 
-/// What is to become of a record at the server.
+/// A change to a record on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// It is merged with the one in memory, of which a capacity of `taken` was taken.
+    /// Merges the record with the one in memory.
     Write {
+        /// Time of a capacity that was taken from the record in memory.
         taken: Option<Instant>,
     },
+    /// Deletes the record.
     Forget,
 }
 
@@ -83,7 +86,7 @@ impl Change {
             (Self::Write { taken: before }, Self::Write { taken }) => Self::Write {
                 taken: before.max(taken),
             },
-            // What was known is known no more; what comes afterwards starts from nothing.
+            // The record on the server must not be merged with one written after the deletion.
             (Self::Forget, Self::Write { .. }) => Self::Write {
                 taken: Some(Instant::from_nanos(u64::MAX)),
             },
@@ -93,16 +96,17 @@ impl Change {
 }
 
 impl SharedStore {
-    /// A store at `url`, as in `redis://user:password@host:6379/0` or `redis+unix:///run/valkey.sock`, for
-    /// all that name the same `namespace`. `now` and `unix_time`, the time since 1970, are one moment on the
-    /// clock that later calls tell and on the wall.
+    /// A store at `url`, such as `redis://user:password@host:6379/0` or `redis+unix:///run/valkey.sock`,
+    /// shared with all processes that use the same `namespace`. `now` and `unix_time`, the time since
+    /// 1970, are the same point in time on the clock of later calls and on the wall clock.
     ///
-    /// It returns at once; the connection is made in the background, and made again whenever it is lost.
+    /// Returns immediately. The connection is established in the background, and again whenever it is
+    /// lost.
     ///
     /// # Errors
     ///
-    /// [`ConnectError`] for a URL or a namespace that is none. A server that does not answer is no error:
-    /// [`statistics`](PathStore::statistics) count it.
+    /// [`ConnectError`] for an invalid URL or namespace. A server that does not answer is not an error of
+    /// this function; it is counted in [`statistics`](PathStore::statistics).
     pub fn connect(
         url: &str,
         namespace: &str,
@@ -112,10 +116,10 @@ impl SharedStore {
     ) -> Result<Self, ConnectError> {
         let server = Server::new(url, namespace)?;
         let shared = Arc::new(Shared {
-            front: Front::new(limits, now, unix_time),
-            work: Work::new(Queues {
-                questions: Backlog::new(MOST_QUESTIONS),
-                changes: Backlog::new(MOST_CHANGES),
+            cache: Cache::new(limits, now, unix_time),
+            work: WorkQueue::new(Queues {
+                reads: Backlog::new(MAX_READS),
+                changes: Backlog::new(MAX_CHANGES),
             }),
         });
         let worker = Worker::new(Arc::clone(&shared), server);
@@ -126,57 +130,57 @@ impl SharedStore {
         Ok(Self { shared })
     }
 
-    /// Waits until what was asked and changed before is answered and written, for `most` at most. Whether
-    /// it is.
-    pub fn flush(&self, most: Duration) -> bool {
-        self.shared.work.flush(most)
+    /// Waits until all earlier reads and writes are completed, at most for `timeout`. Returns whether they
+    /// are.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        self.shared.work.flush(timeout)
     }
 
-    fn ask(&self, key: &PathKey) {
+    fn request_read(&self, key: &PathKey) {
         self.shared.work.put(|queues| {
-            queues.questions.push(key, (), |(), ()| ());
+            queues.reads.push(key, (), |(), ()| ());
         });
     }
 
     fn change(&self, key: &PathKey, change: Change) {
-        let Shared { front, work } = &*self.shared;
+        let Shared { cache, work } = &*self.shared;
         if work.put(|queues| queues.changes.push(key, change, Change::join)) {
-            front.counters.dropped_writes.add(1);
+            cache.counters.dropped_writes.add(1);
         }
     }
 }
 
 impl PathStore for SharedStore {
     fn recall(&self, now: Instant, key: &PathKey) -> Option<PathRecord> {
-        let record = self.shared.front.recall(now, key);
+        let record = self.shared.cache.recall(now, key);
         if record
             .as_ref()
-            .is_none_or(|record| now - record.seen_at >= FRESH)
+            .is_none_or(|record| now - record.seen_at >= REFRESH_AGE)
         {
-            self.ask(key);
+            self.request_read(key);
         }
         record
     }
 
     fn update(&self, now: Instant, key: &PathKey, change: &mut dyn FnMut(&mut PathRecord)) {
-        let taken = self.shared.front.update(now, key, change);
+        let taken = self.shared.cache.update(now, key, change);
         self.change(key, Change::Write { taken });
     }
 
     fn forget(&self, now: Instant, key: &PathKey) {
-        self.shared.front.forget(now, key);
+        self.shared.cache.forget(now, key);
         self.change(key, Change::Forget);
     }
 
     fn statistics(&self) -> StoreStatistics {
-        self.shared.front.statistics()
+        self.shared.cache.statistics()
     }
 }
 
 impl Drop for SharedStore {
-    /// Waits for what is to be written, a second at most; then the thread ends by itself.
+    /// Waits for queued changes to be written, at most a second. The thread ends on its own.
     fn drop(&mut self) {
-        self.shared.work.stop(FAREWELL);
+        self.shared.work.stop(DROP_TIMEOUT);
     }
 }
 

@@ -1,19 +1,20 @@
-//! The server, as far as this store needs it.
+//! The client of the server.
 
 use std::time::Duration;
 
 use redis::{Client, Connection, RedisResult};
 
 use super::ConnectError;
+use crate::cache::StoredValue;
 
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes of a namespace, at most.
+/// Maximum length of a namespace in bytes.
 const MAX_NAMESPACE: usize = 64;
 
-/// The longest that the server keeps a record, whatever the limits: a year.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Maximum expiry time on the server, independent of the limits: a year.
+const MAX_EXPIRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 pub(super) struct Server {
     client: Client,
@@ -21,8 +22,13 @@ pub(super) struct Server {
     connection: Option<Connection>,
 }
 
-/// A record as the server is to have it, and for how long; none at all.
-pub(super) type Written = Option<(Vec<u8>, Duration)>;
+/// A change to write.
+pub(super) struct Write {
+    /// The encoded key.
+    pub(super) name: String,
+    /// The new value; `None` deletes the record.
+    pub(super) value: Option<StoredValue>,
+}
 
 impl Server {
     pub(super) fn new(url: &str, namespace: &str) -> Result<Self, ConnectError> {
@@ -44,7 +50,7 @@ impl Server {
         })
     }
 
-    /// What the server has under each of these names.
+    /// Reads the values of these names.
     pub(super) fn read(&mut self, names: &[&str]) -> RedisResult<Vec<Option<Vec<u8>>>> {
         if names.is_empty() {
             return Ok(Vec::new());
@@ -53,20 +59,20 @@ impl Server {
         for name in names {
             command.arg(self.key(name));
         }
-        self.ask(|connection| command.query(connection))
+        self.request(|connection| command.query(connection))
     }
 
-    /// Has the server keep these, all at once.
-    pub(super) fn write(&mut self, changes: &[(String, Written)]) -> RedisResult<()> {
+    /// Writes all changes in one request.
+    pub(super) fn write(&mut self, changes: &[Write]) -> RedisResult<()> {
         if changes.is_empty() {
             return Ok(());
         }
         let mut pipeline = redis::pipe();
-        for (name, value) in changes {
+        for Write { name, value } in changes {
             let key = self.key(name);
             match value {
-                Some((bytes, left)) => {
-                    let millis = left.min(&LONGEST).as_millis().max(1) as u64;
+                Some(StoredValue { bytes, left }) => {
+                    let millis = left.min(&MAX_EXPIRY).as_millis().max(1) as u64;
                     pipeline
                         .cmd("SET")
                         .arg(key)
@@ -78,26 +84,26 @@ impl Server {
                 None => pipeline.cmd("DEL").arg(key).ignore(),
             };
         }
-        self.ask(|connection| pipeline.query(connection))
+        self.request(|connection| pipeline.query(connection))
     }
 
-    /// A connection that failed is not used again: an answer may be under way still.
-    fn ask<T>(
+    /// Sends a request. A connection that failed is not reused, because a late response could follow.
+    fn request<T>(
         &mut self,
-        question: impl FnOnce(&mut Connection) -> RedisResult<T>,
+        send: impl FnOnce(&mut Connection) -> RedisResult<T>,
     ) -> RedisResult<T> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let connection = self.client.get_connection_with_timeout(PATIENCE)?;
-                connection.set_read_timeout(Some(PATIENCE))?;
-                connection.set_write_timeout(Some(PATIENCE))?;
+                let connection = self.client.get_connection_with_timeout(TIMEOUT)?;
+                connection.set_read_timeout(Some(TIMEOUT))?;
+                connection.set_write_timeout(Some(TIMEOUT))?;
                 connection
             }
         };
-        let answer = question(&mut connection)?;
+        let response = send(&mut connection)?;
         self.connection = Some(connection);
-        Ok(answer)
+        Ok(response)
     }
 
     fn key(&self, name: &str) -> String {

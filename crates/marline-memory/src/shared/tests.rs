@@ -34,9 +34,9 @@ fn put(store: &SharedStore, key: &PathKey, window: u64) {
     });
 }
 
-/// Connections come and go. Each call returns long before the server would have to be given up, and what
-/// was learnt is there.
-fn goes_on_learning(store: SharedStore, connections: u32) -> SharedStore {
+/// Runs `connections` connections one after another. Each call must return long before the timeout of a
+/// request, and records must be available.
+fn keeps_working(store: SharedStore, connections: u32) -> SharedStore {
     let (done, is_done) = mpsc::channel();
     thread::spawn(move || {
         for number in 0..connections {
@@ -50,11 +50,11 @@ fn goes_on_learning(store: SharedStore, connections: u32) -> SharedStore {
 }
 
 #[test]
-fn a_server_that_never_answers_delays_nothing() {
+fn a_server_that_never_answers_delays_no_call() {
     let listener = listen();
     let store = connect_to(&listener);
-    // Were one call to wait, a thousand would take more than an hour.
-    let store = goes_on_learning(store, 1000);
+    // If each call waited for the timeout, a thousand would take more than an hour.
+    let store = keeps_working(store, 1000);
     let _silent = listener.accept().unwrap();
     put(&store, &key(1000), 40_000);
     let statistics = store.statistics();
@@ -64,46 +64,43 @@ fn a_server_that_never_answers_delays_nothing() {
 }
 
 #[test]
-fn a_server_that_is_gone_delays_nothing_and_is_tried_again() {
+fn an_unreachable_server_delays_no_call_and_is_retried() {
     let listener = listen();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     drop(listener);
-    let store = goes_on_learning(connect(&url), 1000);
+    let store = keeps_working(connect(&url), 1000);
     assert!(!store.flush(Duration::from_millis(500)));
     let statistics = store.statistics();
     assert!(statistics.errors > 0);
-    assert!(
-        statistics.errors < 10,
-        "{statistics:?}: it gives the server time"
-    );
+    assert!(statistics.errors < 10, "{statistics:?}: it backs off");
     assert_eq!((statistics.writes, statistics.dropped_writes), (0, 0));
 }
 
 #[test]
-fn what_waits_is_bounded_and_the_oldest_goes() {
+fn queues_are_bounded_and_discard_the_oldest() {
     let listener = listen();
     let store = connect_to(&listener);
-    let many = MOST_CHANGES as u32 + 1000;
-    let store = goes_on_learning(store, many);
+    let many = MAX_CHANGES as u32 + 1000;
+    let store = keeps_working(store, many);
     let dropped = store.statistics().dropped_writes;
-    // The thread may have a batch in hand.
+    // The thread may have taken a batch already.
     assert!((1000 - 128..=1000).contains(&dropped), "{dropped}");
     store.shared.work.with(|queues| {
-        assert_eq!(queues.questions.take(usize::MAX).len(), MOST_QUESTIONS);
+        assert_eq!(queues.reads.take(usize::MAX).len(), MAX_READS);
         let changes = queues.changes.take(usize::MAX);
-        assert_eq!(changes.len(), MOST_CHANGES);
-        assert_eq!(changes.last().unwrap().0, key(many - 1));
+        assert_eq!(changes.len(), MAX_CHANGES);
+        assert_eq!(changes.last().unwrap().key, key(many - 1));
     });
 }
 
-/// A number with a letter before it, on a line of its own.
+/// Reads a line with a type character and a number (RESP 2).
 fn number(reader: &mut impl BufRead) -> Option<usize> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     line.get(1..)?.trim().parse().ok()
 }
 
-/// A command: an array of strings (RESP 2).
+/// Reads a command, an array of strings (RESP 2).
 fn command(reader: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
     let arguments = (0..number(reader)?).map(|_| {
         let mut argument = vec![0; number(reader)? + 2];
@@ -114,14 +111,14 @@ fn command(reader: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
     arguments.collect()
 }
 
-/// A server that has no records, and needs `delay` to say so; how often it was asked.
+/// A server without records that delays responses by `delay`. Returns the number of reads.
 fn slow_server(listener: &TcpListener, delay: Duration) -> usize {
     let (mut stream, _) = listener.accept().unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut asked = 0;
+    let mut reads = 0;
     while let Some(command) = command(&mut reader) {
         if command[0] == b"MGET" {
-            asked += 1;
+            reads += 1;
             thread::sleep(delay);
             let none = "$-1\r\n".repeat(command.len() - 1);
             write!(stream, "*{}\r\n{none}", command.len() - 1).unwrap();
@@ -129,26 +126,26 @@ fn slow_server(listener: &TcpListener, delay: Duration) -> usize {
             stream.write_all(b"+OK\r\n").unwrap();
         }
     }
-    asked
+    reads
 }
 
 #[test]
-fn a_slow_server_is_waited_for_in_the_background() {
+fn a_slow_server_delays_only_the_background_thread() {
     let listener = listen();
     let store = connect_to(&listener);
     let server = thread::spawn(move || slow_server(&listener, Duration::from_secs(2)));
-    let store = goes_on_learning(store, 100);
+    let store = keeps_working(store, 100);
     assert_eq!(store.statistics().writes, 0, "it has not answered yet");
     assert!(store.flush(MINUTE));
     let statistics = store.statistics();
     assert_eq!((statistics.writes, statistics.errors), (100, 0));
     drop(store);
-    let asked = server.join().unwrap();
-    assert!(asked <= 3, "{asked} batches");
+    let reads = server.join().unwrap();
+    assert!(reads <= 3, "{reads} batches");
 }
 
 #[test]
-fn what_no_server_can_be_is_refused() {
+fn invalid_urls_and_namespaces_are_rejected() {
     let try_connect = |url: &str, namespace: &str| {
         let limits = StoreLimits::default();
         SharedStore::connect(url, namespace, limits, Instant::EPOCH, UNIX).unwrap_err()
@@ -167,7 +164,7 @@ fn what_no_server_can_be_is_refused() {
 }
 
 #[test]
-fn of_two_changes_both_count() {
+fn successive_changes_of_a_key_are_merged() {
     let at = |nanos| Some(Instant::from_nanos(nanos));
     let write = |taken| Change::Write { taken };
     for (earlier, later, both) in [

@@ -1,4 +1,4 @@
-//! The thread that talks to the server.
+//! The thread that communicates with the server.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,17 +8,18 @@ use marline_proto::Instant;
 use marline_proto::coordination::history::PathKey;
 use redis::RedisResult;
 
-use super::server::{Server, Written};
-use super::{Change, MOST_CHANGES, MOST_QUESTIONS, Shared};
-use crate::front::Decoded;
+use super::server::{Server, Write};
+use super::{Change, MAX_CHANGES, MAX_READS, Shared};
+use crate::backlog::Job;
+use crate::cache::Decoded;
 use crate::key;
 
-/// Questions, and changes, that go to the server at a time.
+/// Maximum number of reads, and of changes, per exchange with the server.
 const BATCH: usize = 128;
 
-/// After a failure, until the next attempt; twice that after each one that follows.
-const FIRST_REST: Duration = Duration::from_millis(100);
-const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Backoff after an error; doubles with each further error.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
@@ -32,132 +33,151 @@ impl Worker {
 
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        let Shared { front, work } = &*shared;
-        let _presence = work.enter();
-        let mut rest = FIRST_REST;
+        let Shared { cache, work } = &*shared;
+        let _guard = work.thread_guard();
+        let mut backoff = MIN_BACKOFF;
         loop {
-            work.wait(|queues| queues.questions.is_empty() && queues.changes.is_empty());
-            let turn = work.turn();
-            let result = self.work_off();
+            work.wait(|queues| queues.reads.is_empty() && queues.changes.is_empty());
+            let round = work.begin_round();
+            let result = self.process();
             if result.is_ok() {
-                work.finish(turn);
-                rest = FIRST_REST;
+                work.finish(round);
+                backoff = MIN_BACKOFF;
             }
-            if turn.is_last {
+            if round.is_last {
                 return;
             }
             if result.is_err() {
-                front.counters.errors.add(1);
-                work.rest(rest);
-                rest = (2 * rest).min(LONGEST_REST);
+                cache.counters.errors.add(1);
+                work.back_off(backoff);
+                backoff = (2 * backoff).min(MAX_BACKOFF);
             }
         }
     }
 
-    /// Does what waits now, at least.
-    fn work_off(&mut self) -> RedisResult<()> {
-        for _ in 0..=MOST_CHANGES.max(MOST_QUESTIONS) / BATCH {
-            let (questions, changes) = self.shared.work.with(|queues| {
-                let questions = queues.questions.take(BATCH);
-                (questions, queues.changes.take(BATCH))
+    /// Processes at least all jobs that are queued now.
+    fn process(&mut self) -> RedisResult<()> {
+        for _ in 0..=MAX_CHANGES.max(MAX_READS) / BATCH {
+            let batch = self.shared.work.with(|queues| Batch {
+                reads: queues.reads.take(BATCH),
+                changes: queues.changes.take(BATCH),
             });
-            if questions.is_empty() && changes.is_empty() {
+            if batch.reads.is_empty() && batch.changes.is_empty() {
                 break;
             }
-            if let Err(error) = self.exchange(&questions, &changes) {
-                self.put_back(changes);
+            if let Err(error) = self.exchange(&batch) {
+                self.put_back(batch.changes);
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Reads what is asked for and what is to be rewritten, then writes.
-    fn exchange(
-        &mut self,
-        questions: &[(PathKey, ())],
-        changes: &[(PathKey, Change)],
-    ) -> RedisResult<()> {
-        let changes: Vec<_> = named(changes).collect();
-        let changing: HashSet<_> = changes.iter().map(|(name, ..)| name.as_str()).collect();
-        let mut questions: Vec<_> = named(questions).collect();
-        questions.retain(|(name, ..)| !changing.contains(name.as_str()));
-        let rewritten = changes
-            .iter()
-            .filter_map(|(name, key, change)| match change {
-                Change::Write { taken } => Some((name, *key, *taken)),
-                Change::Forget => None,
-            });
+    /// Reads the requested records and those to be merged, then writes the changes.
+    fn exchange(&mut self, batch: &Batch) -> RedisResult<()> {
+        let changes: Vec<_> = named(&batch.changes).collect();
+        let changing: HashSet<_> = changes.iter().map(|change| change.name.as_str()).collect();
+        let mut reads: Vec<_> = named(&batch.reads).collect();
+        reads.retain(|read| !changing.contains(read.name.as_str()));
+        let merged = changes.iter().filter_map(|change| match change.job {
+            Change::Write { taken } => Some((change, taken)),
+            Change::Forget => None,
+        });
 
-        let names = questions.iter().map(|(name, ..)| name.as_str());
+        let names = reads.iter().map(|read| read.name.as_str());
         let names: Vec<_> = names
-            .chain(rewritten.clone().map(|(name, ..)| name.as_str()))
+            .chain(merged.clone().map(|(change, _)| change.name.as_str()))
             .collect();
-        let mut answers = self.server.read(&names)?.into_iter();
-        for ((_, key, ()), answer) in questions.iter().zip(answers.by_ref()) {
-            self.heard(key, answer);
+        let mut values = self.server.read(&names)?.into_iter();
+        for (read, value) in reads.iter().zip(values.by_ref()) {
+            self.on_read(read.key, value);
         }
-        for ((_, key, taken), answer) in rewritten.zip(answers) {
-            self.absorb(key, answer, taken);
+        for ((change, taken), value) in merged.zip(values) {
+            self.merge(change.key, value, taken);
         }
-        self.server.write(&self.written(&changes))?;
-        self.shared.front.counters.writes.add(changes.len());
+        self.server.write(&self.writes(&changes))?;
+        self.shared.cache.counters.writes.add(changes.len());
         Ok(())
     }
 
-    /// An answer; the record may have changed since it was asked for.
-    fn heard(&self, key: &PathKey, answer: Option<Vec<u8>>) {
+    /// Handles the response to a read; the record may have changed since the request.
+    fn on_read(&self, key: &PathKey, value: Option<Vec<u8>>) {
         let change = self
             .shared
             .work
             .with(|queues| queues.changes.get(key).copied());
         match change {
             Some(Change::Forget) => {}
-            Some(Change::Write { taken }) => self.absorb(key, answer, taken),
-            None => self.absorb(key, answer, None),
+            Some(Change::Write { taken }) => self.merge(key, value, taken),
+            None => self.merge(key, value, None),
         }
     }
 
-    fn absorb(&self, key: &PathKey, answer: Option<Vec<u8>>, taken: Option<Instant>) {
-        let front = &self.shared.front;
-        match answer.map(|bytes| front.decode(&bytes)) {
-            Some(Decoded::Record(record)) => front.absorb(key, record, taken),
-            Some(Decoded::Broken) => front.counters.errors.add(1),
-            Some(Decoded::Old) | None => {}
+    fn merge(&self, key: &PathKey, value: Option<Vec<u8>>, taken: Option<Instant>) {
+        let cache = &self.shared.cache;
+        match value.map(|bytes| cache.decode(&bytes)) {
+            Some(Decoded::Record(record)) => cache.merge(key, record, taken),
+            Some(Decoded::Malformed) => cache.counters.errors.add(1),
+            Some(Decoded::Expired) | None => {}
         }
     }
 
-    /// What the server is to have. A record that memory has lost meanwhile stays as the server has it.
-    fn written(&self, changes: &[(String, &PathKey, Change)]) -> Vec<(String, Written)> {
-        let front = &self.shared.front;
-        let written = changes.iter().filter_map(|(name, key, change)| {
-            let value = match change {
-                Change::Write { .. } => Some(front.value(key)?),
+    /// The writes for `changes`. Records that were evicted from memory meanwhile are left unchanged on
+    /// the server.
+    fn writes(&self, changes: &[Named<'_, Change>]) -> Vec<Write> {
+        let cache = &self.shared.cache;
+        let writes = changes.iter().filter_map(|change| {
+            let value = match change.job {
+                Change::Write { .. } => Some(cache.value(change.key)?),
                 Change::Forget => None,
             };
-            Some((name.clone(), value))
+            Some(Write {
+                name: change.name.clone(),
+                value,
+            })
         });
-        written.collect()
+        writes.collect()
     }
 
-    fn put_back(&self, changes: Vec<(PathKey, Change)>) {
-        let Shared { front, work } = &*self.shared;
+    fn put_back(&self, changes: Vec<Job<Change>>) {
+        let Shared { cache, work } = &*self.shared;
         let lost = work.with(|queues| {
-            let lost = changes.into_iter().rev().filter_map(|(key, change)| {
-                let join = |later: &mut Change, mut earlier: Change| {
-                    earlier.join(*later);
-                    *later = earlier;
-                };
-                queues.changes.put_back(key, change, join).then_some(())
-            });
+            let lost = changes
+                .into_iter()
+                .rev()
+                .filter_map(|Job { key, job: change }| {
+                    let join = |later: &mut Change, mut earlier: Change| {
+                        earlier.join(*later);
+                        *later = earlier;
+                    };
+                    queues.changes.put_back(key, change, join).then_some(())
+                });
             lost.count()
         });
-        front.counters.dropped_writes.add(lost);
+        cache.counters.dropped_writes.add(lost);
     }
 }
 
-/// Jobs with the names that their keys have in stores; a key without a name stays in memory.
-fn named<J: Copy>(jobs: &[(PathKey, J)]) -> impl Iterator<Item = (String, &PathKey, J)> {
-    jobs.iter()
-        .filter_map(|(key, job)| Some((key::encode(key)?, key, *job)))
+/// Jobs of one exchange with the server.
+struct Batch {
+    reads: Vec<Job<()>>,
+    changes: Vec<Job<Change>>,
+}
+
+/// A job with the encoded key of its record.
+struct Named<'a, J> {
+    name: String,
+    key: &'a PathKey,
+    job: J,
+}
+
+/// Jobs with their encoded keys. Records whose key has no encoding exist only in memory.
+fn named<J: Copy>(jobs: &[Job<J>]) -> impl Iterator<Item = Named<'_, J>> {
+    jobs.iter().filter_map(|Job { key, job }| {
+        Some(Named {
+            name: key::encode(key)?,
+            key,
+            job: *job,
+        })
+    })
 }

@@ -14,9 +14,9 @@ fn old_by(age: Duration) -> PathRecord {
 }
 
 #[test]
-fn what_passed_is_added_to_the_age() {
+fn decode_adds_the_time_passed_to_the_age() {
     let bytes = encode(&old_by(HOUR), NOW, UNIX);
-    // Another process, with a clock of its own.
+    // Another process, with a different clock.
     let now = Instant::from_nanos(1 << 61);
     let read = decode(&bytes, now, UNIX + 2 * HOUR).unwrap();
     assert_eq!(now - read.seen_at, 3 * HOUR);
@@ -24,7 +24,7 @@ fn what_passed_is_added_to_the_age() {
 }
 
 #[test]
-fn a_clock_that_went_backwards_makes_nothing_younger() {
+fn a_clock_that_went_backwards_leaves_ages_unchanged() {
     let bytes = encode(&old_by(HOUR), NOW, UNIX);
     assert!(!is_ahead(&bytes, UNIX) && !is_ahead(b"short", Duration::ZERO));
     for unix_time in [UNIX - HOUR, Duration::ZERO] {
@@ -35,7 +35,7 @@ fn a_clock_that_went_backwards_makes_nothing_younger() {
 }
 
 #[test]
-fn what_is_too_long_or_cut_off_is_none() {
+fn oversized_and_truncated_values_are_rejected() {
     let bytes = encode(&old_by(HOUR), NOW, UNIX);
     for cut in 0..bytes.len() {
         assert_eq!(decode(&bytes[..cut], NOW, UNIX), None);
@@ -45,7 +45,7 @@ fn what_is_too_long_or_cut_off_is_none() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_a_record_or_none(
+    fn arbitrary_bytes_decode_to_a_past_record_or_none(
         bytes in prop::collection::vec(prop_oneof![0..4_u8, any::<u8>()], 0..80),
         now: u64,
         unix_time: Duration,
