@@ -1,5 +1,5 @@
-//! Any datagrams, raw or made from real ones, to a server and to a client in the middle of its
-//! handshake, in virtual time: no panic, and time goes on.
+//! Arbitrary datagrams, partly derived from real ones, sent to a server and to a client during its
+//! handshake, in virtual time. Checks that nothing panics and that virtual time advances.
 #![no_main]
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use marline_proto::testing::{Direction, Pair};
 
-/// Real events in a second of virtual time, many times over.
+/// A multiple of the events in a second of virtual time.
 const MOST_STEPS: u32 = 20_000;
 
 fuzz_target!(|input: (u8, Vec<(bool, u8, Vec<u8>)>)| {
@@ -20,7 +20,7 @@ fuzz_target!(|input: (u8, Vec<(bool, u8, Vec<u8>)>)| {
         id.to_vec()
     });
     for (to_server, place, mut bytes) in datagrams.into_iter().take(16) {
-        // Half of them name a connection that exists.
+        // Half of them have the ID of an existing connection.
         if let Some(id) = id.as_ref().filter(|_| place & 1 == 1)
             && bytes.len() > 6 + id.len()
         {
@@ -39,7 +39,7 @@ fuzz_target!(|input: (u8, Vec<(bool, u8, Vec<u8>)>)| {
         let mut steps = 0;
         while pair.step(until) {
             steps += 1;
-            assert!(steps < MOST_STEPS, "time stands still");
+            assert!(steps < MOST_STEPS, "virtual time does not advance");
         }
     }
 });

@@ -1,5 +1,5 @@
-//! Any payload: frames are read without a panic, and never more of them than bytes; what is written of one is
-//! read as the same again.
+//! Arbitrary payloads. Checks that decoding does not panic, yields at most one frame per byte, and that
+//! an encoded frame decodes to the same frame.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|payload: &[u8]| {
     assert!(count <= payload.len());
 });
 
-/// Integers may be longer than they need to be in what is read; not in what is written.
+/// Decoding accepts integers that are not in their shortest form; encoding does not write them.
 fn check_writing(frame: &Frame<'_>) {
     let written = encoded(frame);
     let mut frames = Frames::new(&written);

@@ -1,4 +1,4 @@
-//! Any datagram: the parts of a packet lie within it, and routing agrees with parsing.
+//! Arbitrary datagrams. Checks that fields lie within the packet, and that routing agrees with parsing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

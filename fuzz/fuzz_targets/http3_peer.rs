@@ -1,4 +1,4 @@
-//! A client that is nothing but bytes: the streams that h3 accepts, reads and writes, in memory.
+//! An in-memory client without logic: the streams that h3 accepts, reads and writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 
-/// The connection's two ends: the target writes as the client, h3 reads as the server.
+/// Both ends of the connection: the target writes as the client, h3 reads as the server.
 #[derive(Clone, Default)]
 pub struct Peer(Arc<Mutex<State>>);
 
@@ -27,50 +27,50 @@ struct Halves {
     chunks: VecDeque<Bytes>,
     fin: bool,
     reset: Option<u64>,
-    /// Whether the client takes nothing more of the response.
+    /// Whether flow control blocks the response.
     blocked: bool,
     stopped: Option<u64>,
 }
 
 impl Peer {
-    /// Sends `chunk` on a stream that the client opened; the first opens it.
+    /// Sends `chunk` on a client-initiated stream; the first chunk opens it.
     pub fn send(&self, id: u64, chunk: Bytes) {
         self.write(id, |stream| {
-            // Streams hand out nothing empty.
+            // Streams never return empty chunks.
             if !chunk.is_empty() {
                 stream.chunks.push_back(chunk);
             }
         });
     }
 
-    /// Ends what the client sends.
+    /// Finishes the client's sending part of a stream.
     pub fn finish(&self, id: u64) {
         self.write(id, |stream| stream.fin = true);
     }
 
-    /// Resets what the client sends.
+    /// Resets the client's sending part of a stream.
     pub fn reset(&self, id: u64, code: u64) {
         self.write(id, |stream| stream.reset = Some(code));
     }
 
-    /// Stops what the server sends.
+    /// Sends STOP_SENDING for the server's sending part.
     pub fn stop(&self, id: u64, code: u64) {
         self.change(id, |stream| stream.stopped = Some(code));
     }
 
-    /// Closes or opens the flow control window of what the server sends.
+    /// Closes or opens the flow control window of the server's sending part.
     pub fn block(&self, id: u64, blocked: bool) {
         self.change(id, |stream| stream.blocked = blocked);
     }
 
-    /// Loses the connection.
+    /// Closes the connection.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         state.wake();
     }
 
-    /// QUIC lets nothing follow the end.
+    /// Nothing follows the end of a stream.
     fn write(&self, id: u64, write: impl FnOnce(&mut Halves)) {
         self.change(id, |stream| {
             if !stream.fin && stream.reset.is_none() {
@@ -129,7 +129,7 @@ fn lost(connection_error: ConnectionErrorIncoming) -> StreamErrorIncoming {
     StreamErrorIncoming::ConnectionErrorIncoming { connection_error }
 }
 
-/// One stream, or either half of it. The server ends what it receives by a reset of its own.
+/// A stream, or either half of it.
 pub struct Stream {
     peer: Peer,
     id: u64,

@@ -1,5 +1,5 @@
-//! Any bytes as a client's control, QPACK and request streams, cut anywhere, ended in any way, to the
-//! HTTP/3 server in virtual time: no panic, bounded memory, and it ends when the connection does.
+//! Arbitrary bytes on a client's control, QPACK and request streams, split and terminated arbitrarily, for
+//! the HTTP/3 server in virtual time. Checks for panics, bounded memory, and termination.
 #![no_main]
 
 mod http3_peer;
@@ -19,16 +19,16 @@ use tower::util::BoxCloneSyncService;
 
 use self::http3_peer::Peer;
 
-/// More than all timeouts of a server one after another, in virtual time.
+/// Virtual time that exceeds the sum of all timeouts of a server.
 const END: Duration = Duration::from_secs(3600);
 
-/// Content of a request that the site takes.
+/// Maximum size of the content of a request, in bytes.
 const MOST_CONTENT: usize = 1024;
 
-/// What begins the client's control stream: its type and empty SETTINGS.
+/// The start of the client's control stream: its type and empty SETTINGS.
 const CONTROL: &[u8] = &[0x00, 0x04, 0x00];
 
-/// Field sections of `https://a/`, by QPACK's static table.
+/// Field sections of `https://a/`, encoded with QPACK's static table.
 const GET: &[u8] = &[0x00, 0x00, 0xd1, 0xd7, 0x50, 0x01, b'a', 0xc1];
 const POST: &[u8] = &[0x00, 0x00, 0xd4, 0xd7, 0x50, 0x01, b'a', 0xc1];
 
@@ -58,16 +58,16 @@ fn runtime() -> Runtime {
     runtime.expect("a runtime starts")
 }
 
-/// Reads steps: a byte for the deed, one for the stream, one for a length, and as many bytes.
+/// Executes steps: a byte for the action, one for the stream, one for a length, and as many bytes.
 async fn play(peer: &Peer, stop: &watch::Sender<bool>, mut script: &[u8]) {
-    while let [deed, stream, length, rest @ ..] = script {
+    while let [action, stream, length, rest @ ..] = script {
         let (bytes, rest) = rest.split_at(rest.len().min((*length).into()));
         script = rest;
         // Client-initiated: 0, 2, 4, 6, ...; bit 1 is set on unidirectional ones.
         let id = u64::from(stream % 16) * 2;
-        match deed % 12 {
+        match action % 12 {
             0 | 1 => peer.send(id, Bytes::copy_from_slice(bytes)),
-            // As many small pieces as there are bytes.
+            // One chunk per byte.
             2 => bytes.chunks(1).for_each(|byte| {
                 peer.send(id, Bytes::copy_from_slice(byte));
             }),
@@ -84,7 +84,7 @@ async fn play(peer: &Peer, stop: &watch::Sender<bool>, mut script: &[u8]) {
             10 => peer.block(id, length & 1 == 0),
             _ => drop(stop.send_replace(true)),
         }
-        // The server may do all it can, or wait out a while.
+        // Lets the server run, with or without time passing.
         if stream & 0x80 != 0 {
             let seconds = if stream & 0x40 != 0 { 20 } else { 0 };
             sleep(Duration::from_secs(seconds) + Duration::from_millis(1)).await;
@@ -99,7 +99,7 @@ fn frame(kind: u8, payload: &[u8]) -> Bytes {
         .into()
 }
 
-/// Echoes POST, asks nothing of GET, and refuses the rest unread.
+/// Echoes the content of POST, answers GET, and rejects other methods without reading content.
 fn site() -> Site {
     BoxCloneSyncService::new(tower::service_fn(answer))
 }

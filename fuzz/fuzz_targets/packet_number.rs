@@ -1,4 +1,4 @@
-//! A packet number survives truncation as long as the peer knows enough (RFC 9000, appendix A).
+//! Checks that expansion inverts truncation within the window of RFC 9000, appendix A.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

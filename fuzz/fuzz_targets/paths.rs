@@ -1,5 +1,5 @@
-//! Paths of a connection come and go, links die and come back, and a peer with real keys says what it likes
-//! about them, in virtual time: no panic, time goes on, and between honest peers all data arrives.
+//! Paths of a connection are opened and abandoned, links fail and recover, and a peer with valid keys sends
+//! arbitrary frames about them, in virtual time. Checks for panics and progress; correct peers receive all data.
 #![no_main]
 
 use std::net::SocketAddr;
@@ -13,16 +13,16 @@ use marline_proto::{
     PathId, StreamId, TransportConfig, WriteError,
 };
 
-/// Real events of an input, many times over.
+/// A multiple of the events of an input.
 const MOST_STEPS: u32 = 200_000;
-/// Turns of an input that count.
+/// Maximum number of actions of an input.
 const MOST_TURNS: usize = 40;
-/// What both ends send, bytes.
+/// Size in bytes of the data that each end sends.
 const DATA: usize = 60_000;
-/// How long data may take when all links work again: idle timeouts come first.
+/// Time limit for the data once all links work again; longer than the idle timeout.
 const PATIENCE: Duration = Duration::from_secs(200);
 
-/// One thing that happens.
+/// An action.
 #[derive(arbitrary::Arbitrary, Debug)]
 enum Turn {
     Open {
@@ -37,7 +37,7 @@ enum Turn {
         path: u8,
         backup: bool,
     },
-    /// The link is another from now on; or nothing passes.
+    /// Replaces the properties of a link, or disables it.
     Link {
         link: u8,
         delay: u8,
@@ -50,13 +50,13 @@ enum Turn {
     UpdateKeys {
         server: bool,
     },
-    /// An end says any frames.
+    /// An end sends arbitrary frames.
     Say {
         server: bool,
         path: u8,
         frames: Vec<u8>,
     },
-    /// An end says one frame of several paths, with numbers that may mean something.
+    /// An end sends one multipath frame with plausible values.
     Frame {
         server: bool,
         path: u8,
@@ -85,12 +85,12 @@ struct World {
     client: ConnectionHandle,
     server: ConnectionHandle,
     streams: [Sending; 2],
-    /// Whether both ends kept to the rules so far.
+    /// Whether both ends have complied with the protocol so far.
     honest: bool,
     steps: u32,
 }
 
-/// What one end sends.
+/// The data that one end sends.
 struct Sending {
     by_server: bool,
     stream: StreamId,
@@ -165,7 +165,7 @@ impl World {
             }
             Turn::Abandon { server, path } => {
                 if let Some((end, path)) = self.path(server, path) {
-                    // It may be the last one.
+                    // It may be the last path.
                     let _ = end.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH);
                 }
             }
@@ -230,7 +230,7 @@ impl World {
         self.pair.flush();
     }
 
-    /// The other end gets a packet of this one at once.
+    /// Delivers a packet of this end to the other immediately.
     fn say(&mut self, server: bool, path: u8, frames: &[u8]) {
         self.honest = false;
         let now = self.pair.now;
@@ -262,7 +262,7 @@ impl World {
         }
     }
 
-    /// Whether all data has arrived, or no more will.
+    /// Whether all data has arrived, or the connection is closed.
     fn advance(&mut self) -> bool {
         if self.is_over() {
             return true;
@@ -289,7 +289,7 @@ impl World {
                 match own.write(stream, &[5; 1000]) {
                     Ok(written) => sending.sent += written,
                     Err(WriteError::Blocked) => break,
-                    // A peer that breaks the rules may stop it.
+                    // A peer that violates the protocol may prevent it.
                     Err(_) => return false,
                 }
             }
@@ -297,7 +297,7 @@ impl World {
         self.streams.iter().all(|sending| sending.received >= DATA)
     }
 
-    /// All links work again: honest peers come to an end.
+    /// Restores all links; correct peers complete their transfers.
     fn settle(&mut self) {
         if !self.honest {
             self.pass(Duration::from_secs(3));
@@ -374,10 +374,10 @@ fn frame(kind: u8, values: [u8; 6]) -> Vec<u8> {
         Err(_) => (0x4000 | kind).to_be_bytes().to_vec(),
     };
     match kind {
-        // The largest number, the delay, no further ranges, the first range, and marks.
+        // Largest acknowledged, delay, no further ranges, first range, and ECN counts.
         0x3e => frame.extend([path, a, b, 0, c]),
         0x3f => frame.extend([path, a, b, 0, c, d, e, e]),
-        // The sequence number, what to retire before, a connection ID and its token.
+        // Sequence number, Retire Prior To, connection ID and stateless reset token.
         0x3e78 => {
             frame.extend([path, a, b, 4]);
             frame.extend([c; 4 + 16]);

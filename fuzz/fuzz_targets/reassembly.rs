@@ -1,4 +1,4 @@
-//! Pieces of a stream in any order, overlapping: read back as they were sent, in bounded memory.
+//! Overlapping segments of a stream in any order. Checks that the stream is reassembled in bounded memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any transport parameters: what is taken is told again in the same words.
+//! Arbitrary transport parameters. Checks that encoding inverts decoding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
