@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use marline_report::Summary;
-use marline_report::summary::Course;
+use marline_report::summary::BundleHistory;
 
 use crate::failure::Failure;
 
@@ -25,7 +25,7 @@ enum Action {
 /// Time in each congestion state, losses and spurious losses, round-trip times, windows and
 /// throughput, of each connection and path in the file. Reads the logs of other QUIC programs, too.
 ///
-/// Of connections that form a bundle: what its engine decided, and in the end its course once, whatever
+/// Of connections that form a bundle: what its engine decided, and in the end its history once, whatever
 /// number of its connections is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -55,8 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         for summary in &summaries {
             print!("{summary}");
         }
-        for course in Course::all(&summaries) {
-            print!("\n{course}");
+        for history in BundleHistory::all(&summaries) {
+            print!("\n{history}");
         }
     }
     Ok(())

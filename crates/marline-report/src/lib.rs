@@ -1,11 +1,11 @@
-//! From logs to something to look at.
+//! Summaries and HTML reports of qlog files and measurements.
 //!
-//! - [`qlog`] reads the files that QUIC stacks write, record by record;
-//! - [`summary`] tells in numbers what a connection did;
-//! - [`timeline`] collects what changes over time;
-//! - [`chart`] draws it as SVG;
-//! - [`html`] puts text, tables and charts on a page that needs nothing else;
-//! - [`units`] writes numbers the way people read them.
+//! - [`qlog`] reads qlog files event by event;
+//! - [`summary`] computes statistics of connections;
+//! - [`timeline`] collects time series;
+//! - [`chart`] draws charts as SVG;
+//! - [`html`] writes self-contained pages with text, tables and charts;
+//! - [`units`] formats numbers for human readers.
 
 pub mod chart;
 pub mod html;

@@ -1,28 +1,28 @@
-//! What changes in a connection over time, ready to be drawn.
+//! Time series of a connection, for charts.
 
 use std::path::Path;
 
 use crate::qlog::{self, Event};
 
-/// A value over time: seconds since the first event, value.
+/// A time series: pairs of seconds since the first event and value.
 pub type Series = Vec<(f64, f64)>;
 
-/// One connection over time.
+/// Time series of a connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Each path, in the order they appeared.
+    /// Each path, in order of appearance.
     pub paths: Vec<PathTimeline>,
-    /// When the engine of the connection's bundle did what, but for when it did nothing.
+    /// Actions of the engine of the connection's bundle, with their times.
     pub decisions: Vec<(f64, String)>,
     first_s: Option<f64>,
     /// Seconds from the first event to the last.
     pub duration_s: f64,
 }
 
-/// One path over time.
+/// Time series of a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathTimeline {
-    /// What the log calls the path.
+    /// The path's name in the log.
     pub tuple: String,
     /// Congestion window, in bytes.
     pub congestion_window: Series,
@@ -36,14 +36,14 @@ pub struct PathTimeline {
     pub smoothed_rtt: Series,
     /// When packets were declared lost.
     pub losses: Vec<f64>,
-    /// When a loss turned out to be none.
+    /// When a loss was found to be spurious.
     pub spurious_losses: Vec<f64>,
-    /// When the controller entered which state.
+    /// States of the congestion controller, with the time each was entered.
     pub states: Vec<(f64, String)>,
 }
 
 impl Timeline {
-    /// Reads the first connection of a qlog file; skips what is broken.
+    /// Reads the first connection of a qlog file; skips malformed records.
     ///
     /// # Errors
     ///

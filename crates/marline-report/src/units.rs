@@ -1,10 +1,10 @@
-//! Numbers for people.
+//! Formatting of numbers for human readers.
 
-/// From here on, groups of thousands are too many to read.
+/// Numbers from here on are written with an exponent.
 const UNREADABLE: f64 = 1e15;
 
-/// A number with three significant digits or so, and groups of thousands. What is no number is a
-/// dash.
+/// A number with about three significant digits, and groups of thousands. A number that is not finite is
+/// a dash.
 pub fn number(value: f64) -> String {
     if let Some(text) = odd(value) {
         return text;
@@ -21,7 +21,7 @@ pub fn number(value: f64) -> String {
     out
 }
 
-/// A number with as many decimals as `largest` has by [`number`], for numbers that are compared.
+/// A number with as many decimals as [`number`] gives `largest`, so that numbers align.
 pub fn aligned(value: f64, largest: f64) -> String {
     if let Some(text) = odd(value) {
         return text;
@@ -37,7 +37,7 @@ pub fn aligned(value: f64, largest: f64) -> String {
     out
 }
 
-/// The text of what digits alone cannot tell.
+/// The text of numbers that are not finite or need an exponent.
 fn odd(value: f64) -> Option<String> {
     if !value.is_finite() {
         Some("\u{2013}".to_owned())
@@ -57,7 +57,7 @@ fn decimals(value: f64) -> usize {
     }
 }
 
-/// Digits in groups of three, parted by narrow spaces that do not break.
+/// Digits in groups of three, separated by narrow no-break spaces.
 fn grouped(digits: &str) -> String {
     let (sign, digits) = digits
         .strip_prefix('-')
@@ -77,7 +77,7 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// A time span in the unit that suits it.
+/// A duration in a suitable unit.
 pub fn seconds(value: f64) -> String {
     match value.abs() {
         0.0 => "0 s".to_owned(),
@@ -87,28 +87,36 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
-/// Bytes in the decimal unit that suits them.
+/// Bytes with a suitable decimal prefix.
 pub fn bytes(value: f64) -> String {
     scaled(value, "B")
 }
 
-/// Bits per second in the decimal unit that suits them.
+/// Bits per second with a suitable decimal prefix.
 pub fn bit_rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, "bit/s")
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    let (factor, prefix) = prefix(value);
-    format!("{} {prefix}{unit}", number(value / factor))
+    let Prefix { factor, symbol } = prefix(value);
+    format!("{} {symbol}{unit}", number(value / factor))
+}
+
+/// A decimal prefix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prefix {
+    pub(crate) factor: f64,
+    pub(crate) symbol: &'static str,
 }
 
 /// The decimal prefix that brings `value` between 1 and 1000.
-pub(crate) fn prefix(value: f64) -> (f64, &'static str) {
+pub(crate) fn prefix(value: f64) -> Prefix {
+    let of = |factor, symbol| Prefix { factor, symbol };
     match value.abs() {
-        x if x >= 1e9 => (1e9, "G"),
-        x if x >= 1e6 => (1e6, "M"),
-        x if x >= 1e3 => (1e3, "k"),
-        _ => (1.0, ""),
+        x if x >= 1e9 => of(1e9, "G"),
+        x if x >= 1e6 => of(1e6, "M"),
+        x if x >= 1e3 => of(1e3, "k"),
+        _ => of(1.0, ""),
     }
 }
 

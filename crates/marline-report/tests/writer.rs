@@ -1,4 +1,4 @@
-//! What the protocol core logs is what the report shows.
+//! The report reads what the core's qlog writer writes.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ fn write_log(file: std::fs::File) {
 }
 
 #[test]
-fn a_log_comes_back_as_numbers_and_pictures() {
+fn a_log_of_the_core_is_summarized_and_charted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c0de_server.sqlog");
     write_log(std::fs::File::create(&path).unwrap());

@@ -94,7 +94,7 @@ fn waterfall(title: &str, run: &Record, watched: &Watched) -> Waterfall {
     }
     for (metric, moment) in [("first_render_s", "rendered"), ("page_load_s", "loaded")] {
         if let Some(&at) = run.metrics.get(metric) {
-            waterfall = waterfall.moment(moment, at);
+            waterfall = waterfall.event(moment, at);
         }
     }
     waterfall
@@ -257,7 +257,7 @@ impl Panels {
             stack = stack.chart(chart);
         }
         for (name, times) in &self.moments {
-            stack = stack.moments(name.as_str(), times.clone());
+            stack = stack.events(name.as_str(), times.clone());
         }
         let said = self.engine();
         match said.is_empty() {

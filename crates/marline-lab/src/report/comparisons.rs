@@ -136,7 +136,7 @@ fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
     let mut bars = Bars::new(title, points.title(), axis(group));
     for result in group {
         let point = points.name_of(&result.parameters);
-        let interval = result.ci95.map(|[low, high]| (low, high));
+        let interval = result.ci95.map(|[low, high]| Interval { low, high });
         let value = result.improvement_percent.unwrap_or(f64::NAN);
         bars = bars.bar(point, &pair(result), value, interval);
     }

@@ -1,6 +1,6 @@
 //! Improvements as pictures: ours with their intervals, and on the same line what was published.
 
-use marline_report::chart::{Axis, Forest, Unit};
+use marline_report::chart::{Axis, Forest, ForestRow, Interval, Unit};
 
 use crate::run::ComparisonResult;
 
@@ -79,8 +79,14 @@ fn picture(evidence: &Evidence, pairs: &[&[&ComparisonResult]]) -> Forest {
             let (section, name) = points
                 .find(&result.parameters)
                 .map_or_else(Default::default, |point| points.section_and_row(point));
-            let (panel, row) = (pair(result), (section.as_str(), name.as_str()));
-            let interval = result.ci95.map(|[low, high]| (low, high));
+            let (panel, row) = (
+                pair(result),
+                ForestRow {
+                    section: &section,
+                    name: &name,
+                },
+            );
+            let interval = result.ci95.map(|[low, high]| Interval { low, high });
             let value = result.improvement_percent.unwrap_or(f64::NAN);
             let forest = forest.value(&panel, row, value, interval);
             match result.published_percent {

@@ -751,7 +751,10 @@ fn mistakes_in_links_are_explained() {
             "[variant.a]\nlink = 'loss=1%, loss=2%'",
             "train.toml:5: [variant.a] link: loss is there twice; keep one",
         ),
-        ("[variant.a]\nlink.up.delay = '5ms'", "cannot be combined with"),
+        (
+            "[variant.a]\nlink.up.delay = '5ms'",
+            "cannot be combined with",
+        ),
         (
             "[variant.a]\nlink.trace.x = 1",
             "[variant.a.link.trace] x: trace.x: unknown key",

@@ -1,4 +1,4 @@
-//! Every kind of picture and part that a page can have, drawn from made-up numbers:
+//! Every kind of chart and page element, with synthetic data:
 //! `cargo run -p marline-report --example gallery OUT.html`.
 
 mod noise;

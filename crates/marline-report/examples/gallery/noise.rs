@@ -1,6 +1,6 @@
-//! Made-up numbers, the same every time.
+//! Reproducible synthetic data.
 
-/// A small generator: SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Debug)]
 pub(super) struct Noise(u64);
 
@@ -9,7 +9,7 @@ impl Noise {
         Self(seed)
     }
 
-    /// From 0 to 1.
+    /// Uniform in [0, 1).
     pub(super) const fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -19,17 +19,17 @@ impl Noise {
         (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Around `mean`, nearly normal.
+    /// Approximately normal.
     pub(super) fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         let sum: f64 = (0..12).map(|_| self.uniform()).sum();
         deviation.mul_add(sum - 6.0, mean)
     }
 
-    /// Around `median`, with a long tail to the right.
+    /// Around `median`, with a long right tail.
     pub(super) fn skewed(&mut self, median: f64, spread: f64) -> f64 {
         let normal = self.normal(0.0, spread);
         let tail = if self.uniform() < 0.04 { 0.8 } else { 0.0 };
-        // Close enough to an exponential for a gallery.
+        // Approximates an exponential function.
         median * (1.0 + normal + normal * normal / 2.0 + tail * self.uniform())
     }
 

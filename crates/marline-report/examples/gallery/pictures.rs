@@ -1,6 +1,8 @@
-//! The pictures.
+//! The charts of the gallery.
 
-use marline_report::chart::{Axis, Bars, Boxes, Chart, Fetch, Heat, Stack, Style, Unit, Waterfall};
+use marline_report::chart::{
+    Axis, Bars, Boxes, Chart, Fetch, Heat, Interval, Stack, Style, Unit, Waterfall,
+};
 
 use super::noise::Noise;
 
@@ -33,6 +35,13 @@ const PAGES: [&str; 15] = [
     "government",
     "university",
 ];
+
+const fn around(value: f64, half: f64) -> Option<Interval> {
+    Some(Interval {
+        low: value - half,
+        high: value + half,
+    })
+}
 
 pub(super) fn boxes(noise: &mut Noise) -> Boxes {
     let sizes = [("500 kB", 0.35), ("2.4 MB", 0.9), ("6 MB", 1.8)];
@@ -74,7 +83,7 @@ pub(super) fn bars(noise: &mut Noise) -> Bars {
             let value = noise.normal(base + shift, 1.0);
             let half = 1.0 + 4.0 * noise.uniform();
             bars = bars
-                .bar(location, variant, value, Some((value - half, value + half)))
+                .bar(location, variant, value, around(value, half))
                 .published(location, variant, base + shift * 1.6);
         }
     }
@@ -86,7 +95,7 @@ pub(super) fn page_bars(noise: &mut Noise) -> Bars {
     let bars = Bars::new("Gain by page", "page", axis);
     PAGES.into_iter().fold(bars, |bars, page| {
         let gain = noise.normal(9.0, 11.0);
-        bars.bar(page, "H2-Parallel", gain, Some((gain - 3.0, gain + 3.0)))
+        bars.bar(page, "H2-Parallel", gain, around(gain, 3.0))
     })
 }
 
@@ -101,7 +110,15 @@ pub(super) fn single_bars() -> Bars {
                 Axis::new("throughput", Unit::BitsPerSecond),
             ),
             |bars, (variant, rate)| {
-                bars.bar(variant, "10 MB", rate, Some((rate * 0.97, rate * 1.02)))
+                bars.bar(
+                    variant,
+                    "10 MB",
+                    rate,
+                    Some(Interval {
+                        low: rate * 0.97,
+                        high: rate * 1.02,
+                    }),
+                )
             },
         )
 }
@@ -240,7 +257,7 @@ pub(super) fn waterfall(noise: &mut Noise) -> Waterfall {
             finished_s: (name != "beacon").then_some(finished_s),
         });
     }
-    page.moment("parsed", 0.42).moment("loaded", link_free)
+    page.event("parsed", 0.42).event("loaded", link_free)
 }
 
 pub(super) fn stack(noise: &mut Noise) -> Stack {
@@ -288,7 +305,7 @@ pub(super) fn stack(noise: &mut Noise) -> Stack {
                     15.0,
                 ),
         )
-        .moments("lost", losses)
+        .events("lost", losses)
         .note("Lines across: losses.")
 }
 

@@ -1,9 +1,10 @@
-//! What an axis shows.
+//! Axes and units.
 
+use super::Interval;
 use super::scale::{self, LARGEST, SMALLEST, Scale};
 use crate::units;
 
-/// What numbers on an axis mean.
+/// The quantity that an axis shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds, shown as milliseconds where they are short.
@@ -33,23 +34,27 @@ impl Unit {
         }
     }
 
-    /// What a shown number counts, for numbers up to `max`.
-    pub(super) fn shown(self, max: f64) -> (f64, String) {
+    /// The unit of tick labels on an axis with values up to `max`.
+    pub(super) fn tick_unit(self, max: f64) -> TickUnit {
+        let unit = |factor, symbol: &str| TickUnit {
+            factor,
+            symbol: symbol.to_owned(),
+        };
         match self {
-            Self::Seconds if max < 1.0 => (1e-3, "ms".to_owned()),
-            Self::Seconds => (1.0, "s".to_owned()),
+            Self::Seconds if max < 1.0 => unit(1e-3, "ms"),
+            Self::Seconds => unit(1.0, "s"),
             Self::Bytes | Self::BitsPerSecond => {
-                let (factor, prefix) = units::prefix(max);
-                let unit = if self == Self::Bytes { "B" } else { "bit/s" };
-                (factor, format!("{prefix}{unit}"))
+                let prefix = units::prefix(max);
+                let base = if self == Self::Bytes { "B" } else { "bit/s" };
+                unit(prefix.factor, &format!("{}{base}", prefix.symbol))
             }
-            Self::Share => (0.01, "%".to_owned()),
-            Self::Percent => (1.0, "%".to_owned()),
-            Self::Number => (1.0, String::new()),
+            Self::Share => unit(0.01, "%"),
+            Self::Percent => unit(1.0, "%"),
+            Self::Number => unit(1.0, ""),
         }
     }
 
-    /// What all numbers of an axis count if each is written by [`Self::tick`].
+    /// The unit in the title of an axis whose tick labels are written by [`Self::tick`].
     const fn common(self) -> &'static str {
         match self {
             Self::Bytes => "B",
@@ -59,7 +64,7 @@ impl Unit {
         }
     }
 
-    /// A number of an axis on which numbers of every size stand: it brings its own prefix.
+    /// A tick label of a logarithmic axis, with its own prefix.
     fn tick(self, value: f64) -> String {
         let plain = |value: f64| {
             if value >= 1.0 {
@@ -72,9 +77,9 @@ impl Unit {
             Self::Seconds if value < 1e-6 => format!("{} ns", plain(value * 1e9)),
             Self::Seconds => units::seconds(value),
             Self::Bytes | Self::BitsPerSecond => {
-                let (factor, prefix) = units::prefix(value);
-                let space = if prefix.is_empty() { "" } else { " " };
-                format!("{}{space}{prefix}", plain(value / factor))
+                let units::Prefix { factor, symbol } = units::prefix(value);
+                let space = if symbol.is_empty() { "" } else { " " };
+                format!("{}{space}{symbol}", plain(value / factor))
             }
             Self::Share => plain(value * 100.0),
             Self::Percent | Self::Number => plain(value),
@@ -82,17 +87,24 @@ impl Unit {
     }
 }
 
-/// An axis: linear, and from zero on, unless told otherwise.
+/// The unit of tick labels.
+pub(super) struct TickUnit {
+    /// What 1 on the axis means, in the base unit.
+    pub(super) factor: f64,
+    pub(super) symbol: String,
+}
+
+/// An axis. By default linear, including zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     label: String,
     unit: Unit,
-    span: Option<(f64, f64)>,
+    span: Option<Interval>,
     logarithmic: bool,
 }
 
 impl Axis {
-    /// An axis that spans zero and all its values.
+    /// A linear axis that spans zero and all values.
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
         Self {
             label: label.into(),
@@ -102,40 +114,43 @@ impl Axis {
         }
     }
 
-    /// Fixes both ends, so that charts can be compared. Ends that are none are ignored, and so are
-    /// ends below zero on a logarithmic axis.
+    /// Fixes both ends, so that charts can be compared. Ends that are not finite or not in order are
+    /// ignored, and on a logarithmic axis ends below zero.
     #[must_use]
     pub fn spanning(mut self, from: f64, to: f64) -> Self {
         if (SMALLEST..LARGEST).contains(&(to - from)) {
-            self.span = Some((from, to));
+            self.span = Some(Interval {
+                low: from,
+                high: to,
+            });
         }
         self
     }
 
-    /// Makes equal distances mean equal ratios. Values that are not above zero lie on the edge.
+    /// Makes the axis logarithmic. Values that are not above zero are drawn at its lower end.
     #[must_use]
     pub const fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
     }
 
-    /// What it shows, without the unit.
+    /// Its label, without the unit.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// What its numbers mean.
+    /// Its unit.
     pub const fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Its ends, if they are fixed.
-    pub(super) const fn span(&self) -> Option<(f64, f64)> {
+    /// Its fixed ends, if any.
+    pub(super) const fn span(&self) -> Option<Interval> {
         self.span
     }
 
-    /// The scale for `values` on `length` pixels, with a tick every `pixels_per_tick` or so. Only
-    /// an axis without fixed ends is rounded up to its last tick.
+    /// The scale for `values` on `length` pixels, with about one tick per `pixels_per_tick`. Only an
+    /// axis without fixed ends is rounded up to its last tick.
     pub(super) fn scale(
         &self,
         values: impl Iterator<Item = f64>,
@@ -143,19 +158,19 @@ impl Axis {
         pixels_per_tick: f64,
     ) -> Scale {
         let (range, unit) = if self.logarithmic {
-            let span = self.span.filter(|&(from, _)| from >= SMALLEST);
+            let span = self.span.filter(|span| span.low >= SMALLEST);
             let range = scale::logarithmic(values, span, length / pixels_per_tick);
             (range, self.unit.common().to_owned())
         } else {
             let range = scale::linear(values, self.span, length / pixels_per_tick);
-            let (_, unit) = self.unit.shown(range.largest());
-            (range, unit)
+            let unit = self.unit.tick_unit(range.largest());
+            (range, unit.symbol)
         };
         let text = |tick: f64| {
             if self.logarithmic {
                 self.unit.tick(tick)
             } else {
-                let (factor, _) = self.unit.shown(range.largest());
+                let factor = self.unit.tick_unit(range.largest()).factor;
                 scale::tick_text(tick / factor, range.step / factor)
             }
         };

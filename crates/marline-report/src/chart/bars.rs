@@ -1,17 +1,17 @@
-//! Bars with intervals.
+//! Bar charts with intervals.
 
 use std::fmt::Write;
 
 use super::canvas::{self, PLOT_HEIGHT, TICK_HEIGHT, text_width};
-use super::cells::Cells;
+use super::cells::{Cells, Place};
 use super::grouped::Grouped;
-use super::looks::{Key, LOOKS};
+use super::looks::{LOOKS, Legend};
 use super::scale::Scale;
-use super::{Axis, Picture};
+use super::{Axis, Interval, Picture};
 use crate::html::escape;
 use crate::units;
 
-/// Room for numbers beyond the ends of bars, as a share of what the bars span.
+/// Space for numbers beyond the ends of bars, as a share of the range of values.
 const HEADROOM: f64 = 0.07;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,10 +23,10 @@ struct Cell {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bar {
     value: f64,
-    interval: Option<(f64, f64)>,
+    interval: Option<Interval>,
 }
 
-/// Bars: one for each series in each group, from zero up or down, with an interval around its end.
+/// A bar chart: one bar per series in each group, starting at zero, with optional intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
     title: String,
@@ -37,7 +37,7 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// An empty picture; `groups` says what tells groups apart, such as `location`.
+    /// An empty chart; `groups` names the factor that distinguishes groups, such as `location`.
     pub fn new(title: impl Into<String>, groups: impl Into<String>, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -48,15 +48,15 @@ impl Bars {
         }
     }
 
-    /// Says below the picture what to know about it, such as what the intervals are.
+    /// Sets the note below the chart, such as the meaning of intervals.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Names series in advance, so that they have the same order and looks in every picture.
-    /// Without it they come in the order in which they are added.
+    /// Declares series in advance, so that they have the same order and style in every chart. By default
+    /// series are in the order in which they are added.
     #[must_use]
     pub fn series<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         for name in names {
@@ -65,24 +65,24 @@ impl Bars {
         self
     }
 
-    /// Adds the value of a series in a group, unless it is not finite, and the interval, from low
-    /// to high, that it lies in with confidence.
+    /// Adds the value of a series in a group, unless it is not finite, with an optional confidence
+    /// interval.
     #[must_use]
     pub fn bar(
         mut self,
         group: &str,
         series: &str,
         value: f64,
-        interval: Option<(f64, f64)>,
+        interval: Option<Interval>,
     ) -> Self {
         if value.is_finite() {
-            let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+            let interval = interval.filter(Interval::is_finite);
             self.cells.entry(group, series).bar = Some(Bar { value, interval });
         }
         self
     }
 
-    /// Adds what others published for a series in a group.
+    /// Adds the published value of a series in a group.
     #[must_use]
     pub fn published(mut self, group: &str, series: &str, value: f64) -> Self {
         if value.is_finite() {
@@ -92,42 +92,43 @@ impl Bars {
     }
 
     fn has_published(&self) -> bool {
-        self.cells.iter().any(|cell| cell.2.published.is_some())
+        self.cells.iter().any(|cell| cell.1.published.is_some())
     }
 
-    fn key(&self, html: &mut String) {
-        let mut key = Key::new(html);
+    fn legend(&self, html: &mut String) {
+        let mut legend = Legend::new(html);
         for (at, name) in self.cells.series.iter().enumerate() {
             let look = at % LOOKS;
-            key.fill(name, &format!("box s{look} f{look}"));
+            legend.fill(name, &format!("box s{look} f{look}"));
         }
         if self
             .cells
             .iter()
-            .any(|c| c.2.bar.is_some_and(|bar| bar.interval.is_some()))
+            .any(|c| c.1.bar.is_some_and(|bar| bar.interval.is_some()))
         {
-            key.entry("interval", |html| {
+            legend.entry("interval", |html| {
                 html.push_str("<path class=\"interval\" d=\"M11 1h8m-4 0v10m-4 0h8\"/>");
             });
         }
         if self.has_published() {
-            key.published();
+            legend.published();
         }
     }
 
-    /// The vertical scale, with room for numbers beyond the ends of bars.
+    /// The vertical scale, with space for numbers beyond the ends of bars.
     fn scale(&self) -> Scale {
         let mut values: Vec<f64> = vec![0.0];
-        for (_, _, cell) in self.cells.iter() {
+        for (_, cell) in self.cells.iter() {
             let interval = cell.bar.and_then(|bar| bar.interval);
             values.extend(cell.bar.map(|bar| bar.value));
-            values.extend(interval.into_iter().flat_map(|(low, high)| [low, high]));
+            values.extend(interval.into_iter().flat_map(|ends| [ends.low, ends.high]));
             values.extend(cell.published);
         }
         let low = values.iter().copied().fold(0.0, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
-        let room = |end: f64| end + end.signum() * HEADROOM * (high - low);
-        values.extend([low, high].into_iter().filter(|&end| end != 0.0).map(room));
+        let extended = |end: f64| end + end.signum() * HEADROOM * (high - low);
+        let ends = [low, high].into_iter().filter(|&end| end != 0.0);
+        values.extend(ends.map(extended));
         let values = values.into_iter().filter(|value| value.is_finite());
         self.y.scale(values, PLOT_HEIGHT, TICK_HEIGHT)
     }
@@ -141,19 +142,19 @@ impl Bars {
 
     fn row(&self, layout: &Grouped<'_>, y: &Scale, html: &mut String) {
         layout.open(&self.title, &self.groups, y, html);
-        let cells = || self.cells.iter().filter(|cell| layout.holds(cell.0));
-        for (group, series, cell) in cells() {
+        let cells = || self.cells.iter().filter(|cell| layout.holds(cell.0.group));
+        for (place, cell) in cells() {
             if let Some(bar) = cell.bar {
                 let name = format!(
                     "{}, {}",
-                    self.cells.series[series], self.cells.groups[group]
+                    self.cells.series[place.series], self.cells.groups[place.group]
                 );
                 let _ = write!(
                     html,
                     "<g><title>{}</title>",
                     escape(&self.words(&name, bar))
                 );
-                draw(bar, layout, (group, series), y, html);
+                draw(bar, layout, place, y, html);
                 html.push_str("</g>");
             }
         }
@@ -164,44 +165,48 @@ impl Bars {
             frame.left,
             frame.right()
         );
-        for (group, series, cell) in cells() {
+        for (place, cell) in cells() {
             if let Some(value) = cell.published {
                 let words = format!(
                     "{}, {}: published {}",
-                    self.cells.series[series],
-                    self.cells.groups[group],
+                    self.cells.series[place.series],
+                    self.cells.groups[place.group],
                     self.y.unit().text(value)
                 );
-                layout.published((group, series), frame.y(y, value), &words, html);
+                layout.published(place, frame.y(y, value), &words, html);
             }
         }
         self.values(layout, y, html);
         html.push_str("</svg>");
     }
 
-    /// Writes the values at the ends of the bars, if there is room for all of them.
+    /// Writes the values at the ends of the bars, if there is space for all of them.
     fn values(&self, layout: &Grouped<'_>, y: &Scale, html: &mut String) {
         let largest = y.from.abs().max(y.to.abs());
-        let (factor, _) = self.y.unit().shown(largest);
+        let factor = self.y.unit().tick_unit(largest).factor;
         let texts: Vec<_> = self
             .cells
             .iter()
-            .filter(|cell| layout.holds(cell.0))
-            .filter_map(|(group, series, cell)| {
+            .filter(|cell| layout.holds(cell.0.group))
+            .filter_map(|(place, cell)| {
                 let bar = cell.bar?;
                 Some((
-                    group,
-                    series,
+                    place,
                     bar,
                     units::aligned(bar.value / factor, largest / factor),
                 ))
             })
             .collect();
-        if texts.iter().any(|text| text_width(&text.3) > layout.lane) {
+        if texts.iter().any(|text| text_width(&text.2) > layout.lane) {
             return;
         }
-        for (group, series, bar, text) in texts {
-            let (low, high) = bar.interval.unwrap_or((bar.value, bar.value));
+        for (place, bar, text) in texts {
+            let value = bar.value;
+            let interval = bar.interval;
+            let Interval { low, high } = interval.unwrap_or(Interval {
+                low: value,
+                high: value,
+            });
             let baseline = if bar.value < 0.0 {
                 layout.frame.y(y, low.min(bar.value)) + 13.0
             } else {
@@ -210,7 +215,7 @@ impl Bars {
             let _ = write!(
                 html,
                 "<text class=\"halo mid\" x=\"{:.1}\" y=\"{baseline:.1}\">{}</text>",
-                layout.body(group, series),
+                layout.body(place),
                 escape(&text)
             );
         }
@@ -220,7 +225,7 @@ impl Bars {
         let text = |value| self.y.unit().text(value);
         let interval = bar
             .interval
-            .map(|(low, high)| format!(", interval {} to {}", text(low), text(high)));
+            .map(|ends| format!(", interval {} to {}", text(ends.low), text(ends.high)));
         format!(
             "{name}: {}{}",
             text(bar.value),
@@ -229,15 +234,9 @@ impl Bars {
     }
 }
 
-fn draw(
-    bar: Bar,
-    layout: &Grouped<'_>,
-    (group, series): (usize, usize),
-    y: &Scale,
-    html: &mut String,
-) {
-    let look = series % LOOKS;
-    let middle = layout.body(group, series);
+fn draw(bar: Bar, layout: &Grouped<'_>, place: Place, y: &Scale, html: &mut String) {
+    let look = place.series % LOOKS;
+    let middle = layout.body(place);
     let (end, zero) = (layout.frame.y(y, bar.value), layout.frame.y(y, 0.0));
     let _ = write!(
         html,
@@ -247,7 +246,7 @@ fn draw(
         layout.body,
         (end - zero).abs()
     );
-    if let Some((low, high)) = bar.interval {
+    if let Some(Interval { low, high }) = bar.interval {
         let (low, high) = (layout.frame.y(y, low), layout.frame.y(y, high));
         let (left, width) = (middle - layout.body / 5.0, layout.body * 0.4);
         let _ = write!(
@@ -266,7 +265,7 @@ impl Picture for Bars {
         canvas::scrolling(
             &self.title,
             &self.note,
-            |html| self.key(html),
+            |html| self.legend(html),
             |html| self.picture(html),
         )
     }

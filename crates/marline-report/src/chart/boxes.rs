@@ -3,19 +3,19 @@
 use std::fmt::Write;
 
 use super::canvas::{self, PLOT_HEIGHT, TICK_HEIGHT};
-use super::cells::Cells;
+use super::cells::{Cells, Place};
 use super::grouped::Grouped;
-use super::looks::{Key, LOOKS};
+use super::looks::{LOOKS, Legend};
 use super::scale::Scale;
 use super::{Axis, Picture, thin};
 use crate::html::escape;
 
-/// Outliers that are closer than this, in pixels, are one.
+/// Outliers closer than this, in pixels, are drawn as one.
 const OUTLIER_GAP: f64 = 3.0;
-/// Boxes narrower than this, in pixels, have no room for a dot.
+/// Boxes narrower than this, in pixels, have no dot for the mean.
 const NARROW: f64 = 10.0;
 
-/// What a box shows of its samples.
+/// The statistics that a box shows.
 #[derive(Clone, Debug, PartialEq)]
 struct Spread {
     count: usize,
@@ -35,7 +35,7 @@ impl Spread {
         samples.sort_by(f64::total_cmp);
         let count = samples.len();
         let (p5, p95) = (quantile(&samples, 0.05)?, quantile(&samples, 0.95)?);
-        // Divided first, and kept between its ends: a sum of large samples need not be finite.
+        // Each sample is divided first and the result clamped, because a sum of large samples may overflow.
         let mean: f64 = samples.iter().map(|sample| sample / count as f64).sum();
         let mean = mean.clamp(*samples.first()?, *samples.last()?);
         Some(Self {
@@ -59,7 +59,7 @@ impl Spread {
     }
 }
 
-/// The quantile of sorted samples, between the two closest ranks where it falls between them.
+/// The quantile of sorted samples, interpolated linearly between the closest ranks.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = share * last as f64;
@@ -74,9 +74,9 @@ struct Cell {
     published: Option<f64>,
 }
 
-/// Box plots: a box for each series in each group. Whiskers span the 5th to the 95th percentile,
-/// the box the 25th to the 75th; a line is at the median, a dot, where there is room, at the mean,
-/// and dots beyond the whiskers are outliers. Percentiles lie between the two closest ranks, in proportion.
+/// Box plots: a box for each series in each group. Whiskers span the 5th to the 95th percentile, the box
+/// the 25th to the 75th; a line marks the median, a dot the mean if the box is wide enough, and dots
+/// beyond the whiskers are outliers. Percentiles are interpolated linearly between the closest ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Boxes {
     title: String,
@@ -87,7 +87,7 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// An empty picture; `groups` says what tells groups apart, such as `object size`.
+    /// An empty chart; `groups` names the factor that distinguishes groups, such as `object size`.
     pub fn new(title: impl Into<String>, groups: impl Into<String>, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -98,15 +98,15 @@ impl Boxes {
         }
     }
 
-    /// Says below the picture what to know about it.
+    /// Sets the note below the chart.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Names series in advance, so that they have the same order and looks in every picture.
-    /// Without it they come in the order in which they are added.
+    /// Declares series in advance, so that they have the same order and style in every chart. By default
+    /// series are in the order in which they are added.
     #[must_use]
     pub fn series<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
         for name in names {
@@ -115,7 +115,7 @@ impl Boxes {
         self
     }
 
-    /// Adds the samples of a series in a group; those that are not finite are left out.
+    /// Adds the samples of a series in a group; those that are not finite are omitted.
     #[must_use]
     pub fn samples(mut self, group: &str, series: &str, samples: Vec<f64>) -> Self {
         if let Some(spread) = Spread::of(samples) {
@@ -124,7 +124,7 @@ impl Boxes {
         self
     }
 
-    /// Adds what others published for a series in a group.
+    /// Adds the published value of a series in a group.
     #[must_use]
     pub fn published(mut self, group: &str, series: &str, value: f64) -> Self {
         if value.is_finite() {
@@ -134,22 +134,22 @@ impl Boxes {
     }
 
     fn has_published(&self) -> bool {
-        self.cells.iter().any(|cell| cell.2.published.is_some())
+        self.cells.iter().any(|cell| cell.1.published.is_some())
     }
 
-    fn key(&self, html: &mut String) {
-        let mut key = Key::new(html);
+    fn legend(&self, html: &mut String) {
+        let mut legend = Legend::new(html);
         for (at, name) in self.cells.series.iter().enumerate() {
             let look = at % LOOKS;
-            key.fill(name, &format!("box s{look} f{look}"));
+            legend.fill(name, &format!("box s{look} f{look}"));
         }
         if self.has_published() {
-            key.published();
+            legend.published();
         }
     }
 
     fn picture(&self, html: &mut String) {
-        let values = self.cells.iter().flat_map(|(_, _, cell)| {
+        let values = self.cells.iter().flat_map(|(_, cell)| {
             let spread = cell.spread.iter().flat_map(Spread::values);
             spread.chain(cell.published)
         });
@@ -161,32 +161,32 @@ impl Boxes {
 
     fn row(&self, layout: &Grouped<'_>, y: &Scale, html: &mut String) {
         layout.open(&self.title, &self.groups, y, html);
-        let cells = || self.cells.iter().filter(|cell| layout.holds(cell.0));
-        for (group, series, cell) in cells() {
+        let cells = || self.cells.iter().filter(|cell| layout.holds(cell.0.group));
+        for (place, cell) in cells() {
             if let Some(spread) = &cell.spread {
                 let name = format!(
                     "{}, {}",
-                    self.cells.series[series], self.cells.groups[group]
+                    self.cells.series[place.series], self.cells.groups[place.group]
                 );
                 let _ = write!(
                     html,
                     "<g><title>{}</title>",
                     escape(&self.words(&name, spread))
                 );
-                draw(spread, layout, (group, series), y, html);
+                draw(spread, layout, place, y, html);
                 html.push_str("</g>");
             }
         }
-        for (group, series, cell) in cells() {
+        for (place, cell) in cells() {
             if let Some(value) = cell.published {
                 let at = layout.frame.y(y, value);
                 let words = format!(
                     "{}, {}: published {}",
-                    self.cells.series[series],
-                    self.cells.groups[group],
+                    self.cells.series[place.series],
+                    self.cells.groups[place.group],
                     self.y.unit().text(value)
                 );
-                layout.published((group, series), at, &words, html);
+                layout.published(place, at, &words, html);
             }
         }
         html.push_str("</svg>");
@@ -207,21 +207,15 @@ impl Boxes {
     }
 }
 
-fn draw(
-    spread: &Spread,
-    layout: &Grouped<'_>,
-    (group, series): (usize, usize),
-    y: &Scale,
-    html: &mut String,
-) {
-    let look = series % LOOKS;
-    let middle = layout.body(group, series);
+fn draw(spread: &Spread, layout: &Grouped<'_>, place: Place, y: &Scale, html: &mut String) {
+    let look = place.series % LOOKS;
+    let middle = layout.body(place);
     let (left, right) = (middle - layout.body / 2.0, middle + layout.body / 2.0);
     let cap = layout.body / 4.0;
     let at = |value| layout.frame.y(y, value);
     let outliers = spread.outliers.iter().map(|&outlier| at(outlier));
     let _ = write!(html, "<path class=\"dots s{look}\" d=\"");
-    for outlier in thin::moments(outliers, OUTLIER_GAP) {
+    for outlier in thin::positions(outliers, OUTLIER_GAP) {
         let _ = write!(html, "M{middle:.1} {outlier:.1}h0");
     }
     html.push_str("\"/>");
@@ -268,7 +262,7 @@ impl Picture for Boxes {
         canvas::scrolling(
             &self.title,
             note.trim_start(),
-            |html| self.key(html),
+            |html| self.legend(html),
             |html| self.picture(html),
         )
     }

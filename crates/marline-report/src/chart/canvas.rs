@@ -1,28 +1,28 @@
-//! Where things stand in a picture, and the axes around them.
+//! Layout of charts, and their axes.
 
 use std::fmt::Write;
 
 use super::scale::Scale;
 use crate::html::escape;
 
-/// Width of a picture, in its own pixels; the page scales it.
+/// Width of a chart, in SVG units; the page scales it.
 pub(super) const WIDTH: f64 = 920.0;
-/// Room for the numbers of the vertical axis and the names of strips.
+/// Space for the numbers of the vertical axis and the names of strips.
 pub(super) const LEFT: f64 = 66.0;
 pub(super) const RIGHT: f64 = 18.0;
-/// Room for the title of the vertical axis.
+/// Space for the title of the vertical axis.
 pub(super) const TOP: f64 = 26.0;
 pub(super) const PLOT_HEIGHT: f64 = 230.0;
-/// Room for the numbers and the title of the horizontal axis.
+/// Space for the numbers and the title of the horizontal axis.
 pub(super) const BOTTOM: f64 = 42.0;
 pub(super) const PLOT_WIDTH: f64 = WIDTH - LEFT - RIGHT;
-/// Width of a letter, roughly.
+/// Approximate width of a letter.
 pub(super) const LETTER: f64 = 7.0;
-/// Room for a number on the horizontal axis, and on the vertical one.
+/// Space for a number on the horizontal axis, and on the vertical one.
 pub(super) const TICK_WIDTH: f64 = 90.0;
 pub(super) const TICK_HEIGHT: f64 = 46.0;
 
-/// The rectangle that values lie in.
+/// The plot area.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Frame {
     pub(super) left: f64,
@@ -32,7 +32,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// One that has room for numbers on all sides.
+    /// The plot area of a chart with axes, `height` high.
     pub(super) const fn with_height(height: f64) -> Self {
         Self {
             left: LEFT,
@@ -58,7 +58,7 @@ impl Frame {
         self.bottom() - scale.at(value)
     }
 
-    /// The vertical axis: its grid, numbers and title.
+    /// Draws the vertical axis: grid, numbers and title.
     pub(super) fn vertical_axis(&self, y: &Scale, html: &mut String) {
         for (tick, text) in &y.ticks {
             let at = self.y(y, *tick);
@@ -81,7 +81,7 @@ impl Frame {
         );
     }
 
-    /// The grid of the horizontal axis, down to `bottom`.
+    /// Draws the grid of the horizontal axis, down to `bottom`.
     pub(super) fn vertical_grid(&self, x: &Scale, bottom: f64, html: &mut String) {
         for (tick, _) in &x.ticks {
             let _ = write!(
@@ -93,7 +93,7 @@ impl Frame {
         }
     }
 
-    /// The numbers and the title of the horizontal axis, below `bottom`, in a picture so wide.
+    /// Draws the numbers and the title of the horizontal axis, below `bottom`, in a chart of width `width`.
     pub(super) fn horizontal_numbers(&self, x: &Scale, bottom: f64, width: f64, html: &mut String) {
         for (tick, text) in &x.ticks {
             let at = self.x(x, *tick);
@@ -109,7 +109,7 @@ impl Frame {
         self.horizontal_title(&x.title, bottom + 35.0, html);
     }
 
-    /// The title of the horizontal axis, at its end.
+    /// Draws the title of the horizontal axis, at its end.
     pub(super) fn horizontal_title(&self, title: &str, baseline: f64, html: &mut String) {
         let _ = write!(
             html,
@@ -119,7 +119,7 @@ impl Frame {
         );
     }
 
-    /// The lines of both axes.
+    /// Draws the lines of both axes.
     pub(super) fn lines(&self, html: &mut String) {
         let _ = write!(
             html,
@@ -132,10 +132,10 @@ impl Frame {
     }
 }
 
-/// Begins a picture; `label` is for those who cannot see it.
+/// Opens an SVG element; `label` is for screen readers.
 pub(super) fn open(width: f64, height: f64, label: &str, html: &mut String) {
     html.push_str("<svg class=\"chart\"");
-    // Letters have the same size in pictures of every width.
+    // The font size is the same in charts of every width.
     if width != WIDTH {
         let share = width / WIDTH;
         let _ = write!(
@@ -152,7 +152,7 @@ pub(super) fn open(width: f64, height: f64, label: &str, html: &mut String) {
     );
 }
 
-/// A figure: title, key, picture, and what to know about it.
+/// Writes a figure element: title, content and note.
 pub(super) fn figure(
     title: &str,
     note: &str,
@@ -167,16 +167,16 @@ pub(super) fn figure(
     html.push_str("</figure>\n");
 }
 
-/// A figure that stands alone: its key above a picture that scrolls where it is too wide.
+/// A figure with its legend above a chart that scrolls if it is too wide.
 pub(super) fn scrolling(
     title: &str,
     note: &str,
-    key: impl FnOnce(&mut String),
+    legend: impl FnOnce(&mut String),
     picture: impl FnOnce(&mut String),
 ) -> String {
     let mut html = String::new();
     figure(title, note, &mut html, |html| {
-        key(html);
+        legend(html);
         html.push_str("<div class=\"scroll\">");
         picture(html);
         html.push_str("</div>");
@@ -184,12 +184,12 @@ pub(super) fn scrolling(
     html
 }
 
-/// How wide a text will be, roughly.
+/// Approximate width of a text.
 pub(super) fn text_width(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
-/// A text cut to a width: a cut one ends in dots.
+/// A text cut to a width, with an ellipsis if it was cut.
 pub(super) fn cut(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();

@@ -1,11 +1,18 @@
 //! Values by group and series.
 
-/// Cells by the names of a group and of a series, both in the order in which they first came.
+/// Cells by the names of a group and of a series, both in the order of first use.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cells<T> {
     pub(super) groups: Vec<String>,
     pub(super) series: Vec<String>,
-    cells: Vec<(usize, usize, T)>,
+    cells: Vec<(Place, T)>,
+}
+
+/// The indices of a cell's group and series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) group: usize,
+    pub(super) series: usize,
 }
 
 impl<T: Default> Cells<T> {
@@ -17,31 +24,28 @@ impl<T: Default> Cells<T> {
         }
     }
 
-    /// The place of a series, which is new if its name is.
+    /// The index of a series, which is added if it is new.
     pub(super) fn series(&mut self, name: &str) -> usize {
-        place(&mut self.series, name)
+        index(&mut self.series, name)
     }
 
-    /// The cell of a group and a series; an empty one if there was none.
+    /// The cell of a group and a series, which is added if it is new.
     pub(super) fn entry(&mut self, group: &str, series: &str) -> &mut T {
-        let group = place(&mut self.groups, group);
-        let series = place(&mut self.series, series);
-        let at = self
-            .cells
-            .iter()
-            .position(|c| (c.0, c.1) == (group, series));
+        let place = Place {
+            group: index(&mut self.groups, group),
+            series: index(&mut self.series, series),
+        };
+        let at = self.cells.iter().position(|cell| cell.0 == place);
         let at = at.unwrap_or_else(|| {
-            self.cells.push((group, series, T::default()));
+            self.cells.push((place, T::default()));
             self.cells.len() - 1
         });
-        &mut self.cells[at].2
+        &mut self.cells[at].1
     }
 
-    /// All cells: place of the group, place of the series, value.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize, &T)> {
-        self.cells
-            .iter()
-            .map(|(group, series, cell)| (*group, *series, cell))
+    /// All cells with their places.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        self.cells.iter().map(|(place, cell)| (*place, cell))
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -49,7 +53,7 @@ impl<T: Default> Cells<T> {
     }
 }
 
-fn place(names: &mut Vec<String>, name: &str) -> usize {
+fn index(names: &mut Vec<String>, name: &str) -> usize {
     let at = names.iter().position(|known| known == name);
     at.unwrap_or_else(|| {
         names.push(name.to_owned());

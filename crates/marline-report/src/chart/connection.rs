@@ -1,9 +1,9 @@
-//! The charts of a connection.
+//! Charts of a connection.
 
 use super::{Axis, Chart, Style, Unit};
 use crate::timeline::{PathTimeline, Timeline};
 
-/// What the engine of a bundle does, how short a strip says it, and in words.
+/// Actions of a bundle's engine: name in the log, name of the strip, description.
 const DECISIONS: [(&str, &str, &str); 7] = [
     ("split", "split", "initial window shared out"),
     (
@@ -16,14 +16,14 @@ const DECISIONS: [(&str, &str, &str); 7] = [
         "merged",
         "event taken as part of the one before",
     ),
-    ("backed_off", "backoff", "all backed off as one"),
-    ("exited", "exited", "slow start given up for good"),
+    ("backed_off", "backoff", "all members backed off together"),
+    ("exited", "exited", "slow start ended for good"),
     ("equalized", "equal", "windows made equal"),
     ("equalized_rates", "rates", "rates made equal"),
 ];
 
 impl Timeline {
-    /// The connection in pictures: for each path its window with states and losses, and its RTT.
+    /// Charts of the connection: per path the congestion window with states and losses, and the RTT.
     pub fn charts(&self) -> Vec<Chart> {
         let many = self.paths.len() > 1;
         self.paths
@@ -58,25 +58,25 @@ impl Timeline {
         .series("bytes in flight", Style::Area, path.bytes_in_flight.clone())
         .series("slow-start threshold", Style::Steps, path.ssthresh.clone())
         .states("state", &path.states, self.duration_s)
-        .moments("lost", path.losses.clone())
-        .moments("spurious", path.spurious_losses.clone());
+        .events("lost", path.losses.clone())
+        .events("spurious", path.spurious_losses.clone());
         self.mark_decisions(chart)
     }
 
-    /// Marks what the engine of the bundle did.
+    /// Marks the actions of the bundle's engine.
     fn mark_decisions(&self, mut chart: Chart) -> Chart {
-        let mut said = Vec::new();
+        let mut notes = Vec::new();
         for (action, short, words) in DECISIONS {
-            let decisions = self.decisions.iter().filter(|(_, did)| did == action);
+            let decisions = self.decisions.iter().filter(|(_, logged)| logged == action);
             let times: Vec<_> = decisions.map(|&(at, _)| at).collect();
             if !times.is_empty() {
-                said.push(format!("{short}: {words}"));
-                chart = chart.moments(short, times);
+                notes.push(format!("{short}: {words}"));
+                chart = chart.events(short, times);
             }
         }
-        match said.is_empty() {
+        match notes.is_empty() {
             true => chart,
-            false => chart.note(format!("The bundle: {}.", said.join("; "))),
+            false => chart.note(format!("The bundle: {}.", notes.join("; "))),
         }
     }
 

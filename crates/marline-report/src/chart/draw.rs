@@ -1,22 +1,22 @@
-//! The SVG of a chart.
+//! Drawing of charts as SVG.
 
 use std::fmt::Write;
 
 use super::canvas::{self, BOTTOM, Frame, PLOT_HEIGHT, TICK_HEIGHT, TICK_WIDTH, WIDTH};
-use super::looks::{self, Key, LOOKS};
+use super::looks::{self, LOOKS, Legend};
 use super::scale::Scale;
 use super::{Chart, Fit, Plot, Style, strip, thin};
 use crate::html::escape;
 
-/// Marks are drawn on lines of up to so many points.
+/// Lines of up to this many points have marks.
 const MARKED: usize = 40;
-/// Marks of a cloud that are closer than this, in pixels, are one.
+/// Marks of a scatter plot closer than this, in pixels, are drawn as one.
 const CLOUD_GAP: f64 = 2.0;
 
 pub(super) fn figure(chart: &Chart) -> String {
     let mut html = String::new();
     canvas::figure(&chart.title, &chart.note, &mut html, |html| {
-        key(chart, html);
+        legend(chart, html);
         html.push_str("<div class=\"scroll\">");
         let view = View {
             x: &x_scale(chart),
@@ -30,7 +30,7 @@ pub(super) fn figure(chart: &Chart) -> String {
     html
 }
 
-/// How a chart is shown.
+/// How a chart is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'v> {
     pub(super) x: &'v Scale,
@@ -48,12 +48,12 @@ fn x_scale(chart: &Chart) -> Scale {
     chart.x.scale(points.map(|p| p.0), width, TICK_WIDTH)
 }
 
-/// The list of what is drawn how.
-pub(super) fn key(chart: &Chart, html: &mut String) {
-    let mut key = Key::new(html);
+/// Writes the legend.
+pub(super) fn legend(chart: &Chart, html: &mut String) {
+    let mut legend = Legend::new(html);
     for (at, plot) in chart.plots.iter().enumerate() {
         let look = at % LOOKS;
-        key.entry(&plot.name, |html| {
+        legend.entry(&plot.name, |html| {
             let _ = match plot.style {
                 Style::Points => write!(
                     html,
@@ -72,14 +72,14 @@ pub(super) fn key(chart: &Chart, html: &mut String) {
     }
     for fit in &chart.fits {
         if let Some(look) = fit.look(chart) {
-            key.entry(&fit.name, |html| {
+            legend.entry(&fit.name, |html| {
                 let _ = write!(html, "<path class=\"fit s{look}\" d=\"M1 6H29\"/>");
                 looks::mark(look, 15.0, 6.0, html);
             });
         }
     }
     for strip in &chart.strips {
-        strip::key(strip, &mut key);
+        strip::legend(strip, &mut legend);
     }
 }
 
@@ -97,9 +97,9 @@ pub(super) fn picture(chart: &Chart, view: &View<'_>, html: &mut String) {
     }
     frame.lines(html);
     for (kind, times) in view.rules.iter().enumerate() {
-        strip::rules(times, kind, &frame, view.x, html);
+        strip::event_lines(times, kind, &frame, view.x, html);
     }
-    // Lines lie on top of clouds and areas.
+    // Lines are drawn over scatter plots and areas.
     for on_top in [false, true] {
         for (at, plot) in chart.plots.iter().enumerate() {
             if plot.is_line() == on_top {
@@ -121,7 +121,7 @@ impl Plot {
         matches!(self.style, Style::Line | Style::Steps)
     }
 
-    /// The points that marks stand on.
+    /// The points with marks.
     fn marked(&self) -> &[(f64, f64)] {
         if !self.marks.is_empty() {
             &self.marks
@@ -134,7 +134,7 @@ impl Plot {
 }
 
 impl Fit {
-    /// The look of the series it belongs to, if there is one.
+    /// The style of its series, if that exists.
     fn look(&self, chart: &Chart) -> Option<usize> {
         let series = chart.plots.iter().position(|plot| plot.name == self.series);
         series.map(|at| at % LOOKS)
@@ -152,7 +152,7 @@ fn draw_plot(plot: &Plot, look: usize, frame: &Frame, x: &Scale, y: &Scale, html
     };
     let _ = write!(html, "<g><title>{}</title>", escape(&plot.name));
     match plot.style {
-        // One path of round dots: a circle each would weigh ten times as much.
+        // One path of round dots, a tenth of the size of one circle element each.
         Style::Points => {
             let _ = write!(html, "<path class=\"dots s{look}\" d=\"");
             for (px, py) in &points {
@@ -196,22 +196,22 @@ fn draw_plot(plot: &Plot, look: usize, frame: &Frame, x: &Scale, y: &Scale, html
     html.push_str("</g>");
 }
 
-/// Goes from level to level at right angles.
+/// Draws steps.
 fn steps(points: &[(f64, f64)], html: &mut String) {
     for (px, py) in points {
         let _ = write!(html, "H{px:.1}V{py:.1}");
     }
 }
 
-/// Draws a straight line from side to side, as far as it lies within the frame.
+/// Draws a straight line across the frame, clipped to it.
 fn draw_fit(fit: &Fit, look: usize, frame: &Frame, x: &Scale, y: &Scale, html: &mut String) {
-    // Straight in numbers is bent where distances mean ratios.
+    // On logarithmic axes the line is curved.
     let pieces = if x.logarithmic || y.logarithmic {
         64
     } else {
         1
     };
-    // A picture of its own shows no more than its rectangle.
+    // A nested SVG element clips to its rectangle.
     let _ = write!(
         html,
         "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\">\
@@ -229,8 +229,8 @@ fn draw_fit(fit: &Fit, look: usize, frame: &Frame, x: &Scale, y: &Scale, html: &
         } else {
             x.from + (x.to - x.from) * share
         };
-        let height = y.anywhere(fit.slope.mul_add(value, fit.intercept));
-        // Far outside is outside.
+        let height = y.unclamped(fit.slope.mul_add(value, fit.intercept));
+        // Limits the coordinates of points far outside.
         let height = height.clamp(-100.0 * frame.height, 100.0 * frame.height);
         let verb = if piece == 0 { 'M' } else { 'L' };
         let (px, py) = (frame.left + share * frame.width, frame.bottom() - height);

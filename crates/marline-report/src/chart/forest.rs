@@ -1,28 +1,28 @@
-//! Values with intervals in rows, beside those of others.
+//! Forest plots: values with intervals in rows, with published values.
 
 use std::fmt::Write;
 
 use super::canvas::{self, Frame, RIGHT, WIDTH, cut, text_width};
-use super::looks::Key;
+use super::looks::Legend;
 use super::scale::Scale;
-use super::{Axis, Picture};
+use super::{Axis, Interval, Picture};
 use crate::html::escape;
 
 /// Height of a row.
 const ROW: f64 = 20.0;
-/// Room for the names of panels.
+/// Space for the names of panels.
 const HEAD: f64 = 28.0;
-/// Room for the numbers and the title of the axis.
+/// Space for the numbers and the title of the axis.
 const FOOT: f64 = 46.0;
-/// Between names and what they name, and between panels, whose last numbers reach beyond them.
+/// Gaps between names and panels, and between panels, whose last numbers exceed their width.
 const GAP: f64 = 18.0;
 const PANEL_GAP: f64 = 26.0;
-/// Room for marks at both ends of a panel.
+/// Space for marks at both ends of a panel.
 const INSET: f64 = 7.0;
-/// Width of the names of sections and of rows, at most.
+/// Maximum width of the names of sections and of rows.
 const WIDEST_SECTION: f64 = 235.0;
 const WIDEST_NAME: f64 = 150.0;
-/// Room for a number below a panel.
+/// Space for a number below a panel.
 const TICK: f64 = 62.0;
 /// Half the width of a diamond.
 const DIAMOND: f64 = 5.5;
@@ -30,7 +30,7 @@ const DIAMOND: f64 = 5.5;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cell {
     value: Option<f64>,
-    interval: Option<(f64, f64)>,
+    interval: Option<Interval>,
     published: Option<f64>,
 }
 
@@ -42,9 +42,18 @@ struct Row {
     cells: Vec<Cell>,
 }
 
-/// A row for each thing that was measured, with a mark and its interval; what others published is a
-/// diamond on the same line. Rows stand in sections, and everything that they are about has a panel of
-/// its own; all panels have the same axis.
+/// The section and the name of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForestRow<'a> {
+    /// The section; may be empty.
+    pub section: &'a str,
+    /// The name of the row in its section.
+    pub name: &'a str,
+}
+
+/// A forest plot: a row for each result, with a mark and its interval; a published value is a diamond on
+/// the same line. Rows are grouped in sections. Each panel compares one pair; all panels have the same
+/// axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forest {
     title: String,
@@ -55,7 +64,7 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// An empty picture with the horizontal axis `x`.
+    /// An empty chart with the horizontal axis `x`.
     pub fn new(title: impl Into<String>, x: Axis) -> Self {
         Self {
             title: title.into(),
@@ -66,42 +75,41 @@ impl Forest {
         }
     }
 
-    /// Says below the picture what to know about it.
+    /// Sets the note below the chart.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Adds a value to a row of a panel, by section (which may be empty) and name, unless it is not
-    /// finite, and the interval, from low to high, that it lies in with confidence. Rows and panels come
-    /// in the order in which they are added, rows of a section together.
+    /// Adds a value to a row of a panel, unless it is not finite, with an optional confidence interval.
+    /// Rows and panels are in the order in which they are added, rows of a section together.
     #[must_use]
     pub fn value(
         mut self,
         panel: &str,
-        row: (&str, &str),
+        row: ForestRow<'_>,
         value: f64,
-        interval: Option<(f64, f64)>,
+        interval: Option<Interval>,
     ) -> Self {
         if value.is_finite() {
             let cell = self.cell(panel, row);
             cell.value = Some(value);
-            cell.interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+            cell.interval = interval.filter(Interval::is_finite);
         }
         self
     }
 
-    /// Adds what others published for a row of a panel.
+    /// Adds the published value of a row of a panel.
     #[must_use]
-    pub fn published(mut self, panel: &str, row: (&str, &str), value: f64) -> Self {
+    pub fn published(mut self, panel: &str, row: ForestRow<'_>, value: f64) -> Self {
         if value.is_finite() {
             self.cell(panel, row).published = Some(value);
         }
         self
     }
 
-    fn cell(&mut self, panel: &str, (section, name): (&str, &str)) -> &mut Cell {
+    fn cell(&mut self, panel: &str, ForestRow { section, name }: ForestRow<'_>) -> &mut Cell {
         let known = self.panels.iter().position(|known| known == panel);
         let panel = known.unwrap_or_else(|| {
             self.panels.push(panel.to_owned());
@@ -129,20 +137,28 @@ impl Forest {
         self.rows.iter().flat_map(|row| &row.cells)
     }
 
-    fn key(&self, html: &mut String) {
-        let mut key = Key::new(html);
+    fn legend(&self, html: &mut String) {
+        let mut legend = Legend::new(html);
         if self.cells().any(|cell| cell.value.is_some()) {
             let has_interval = self.cells().any(|cell| cell.interval.is_some());
             let name = match has_interval {
                 true => "ours, with its interval",
                 false => "ours",
             };
-            key.entry(name, |html| {
-                ours(15.0, 6.0, has_interval.then_some((2.0, 28.0)), html);
+            legend.entry(name, |html| {
+                ours(
+                    15.0,
+                    6.0,
+                    has_interval.then_some(Interval {
+                        low: 2.0,
+                        high: 28.0,
+                    }),
+                    html,
+                );
             });
         }
         if self.cells().any(|cell| cell.published.is_some()) {
-            key.entry("published", |html| published(15.0, 6.0, html));
+            legend.entry("published", |html| published(15.0, 6.0, html));
         }
     }
 
@@ -161,7 +177,8 @@ impl Forest {
         let width = (WIDTH - left - RIGHT - PANEL_GAP * (panels - 1.0)) / panels;
         let height = ROW * self.rows.len() as f64;
         let values = self.cells().flat_map(|cell| {
-            let (low, high) = cell.interval.unzip();
+            let low = cell.interval.map(|interval| interval.low);
+            let high = cell.interval.map(|interval| interval.high);
             [cell.value, low, high, cell.published]
         });
         let inner = width - 2.0 * INSET;
@@ -187,7 +204,7 @@ impl Forest {
         );
     }
 
-    /// The names of sections and rows, and lines between sections.
+    /// Draws the names of sections and rows, and lines between sections.
     fn names(&self, section: f64, left: f64, html: &mut String) {
         let mut last: Option<&str> = None;
         for (row, top) in self.rows.iter().zip(tops()) {
@@ -252,31 +269,18 @@ impl Forest {
         for (row, top) in self.rows.iter().zip(tops()) {
             if let Some(cell) = row.cells.get(at) {
                 let y = top + ROW / 2.0;
-                self.draw(
-                    &format!("{name}: {}", row.words()),
-                    cell,
-                    (frame, x),
-                    y,
-                    html,
-                );
+                self.draw(&format!("{name}: {}", row.words()), cell, frame, x, y, html);
             }
         }
     }
 
-    fn draw(
-        &self,
-        what: &str,
-        cell: &Cell,
-        (frame, x): (&Frame, &Scale),
-        y: f64,
-        html: &mut String,
-    ) {
+    fn draw(&self, what: &str, cell: &Cell, frame: &Frame, x: &Scale, y: f64, html: &mut String) {
         let text = |value| self.x.unit().text(value);
         let mut words = what.to_owned();
         if let Some(value) = cell.value {
             let _ = write!(words, ", {}", text(value));
         }
-        if let Some((low, high)) = cell.interval {
+        if let Some(Interval { low, high }) = cell.interval {
             let _ = write!(words, ", interval {} to {}", text(low), text(high));
         }
         if let Some(value) = cell.published {
@@ -284,8 +288,10 @@ impl Forest {
         }
         let _ = write!(html, "<g><title>{}</title>", escape(&words));
         if let Some(value) = cell.value {
-            let interval = cell.interval;
-            let ends = interval.map(|(low, high)| (frame.x(x, low), frame.x(x, high)));
+            let ends = cell.interval.map(|ends| Interval {
+                low: frame.x(x, ends.low),
+                high: frame.x(x, ends.high),
+            });
             ours(frame.x(x, value), y, ends, html);
         }
         if let Some(value) = cell.published {
@@ -304,14 +310,14 @@ impl Row {
     }
 }
 
-/// Where rows begin.
+/// The top edges of rows.
 fn tops() -> impl Iterator<Item = f64> {
     (0_u32..).map(|row| HEAD + ROW * f64::from(row))
 }
 
-/// A mark, and its interval with whiskers.
-fn ours(x: f64, y: f64, ends: Option<(f64, f64)>, html: &mut String) {
-    if let Some((low, high)) = ends {
+/// Draws a mark, and its interval with whiskers.
+fn ours(x: f64, y: f64, ends: Option<Interval>, html: &mut String) {
+    if let Some(Interval { low, high }) = ends {
         let _ = write!(
             html,
             "<path class=\"line s0\" d=\"M{low:.1} {y:.1}H{high:.1}M{low:.1} {:.1}v7M{high:.1} {:.1}v7\"/>",
@@ -325,7 +331,7 @@ fn ours(x: f64, y: f64, ends: Option<(f64, f64)>, html: &mut String) {
     );
 }
 
-/// A diamond through which ours shows.
+/// Draws an open diamond, which does not hide a mark below it.
 fn published(x: f64, y: f64, html: &mut String) {
     let _ = write!(
         html,
@@ -343,7 +349,7 @@ impl Picture for Forest {
         canvas::scrolling(
             &self.title,
             &self.note,
-            |html| self.key(html),
+            |html| self.legend(html),
             |html| self.picture(html),
         )
     }

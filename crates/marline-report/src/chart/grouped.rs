@@ -1,27 +1,27 @@
-//! What pictures have in common that show a group of series at each place.
+//! Layout of charts with groups of series.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use super::canvas::{self, Frame, PLOT_HEIGHT, PLOT_WIDTH, RIGHT};
-use super::cells::Cells;
+use super::cells::{Cells, Place};
 use super::labels::Labels;
 use super::looks;
 use super::scale::Scale;
 use crate::html::escape;
 
-/// Width of a group, at most: few groups make a narrow picture.
+/// Maximum width of a group; a chart with few groups is narrow.
 const WIDEST_GROUP: f64 = 280.0;
-/// Width of what stands for one series of a group, at least: groups that do not fit into a row
-/// begin another one.
+/// Minimum width of one series in a group; groups that do not fit into a row are continued in another
+/// one.
 const NARROWEST_LANE: f64 = 10.0;
 const WIDEST_LANE: f64 = 74.0;
-/// What series take of the width of their group.
+/// Share of a group's width that its series take.
 const FILLED: f64 = 0.84;
-/// Width of a body, at most.
+/// Maximum width of a box or bar.
 const WIDEST_BODY: f64 = 44.0;
 
-/// Where groups and their series stand: one row of them.
+/// The layout of one row of groups.
 #[derive(Debug)]
 pub(super) struct Grouped<'n> {
     pub(super) frame: Frame,
@@ -36,13 +36,13 @@ pub(super) struct Grouped<'n> {
     lanes: usize,
     /// Width of a box or bar.
     pub(super) body: f64,
-    /// From the middle of a lane to the middle of its body, and to its published value.
+    /// Offset from the middle of a lane to the middle of its body, and to its published value.
     body_shift: f64,
     published_shift: f64,
 }
 
 impl<'n> Grouped<'n> {
-    /// The rows that all groups need.
+    /// The rows for all groups.
     pub(super) fn rows<T: Default>(
         cells: &'n Cells<T>,
         has_published: bool,
@@ -67,7 +67,7 @@ impl<'n> Grouped<'n> {
         let slot = (PLOT_WIDTH / slots as f64).min(WIDEST_GROUP);
         let lane = (slot * FILLED / lanes as f64).min(WIDEST_LANE);
         let body = (lane * if has_published { 0.56 } else { 0.74 }).min(WIDEST_BODY);
-        let room = lane - body;
+        let space = lane - body;
         let shift = if has_published { lane * 0.16 } else { 0.0 };
         Self {
             frame: Frame {
@@ -82,42 +82,36 @@ impl<'n> Grouped<'n> {
             lanes,
             body,
             body_shift: -shift,
-            published_shift: body / 2.0 - shift + (room * 0.4).min(9.0),
+            published_shift: body / 2.0 - shift + (space * 0.4).min(9.0),
         }
     }
 
-    /// Whether a group stands in this row.
+    /// Whether a group is in this row.
     pub(super) fn holds(&self, group: usize) -> bool {
         self.groups.contains(&group)
     }
 
     /// The middle of a lane.
-    fn middle(&self, group: usize, series: usize) -> f64 {
+    fn middle(&self, Place { group, series }: Place) -> f64 {
         let lanes_before = series as f64 + 0.5 - self.lanes as f64 / 2.0;
         let groups_before = group.saturating_sub(self.groups.start) as f64;
         self.frame.left + (groups_before + 0.5) * self.slot + lanes_before * self.lane
     }
 
     /// The middle of the body of a series in a group.
-    pub(super) fn body(&self, group: usize, series: usize) -> f64 {
-        self.middle(group, series) + self.body_shift
+    pub(super) fn body(&self, place: Place) -> f64 {
+        self.middle(place) + self.body_shift
     }
 
     /// Marks a published value beside the body it belongs to.
-    pub(super) fn published(
-        &self,
-        (group, series): (usize, usize),
-        y: f64,
-        words: &str,
-        html: &mut String,
-    ) {
-        let x = self.middle(group, series) + self.published_shift;
+    pub(super) fn published(&self, place: Place, y: f64, words: &str, html: &mut String) {
+        let x = self.middle(place) + self.published_shift;
         let _ = write!(html, "<g><title>{}</title>", escape(words));
         looks::published(x, y, (self.lane * 0.22).clamp(2.5, 5.0), html);
         html.push_str("</g>");
     }
 
-    /// Begins the picture: axes, and lines between groups.
+    /// Opens the SVG element with axes and lines between groups.
     pub(super) fn open(&self, title: &str, groups: &str, y: &Scale, html: &mut String) {
         let frame = &self.frame;
         let names = self.labels.height();

@@ -1,4 +1,4 @@
-//! The names of groups below an axis.
+//! Names of groups below an axis.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use super::canvas::{Frame, LETTER, cut, text_width};
 use crate::html::escape;
 
 const LINE_HEIGHT: f64 = 14.0;
-/// Names that need more lines than this are slanted.
+/// Names that need more lines are slanted.
 const MOST_LINES: usize = 3;
-/// Length of the longest slanted name: longer ones would leave the picture on its left.
+/// Maximum length of a slanted name; longer ones would exceed the chart on the left.
 const SLANTED: f64 = 18.0 * LETTER;
 /// Sine of the slant.
 const SLOPE: f64 = 0.574;
 
-/// Names of groups, broken into lines or slanted so that they do not meet.
+/// Names of groups, broken into lines or slanted so that they do not overlap.
 #[derive(Debug)]
 pub(super) struct Labels<'n> {
     names: &'n [String],
@@ -22,13 +22,13 @@ pub(super) struct Labels<'n> {
 }
 
 impl<'n> Labels<'n> {
-    /// Lays out names for groups `slot` pixels wide.
+    /// Lays out names for groups that are `slot` pixels wide.
     pub(super) fn new(names: &'n [String], slot: f64) -> Self {
         let lines = names.iter().map(|name| wrap(name, slot - 6.0)).collect();
         Self { names, lines, slot }
     }
 
-    /// Their height.
+    /// Height of the names.
     pub(super) fn height(&self) -> f64 {
         match &self.lines {
             Some(lines) => LINE_HEIGHT * lines.iter().map(Vec::len).max().unwrap_or(1) as f64,
@@ -70,7 +70,7 @@ impl<'n> Labels<'n> {
     }
 }
 
-/// Breaks a name at its spaces into lines of up to `width` pixels, if it can be.
+/// Breaks a name at spaces into lines of up to `width` pixels, if possible.
 fn wrap(name: &str, width: f64) -> Option<Vec<String>> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split_whitespace() {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_break_at_spaces_or_slant() {
+    fn names_are_broken_at_spaces_or_slanted() {
         let names = ["good radio".to_owned(), "bad".to_owned(), String::new()];
         let labels = Labels::new(&names, 50.0);
         let lines = labels.lines.as_ref().expect("they fit");

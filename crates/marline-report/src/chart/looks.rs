@@ -1,13 +1,13 @@
-//! Colors, dashes, marks and patterns that the style sheet knows.
+//! Colors, dashes, marks and patterns of series, as defined in the style sheet.
 
 use std::fmt::Write;
 
 use crate::html::escape;
 
-/// So many series can be told apart.
+/// Number of distinct styles.
 pub(super) const LOOKS: usize = 8;
 
-/// Adds a small figure around a point to a path, another one for each look.
+/// Adds the mark of a style around a point to a path.
 pub(super) fn outline(look: usize, x: f64, y: f64, html: &mut String) {
     let figure = match look % LOOKS {
         0 => "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
@@ -22,14 +22,14 @@ pub(super) fn outline(look: usize, x: f64, y: f64, html: &mut String) {
     let _ = write!(html, "M{x:.1} {y:.1}{figure}");
 }
 
-/// A small figure around a point.
+/// Draws the mark of a style around a point.
 pub(super) fn mark(look: usize, x: f64, y: f64, html: &mut String) {
     let _ = write!(html, "<path class=\"mark s{}\" d=\"", look % LOOKS);
     outline(look, x, y, html);
     html.push_str("\"/>");
 }
 
-/// What others published: a diamond, half as wide as `size`.
+/// Draws the mark of a published value: a diamond whose half width is `size`.
 pub(super) fn published(x: f64, y: f64, size: f64, html: &mut String) {
     let _ = write!(
         html,
@@ -38,11 +38,11 @@ pub(super) fn published(x: f64, y: f64, size: f64, html: &mut String) {
     );
 }
 
-/// The list of what is drawn how, in the making.
+/// A legend under construction.
 #[derive(Debug)]
-pub(super) struct Key<'h>(&'h mut String);
+pub(super) struct Legend<'h>(&'h mut String);
 
-impl<'h> Key<'h> {
+impl<'h> Legend<'h> {
     pub(super) fn new(html: &'h mut String) -> Self {
         html.push_str("<ul class=\"key\">");
         Self(html)
@@ -72,7 +72,7 @@ impl<'h> Key<'h> {
     }
 }
 
-impl Drop for Key<'_> {
+impl Drop for Legend<'_> {
     fn drop(&mut self) {
         self.0.push_str("</ul>");
     }

@@ -1,15 +1,15 @@
-//! Pictures as SVG, to stand in a page of [`html`](crate::html), whose style sheet they wear.
+//! Charts as SVG, for pages of [`html`](crate::html), whose style sheet they use.
 //!
-//! - [`Chart`]: lines, steps, areas, clouds and distributions over an axis;
-//! - [`Stack`]: charts above each other that share an axis, such as time;
-//! - [`Boxes`] and [`Bars`]: groups of series, with spread and with intervals;
-//! - [`Forest`]: values with intervals in rows, beside those of others;
+//! - [`Chart`]: lines, steps, areas, scatter plots and distributions over an axis;
+//! - [`Stack`]: charts in a column that share an axis, such as time;
+//! - [`Boxes`] and [`Bars`]: groups of series, as box plots and as bars with intervals;
+//! - [`Forest`]: values with intervals in rows, with published values;
 //! - [`Heat`]: a value for each pair of two factors;
-//! - [`Waterfall`]: when each object of a page was found, asked for, and received.
+//! - [`Waterfall`]: when each object of a page was discovered, requested and received.
 //!
-//! Series differ by color and by dashes, marks and patterns, so that they can be told apart in
-//! black and white. Long series are thinned to what the eye can see, extremes kept. Values that
-//! are not finite are left out.
+//! Series differ by color and by dashes, marks and patterns, so that they are distinguishable in black
+//! and white. Long series are thinned to the resolution of the chart, keeping extremes. Values that are
+//! not finite are omitted.
 
 mod axis;
 mod bars;
@@ -32,7 +32,7 @@ mod waterfall;
 pub use axis::{Axis, Unit};
 pub use bars::Bars;
 pub use boxes::Boxes;
-pub use forest::Forest;
+pub use forest::{Forest, ForestRow};
 pub use heat::Heat;
 pub use stack::Stack;
 pub use waterfall::{Fetch, Waterfall};
@@ -40,37 +40,52 @@ pub use waterfall::{Fetch, Waterfall};
 use crate::timeline::Series;
 use strip::Strip;
 
-/// Something that [`Report::chart`](crate::Report::chart) can show.
+/// A closed interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    const fn is_finite(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// A chart for [`Report::chart`](crate::Report::chart).
 pub trait Picture {
-    /// Whether there is nothing to see.
+    /// Whether there is nothing to show.
     fn is_empty(&self) -> bool;
 
-    /// The picture as a `figure` element, with its title and its key; all text is escaped.
+    /// The chart as a `figure` element with title and legend; all text is escaped.
     fn to_html(&self) -> String;
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Straight from point to point.
+    /// Straight lines between points.
     Line,
-    /// Each value holds until the next.
+    /// Steps: each value holds until the next.
     Steps,
-    /// As steps, filled down to the axis: for values that jump about.
+    /// Steps, filled down to the axis: for values that change quickly.
     Area,
     /// Dots only.
     Points,
-    /// A mark at each point, another one for each series.
+    /// A mark at each point, different for each series.
     Marks,
 }
 
-/// Values over the horizontal axis.
+/// A series.
 #[derive(Clone, Debug, PartialEq)]
 struct Plot {
     name: String,
     style: Style,
     points: Series,
-    /// Points of the line that deserve a mark.
+    /// Points of the line with a mark.
     marks: Series,
 }
 
@@ -83,7 +98,7 @@ struct Fit {
     intercept: f64,
 }
 
-/// A chart: series in one frame, and strips of moments and spans below it.
+/// A chart: series in one frame, and strips of events and states below it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     title: String,
@@ -112,7 +127,7 @@ impl Chart {
         }
     }
 
-    /// Says below the chart what to know about it.
+    /// Sets the note below the chart.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
@@ -120,7 +135,7 @@ impl Chart {
     }
 
     /// Adds a series. Points must be in the order of the horizontal axis, unless they are
-    /// [`Style::Marks`]; what is not finite is left out, and a series without points does not show.
+    /// [`Style::Marks`]; points that are not finite are omitted, and a series without points is not shown.
     #[must_use]
     pub fn series(self, name: impl Into<String>, style: Style, points: Series) -> Self {
         self.marked_series(name.into(), style, points, Vec::new())
@@ -151,8 +166,8 @@ impl Chart {
         self.series(name, Style::Marks, points)
     }
 
-    /// Adds the line `slope * x + intercept`, which wears the color of the series called `series`
-    /// and does not show without it. `name` tells how good it is, such as `fit, r = 0.83`.
+    /// Adds the line `slope * x + intercept` in the color of the series `series`, without which it is
+    /// not shown. `name` describes its quality, such as `fit, r = 0.83`.
     #[must_use]
     pub fn fit(
         mut self,
@@ -172,7 +187,7 @@ impl Chart {
         self
     }
 
-    /// Adds the share of `samples` that are not above each value, from 0 to 1.
+    /// Adds the empirical distribution function of `samples`, from 0 to 1.
     #[must_use]
     pub fn ecdf(self, name: impl Into<String>, mut samples: Vec<f64>) -> Self {
         samples.retain(|sample| sample.is_finite());
@@ -194,19 +209,19 @@ impl Chart {
 
     /// Adds a strip with a tick at each of `times`.
     #[must_use]
-    pub fn moments(mut self, name: impl Into<String>, times: Vec<f64>) -> Self {
-        self.strips.extend(Strip::moments(name.into(), times));
+    pub fn events(mut self, name: impl Into<String>, times: Vec<f64>) -> Self {
+        self.strips.extend(Strip::events(name.into(), times));
         self
     }
 
-    /// Adds a strip of states: when each was entered, in order; the last ends at `end`.
+    /// Adds a strip of states, each with the time it was entered, in order; the last one ends at `end`.
     #[must_use]
     pub fn states(mut self, name: impl Into<String>, entered: &[(f64, String)], end: f64) -> Self {
         self.strips.extend(Strip::states(name.into(), entered, end));
         self
     }
 
-    /// Whether there is nothing to see.
+    /// Whether there is nothing to show.
     pub const fn is_empty(&self) -> bool {
         self.plots.is_empty() && self.strips.is_empty()
     }
@@ -216,7 +231,7 @@ impl Chart {
         &self.title
     }
 
-    /// The chart as a `figure` element with its key.
+    /// The chart as a `figure` element with its legend.
     pub fn to_html(&self) -> String {
         draw::figure(self)
     }

@@ -1,11 +1,13 @@
 //! Scales and their ticks.
 
-/// Values beyond this, on either side, lie on the edge: ticks need numbers that can be counted in.
+use super::Interval;
+
+/// Values beyond this, on either side, are drawn at the edge: ticks need exact integers.
 pub(super) const LARGEST: f64 = 1e15;
-/// A span below this is no span.
+/// Smallest difference between the ends of a scale.
 pub(super) const SMALLEST: f64 = 1e-12;
 
-/// Where values lie on a line of pixels, and which of them are written beside it.
+/// A mapping from values to pixels, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) from: f64,
@@ -17,13 +19,13 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Pixels from the start, kept on the line.
+    /// Pixels from the start, clamped to the length.
     pub(super) fn at(&self, value: f64) -> f64 {
-        self.anywhere(value).clamp(0.0, self.length)
+        self.unclamped(value).clamp(0.0, self.length)
     }
 
-    /// Pixels from the start, before it and beyond the end too.
-    pub(super) fn anywhere(&self, value: f64) -> f64 {
+    /// Pixels from the start, not clamped.
+    pub(super) fn unclamped(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             (value.max(SMALLEST) / self.from).log10() / (self.to / self.from).log10()
         } else {
@@ -33,30 +35,30 @@ impl Scale {
     }
 }
 
-/// Both ends of a scale, and the numbers between.
+/// Both ends of a scale, and its ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// From tick to tick; zero where that differs.
+    /// Distance between ticks; zero if it varies.
     pub(super) step: f64,
     pub(super) ticks: Vec<f64>,
 }
 
 impl Range {
-    /// The larger end, without its sign.
+    /// The absolute value of the larger end.
     pub(super) const fn largest(&self) -> f64 {
         self.from.abs().max(self.to.abs())
     }
 }
 
-/// Equal distances for equal differences, with about `count` ticks.
+/// A linear scale with about `count` ticks.
 pub(super) fn linear(
     values: impl Iterator<Item = f64>,
-    span: Option<(f64, f64)>,
+    span: Option<Interval>,
     count: f64,
 ) -> Range {
-    let (mut from, mut to) = span.unwrap_or_else(|| {
+    let (mut from, mut to) = span.map(|span| (span.low, span.high)).unwrap_or_else(|| {
         values.fold((0.0, 0.0), |(low, high): (f64, f64), value| {
             let value = value.clamp(-LARGEST, LARGEST);
             (low.min(value), high.max(value))
@@ -71,7 +73,7 @@ pub(super) fn linear(
         to = (to / step).ceil() * step;
     }
     let first = (from / step).ceil();
-    // A few steps at most, by the choice of the step.
+    // The choice of the step limits the number of ticks.
     let ticks = (0..64)
         .map(|n| (first + f64::from(n)) * step)
         .take_while(|&tick| tick <= to + step * 1e-6)
@@ -84,13 +86,13 @@ pub(super) fn linear(
     }
 }
 
-/// Equal distances for equal ratios, with about `count` ticks.
+/// A logarithmic scale with about `count` ticks.
 pub(super) fn logarithmic(
     values: impl Iterator<Item = f64>,
-    span: Option<(f64, f64)>,
+    span: Option<Interval>,
     count: f64,
 ) -> Range {
-    let (from, to) = span.unwrap_or_else(|| {
+    let (from, to) = span.map(|span| (span.low, span.high)).unwrap_or_else(|| {
         let (low, high) = values
             .filter(|&value| value > 0.0)
             .map(|value| value.clamp(SMALLEST, LARGEST))
@@ -107,7 +109,7 @@ pub(super) fn logarithmic(
     });
     let inside = |step: &f64| (from * (1.0 - 1e-9)..=to * (1.0 + 1e-9)).contains(step);
     let ticks_per_decade = count / (to / from).log10();
-    // The gap from 1 to 2 is 0.3 of a decade; numbers need about half the room of a linear tick.
+    // The gap from 1 to 2 is 0.3 of a decade; numbers need about half the space of a linear tick.
     let ticks: Vec<f64> = if ticks_per_decade >= 1.6 {
         round_steps().filter(inside).collect()
     } else {
@@ -123,11 +125,11 @@ pub(super) fn logarithmic(
     }
 }
 
-/// 1, 2 and 5 of every decade, rising.
+/// 1, 2 and 5 of every decade, ascending.
 fn round_steps() -> impl DoubleEndedIterator<Item = f64> + Clone {
     (-13..=15_i32).flat_map(|decade| {
         [1.0, 2.0, 5.0].into_iter().map(move |factor| {
-            // Powers up to here are exact, so that quotients print as they are meant.
+            // Powers of this size are exact, so that quotients print exactly.
             let power: f64 = (0..decade.abs()).fold(1.0, |power, _| power * 10.0);
             if decade < 0 {
                 factor / power
@@ -138,7 +140,7 @@ fn round_steps() -> impl DoubleEndedIterator<Item = f64> + Clone {
     })
 }
 
-/// The step of 1, 2 or 5 times a power of ten that is not less than `least`.
+/// The smallest step of 1, 2 or 5 times a power of ten that is at least `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0]
@@ -148,10 +150,10 @@ fn nice_step(least: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// A multiple of `step`, with the decimals that the step has.
+/// A multiple of `step`, with the decimals of the step.
 pub(super) fn tick_text(value: f64, step: f64) -> String {
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
-    // Ticks are multiples of the step, so what is less than that is zero.
+    // Ticks are multiples of the step, so a smaller value is a rounding error of zero.
     let value = if value.abs() < step / 2.0 { 0.0 } else { value };
     format!("{value:.decimals$}").replace('-', "\u{2212}")
 }

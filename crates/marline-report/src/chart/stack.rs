@@ -1,4 +1,4 @@
-//! Charts above each other.
+//! Charts in a column.
 
 use std::fmt::Write;
 
@@ -11,38 +11,37 @@ use crate::html::escape;
 /// Height of the plots, in pixels.
 const HEIGHT: f64 = 116.0;
 
-/// Charts above each other that share their horizontal axis, such as the window, the RTT and the
-/// queue of one transfer; moments go through all of them.
+/// Charts in a column that share their horizontal axis, such as window, RTT and queue of one transfer;
+/// events are marked across all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     title: String,
     note: String,
     x: Axis,
     charts: Vec<Chart>,
-    moments: Vec<(String, Vec<f64>)>,
+    events: Vec<(String, Vec<f64>)>,
 }
 
 impl Stack {
-    /// An empty picture; `x` is the axis of all charts.
+    /// An empty column of charts with the common axis `x`.
     pub fn new(title: impl Into<String>, x: Axis) -> Self {
         Self {
             title: title.into(),
             note: String::new(),
             x,
             charts: Vec::new(),
-            moments: Vec::new(),
+            events: Vec::new(),
         }
     }
 
-    /// Says below the picture what to know about it.
+    /// Sets the note below the charts.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Adds a chart below the others, unless it is empty. Its horizontal axis and its note do not
-    /// matter.
+    /// Adds a chart at the bottom, unless it is empty. Its own horizontal axis and note are ignored.
     #[must_use]
     pub fn chart(mut self, chart: Chart) -> Self {
         if !chart.is_empty() {
@@ -51,12 +50,12 @@ impl Stack {
         self
     }
 
-    /// Marks moments, such as losses: a line across every chart, and a strip at the bottom.
+    /// Marks events, such as losses, by a line across every chart, and a strip at the bottom.
     #[must_use]
-    pub fn moments(mut self, name: impl Into<String>, mut times: Vec<f64>) -> Self {
+    pub fn events(mut self, name: impl Into<String>, mut times: Vec<f64>) -> Self {
         times.retain(|time| time.is_finite());
         if !times.is_empty() {
-            self.moments.push((name.into(), times));
+            self.events.push((name.into(), times));
         }
         self
     }
@@ -64,13 +63,13 @@ impl Stack {
     fn picture(&self, html: &mut String) {
         let points = self.charts.iter().flat_map(|chart| &chart.plots);
         let xs = points.flat_map(|plot| &plot.points).map(|point| point.0);
-        let moments = self
-            .moments
+        let events = self
+            .events
             .iter()
             .flat_map(|(_, times)| times.iter().copied());
-        let x = self.x.scale(xs.chain(moments), PLOT_WIDTH, TICK_WIDTH);
+        let x = self.x.scale(xs.chain(events), PLOT_WIDTH, TICK_WIDTH);
         let rules: Vec<&[f64]> = self
-            .moments
+            .events
             .iter()
             .map(|(_, times)| times.as_slice())
             .collect();
@@ -79,13 +78,13 @@ impl Stack {
         for (at, chart) in self.charts.iter().enumerate() {
             let mut chart = chart.clone();
             if at == last {
-                let strips = self.moments.iter();
+                let strips = self.events.iter();
                 let strips =
-                    strips.filter_map(|(name, times)| Strip::moments(name.clone(), times.clone()));
+                    strips.filter_map(|(name, times)| Strip::events(name.clone(), times.clone()));
                 chart.strips.extend(strips);
             }
             let _ = write!(html, "<div class=\"panel\"><b>{}</b>", escape(&chart.title));
-            draw::key(&chart, html);
+            draw::legend(&chart, html);
             html.push_str("</div>");
             let view = View {
                 x: &x,

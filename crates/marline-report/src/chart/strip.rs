@@ -1,28 +1,28 @@
-//! Strips of moments and spans below a plot.
+//! Strips of events and spans below a plot.
 
 use std::fmt::Write;
 
 use super::canvas::Frame;
-use super::looks::{Key, LOOKS};
+use super::looks::{LOOKS, Legend};
 use super::scale::Scale;
 use super::thin;
 use crate::html::escape;
 
 const HEIGHT: f64 = 16.0;
 pub(super) const GAP: f64 = 7.0;
-/// From strip to strip.
+/// Distance from strip to strip.
 pub(super) const PITCH: f64 = HEIGHT + GAP;
-/// Ticks that are closer than this, in pixels, are one.
+/// Ticks closer than this, in pixels, are drawn as one.
 const TICK_GAP: f64 = 0.7;
-/// Lines across a plot need more room.
+/// Lines across a plot closer than this, in pixels, are drawn as one.
 const RULE_GAP: f64 = 3.0;
 
 /// A strip below the plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Strip {
-    /// Moments.
-    Moments { name: String, times: Vec<f64> },
-    /// Spans from a moment to the next one, each with the number of its name.
+    /// Events.
+    Events { name: String, times: Vec<f64> },
+    /// Spans: start, end and index of the name of each.
     Spans {
         name: String,
         names: Vec<String>,
@@ -32,12 +32,12 @@ pub(super) enum Strip {
 
 impl Strip {
     /// A tick at each of `times`, if there are any.
-    pub(super) fn moments(name: String, mut times: Vec<f64>) -> Option<Self> {
+    pub(super) fn events(name: String, mut times: Vec<f64>) -> Option<Self> {
         times.retain(|time| time.is_finite());
-        (!times.is_empty()).then_some(Self::Moments { name, times })
+        (!times.is_empty()).then_some(Self::Events { name, times })
     }
 
-    /// States, each until the next one is entered, if there are any.
+    /// Spans of states, each until the next one is entered, if there are any.
     pub(super) fn states(name: String, entered: &[(f64, String)], end: f64) -> Option<Self> {
         let mut names: Vec<String> = Vec::new();
         let ends = entered.iter().skip(1).map(|&(from, _)| from).chain([end]);
@@ -58,24 +58,24 @@ impl Strip {
     }
 }
 
-/// A name in snake case as words.
-fn spoken(name: &str) -> String {
+/// A snake case name as words.
+fn words_of(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// Adds what the fills of a strip mean.
-pub(super) fn key(strip: &Strip, key: &mut Key<'_>) {
+/// Adds the fills of a strip to the legend.
+pub(super) fn legend(strip: &Strip, legend: &mut Legend<'_>) {
     if let Strip::Spans { names, .. } = strip {
         for (at, name) in names.iter().enumerate() {
-            key.fill(&spoken(name), &format!("span p{}", at % LOOKS));
+            legend.fill(&words_of(name), &format!("span p{}", at % LOOKS));
         }
     }
 }
 
-/// Draws lines across a plot at moments of the kind numbered `kind`.
-pub(super) fn rules(times: &[f64], kind: usize, frame: &Frame, x: &Scale, html: &mut String) {
+/// Draws lines across a plot at events of kind number `kind`.
+pub(super) fn event_lines(times: &[f64], kind: usize, frame: &Frame, x: &Scale, html: &mut String) {
     let _ = write!(html, "<path class=\"rule m{}\" d=\"", kind % LOOKS);
-    for at in thin::moments(on_scale(times, frame, x), RULE_GAP) {
+    for at in thin::positions(on_scale(times, frame, x), RULE_GAP) {
         let _ = write!(html, "M{at:.1} {}V{}", frame.top, frame.bottom());
     }
     html.push_str("\"/>");
@@ -92,11 +92,11 @@ fn on_scale<'t>(
 
 /// Draws strips below the frame.
 pub(super) fn draw(strips: &[Strip], frame: &Frame, x: &Scale, html: &mut String) {
-    let mut moments = 0;
+    let mut events = 0;
     let mut top = frame.bottom() + GAP;
     for strip in strips {
         let bottom = top + HEIGHT;
-        let (Strip::Moments { name, .. } | Strip::Spans { name, .. }) = strip;
+        let (Strip::Events { name, .. } | Strip::Spans { name, .. }) = strip;
         let _ = write!(
             html,
             "<text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -105,7 +105,7 @@ pub(super) fn draw(strips: &[Strip], frame: &Frame, x: &Scale, html: &mut String
             escape(name)
         );
         match strip {
-            Strip::Moments { times, name } => {
+            Strip::Events { times, name } => {
                 let _ = write!(
                     html,
                     "<g><title>{}: {}</title><path class=\"base\" d=\"M{} {bottom}h{}\"/>\
@@ -114,19 +114,19 @@ pub(super) fn draw(strips: &[Strip], frame: &Frame, x: &Scale, html: &mut String
                     times.len(),
                     frame.left,
                     frame.width,
-                    moments % LOOKS,
+                    events % LOOKS,
                 );
-                for at in thin::moments(on_scale(times, frame, x), TICK_GAP) {
+                for at in thin::positions(on_scale(times, frame, x), TICK_GAP) {
                     let _ = write!(html, "M{at:.1} {top}V{bottom}");
                 }
                 html.push_str("\"/></g>");
-                moments += 1;
+                events += 1;
             }
             Strip::Spans { names, spans, .. } => {
                 for &(from, to, name) in spans {
                     let (start, end) = (frame.x(x, from), frame.x(x, to));
                     let width = (end - start).max(0.4);
-                    let words = spoken(&names[name]);
+                    let words = words_of(&names[name]);
                     let _ = write!(
                         html,
                         "<g><title>{words}, {from:.3} s to {to:.3} s</title>\

@@ -1,4 +1,4 @@
-//! What charts show, and that they stay well formed.
+//! Charts.
 
 use super::*;
 use crate::html::nested::assert_sound;
@@ -12,13 +12,13 @@ fn time_chart() -> Chart {
 }
 
 #[test]
-fn a_chart_has_titles_units_and_a_key() {
+fn a_chart_has_titles_units_and_a_legend() {
     let states = [(0.0, "slow_start".to_owned()), (1.0, "recovery".to_owned())];
     let html = time_chart()
         .series("window", Style::Steps, vec![(0.0, 1e4), (2.0, 5e4)])
         .series("\"in\" flight", Style::Area, vec![(0.0, 1e4), (2.0, 5e4)])
         .states("state", &states, 2.0)
-        .moments("lost", vec![0.5, 1.5, 9.0])
+        .events("lost", vec![0.5, 1.5, 9.0])
         .to_html();
     for part in [
         "<figcaption>a &lt;title&gt;</figcaption>",
@@ -33,11 +33,11 @@ fn a_chart_has_titles_units_and_a_key() {
 }
 
 #[test]
-fn values_that_are_none_do_not_show() {
+fn non_finite_values_are_not_shown() {
     let bad = vec![(f64::NAN, 1.0), (0.0, f64::INFINITY)];
     let chart = time_chart()
         .series("bad", Style::Line, bad)
-        .moments("bad", vec![f64::NAN])
+        .events("bad", vec![f64::NAN])
         .states("bad", &[(f64::NAN, "x".into())], 1.0);
     assert!(chart.is_empty());
     let html = chart
@@ -47,7 +47,7 @@ fn values_that_are_none_do_not_show() {
 }
 
 #[test]
-fn an_ecdf_climbs_to_one() {
+fn an_ecdf_rises_to_one() {
     let chart = time_chart().ecdf("rtt", vec![3.0, f64::NAN, 1.0, 2.0, 2.0]);
     assert_eq!(
         chart.plots[0].points,
@@ -57,7 +57,7 @@ fn an_ecdf_climbs_to_one() {
 }
 
 #[test]
-fn long_series_make_short_pictures() {
+fn long_series_are_thinned() {
     let points = (0..200_000)
         .map(|n| (f64::from(n) * 1e-4, f64::from(n * 7919 % 1000)))
         .collect();
@@ -66,7 +66,7 @@ fn long_series_make_short_pictures() {
 }
 
 #[test]
-fn distributions_are_marked_at_the_same_shares() {
+fn ecdfs_are_marked_at_fixed_shares() {
     let chart = (0..3_u32).fold(time_chart(), |chart, series| {
         let samples = (0..500).map(|n| f64::from(n * 7 % 500 + series)).collect();
         chart.ecdf(format!("series {series}"), samples)
@@ -78,12 +78,12 @@ fn distributions_are_marked_at_the_same_shares() {
     assert_eq!(chart.plots[1].marks[2].0, 250.0);
     let html = chart.to_html();
     assert_sound(&html);
-    // Five on each line, and one in the key.
+    // Five on each line, and one in the legend.
     assert_eq!(html.matches("class=\"mark s1\"").count(), 6);
 }
 
 #[test]
-fn clouds_have_marks_and_lines_through_them() {
+fn scatter_plots_show_marks_and_fits_of_their_series() {
     let html = time_chart()
         .scatter("cubic", vec![(3.0, 1.0), (1.0, 2.0), (2.0, f64::NAN)])
         .scatter("bbr", vec![(1.0, 1.0)])
@@ -100,7 +100,7 @@ fn clouds_have_marks_and_lines_through_them() {
 }
 
 #[test]
-fn logarithmic_charts_bear_zeros() {
+fn logarithmic_charts_accept_values_at_or_below_zero() {
     let axis = || Axis::new("x", Unit::Bytes).logarithmic();
     let points = vec![(0.0, -1.0), (10.0, 0.0), (1e6, 1e3)];
     for style in [Style::Line, Style::Steps, Style::Area, Style::Marks] {

@@ -1,9 +1,9 @@
-//! Fewer points, same picture.
+//! Thinning of points without visible change.
 
 use std::collections::BTreeSet;
 
-/// Keeps, of all points in the same pixel column, the first, the lowest, the highest and the last.
-/// Points are in pixels already, in the order of x.
+/// Keeps the first, lowest, highest and last of all points in the same pixel column. Points are in
+/// pixels, ordered by x.
 pub(super) fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept = Vec::new();
     let mut column: Vec<(f64, f64)> = Vec::new();
@@ -12,15 +12,15 @@ pub(super) fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64
             .first()
             .is_some_and(|first| first.0.floor() != point.0.floor())
         {
-            settle(&mut column, &mut kept);
+            flush_column(&mut column, &mut kept);
         }
         column.push(point);
     }
-    settle(&mut column, &mut kept);
+    flush_column(&mut column, &mut kept);
     kept
 }
 
-fn settle(column: &mut Vec<(f64, f64)>, kept: &mut Vec<(f64, f64)>) {
+fn flush_column(column: &mut Vec<(f64, f64)>, kept: &mut Vec<(f64, f64)>) {
     if column.len() > 4 {
         let extreme = |better: fn(f64, f64) -> bool| {
             (1..column.len()).fold(0, |best, at| {
@@ -51,15 +51,15 @@ fn settle(column: &mut Vec<(f64, f64)>, kept: &mut Vec<(f64, f64)>) {
     }
 }
 
-/// Keeps one of each run of pixels closer than `gap`. Pixels come in any order.
-pub(super) fn moments(pixels: impl Iterator<Item = f64>, gap: f64) -> Vec<f64> {
+/// Keeps one of each run of positions closer than `gap`. Positions are in pixels, in any order.
+pub(super) fn positions(pixels: impl Iterator<Item = f64>, gap: f64) -> Vec<f64> {
     let mut pixels: Vec<f64> = pixels.collect();
     pixels.sort_by(f64::total_cmp);
     pixels.dedup_by(|later, earlier| *later - *earlier < gap);
     pixels
 }
 
-/// Keeps one of all points that share a square of `gap` pixels. Points come in any order.
+/// Keeps one of all points in the same square of `gap` pixels. Points are in any order.
 pub(super) fn cloud(points: impl Iterator<Item = (f64, f64)>, gap: f64) -> Vec<(f64, f64)> {
     let mut taken = BTreeSet::new();
     points
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extremes_survive() {
+    fn columns_keep_extremes() {
         let wave = (0..100_000).map(|n| {
             let y = match n {
                 31_415 => 99.0,
@@ -88,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn few_points_stay() {
+    fn sparse_points_are_kept() {
         let points = [(0.0, 1.0), (0.1, 5.0), (7.0, 2.0)];
         assert_eq!(columns(points.into_iter()), points);
-        assert_eq!(moments([3.0, 1.0, 1.2].into_iter(), 0.5), [1.0, 3.0]);
+        assert_eq!(positions([3.0, 1.0, 1.2].into_iter(), 0.5), [1.0, 3.0]);
         assert_eq!(cloud(points.into_iter(), 2.0), points);
         let near = [(1.0, 1.0), (9.0, 9.0), (1.5, 1.1)];
         assert_eq!(cloud(near.into_iter(), 2.0), near[..2]);

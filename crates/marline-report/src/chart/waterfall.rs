@@ -1,9 +1,9 @@
-//! Waterfalls: when the objects of a page came.
+//! Waterfall charts of page loads.
 
 use std::fmt::Write;
 
 use super::canvas::{self, BOTTOM, Frame, RIGHT, TICK_WIDTH, WIDTH, cut, text_width};
-use super::looks::{Key, LOOKS};
+use super::looks::{LOOKS, Legend};
 use super::scale::Scale;
 use super::{Axis, Picture, Unit};
 use crate::html::escape;
@@ -11,25 +11,25 @@ use crate::units;
 
 const ROW_HEIGHT: f64 = 17.0;
 const BAR_HEIGHT: f64 = 11.0;
-/// Room for names, at most.
+/// Maximum space for names.
 const WIDEST_NAME: f64 = 220.0;
-/// Room for the time at the end of a bar.
+/// Space for the time at the end of a bar.
 const TIME: f64 = 64.0;
-/// So many objects show at most.
+/// Maximum number of objects shown.
 const MOST_ROWS: usize = 400;
 
-/// When an object was found, asked for, and received: seconds since the page was.
+/// Times of an object, in seconds since the start of the page load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fetch {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// When something said that it is needed.
+    /// When the client learned that it is needed.
     pub discovered_s: f64,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested_s: f64,
-    /// When its first byte came, if any did.
+    /// When its first byte arrived, if any.
     pub first_byte_s: Option<f64>,
-    /// When its last byte came, if it did.
+    /// When its last byte arrived, if it did.
     pub finished_s: Option<f64>,
 }
 
@@ -41,37 +41,37 @@ impl Fetch {
     }
 }
 
-/// A row for each object: a thin line from its discovery to its request, hatched while the client
+/// A waterfall chart with a row per object: a line from discovery to request, hatched while the client
 /// waits, solid while it receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waterfall {
     title: String,
     note: String,
     fetches: Vec<Fetch>,
-    moments: Vec<(String, f64)>,
+    events: Vec<(String, f64)>,
     until_s: f64,
 }
 
 impl Waterfall {
-    /// An empty picture.
+    /// An empty chart.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
             note: String::new(),
             fetches: Vec::new(),
-            moments: Vec::new(),
+            events: Vec::new(),
             until_s: 0.0,
         }
     }
 
-    /// Says below the picture what to know about it.
+    /// Sets the note below the chart.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.note = text.into();
         self
     }
 
-    /// Adds an object; one with a time that is not finite does not show.
+    /// Adds an object, unless one of its times is not finite.
     #[must_use]
     pub fn fetch(mut self, fetch: Fetch) -> Self {
         if fetch.times().all(f64::is_finite) {
@@ -80,16 +80,16 @@ impl Waterfall {
         self
     }
 
-    /// Marks a moment of the whole page, such as its load, in seconds.
+    /// Marks an event of the page at `at_s` seconds, such as its load.
     #[must_use]
-    pub fn moment(mut self, name: impl Into<String>, at_s: f64) -> Self {
+    pub fn event(mut self, name: impl Into<String>, at_s: f64) -> Self {
         if at_s.is_finite() {
-            self.moments.push((name.into(), at_s));
+            self.events.push((name.into(), at_s));
         }
         self
     }
 
-    /// Has the time axis reach at least so far, so that pages can be compared.
+    /// Extends the time axis to at least `end_s` seconds, so that pages can be compared.
     #[must_use]
     pub const fn until(mut self, end_s: f64) -> Self {
         if end_s.is_finite() {
@@ -102,20 +102,20 @@ impl Waterfall {
         &self.fetches[..self.fetches.len().min(MOST_ROWS)]
     }
 
-    fn key(&self, html: &mut String) {
-        let mut key = Key::new(html);
-        key.entry("found, not yet asked for", |html| {
+    fn legend(&self, html: &mut String) {
+        let mut legend = Legend::new(html);
+        legend.entry("found, not yet asked for", |html| {
             html.push_str("<path class=\"queued\" d=\"M1 6H29\"/>");
         });
-        key.fill("waiting", "waiting");
-        key.fill("receiving", "receiving");
+        legend.fill("waiting", "waiting");
+        legend.fill("receiving", "receiving");
         if self.shown().iter().any(|fetch| fetch.finished_s.is_none()) {
-            key.entry("not finished", |html| {
+            legend.entry("not finished", |html| {
                 html.push_str("<path class=\"failed\" d=\"M11 2l8 8m0-8l-8 8\"/>");
             });
         }
-        for (at, (name, time)) in self.moments.iter().enumerate() {
-            key.entry(&format!("{name}: {}", units::seconds(*time)), |html| {
+        for (at, (name, time)) in self.events.iter().enumerate() {
+            legend.entry(&format!("{name}: {}", units::seconds(*time)), |html| {
                 let _ = write!(
                     html,
                     "<path class=\"event m{}\" d=\"M15 0V12\"/>",
@@ -136,9 +136,9 @@ impl Waterfall {
             height: ROW_HEIGHT * fetches.len() as f64 + 6.0,
         };
         let times = fetches.iter().flat_map(Fetch::times);
-        let times = times.chain(self.moments.iter().map(|moment| moment.1));
+        let times = times.chain(self.events.iter().map(|event| event.1));
         let end = times.fold(self.until_s, f64::max);
-        // The last times stand beyond the last bars.
+        // Space for the times behind the last bars.
         let end = end * frame.width / (frame.width - TIME);
         let axis = Axis::new("time", Unit::Seconds).spanning(0.0, end);
         let x = axis.scale([end].into_iter(), frame.width, TICK_WIDTH);
@@ -146,7 +146,7 @@ impl Waterfall {
         frame.vertical_grid(&x, frame.bottom(), html);
         frame.horizontal_numbers(&x, frame.bottom(), WIDTH, html);
         frame.lines(html);
-        for (at, (name, time)) in self.moments.iter().enumerate() {
+        for (at, (name, time)) in self.events.iter().enumerate() {
             let _ = write!(
                 html,
                 "<g><title>{}</title><path class=\"event m{}\" d=\"M{:.1} {}V{}\"/></g>",
@@ -235,7 +235,7 @@ impl Picture for Waterfall {
         canvas::scrolling(
             &self.title,
             note.trim(),
-            |html| self.key(html),
+            |html| self.legend(html),
             |html| self.picture(html),
         )
     }

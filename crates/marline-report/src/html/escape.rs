@@ -1,9 +1,9 @@
-//! Text that stays text.
+//! Escaping of text.
 
 use std::borrow::Cow;
 
-/// Makes text safe inside elements and quoted attributes. Control characters, which HTML has no
-/// place for, become replacement characters.
+/// Escapes text for elements and quoted attributes. Control characters, which HTML does not
+/// permit, become replacement characters.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let special = |c: char| {
         matches!(c, '&' | '<' | '>' | '"' | '\'') || (c.is_control() && c != '\n' && c != '\t')

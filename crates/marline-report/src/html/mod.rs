@@ -1,4 +1,4 @@
-//! Pages that need nothing else: no network, no scripts, no files beside them.
+//! Self-contained HTML pages: no network, no scripts, no other files.
 
 mod escape;
 #[cfg(test)]
@@ -19,20 +19,20 @@ use crate::timeline::Timeline;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Fills that tell spans apart without color; charts refer to them by name.
+/// Fill patterns, which charts refer to by name.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// Pages with more sections than this begin with a list of them.
+/// Pages with more sections than this begin with a table of contents.
 const UNLISTED_SECTIONS: usize = 3;
 
-/// A page in the making: parts show in the order they were added. All text is escaped.
+/// A page under construction. Elements are shown in the order in which they are added; all text is escaped.
 #[derive(Clone, Debug)]
 pub struct Report {
     title: String,
     body: String,
     /// Titles of the sections.
     sections: Vec<String>,
-    /// Where the first section begins in the body.
+    /// Offset of the first section in the body.
     first_section: Option<usize>,
     footer: String,
 }
@@ -51,13 +51,13 @@ impl Report {
         }
     }
 
-    /// Adds a line that says what the page is about; belongs right below the title.
+    /// Adds an introductory line; belongs directly below the title.
     #[must_use]
     pub fn lead(self, text: &str) -> Self {
         self.element("p class=\"lead\"", "p", text)
     }
 
-    /// Begins a section. Pages with more than three of them begin with a list of their sections.
+    /// Begins a section. Pages with more than three sections begin with a table of contents.
     #[must_use]
     pub fn section(mut self, title: &str) -> Self {
         self.first_section.get_or_insert(self.body.len());
@@ -66,7 +66,7 @@ impl Report {
         self.element(&open, "h2", title)
     }
 
-    /// Begins a part of a section.
+    /// Begins a subsection.
     #[must_use]
     pub fn subsection(self, title: &str) -> Self {
         self.element("h3", "h3", title)
@@ -78,13 +78,13 @@ impl Report {
         self.element("p", "p", text)
     }
 
-    /// Adds small print.
+    /// Adds a note in small print.
     #[must_use]
     pub fn note(self, text: &str) -> Self {
         self.element("p class=\"note\"", "p", text)
     }
 
-    /// Adds a box that says how a result compares with what was expected, and why.
+    /// Adds a box with a verdict and its explanation.
     #[must_use]
     pub fn verdict(mut self, verdict: Verdict, text: &str) -> Self {
         let _ = writeln!(
@@ -98,8 +98,8 @@ impl Report {
         self
     }
 
-    /// Adds what few want to see, such as settings or raw numbers: `summary` shows, and what
-    /// `inside` adds shows on a click.
+    /// Adds a collapsed block, for settings or raw numbers: `summary` is shown, and the content that
+    /// `inside` adds on a click.
     #[must_use]
     pub fn details(mut self, summary: &str, inside: impl FnOnce(Self) -> Self) -> Self {
         let _ = writeln!(self.body, "<details><summary>{}</summary>", escape(summary));
@@ -113,7 +113,7 @@ impl Report {
         self
     }
 
-    /// Adds the numbers that matter most, large: what, how much.
+    /// Adds key figures in large print: pairs of name and value.
     #[must_use]
     pub fn facts<'f>(mut self, facts: impl IntoIterator<Item = (&'f str, String)>) -> Self {
         self.body.push_str("<dl class=\"facts\">");
@@ -154,8 +154,8 @@ impl Report {
             .fold(self, |page, chart| page.chart(chart))
     }
 
-    /// Says at the end of the page what it was made from: the seed of the run, the digest of its
-    /// results, and the line that repeats it. A page has one footer; the last one counts.
+    /// Sets the footer with the provenance of the page: seed of the run, digest of its results, and the
+    /// command that repeats it. A page has one footer; the last call wins.
     #[must_use]
     pub fn footer(mut self, seed: u64, digest: &str, command: &str) -> Self {
         self.footer = format!(
@@ -167,7 +167,7 @@ impl Report {
         self
     }
 
-    /// The list of sections, if there are many.
+    /// The table of contents, if there are many sections.
     fn contents(&self) -> String {
         let mut html = String::new();
         if self.sections.len() > UNLISTED_SECTIONS {
@@ -184,7 +184,7 @@ impl Report {
         html
     }
 
-    /// The whole page.
+    /// The complete page.
     pub fn render(&self) -> String {
         let (before, sections) = self
             .body
@@ -200,7 +200,7 @@ impl Report {
         )
     }
 
-    /// Writes the page to a file, replacing what is there.
+    /// Writes the page to a file, replacing its content.
     ///
     /// # Errors
     ///

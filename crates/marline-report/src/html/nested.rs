@@ -1,9 +1,9 @@
-//! For tests: whether HTML is well formed.
+//! Checks for tests that HTML is well formed.
 
 /// Elements that have no end tag.
 const VOID: [&str; 2] = ["meta", "!doctype"];
 
-/// Fails unless tags are nested.
+/// Panics unless tags are nested properly.
 pub(crate) fn assert_nested(html: &str) {
     let mut open = Vec::new();
     for tag in html.split('<').skip(1) {
@@ -15,10 +15,10 @@ pub(crate) fn assert_nested(html: &str) {
             open.push(name);
         }
     }
-    assert!(open.is_empty(), "{open:?} stay open");
+    assert!(open.is_empty(), "{open:?} are not closed");
 }
 
-/// Fails unless a picture is well formed, and holds numbers only.
+/// Panics unless a chart is well formed and its coordinates are finite.
 pub(crate) fn assert_sound(html: &str) {
     assert_nested(html);
     for odd in ["NaN", "inf\"", "inf ", "infV", "infH", "-0.0\""] {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape;
 
-/// How a column is set.
+/// The style of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
@@ -39,13 +39,13 @@ impl Table {
         self.with(title, Kind::Number)
     }
 
-    /// Adds a column of numbers that others published: they never pass for our own.
+    /// Adds a column of published numbers, in a style of their own.
     #[must_use]
     pub fn published_column(self, title: &str) -> Self {
         self.with(title, Kind::Published)
     }
 
-    /// Adds a column of checksums, names and the like, in letters of equal width.
+    /// Adds a column in a fixed-width font, for checksums and names.
     #[must_use]
     pub fn code_column(self, title: &str) -> Self {
         self.with(title, Kind::Code)
@@ -61,7 +61,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Adds a row: a cell for each column; further ones do not show.
+    /// Adds a row with a cell for each column; further cells are not shown.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }

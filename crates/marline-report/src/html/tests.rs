@@ -1,4 +1,4 @@
-//! Pages stand alone and hold what they are given, as text.
+//! Pages.
 
 use super::nested::assert_nested;
 use super::*;
@@ -38,7 +38,7 @@ fn pages_are_well_formed() {
 }
 
 #[test]
-fn text_is_never_markup() {
+fn text_is_escaped() {
     let page = page();
     assert!(!page.contains("<script") && !page.contains('\0'));
     for part in [
@@ -54,7 +54,7 @@ fn text_is_never_markup() {
 }
 
 #[test]
-fn pages_load_nothing() {
+fn pages_reference_no_other_resources() {
     let page = page();
     for reference in ["http:", "https:", "src=", "href=", "@import"] {
         assert!(!page.contains(reference), "{reference}");
@@ -62,7 +62,7 @@ fn pages_load_nothing() {
 }
 
 #[test]
-fn long_pages_begin_with_their_contents() {
+fn long_pages_begin_with_a_table_of_contents() {
     let three = Report::new("short").section("a").section("b").section("c");
     assert!(!three.render().contains("<nav"));
     let page = three.lead("late lead").section("d <e>").render();
@@ -75,7 +75,7 @@ fn long_pages_begin_with_their_contents() {
 }
 
 #[test]
-fn pictures_of_any_kind_show_unless_empty() {
+fn charts_are_shown_unless_empty() {
     let axis = || Axis::new("x", Unit::Number);
     let pictures: [Box<dyn Picture>; 3] = [
         Box::new(Bars::new("bars", "", axis()).bar("a", "b", 1.0, None)),
@@ -91,7 +91,7 @@ fn pictures_of_any_kind_show_unless_empty() {
 }
 
 #[test]
-fn verdicts_are_words() {
+fn verdicts_are_shown_as_words() {
     let page = Report::new("verdicts")
         .verdict(Verdict::Pass, "a < b")
         .verdict(Verdict::Differs, "b")
@@ -115,7 +115,7 @@ fn verdicts_are_words() {
 }
 
 #[test]
-fn details_hold_what_was_added_inside() {
+fn details_contain_their_content() {
     let page = Report::new("settings")
         .details("raw <numbers>", |page| page.text("inside"))
         .text("outside")
@@ -127,7 +127,7 @@ fn details_hold_what_was_added_inside() {
 }
 
 #[test]
-fn the_footer_is_last_and_there_is_one() {
+fn the_last_footer_wins_and_is_at_the_end() {
     let page = Report::new("run")
         .footer(1, "old", "old")
         .footer(7, "ab<cd", "marline lab run x --set 'a=b'")

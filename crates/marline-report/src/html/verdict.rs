@@ -1,19 +1,19 @@
-//! How a result compares with what was expected.
+//! Verdicts about results.
 
-/// How a result compares with what was published, or promised.
+/// How a result compares with a published result or a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It shows what was to be shown.
+    /// It agrees with the published result.
     Pass,
-    /// It shows something else.
+    /// It differs from the published result.
     Differs,
-    /// The two do not measure the same thing.
+    /// It does not measure the same quantity.
     NotComparable,
-    /// It is as was promised.
+    /// The claim holds.
     Holds,
-    /// It is not as was promised.
+    /// The claim does not hold.
     Fails,
-    /// Too little was measured to say so.
+    /// There are too few measurements to decide.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl Verdict {
         }
     }
 
-    /// A sign that is not a word.
+    /// A symbol for the verdict.
     pub(super) const fn sign(self) -> &'static str {
         match self {
             Self::Pass | Self::Holds => "\u{2713}",

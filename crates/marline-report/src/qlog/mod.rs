@@ -1,8 +1,8 @@
-//! Reads qlog: JSON text sequences, one JSON value a line, or one JSON document, of any version.
+//! Reads qlog in any version: JSON text sequences, one JSON value per line, or one JSON document.
 //!
-//! Broken records are reported and skipped. Old names of events (`transport:packet_sent`,
-//! `recovery:metrics_updated`) mean the same as today's (`quic:packet_sent`,
-//! `quic:recovery_metrics_updated`): ask [`Event::kind`].
+//! Malformed records are reported and skipped. Former names of events (`transport:packet_sent`,
+//! `recovery:metrics_updated`) are equivalent to the current ones (`quic:packet_sent`,
+//! `quic:recovery_metrics_updated`); see [`Event::kind`].
 
 mod records;
 mod trace;
@@ -17,63 +17,63 @@ use serde_json::Value;
 use records::Records;
 use trace::Trace;
 
-/// Why a file, or a record of it, could not be read.
+/// Why a file or a record could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read, or no further.
+    /// The file cannot be read, or not to its end.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A record is not what it should be; the next ones may be.
+    /// A record is malformed; later ones may be valid.
     #[error("{}: record {record}: {reason}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
-        /// Which record, counted from 1.
+        /// The number of the record, from 1.
         record: usize,
         /// What is wrong with it.
         reason: String,
     },
 }
 
-/// Something that happened to a connection, as logged.
+/// A logged event of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// Seconds since the log's reference time.
     pub time_s: f64,
     /// The full name, such as `quic:packet_sent`.
     pub name: String,
-    /// What belongs to it; an object, as a rule.
+    /// The data of the event; usually an object.
     pub data: Value,
-    /// The path it happened on, empty for the first.
+    /// The path of the event; empty for the first.
     pub tuple: String,
-    /// The connection, if the file says so.
+    /// The connection, if the file names it.
     pub group: String,
-    /// The trace it stands in.
+    /// The trace that contains it.
     pub source: Arc<Source>,
 }
 
-/// What a file says about one of its traces.
+/// Metadata of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Its place in the file, from 0.
+    /// Its index in the file, from 0.
     pub index: usize,
     /// Its title, or the file's.
     pub title: String,
     /// The program that wrote it.
     pub name: String,
-    /// Which end that was: `client`, `server` or `network`.
+    /// The vantage point: `client`, `server` or `network`.
     pub vantage_point: String,
-    /// The moment that its times count from, on the wall clock (RFC 3339), if the file says so.
+    /// The reference time on the wall clock (RFC 3339), if the file has one.
     pub reference: String,
 }
 
 impl Event {
-    /// The type without its namespace, the same for every version of qlog.
+    /// The event type without its namespace, the same for every version of qlog.
     pub fn kind(&self) -> &str {
         match self.name.split_once(':').unwrap_or(("", &self.name)) {
             ("recovery", "parameters_set") => "recovery_parameters_set",
@@ -83,12 +83,12 @@ impl Event {
         }
     }
 
-    /// A number in the data, found by its keys from the outside in. Numbers may be quoted.
+    /// A number in the data, at a path of keys. Numbers may be quoted.
     pub fn number(&self, keys: &[&str]) -> Option<f64> {
         number(self.at(keys)?)
     }
 
-    /// A text in the data, found by its keys from the outside in.
+    /// A text in the data, at a path of keys.
     pub fn text(&self, keys: &[&str]) -> Option<&str> {
         self.at(keys)?.as_str()
     }
@@ -99,7 +99,7 @@ impl Event {
     }
 }
 
-/// A JSON number, or the text of one, if finite.
+/// A finite JSON number, possibly quoted.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -130,12 +130,12 @@ pub struct Events<R> {
     records: Records<R>,
     path: PathBuf,
     trace: Trace,
-    /// Events of a document that was read in one piece, still to be given out.
+    /// Events of a document that were not returned yet.
     pending: std::vec::IntoIter<Result<Event, String>>,
 }
 
 impl<R: BufRead> Events<R> {
-    /// Reads `input`; errors call it `path`.
+    /// Reads `input`; errors name it `path`.
     pub fn new(input: R, path: &Path) -> Self {
         Self {
             records: Records::new(input),
@@ -170,7 +170,7 @@ impl<R: BufRead> Iterator for Events<R> {
                         source,
                     }));
                 }
-                Err(records::Error::Broken(reason)) => return Some(Err(self.error(reason))),
+                Err(records::Error::Malformed(reason)) => return Some(Err(self.error(reason))),
             };
             match trace::Record::of(value) {
                 trace::Record::Header(header) => self.trace = Trace::of_header(&header),

@@ -1,4 +1,4 @@
-//! Bytes to JSON values, whatever separates them.
+//! Splits input into JSON values, for every separator.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 /// RFC 7464's record separator.
 const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// The longest record, in bytes: far more than an event needs.
+/// Maximum size of a record in bytes.
 const MAX_RECORD: u64 = 16 << 20;
 
-/// The longest document that is one JSON value, in bytes: it is read as a whole.
+/// Maximum size in bytes of a document that is one JSON value, which is read as a whole.
 const MAX_DOCUMENT: u64 = 1 << 30;
 
-/// Why there is no value.
+/// Why a value could not be read.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// Reading failed; there is no more.
+    /// Reading failed; the input ends.
     Io(io::Error),
-    /// The record is not JSON; more may follow.
-    Broken(String),
+    /// The record is not JSON; others may follow.
+    Malformed(String),
 }
 
-/// What separates the records of a file.
+/// The separation of records in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Unknown,
@@ -50,12 +50,12 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Which record was read last, from 1.
+    /// The number of the record read last, from 1.
     pub(super) const fn number(&self) -> usize {
         self.number
     }
 
-    /// Reads up to and without the next `separator`; `None` at the end of the file.
+    /// Reads up to the next `separator`, which is not included; `None` at the end of the file.
     fn read_until(&mut self, separator: u8) -> Result<Option<&[u8]>, Error> {
         self.buf.clear();
         let mut limited = (&mut self.input).take(MAX_RECORD);
@@ -70,12 +70,12 @@ impl<R: BufRead> Records<R> {
         } else if read as u64 == MAX_RECORD {
             let reason = format!("it is longer than {} MiB", MAX_RECORD >> 20);
             self.skip_until(separator)?;
-            return Err(Error::Broken(reason));
+            return Err(Error::Malformed(reason));
         }
         Ok(Some(self.buf.trim_ascii()))
     }
 
-    /// Passes over the rest of a record.
+    /// Skips the rest of a record.
     fn skip_until(&mut self, separator: u8) -> Result<(), Error> {
         self.input
             .skip_until(separator)
@@ -83,8 +83,8 @@ impl<R: BufRead> Records<R> {
             .map_err(Error::Io)
     }
 
-    /// Looks at the first bytes: a sequence begins with its separator. Of anything else the first
-    /// line tells: it is a whole value, or the file is one.
+    /// Determines the layout from the first bytes: a sequence begins with a separator. Otherwise the
+    /// first line is a complete value, or the whole file is one.
     fn find_layout(&mut self) -> Result<Option<Value>, Error> {
         let first = loop {
             let bytes = self.input.fill_buf().map_err(Error::Io)?;
@@ -92,7 +92,7 @@ impl<R: BufRead> Records<R> {
                 self.layout = Layout::Ended;
                 return Ok(None);
             };
-            // Spaces and the bytes of a byte order mark mean nothing.
+            // White space and a byte order mark are skipped.
             if !byte.is_ascii_whitespace() && !matches!(byte, 0xef | 0xbb | 0xbf) {
                 break byte;
             }
@@ -113,7 +113,7 @@ impl<R: BufRead> Records<R> {
         match serde_json::from_slice(&self.buf) {
             Ok(value) => return Ok(Some(value)),
             Err(error) if error.is_eof() => {}
-            Err(error) => return Err(Error::Broken(format!("not JSON: {error}"))),
+            Err(error) => return Err(Error::Malformed(format!("not JSON: {error}"))),
         }
         self.layout = Layout::Ended;
         let left = MAX_DOCUMENT.saturating_sub(self.buf.len() as u64);
@@ -128,8 +128,8 @@ impl<R: BufRead> Records<R> {
 
 fn parse(record: &[u8]) -> Result<Value, Error> {
     serde_json::from_slice(record).map_err(|error| {
-        Error::Broken(if error.is_eof() {
-            "it ends in the middle of a value".to_owned()
+        Error::Malformed(if error.is_eof() {
+            "it ends within a value".to_owned()
         } else {
             format!("not JSON: {error}")
         })

@@ -1,4 +1,4 @@
-//! Every layout and version of qlog, and what is none.
+//! Layouts and versions of qlog, and malformed input.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -19,7 +19,7 @@ const HEADER: &str = r#"{"file_schema":"urn:ietf:params:qlog:file:sequential","t
 "trace":{"common_fields":{"group_id":"ab","tuple":"7"},"vantage_point":{"name":"x","type":"client"}}}"#;
 
 #[test]
-fn a_json_text_sequence() {
+fn json_text_sequences_are_read() {
     let log = format!(
         "\u{1e}{HEADER}\n\u{1e}{}\n\u{1e}{}\n",
         r#"{"time":1.5,"name":"quic:packet_sent","data":{"header":{"packet_number":"3"}}}"#,
@@ -46,7 +46,7 @@ fn a_json_text_sequence() {
 }
 
 #[test]
-fn a_value_a_line() {
+fn one_value_per_line_is_read() {
     let header = HEADER.replace('\n', "");
     let log = format!(
         "{header}\r\n{}\n\n{}",
@@ -60,7 +60,7 @@ fn a_value_a_line() {
 }
 
 #[test]
-fn one_document_of_several_traces() {
+fn documents_with_several_traces_are_read() {
     let document = json!({
         "qlog_version": "0.3",
         "title": "both",
@@ -105,7 +105,7 @@ fn one_document_of_several_traces() {
 }
 
 #[test]
-fn broken_records_are_named_and_passed_over() {
+fn malformed_records_are_reported_and_skipped() {
     let log = format!(
         "\u{1e}{HEADER}\n\u{1e}{{oops}}\n\u{1e}{}\n\u{1e}[1]\n\u{1e}{}\n\u{1e}{}",
         r#"{"time":1,"name":"a:b","data":{}}"#,
@@ -119,15 +119,15 @@ fn broken_records_are_named_and_passed_over() {
     assert_eq!(
         errors[1..],
         [
-            "a.qlog: record 4: a list, but no `event_fields` say of what",
+            "a.qlog: record 4: a list without `event_fields`",
             "a.qlog: record 5: it has no `time`",
-            "a.qlog: record 6: it ends in the middle of a value",
+            "a.qlog: record 6: it ends within a value",
         ]
     );
 }
 
 #[test]
-fn files_of_something_else_say_so() {
+fn other_files_give_errors() {
     assert!(events("").is_empty() && events(" \n\u{1e}\n \u{1e}").is_empty());
     assert!(events("hello\nworld\n").iter().all(Result::is_err));
     assert!(events("{\n\"traces\": 7}")[0].is_err());
@@ -137,7 +137,7 @@ fn files_of_something_else_say_so() {
 }
 
 #[test]
-fn an_endless_record_does_not_fill_the_memory() {
+fn the_size_of_a_record_is_limited() {
     use std::io::Read;
     let endless = std::io::repeat(b'[').take(40 << 20);
     let input = BufReader::new(b"\x1e".chain(endless));
@@ -149,12 +149,12 @@ fn an_endless_record_does_not_fill_the_memory() {
 
 proptest! {
     #[test]
-    fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_terminate(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(events(&bytes).len() <= bytes.len());
     }
 
     #[test]
-    fn any_json_ends(
+    fn arbitrary_json_never_panics(
         text in r#"[\x1e\n{}\[\],:"\\ a0-9.eE-]{0,200}"#,
         at in 0..100_usize,
     ) {

@@ -1,4 +1,4 @@
-//! JSON values to events: clocks, shared fields, and what older versions wrote differently.
+//! Converts JSON values to events: time formats, common fields, and differences of older versions.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{Event, Source, number};
 
-/// What a JSON value of a file is.
+/// The role of a JSON value in a file.
 pub(super) enum Record {
-    /// It describes the events that follow.
+    /// Describes the events that follow.
     Header(Value),
-    /// It is a whole file.
+    /// A complete file.
     Document(Value),
-    /// It is an event.
+    /// An event.
     Event(Value),
 }
 
@@ -31,7 +31,7 @@ impl Record {
     }
 }
 
-/// All events of a file that is one document.
+/// All events of a document.
 pub(super) fn events_of(mut document: Value) -> Vec<Result<Event, String>> {
     let title = text(&document, "title").to_owned();
     let mut events = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn events_of(mut document: Value) -> Vec<Result<Event, String>> {
     events
 }
 
-/// How times count.
+/// The reference of times.
 #[derive(Clone, Copy, Debug, Default)]
 enum Clock {
     #[default]
@@ -61,7 +61,7 @@ enum Clock {
     SincePrevious,
 }
 
-/// What the events of a trace have in common.
+/// The common fields of a trace.
 #[derive(Debug)]
 pub(super) struct Trace {
     source: Arc<Source>,
@@ -82,7 +82,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Reads a first record.
+    /// Reads a header.
     pub(super) fn of_header(header: &Value) -> Self {
         let null = Value::Null;
         Self::new(
@@ -139,7 +139,7 @@ impl Trace {
             Value::Array(values) if !self.columns.is_empty() => {
                 self.columns.iter().cloned().zip(values).collect()
             }
-            Value::Array(_) => return Err("a list, but no `event_fields` say of what".to_owned()),
+            Value::Array(_) => return Err("a list without `event_fields`".to_owned()),
             _ => return Err("neither an object nor a list".to_owned()),
         };
         let name = name(&fields)?;
@@ -192,7 +192,7 @@ fn tuple(fields: &Value) -> Option<String> {
         .map(plain)
 }
 
-/// The name of an event, put together where it comes in two fields.
+/// The name of an event, which older versions split into two fields.
 fn name(fields: &Map<String, Value>) -> Result<String, String> {
     let field = |key| fields.get(key).and_then(Value::as_str);
     if let Some(name) = field("name") {
@@ -212,7 +212,7 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
 }
 
-/// A value as text, without quotes if it is one.
+/// A value as text; strings without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

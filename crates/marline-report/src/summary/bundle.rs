@@ -1,4 +1,4 @@
-//! What the engine of a bundle decided, as one of its connections logged it.
+//! Decisions of a bundle's engine, as logged by one connection.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,45 +12,51 @@ use crate::units;
 /// The phase that follows slow start.
 const CONGESTION_AVOIDANCE: &str = "congestion_avoidance";
 
-/// A bundle, as one of its connections saw it.
+/// A bundle, as logged by one of its connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
     /// Its number within the endpoint.
     pub number: u64,
-    /// What its engine decided, in order of time.
+    /// Decisions of its engine, in time order.
     pub decisions: Vec<Decision>,
 }
 
-/// A decision of the engine, in the words of the log.
+/// A decision of the engine, with the names of the log.
 ///
-/// Lists have an entry for each member that took part, in the order in which they joined.
+/// Lists have an entry for each member that took part, in the order of joining.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
     /// Seconds since the log's reference time.
     pub time_s: f64,
-    /// What the engine was asked about.
+    /// The signal that triggered the decision.
     pub trigger: String,
-    /// What it did.
+    /// The action taken.
     pub action: String,
-    /// Where the bundle stood afterwards: in `slow_start`, or in `congestion_avoidance`.
+    /// The phase afterwards: `slow_start` or `congestion_avoidance`.
     pub phase: String,
-    /// Place in the lists of the member that it happened to.
+    /// Index in the lists of the member that triggered it.
     pub affected: Option<u64>,
-    /// Place in the lists of the connection that logged it, if it took part.
+    /// Index in the lists of the connection that logged it, if it took part.
     pub own: Option<u64>,
-    /// Growth by which the engine judges whether slow start still pays.
+    /// Growth of the bundle, by which the engine decides whether to stay in slow start.
     pub gamma: Option<f64>,
-    /// Fluctuation events that counted so far.
+    /// Number of fluctuation events counted so far.
     pub fluctuations: u64,
-    /// Windows in bytes, or rates in bytes per second, before.
+    /// Windows in bytes, or rates in bytes per second, before the decision.
     pub before: Vec<u64>,
-    /// And after.
+    /// The same after the decision.
     pub after: Vec<u64>,
 }
 
+/// A decision with the number of its bundle.
+pub(super) struct LoggedDecision {
+    pub(super) bundle: u64,
+    pub(super) decision: Decision,
+}
+
 impl Decision {
-    /// The number of the bundle and the decision that `event` tells, if it tells one.
-    pub(super) fn of(event: &Event) -> Option<(u64, Self)> {
+    /// The decision in `event`, if it is one.
+    pub(super) fn of(event: &Event) -> Option<LoggedDecision> {
         if event.kind() != "bundle_updated" {
             return None;
         }
@@ -69,10 +75,13 @@ impl Decision {
             before: numbers("before"),
             after: numbers("after"),
         };
-        Some((number("bundle").unwrap_or_default(), decision))
+        Some(LoggedDecision {
+            bundle: number("bundle").unwrap_or_default(),
+            decision,
+        })
     }
 
-    /// Whether both are the same, told by two members: all that took part are told.
+    /// Whether both are the same decision, logged by two members. Every member that took part logs it.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         self.before.len() > 1
             && self.time_s == other.time_s
@@ -103,7 +112,7 @@ impl Decision {
 }
 
 impl Bundle {
-    /// How often the engine did what, by trigger and action.
+    /// Number of decisions by trigger and action.
     pub fn counts(&self) -> BTreeMap<&str, BTreeMap<&str, u64>> {
         let mut counts: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for decision in &self.decisions {
@@ -113,7 +122,7 @@ impl Bundle {
         counts
     }
 
-    /// Fluctuation events that counted, up to the last decision.
+    /// Number of fluctuation events counted up to the last decision.
     pub fn fluctuations(&self) -> u64 {
         self.decisions.last().map_or(0, |last| last.fluctuations)
     }
@@ -123,14 +132,14 @@ impl Bundle {
         self.decisions.last()?.gamma
     }
 
-    /// Whether slow start is given up, as the last decision has it.
+    /// Whether slow start has ended by the last decision.
     pub fn is_out_of_slow_start(&self) -> bool {
         let last = self.decisions.last();
         last.is_some_and(|last| last.phase == CONGESTION_AVOIDANCE)
     }
 
-    /// When slow start was given up, in seconds since the log's reference time; `None` if it goes on, or
-    /// was given up before the first decision.
+    /// When slow start ended, in seconds since the log's reference time; `None` if it has not ended, or
+    /// ended before the first decision.
     pub fn left_slow_start_s(&self) -> Option<f64> {
         let after = self.decisions.get(1..).unwrap_or_default();
         let left = self.decisions.iter().zip(after).rfind(|(one, next)| {
@@ -140,8 +149,8 @@ impl Bundle {
             .map(|(_, decision)| decision.time_s)
     }
 
-    /// The bundle as lines of a key and a value; times count from `start_s`.
-    pub(super) fn lines(&self, start_s: f64) -> Vec<(&'static str, String)> {
+    /// The bundle as lines of text; times are relative to `start_s`.
+    pub(super) fn lines(&self, start_s: f64) -> Vec<Line> {
         let mut head = format!(
             "{} decisions, {} fluctuation events",
             self.decisions.len(),
@@ -150,19 +159,23 @@ impl Bundle {
         if let Some(gamma) = self.gamma() {
             let _ = write!(head, ", gamma {} at the end", units::number(gamma));
         }
-        let mut lines = vec![("bundle", format!("{}: {head}", self.number))];
+        let line = |key, value| Line { key, value };
+        let mut lines = vec![line("bundle", format!("{}: {head}", self.number))];
         for (trigger, actions) in self.counts() {
             let actions: Vec<_> = actions
                 .iter()
                 .map(|(action, count)| format!("{action} {count}"))
                 .collect();
-            lines.push(("decided", format!("{trigger}: {}", actions.join(", "))));
+            lines.push(line(
+                "decided",
+                format!("{trigger}: {}", actions.join(", ")),
+            ));
         }
-        lines.push(("slow start", self.slow_start(start_s)));
+        lines.push(line("slow start", self.slow_start(start_s)));
         lines
     }
 
-    /// What became of slow start, in words; times count from `start_s`.
+    /// The end of slow start as text; times are relative to `start_s`.
     pub(super) fn slow_start(&self, start_s: f64) -> String {
         match self.left_slow_start_s() {
             Some(at) => format!("given up after {}", units::seconds(at - start_s)),
@@ -182,6 +195,12 @@ impl Bundle {
             "decisions": decisions.collect::<Vec<_>>(),
         })
     }
+}
+
+/// A line of a summary.
+pub(super) struct Line {
+    pub(super) key: &'static str,
+    pub(super) value: String,
 }
 
 #[cfg(test)]

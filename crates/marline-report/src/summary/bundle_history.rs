@@ -1,46 +1,47 @@
-//! The course of a bundle, put together from what its connections logged.
+//! The history of a bundle, merged from the logs of its connections.
 
 use std::fmt;
 
+use super::bundle::Line;
 use super::{Bundle, Connection, Decision, Summary};
 use crate::units;
 
-/// What a bundle did: all that its connections logged, each decision once.
+/// The decisions of a bundle that its connections logged, each once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
-    /// Which end logged it: `client` or `server`. Each has a bundle of its own.
+pub struct BundleHistory {
+    /// The endpoint that logged it: `client` or `server`. Each contains a bundle of its own.
     pub vantage_point: String,
-    /// The connections that logged it, by what the logs call them.
+    /// The connections that logged it, by their names in the logs.
     pub members: Vec<String>,
-    /// Its number and decisions; [`Decision::own`] is in none of them.
+    /// Its number and decisions, without [`Decision::own`].
     pub bundle: Bundle,
-    /// The moment that times count from, to the second: clocks are read for each log.
+    /// The reference time, to the second, because each log reads the clock separately.
     reference: String,
 }
 
-/// Letters of a wall clock time without fractions of seconds.
+/// Length of a wall clock time without fractions of seconds.
 const WHOLE_SECONDS: usize = "2026-11-22T05:39:00".len();
 
-impl Course {
+impl BundleHistory {
     /// The bundles of all connections of `summaries`, in order of their numbers.
     ///
-    /// Numbers are given anew whenever a program starts. Connections are of one bundle if their logs give it
-    /// one number and count from one moment, or tell one decision that both took part in.
+    /// Numbers start anew with each process. Logs are of the same bundle if they have the same number,
+    /// and either the same reference time or a decision in common.
     pub fn all<'s>(summaries: impl IntoIterator<Item = &'s Summary>) -> Vec<Self> {
-        let mut courses: Vec<Self> = Vec::new();
+        let mut histories: Vec<Self> = Vec::new();
         let connections = summaries.into_iter().flat_map(|s| &s.connections);
         for connection in connections {
             for bundle in &connection.bundles {
-                let mut course = Self::of(connection, bundle);
-                if courses.iter().any(|known| known.has(&course)) {
+                let mut history = Self::of(connection, bundle);
+                if histories.iter().any(|known| known.contains(&history)) {
                     continue;
                 }
-                courses.retain_mut(|known| !course.take_in(known));
-                courses.push(course);
+                histories.retain_mut(|known| !history.merge_from(known));
+                histories.push(history);
             }
         }
-        courses.sort_by_key(|course| course.bundle.number);
-        courses
+        histories.sort_by_key(|history| history.bundle.number);
+        histories
     }
 
     fn of(connection: &Connection, bundle: &Bundle) -> Self {
@@ -61,35 +62,43 @@ impl Course {
         }
     }
 
-    /// Whether both may be of one bundle.
-    fn resembles(&self, other: &Self) -> bool {
+    /// Whether both may be of the same bundle.
+    fn may_be_same_bundle(&self, other: &Self) -> bool {
         self.bundle.number == other.bundle.number && self.vantage_point == other.vantage_point
     }
 
-    /// Whether all that `other` tells is known: the same log was given twice.
-    fn has(&self, other: &Self) -> bool {
+    /// Whether `other` is contained already, because the same log was given twice.
+    fn contains(&self, other: &Self) -> bool {
         let mut members = other.members.iter();
-        self.resembles(other) && members.all(|id| !id.is_empty() && self.members.contains(id))
+        self.may_be_same_bundle(other)
+            && members.all(|id| !id.is_empty() && self.members.contains(id))
     }
 
-    /// Puts what is `known` before this, if both tell of one bundle.
-    fn take_in(&mut self, known: &Self) -> bool {
-        if !self.resembles(known) {
+    /// Merges `known` into this, if both are of the same bundle. Returns whether they are.
+    fn merge_from(&mut self, known: &Self) -> bool {
+        if !self.may_be_same_bundle(known) {
             return false;
         }
         let have_one_clock = !self.reference.is_empty() && self.reference == known.reference;
-        let (merged, have_common) = merge(&known.bundle.decisions, &self.bundle.decisions);
-        if !have_common && !have_one_clock {
+        let merged = merge(&known.bundle.decisions, &self.bundle.decisions);
+        if !merged.have_common && !have_one_clock {
             return false;
         }
-        self.bundle.decisions = merged;
+        self.bundle.decisions = merged.decisions;
         self.members.splice(..0, known.members.iter().cloned());
         true
     }
 }
 
-/// Both in order of time, and once what both tell; and whether there is such a thing.
-fn merge(mut one: &[Decision], mut other: &[Decision]) -> (Vec<Decision>, bool) {
+/// The result of merging two logs.
+struct Merged {
+    decisions: Vec<Decision>,
+    /// Whether the logs have a decision in common.
+    have_common: bool,
+}
+
+/// Merges two logs in time order, with common decisions once.
+fn merge(mut one: &[Decision], mut other: &[Decision]) -> Merged {
     let mut merged = Vec::with_capacity(one.len().max(other.len()));
     let mut have_common = false;
     while let ([a, one_later @ ..], [b, other_later @ ..]) = (one, other) {
@@ -99,7 +108,7 @@ fn merge(mut one: &[Decision], mut other: &[Decision]) -> (Vec<Decision>, bool) 
             have_common = true;
             continue;
         }
-        // At one moment, what one log lacks comes before what both have.
+        // At equal times, decisions that one log lacks precede common ones.
         let mut now = one_later.iter().take_while(|d| d.time_s == b.time_s);
         if b.time_s < a.time_s || (b.time_s == a.time_s && !now.any(|d| d.is_same_as(b))) {
             merged.push(b.clone());
@@ -111,10 +120,13 @@ fn merge(mut one: &[Decision], mut other: &[Decision]) -> (Vec<Decision>, bool) 
     }
     merged.extend_from_slice(one);
     merged.extend_from_slice(other);
-    (merged, have_common)
+    Merged {
+        decisions: merged,
+        have_common,
+    }
 }
 
-impl fmt::Display for Course {
+impl fmt::Display for BundleHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decisions = &self.bundle.decisions;
         let start_s = decisions.first().map_or(0.0, |first| first.time_s);
@@ -130,7 +142,7 @@ impl fmt::Display for Course {
         for member in self.members.iter().filter(|member| !member.is_empty()) {
             writeln!(f, "  member        {member}")?;
         }
-        for (key, value) in self.bundle.lines(start_s).into_iter().skip(1) {
+        for Line { key, value } in self.bundle.lines(start_s).into_iter().skip(1) {
             writeln!(f, "  {key:<14}{value}")?;
         }
         let is_idle = |decision: &&Decision| decision.action == "none";

@@ -1,4 +1,4 @@
-//! With which windows the paths of a connection began, and how they returned to what was remembered of them.
+//! Initial windows of the paths of a connection, and phases of Careful Resume (RFC 9959).
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::meter::whole;
 use crate::qlog::Event;
 use crate::units;
 
-/// The window that a path began with.
+/// The initial window of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FirstWindow {
     /// When it was chosen, in seconds since the log's reference time.
@@ -15,34 +15,34 @@ pub struct FirstWindow {
     pub path: String,
     /// The window, in bytes.
     pub window: u64,
-    /// That of a path of which nothing is known, in bytes.
+    /// The default window of an unknown path, in bytes.
     pub default: Option<u64>,
-    /// Whether it is larger because of what earlier connections saw.
+    /// Whether it was learned from earlier connections.
     pub is_learnt: bool,
 }
 
-/// A path entered another phase of Careful Resume (RFC 9959), in the words of the log.
+/// A change of the phase of Careful Resume (RFC 9959), with the names of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resumption {
-    /// When, in seconds since the log's reference time.
+    /// When it was entered, in seconds since the log's reference time.
     pub time_s: f64,
     /// The path; empty for the first.
     pub path: String,
-    /// The phase before, if there was one.
+    /// The previous phase, if any.
     pub old: Option<String>,
-    /// The phase now.
+    /// The new phase.
     pub new: String,
-    /// Why.
+    /// What triggered the change.
     pub trigger: Option<String>,
-    /// The window before, in bytes, as the log told it last.
+    /// The congestion window before, in bytes, as logged last.
     pub before: Option<u64>,
-    /// And afterwards.
+    /// The congestion window afterwards, in bytes.
     pub after: Option<u64>,
-    /// What the path has proven to carry since the jump, in bytes.
+    /// PipeSize: the bytes validated since the jump.
     pub pipe_size: Option<u64>,
-    /// The window that is remembered, in bytes.
+    /// The saved congestion window, in bytes.
     pub saved_window: Option<u64>,
-    /// The round-trip time that is remembered, in seconds.
+    /// The saved round-trip time, in seconds.
     pub saved_rtt_s: Option<f64>,
 }
 
@@ -53,17 +53,17 @@ impl FirstWindow {
         }
         let window = event.data.get("window").and_then(whole)?;
         let default = event.data.get("default").and_then(whole);
-        let said = event.data.get("learnt").and_then(Value::as_bool);
+        let learnt = event.data.get("learnt").and_then(Value::as_bool);
         Some(Self {
             time_s: event.time_s,
             path: event.tuple.clone(),
             window,
             default,
-            is_learnt: said.unwrap_or_else(|| default.is_some_and(|default| window > default)),
+            is_learnt: learnt.unwrap_or_else(|| default.is_some_and(|default| window > default)),
         })
     }
 
-    /// In words.
+    /// As text.
     pub(super) fn text(&self) -> String {
         let window = units::bytes(self.window as f64);
         match self.default {
@@ -88,7 +88,7 @@ impl FirstWindow {
 }
 
 impl Resumption {
-    /// What `event` tells, if it tells of a phase; `before` is the path's window until then.
+    /// The phase change in `event`, if it is one; `before` is the path's window until then.
     fn of(event: &Event, before: Option<u64>) -> Option<Self> {
         if event.kind() != "careful_resume_phase_updated" {
             return None;
@@ -111,7 +111,7 @@ impl Resumption {
         })
     }
 
-    /// In words; times count from `start_s`.
+    /// As text; times are relative to `start_s`.
     pub(super) fn text(&self, start_s: f64) -> String {
         let mut text = format!(
             "{} after {}",
@@ -155,7 +155,7 @@ impl Resumption {
     }
 }
 
-/// Collects both, and follows the windows of paths.
+/// Collects both kinds of events, and tracks the windows of paths.
 #[derive(Debug, Default)]
 pub(super) struct HistoryMeter {
     pub(super) first_windows: Vec<FirstWindow>,
@@ -166,17 +166,17 @@ pub(super) struct HistoryMeter {
 impl HistoryMeter {
     pub(super) fn add(&mut self, event: &Event) {
         if let Some(first) = FirstWindow::of(event) {
-            self.follow(event, first.window);
+            self.track(event, first.window);
             self.first_windows.push(first);
         } else if let Some(resumption) = Resumption::of(event, self.window(event)) {
             if let Some(window) = resumption.after {
-                self.follow(event, window);
+                self.track(event, window);
             }
             self.resumptions.push(resumption);
         } else if event.kind() == "metrics_updated"
             && let Some(window) = event.data.get("congestion_window").and_then(whole)
         {
-            self.follow(event, window);
+            self.track(event, window);
         }
     }
 
@@ -187,7 +187,7 @@ impl HistoryMeter {
             .map(|(_, window)| *window)
     }
 
-    fn follow(&mut self, event: &Event, window: u64) {
+    fn track(&mut self, event: &Event, window: u64) {
         match self
             .windows
             .iter_mut()

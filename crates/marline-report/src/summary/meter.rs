@@ -1,4 +1,4 @@
-//! Counts and measures events one by one.
+//! Statistics over events.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Numbers, Rtt};
 use crate::qlog::Event;
 
-/// Whether the event belongs to the path it names, and not to the whole connection.
+/// Whether the event concerns the path it names, and not the whole connection.
 pub(super) fn concerns_path(event: &Event) -> bool {
     matches!(
         event.kind(),
@@ -21,18 +21,25 @@ pub(super) fn concerns_path(event: &Event) -> bool {
     )
 }
 
-/// Measures a connection or a path.
+/// The statistics of a connection or a path.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     numbers: Numbers,
     span: Option<(f64, f64)>,
     latest_rtt: Vec<f64>,
     smoothed_rtt: Vec<f64>,
-    state: Option<(String, f64)>,
-    /// Space and number of packets that are lost so far.
+    state: Option<State>,
+    /// Packet number spaces and numbers of packets declared lost.
     lost: BTreeSet<(Space, u64)>,
-    /// How many of these were acknowledged, in case the log does not tell by itself.
-    found_again: u64,
+    /// How many of these were acknowledged later, in case the log has no such events.
+    acknowledged_after_loss: u64,
+}
+
+/// A state of the congestion controller.
+#[derive(Debug)]
+struct State {
+    name: String,
+    since: f64,
 }
 
 /// A packet number space.
@@ -44,7 +51,7 @@ enum Space {
 }
 
 impl Space {
-    /// The space that a packet type or the name of a space means.
+    /// The space of a packet type, or with a name.
     fn of(name: Option<&str>) -> Self {
         match name {
             Some("initial") => Self::Initial,
@@ -97,7 +104,7 @@ impl Meter {
         }
     }
 
-    /// Looks for lost packets in the ACK frames of a packet.
+    /// Checks the ACK frames of a packet for packets declared lost.
     fn acknowledged_by(&mut self, event: &Event) {
         if self.lost.is_empty() {
             return;
@@ -125,7 +132,7 @@ impl Meter {
         }
         while let Some(&packet) = self.lost.range((space, low)..=(space, high)).next() {
             self.lost.remove(&packet);
-            self.found_again += 1;
+            self.acknowledged_after_loss += 1;
         }
     }
 
@@ -148,14 +155,20 @@ impl Meter {
         };
         let before = self.state.take().or_else(|| {
             let since = self.span.map_or(event.time_s, |(first, _)| first);
-            Some((event.text(&["old"])?.to_owned(), since))
+            Some(State {
+                name: event.text(&["old"])?.to_owned(),
+                since,
+            })
         });
         self.leave_state(before, event.time_s);
-        self.state = Some((new.to_owned(), event.time_s));
+        self.state = Some(State {
+            name: new.to_owned(),
+            since: event.time_s,
+        });
     }
 
-    fn leave_state(&mut self, state: Option<(String, f64)>, now: f64) {
-        let Some((name, since)) = state else {
+    fn leave_state(&mut self, state: Option<State>, now: f64) {
+        let Some(State { name, since }) = state else {
             return;
         };
         let time = (now - since).max(0.0);
@@ -179,7 +192,7 @@ impl Meter {
         numbers.duration_s = last - first;
         numbers.rtt_s = rtt(samples);
         if numbers.spurious_losses == 0 {
-            numbers.spurious_losses = self.found_again;
+            numbers.spurious_losses = self.acknowledged_after_loss;
         }
         numbers
     }
@@ -200,7 +213,7 @@ fn rtt(mut samples: Vec<f64>) -> Option<Rtt> {
     })
 }
 
-/// Bytes of a packet, wherever the version of the log puts them.
+/// Size of a packet in bytes, in the format of any version.
 fn size(event: &Event) -> u64 {
     [
         &["raw", "length"][..],
@@ -213,7 +226,7 @@ fn size(event: &Event) -> u64 {
     .map_or(0, |bytes| bytes as u64)
 }
 
-/// A whole number, which may be quoted.
+/// An integer, which may be quoted.
 pub(super) fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.parse().ok(),
@@ -223,7 +236,7 @@ pub(super) fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-/// The list called `key`, or an empty one.
+/// The list at `key`, or an empty one.
 pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value
         .get(key)

@@ -1,7 +1,7 @@
-//! What a qlog file says, in numbers.
+//! Statistics of qlog files.
 
 mod bundle;
-mod course;
+mod bundle_history;
 mod history;
 mod meter;
 mod render;
@@ -11,48 +11,49 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::qlog::{self, Event, Source};
+use bundle::LoggedDecision;
 use history::HistoryMeter;
 use meter::Meter;
 
 pub use bundle::{Bundle, Decision};
-pub use course::Course;
+pub use bundle_history::BundleHistory;
 pub use history::{FirstWindow, Resumption};
 
-/// A qlog file in numbers.
+/// Statistics of a qlog file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The file.
     pub file: PathBuf,
-    /// Its connections, in the order they appeared.
+    /// Its connections, in order of appearance.
     pub connections: Vec<Connection>,
     /// Records that could not be read.
     pub skipped: usize,
-    /// What was wrong with the first of them.
+    /// The error of the first of them.
     pub first_error: Option<String>,
 }
 
-/// A connection in numbers.
+/// Statistics of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// What the log calls it; empty if it does not.
+    /// Its name in the log; may be empty.
     pub group: String,
-    /// Who logged it.
+    /// The trace that it was logged in.
     pub source: Arc<Source>,
     /// Its first event, in seconds since the log's reference time.
     pub start_s: f64,
-    /// All paths together; the time in states is known only if there is one.
+    /// All paths together; times in states only if there is one path.
     pub total: Numbers,
-    /// Each path, in the order they appeared.
+    /// Each path, in order of appearance.
     pub paths: Vec<(String, Numbers)>,
     /// The bundle that it belongs to, if any.
     pub bundles: Vec<Bundle>,
-    /// With which windows its paths began, if the log says so.
+    /// Initial windows of its paths, if logged.
     pub first_windows: Vec<FirstWindow>,
-    /// Phases of careful resume, in the order of the log.
+    /// Phases of Careful Resume, in the order of the log.
     pub resumptions: Vec<Resumption>,
 }
 
-/// A connection, or a path of it, in numbers.
+/// Statistics of a connection or a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Numbers {
     /// From its first event to the last, in seconds.
@@ -65,11 +66,11 @@ pub struct Numbers {
     pub packets_received: u64,
     /// Bytes of the packets received.
     pub bytes_received: u64,
-    /// Packets thrown away unread.
+    /// Packets dropped without processing.
     pub packets_dropped: u64,
-    /// Packets declared lost, by what declared them.
+    /// Packets declared lost, by trigger.
     pub lost: BTreeMap<String, u64>,
-    /// Packets declared lost that were acknowledged after all.
+    /// Packets declared lost that were acknowledged later.
     pub spurious_losses: u64,
     /// RTT in seconds, if there were samples.
     pub rtt_s: Option<Rtt>,
@@ -77,18 +78,18 @@ pub struct Numbers {
     pub max_congestion_window: Option<u64>,
     /// The most bytes in flight.
     pub max_bytes_in_flight: Option<u64>,
-    /// Seconds in each state of the congestion controller, in the order they appeared.
+    /// Seconds in each state of the congestion controller, in order of appearance.
     pub states: Vec<(String, f64)>,
 }
 
 /// Round-trip times, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rtt {
-    /// How many samples.
+    /// Number of samples.
     pub samples: usize,
     /// The smallest.
     pub min: f64,
-    /// The middle one.
+    /// The median.
     pub median: f64,
     /// The largest.
     pub max: f64,
@@ -121,11 +122,11 @@ impl Numbers {
 }
 
 impl Summary {
-    /// Reads a qlog file to its end. Broken records are skipped and counted.
+    /// Reads a qlog file to its end. Malformed records are skipped and counted.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or no event is found in it.
+    /// If the file cannot be read, or has no events.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, qlog::Error> {
         let path = path.as_ref();
         let summary = Self::of(path, qlog::read(path)?)?;
@@ -144,11 +145,11 @@ impl Summary {
         Ok(summary)
     }
 
-    /// Sums up `events`, which stand in `file`.
+    /// Summarizes `events` of `file`.
     ///
     /// # Errors
     ///
-    /// If reading fails; broken records do not count as that.
+    /// If reading fails; malformed records are not errors.
     pub fn of(
         file: impl Into<PathBuf>,
         events: impl IntoIterator<Item = Result<Event, qlog::Error>>,
@@ -179,7 +180,7 @@ impl Summary {
     }
 }
 
-/// Measures a connection, and each path of it.
+/// Statistics of a connection and each of its paths.
 struct ConnectionMeter {
     group: String,
     source: Arc<Source>,
@@ -213,8 +214,8 @@ impl ConnectionMeter {
         self.total.add(event);
         self.history.add(event);
         self.start_s = self.start_s.min(event.time_s);
-        if let Some((number, decision)) = Decision::of(event) {
-            self.decided(number, decision);
+        if let Some(LoggedDecision { bundle, decision }) = Decision::of(event) {
+            self.decided(bundle, decision);
         }
         if !meter::concerns_path(event) {
             return;

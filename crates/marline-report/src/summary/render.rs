@@ -1,9 +1,10 @@
-//! A summary for people and for programs.
+//! Summaries as text and as JSON.
 
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value, json};
 
+use super::bundle::Line;
 use super::{Bundle, Connection, FirstWindow, Numbers, Resumption, Summary};
 use crate::units;
 
@@ -24,7 +25,7 @@ impl fmt::Display for Summary {
                 writeln!(f, "  {:<14}{text}", "resumption")?;
             }
             for bundle in &connection.bundles {
-                for (key, value) in bundle.lines(connection.start_s) {
+                for Line { key, value } in bundle.lines(connection.start_s) {
                     writeln!(f, "  {key:<14}{value}")?;
                 }
             }
@@ -124,8 +125,8 @@ fn share(part: f64, whole: f64) -> f64 {
 }
 
 impl Summary {
-    /// The summary as a JSON object: times in seconds, sizes in bytes, rates in bits per second. The times
-    /// of a bundle's decisions count from the log's reference time, so that logs can be set side by side;
+    /// The summary as a JSON object: times in seconds, sizes in bytes, rates in bits per second. Times
+    /// of a bundle's decisions are relative to the log's reference time, so that logs can be compared;
     /// `start_s` is the connection's first event on that clock.
     pub fn to_json(&self) -> Value {
         let connections = self.connections.iter().map(connection_json);

@@ -1,4 +1,4 @@
-//! Small logs whose numbers can be counted by hand.
+//! Small logs with statistics that can be verified by hand.
 
 use serde_json::json;
 
@@ -90,7 +90,7 @@ fn small_log() -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_small_log_in_words() {
+fn a_small_log_is_summarized_as_text() {
     assert_eq!(
         summary(&small_log()).to_string(),
         "\
@@ -113,7 +113,7 @@ connection c0ffee, server, marline, small
 }
 
 #[test]
-fn a_small_log_as_json() {
+fn a_small_log_is_summarized_as_json() {
     let summary = summary(&small_log()).to_json();
     let mut connection = summary["connections"][0].clone();
     connection["paths"].take();
@@ -144,7 +144,7 @@ fn a_small_log_as_json() {
 }
 
 #[test]
-fn paths_and_connections_are_told_apart() {
+fn paths_and_connections_are_distinguished() {
     let sent = |tuple: &str, group: &str| {
         json!({
             "time": 1, "name": "transport:packet_sent", "tuple": tuple, "group_id": group,
@@ -179,7 +179,7 @@ fn paths_and_connections_are_told_apart() {
 }
 
 #[test]
-fn what_the_log_calls_spurious_counts_more_than_what_can_be_guessed() {
+fn logged_spurious_losses_override_inferred_ones() {
     let mut log = small_log();
     log.push(event(1000, "marline:spurious_loss", packet(1)));
     log.push(event(1000, "marline:spurious_loss", packet(2)));
@@ -191,5 +191,5 @@ fn a_file_without_events_is_an_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "\u{1e}{\n").unwrap();
     let error = Summary::read(file.path()).unwrap_err().to_string();
-    assert!(error.ends_with("the first problem: record 1: it ends in the middle of a value"));
+    assert!(error.ends_with("the first problem: record 1: it ends within a value"));
 }

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! Bits of the type tell whether there is an offset (0x04) and a length (0x02), and whether the
+//! Flag bits of the type indicate whether there is an offset (0x04) and a length (0x02), and whether the
 //! stream ends with this frame (0x01). Without a length the data extends to the end of the packet.
 
 use super::FrameErrorKind;

@@ -1,4 +1,4 @@
-//! What bars show.
+//! Bar charts.
 
 use super::*;
 use crate::chart::Unit;
@@ -8,17 +8,21 @@ fn empty() -> Bars {
     Bars::new("gain", "location", Axis::new("gain", Unit::Percent))
 }
 
+const fn interval(low: f64, high: f64) -> Option<Interval> {
+    Some(Interval { low, high })
+}
+
 #[test]
-fn bars_have_intervals_numbers_and_published_marks() {
+fn bars_show_intervals_values_and_published_marks() {
     let html = empty()
-        .bar("near", "3c", -4.25, Some((-6.0, -2.0)))
-        .bar("near", "bundle", 21.04, Some((18.0, f64::NAN)))
+        .bar("near", "3c", -4.25, interval(-6.0, -2.0))
+        .bar("near", "bundle", 21.04, interval(18.0, f64::NAN))
         .bar("far", "bundle", f64::INFINITY, None)
         .published("far", "bundle", 30.0)
         .note("bootstrap & such")
         .to_html();
     assert_sound(&html);
-    // One of each is in the key.
+    // One of each is in the legend.
     assert_eq!(html.matches("class=\"box").count(), 4);
     assert_eq!(html.matches("class=\"interval\"").count(), 2);
     assert_eq!(html.matches("class=\"published\"").count(), 2);
@@ -35,7 +39,7 @@ fn bars_have_intervals_numbers_and_published_marks() {
 }
 
 #[test]
-fn numbers_stay_inside_the_frame() {
+fn the_scale_leaves_space_for_values_of_bars() {
     let scale = empty()
         .bar("a", "b", 10.0, None)
         .bar("c", "b", -10.0, None)
@@ -46,7 +50,7 @@ fn numbers_stay_inside_the_frame() {
 }
 
 #[test]
-fn numbers_without_room_do_not_show() {
+fn values_are_omitted_if_they_do_not_fit() {
     let bars = (0..60).fold(empty(), |bars, group| {
         bars.bar(&format!("g{group}"), "s", 12_345.0, None)
     });
@@ -56,13 +60,13 @@ fn numbers_without_room_do_not_show() {
 }
 
 #[test]
-fn odd_values_do_no_harm() {
+fn non_finite_and_extreme_values_give_well_formed_svg() {
     assert!(empty().is_empty() && empty().bar("a", "b", f64::NAN, None).is_empty());
     assert_sound(&empty().to_html());
     for value in [0.0, -0.0, 1e300, f64::MIN, 1e-300] {
         assert_sound(
             &empty()
-                .bar("a", "b", value, Some((-value, value)))
+                .bar("a", "b", value, interval(-value, value))
                 .to_html(),
         );
     }

@@ -1,4 +1,4 @@
-//! What boxes show, and that odd samples do no harm.
+//! Box plots.
 
 use super::*;
 use crate::chart::Unit;
@@ -13,7 +13,7 @@ fn one_to(last: u32) -> Vec<f64> {
 }
 
 #[test]
-fn percentiles_lie_between_ranks() {
+fn percentiles_are_interpolated_between_ranks() {
     let spread = Spread::of(one_to(101)).expect("there are samples");
     assert_eq!((spread.p5, spread.p25, spread.median), (6.0, 26.0, 51.0));
     assert_eq!((spread.p75, spread.p95, spread.count), (76.0, 96.0, 101));
@@ -36,14 +36,14 @@ fn every_series_of_a_group_has_a_box() {
     assert_eq!(html.matches("class=\"whisker").count(), 3);
     assert_eq!(html.matches("class=\"median\"").count(), 3);
     assert_eq!(html.matches("class=\"mean\"").count(), 3);
-    // One of each is in the key.
+    // One of each is in the legend.
     assert_eq!(html.matches("class=\"published\"").count(), 2);
     assert_eq!(html.matches("class=\"box").count(), 5);
     assert!(html.contains("&lt;bundle&gt;, 1 MB: median 50.5 s") && !html.contains("3 MB"));
 }
 
 #[test]
-fn order_and_looks_can_be_fixed() {
+fn declared_series_fix_order_and_style() {
     let html = empty()
         .series(["1c", "3c", "bundle"])
         .samples("1 MB", "bundle", one_to(9))
@@ -53,7 +53,7 @@ fn order_and_looks_can_be_fixed() {
 }
 
 #[test]
-fn many_groups_take_several_rows() {
+fn many_groups_are_split_into_rows() {
     let boxes = (0..40).fold(empty(), |boxes, group| {
         (0..10).fold(boxes, |boxes, series| {
             boxes.samples(&format!("group {group}"), &format!("s{series}"), one_to(30))
@@ -66,7 +66,7 @@ fn many_groups_take_several_rows() {
 }
 
 #[test]
-fn odd_samples_are_drawn_or_left_out() {
+fn non_finite_samples_are_omitted_and_extreme_ones_give_well_formed_svg() {
     assert!(empty().is_empty());
     assert!(
         empty()

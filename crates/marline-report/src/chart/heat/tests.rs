@@ -1,4 +1,4 @@
-//! What heat maps show.
+//! Heat maps.
 
 use super::*;
 use crate::chart::Unit;
@@ -8,8 +8,12 @@ fn empty(unit: Unit) -> Heat {
     Heat::new("sweep", "RTT", "loss", Axis::new("time", unit))
 }
 
+const fn interval(low: f64, high: f64) -> Interval {
+    Interval { low, high }
+}
+
 #[test]
-fn every_cell_has_its_number() {
+fn every_cell_shows_its_value() {
     let html = empty(Unit::Seconds)
         .cell("10 ms", "0 %", 0.2)
         .cell("20 ms", "0 %", 0.345)
@@ -35,24 +39,28 @@ fn values_below_zero_have_another_color() {
     let heat = empty(Unit::Percent)
         .cell("a", "b", 30.0)
         .cell("b", "b", -10.0);
-    assert_eq!(heat.range(), (0.0, 30.0));
-    assert_eq!(heat.shade(30.0), ('w', STRONGEST));
-    let (color, shade) = heat.shade(-10.0);
+    assert_eq!(heat.range(), interval(0.0, 30.0));
+    let full = Shade {
+        color: 'w',
+        opacity: STRONGEST,
+    };
+    assert_eq!(heat.shade(30.0), full);
+    let Shade { color, opacity } = heat.shade(-10.0);
     assert_eq!(color, 'c');
-    assert!(shade > WEAKEST && shade < STRONGEST / 2.0);
-    // Two of five in the key, and one in the map.
+    assert!(opacity > WEAKEST && opacity < STRONGEST / 2.0);
+    // Two of five in the legend, and one in the map.
     assert_eq!(heat.to_html().matches("class=\"corner\"").count(), 3);
 }
 
 #[test]
-fn fixed_ends_fix_the_shades() {
+fn fixed_ends_set_the_range_of_shades() {
     let values = Axis::new("gain", Unit::Percent).spanning(-50.0, 40.0);
     let heat = Heat::new("", "", "", values).cell("a", "b", 1.0);
-    assert_eq!(heat.range(), (0.0, 50.0));
+    assert_eq!(heat.range(), interval(0.0, 50.0));
 }
 
 #[test]
-fn odd_values_do_no_harm() {
+fn non_finite_and_extreme_values_give_well_formed_svg() {
     assert!(empty(Unit::Number).is_empty());
     assert!(empty(Unit::Number).cell("a", "b", f64::NAN).is_empty());
     assert_sound(&empty(Unit::Number).to_html());

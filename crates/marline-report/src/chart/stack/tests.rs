@@ -1,4 +1,4 @@
-//! What stacks show.
+//! Columns of charts.
 
 use super::*;
 use crate::chart::{Style, Unit};
@@ -18,7 +18,7 @@ fn charts_share_one_axis() {
         .chart(chart("a & b", vec![(0.0, 1.0), (3.0, 2.0)]))
         .chart(chart("second", vec![(0.0, 1.0), (9.0, 2.0)]))
         .chart(chart("none", Vec::new()))
-        .moments("lost", vec![1.0, f64::NAN, 2.0])
+        .events("lost", vec![1.0, f64::NAN, 2.0])
         .to_html();
     assert_sound(&html);
     assert_eq!(html.matches("<svg class=\"chart\"").count(), 2);
@@ -29,8 +29,8 @@ fn charts_share_one_axis() {
 }
 
 #[test]
-fn empty_ones_do_not_show() {
-    let stack = Stack::new("", axis("")).moments("lost", vec![1.0]);
+fn empty_charts_are_not_shown() {
+    let stack = Stack::new("", axis("")).events("lost", vec![1.0]);
     assert!(stack.is_empty());
     assert_sound(&stack.to_html());
 }

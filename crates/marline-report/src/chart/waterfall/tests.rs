@@ -1,4 +1,4 @@
-//! What waterfalls show.
+//! Waterfall charts.
 
 use super::*;
 use crate::html::nested::assert_sound;
@@ -14,14 +14,14 @@ fn fetch(name: &str, discovered_s: f64) -> Fetch {
 }
 
 #[test]
-fn a_row_has_three_parts() {
+fn a_row_shows_queued_waiting_and_receiving() {
     let html = Waterfall::new("page")
         .fetch(fetch("a<b", 0.0))
         .fetch(fetch("c", 0.5))
-        .moment("loaded", 1.0)
+        .event("loaded", 1.0)
         .to_html();
     assert_sound(&html);
-    // One of each is in the key.
+    // One of each is in the legend.
     for class in ["queued", "waiting", "receiving"] {
         let count = html.matches(&format!("class=\"{class}\"")).count();
         assert_eq!(count, 3, "{class}");
@@ -37,7 +37,7 @@ fn a_row_has_three_parts() {
 }
 
 #[test]
-fn unfinished_objects_have_a_cross() {
+fn unfinished_objects_are_marked_with_a_cross() {
     let never = Fetch {
         first_byte_s: None,
         finished_s: None,
@@ -54,7 +54,7 @@ fn unfinished_objects_have_a_cross() {
 }
 
 #[test]
-fn long_lists_say_what_they_leave_out() {
+fn long_lists_state_the_number_of_hidden_objects() {
     let page = (0..405_u32).fold(Waterfall::new("page"), |page, n| {
         page.fetch(fetch("object", f64::from(n)))
     });
@@ -64,11 +64,11 @@ fn long_lists_say_what_they_leave_out() {
 }
 
 #[test]
-fn odd_times_do_no_harm() {
+fn non_finite_and_extreme_times_give_well_formed_svg() {
     let empty = || Waterfall::new("page").until(f64::NAN);
     assert!(empty().is_empty() && empty().fetch(fetch("nan", f64::NAN)).is_empty());
     assert_sound(&empty().to_html());
     for at in [-5.0, 0.0, 1e300] {
-        assert_sound(&empty().fetch(fetch("odd", at)).moment("m", at).to_html());
+        assert_sound(&empty().fetch(fetch("odd", at)).event("m", at).to_html());
     }
 }

@@ -1,11 +1,11 @@
-//! Logs of the members of a bundle, with decisions that can be followed by hand.
+//! Logs of the members of a bundle with a few decisions.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::qlog;
-use crate::summary::{Course, Summary};
+use crate::summary::{BundleHistory, Summary};
 
 /// What happened: ms, trigger, action, affected, gamma, events, before, after.
 type Row = (
@@ -63,10 +63,10 @@ const COURSE: [Row; 5] = [
     ),
 ];
 
-/// What only the second member is told.
+/// A decision that only the second member logs.
 const JOINED: Row = (100.0, "joined", "split", None, 1.5, 0, &[12_000], &[6_000]);
 
-/// The log of the member `own`, of bundle `bundle`.
+/// The log of member `own` of bundle `bundle`.
 fn log(id: &str, side: &str, bundle: u64, own: u64, rows: &[Row]) -> Summary {
     let header = json!({
         "file_schema": "urn:ietf:params:qlog:file:sequential",
@@ -103,20 +103,20 @@ fn log(id: &str, side: &str, bundle: u64, own: u64, rows: &[Row]) -> Summary {
 }
 
 #[test]
-fn a_connection_tells_what_its_bundle_decided() {
+fn the_summary_shows_the_decisions_of_the_bundle() {
     let text = log("c0ffee", "server", 7, 1, &COURSE).to_string();
-    let told = "  bundle        7: 5 decisions, 5 fluctuation events, gamma 1.04 at the end
+    let expected = "  bundle        7: 5 decisions, 5 fluctuation events, gamma 1.04 at the end
   decided       joined: split 1
   decided       loss: coalesced 1, synchronized 1
   decided       round: none 1
   decided       slow_start_exit: exited 1
   slow start    given up after 1.3 s
 ";
-    assert!(text.ends_with(told), "{text}");
+    assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
-fn decisions_are_in_the_json() {
+fn json_contains_the_decisions() {
     let summary = log("c0ffee", "server", 7, 1, &COURSE).to_json();
     let connection = &summary["connections"][0];
     assert_eq!(connection["start_s"], 0.05);
@@ -141,7 +141,7 @@ fn decisions_are_in_the_json() {
 }
 
 #[test]
-fn slow_start_may_have_ended_before_or_go_on_elsewhere() {
+fn the_end_of_slow_start_is_derived_from_phases() {
     let phases = |phases: &[&str]| {
         let mut rows = vec![COURSE[1]; phases.len()];
         for (row, ms) in rows.iter_mut().zip(1..) {
@@ -166,10 +166,10 @@ fn slow_start_may_have_ended_before_or_go_on_elsewhere() {
 }
 
 #[test]
-fn the_members_of_a_bundle_tell_its_course_once() {
+fn logs_of_several_members_are_merged_without_duplicates() {
     let first = log("aa", "server", 7, 0, &COURSE);
     let late = log("bb", "server", 7, 1, &[&[JOINED], &COURSE[1..]].concat());
-    let courses = Course::all([&first, &late, &first]);
+    let courses = BundleHistory::all([&first, &late, &first]);
     let [course] = &courses[..] else {
         panic!("one bundle, not {courses:?}");
     };
@@ -197,14 +197,14 @@ bundle 7, server, as logged by 2 connections
 }
 
 #[test]
-fn members_that_never_met_are_joined_by_one_who_met_both() {
+fn logs_without_common_decisions_are_merged_through_a_third() {
     let logs = [
         log("early", "server", 0, 0, &COURSE[..2]),
         log("late", "server", 0, 0, &COURSE[3..]),
         log("long", "server", 0, 1, &COURSE[1..4]),
     ];
-    assert_eq!(Course::all(&logs[..2]).len(), 2, "nothing in common");
-    let courses = Course::all(&logs);
+    assert_eq!(BundleHistory::all(&logs[..2]).len(), 2, "nothing in common");
+    let courses = BundleHistory::all(&logs);
     assert_eq!(courses.len(), 1);
     assert_eq!(courses[0].bundle.decisions.len(), COURSE.len());
     let times: Vec<_> = courses[0]
@@ -217,7 +217,7 @@ fn members_that_never_met_are_joined_by_one_who_met_both() {
 }
 
 #[test]
-fn equal_numbers_are_not_enough() {
+fn equal_bundle_numbers_alone_do_not_merge_logs() {
     let mut elsewhere = COURSE;
     elsewhere.iter_mut().for_each(|row| row.0 += 0.25);
     let logs = [
@@ -226,23 +226,29 @@ fn equal_numbers_are_not_enough() {
         log("cc", "client", 7, 0, &COURSE),
         log("dd", "server", 7, 0, &elsewhere),
     ];
-    let members: Vec<_> = Course::all(&logs).into_iter().map(|c| c.members).collect();
+    let members: Vec<_> = BundleHistory::all(&logs)
+        .into_iter()
+        .map(|c| c.members)
+        .collect();
     assert_eq!(members, [["aa"], ["cc"], ["dd"], ["bb"]]);
 }
 
 #[test]
-fn one_clock_and_one_number_are_enough() {
+fn equal_numbers_and_reference_times_merge_logs() {
     let mut logs = [
         log("aa", "server", 7, 0, &[JOINED]),
         log("bb", "server", 7, 0, &[JOINED]),
         log("cc", "server", 7, 0, &[JOINED]),
     ];
-    assert_eq!(Course::all(&logs).len(), 3);
+    assert_eq!(BundleHistory::all(&logs).len(), 3);
     let references = ["05:39:00.002Z", "05:39:00.003Z", "05:40:10.000Z"];
     for (log, reference) in logs.iter_mut().zip(references) {
         let source = std::sync::Arc::make_mut(&mut log.connections[0].source);
         source.reference = format!("2026-11-22T{reference}");
     }
-    let members: Vec<_> = Course::all(&logs).into_iter().map(|c| c.members).collect();
+    let members: Vec<_> = BundleHistory::all(&logs)
+        .into_iter()
+        .map(|c| c.members)
+        .collect();
     assert_eq!(members, [vec!["aa", "bb"], vec!["cc"]]);
 }

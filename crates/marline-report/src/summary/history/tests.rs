@@ -1,4 +1,4 @@
-//! A log with a first window, and a jump that was too much.
+//! A log with an initial window and a jump that is followed by a retreat.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn retreat() -> Vec<Value> {
 }
 
 #[test]
-fn a_first_window_says_whether_it_was_learnt() {
+fn the_summary_shows_whether_the_initial_window_was_learnt() {
     let text = summary(&[began(0.0, 240_000, true)]).to_string();
     let line = "\n  first window  240 kB, learnt; 12 kB by default\n";
     assert!(text.contains(line), "{text}");
@@ -89,20 +89,20 @@ fn a_first_window_says_whether_it_was_learnt() {
 }
 
 #[test]
-fn a_jump_is_told_from_where_it_began_to_where_it_ended() {
+fn the_summary_shows_windows_before_and_after_each_phase() {
     let text = summary(&retreat()).to_string();
-    let told = "
+    let expected = "
   first window  12 kB, the default
   resumption    reconnaissance after 0 s, window 12 kB; 1.2 MB in 40 ms remembered
   resumption    unvalidated after 41 ms, congestion_window_limited, window 24 kB \u{2192} 600 kB
   resumption    safe_retreat after 81 ms, packet_loss, window 600 kB \u{2192} 12 kB
   resumption    normal after 121 ms, exit_recovery, window 12 kB
 ";
-    assert!(text.contains(told), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
-fn both_are_in_the_json() {
+fn json_contains_initial_windows_and_phases() {
     let summary = summary(&retreat()).to_json();
     let connection = &summary["connections"][0];
     assert_eq!(
@@ -122,7 +122,7 @@ fn both_are_in_the_json() {
 }
 
 #[test]
-fn what_others_leave_out_is_left_out() {
+fn missing_fields_are_omitted() {
     let event = json!({
         "time": 5, "name": "recovery:careful_resume_phase_updated",
         "data": { "new": "reconnaissance" },
