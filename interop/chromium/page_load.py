@@ -1,4 +1,4 @@
-"""Loads a page in Chromium over HTTP/3 and says which protocol carried each object.
+"""Loads a page in Chromium over HTTP/3 and reports the protocol of each object.
 
 `page_load.py client --server ADDR:PORT --name NAME --cert FILE --out DIR [--page /index.html]`
 
@@ -40,7 +40,7 @@ def spki(cert: Path) -> str:
 
 
 class Browser:
-    """A headless Chromium with a profile of its own."""
+    """A headless Chromium with a separate profile."""
 
     def __init__(self, program: str, origin: str, address: str, cert: Path, profile: Path) -> None:
         host = origin.rpartition(":")[0]

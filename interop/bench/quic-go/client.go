@@ -13,7 +13,7 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// What a client does.
+// A client's task.
 type task struct {
 	server      string
 	name        string
@@ -48,7 +48,7 @@ func (t *task) run(ctx context.Context) error {
 	}
 }
 
-// A measurement under way.
+// A measurement in progress.
 type meter struct {
 	start time.Time
 	cpu   float64
@@ -77,7 +77,7 @@ func (t *task) connect(ctx context.Context) (*quic.Conn, error) {
 	return t.transport.Dial(ctx, t.remote, settings, config())
 }
 
-// download asks for bytes on a new stream and reads to the end.
+// download requests bytes on a new stream and reads to the end.
 func download(ctx context.Context, connection *quic.Conn, bytes uint64, buffer []byte) error {
 	stream, err := connection.OpenStreamSync(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Program bench-quic-go is quic-go in the bench.
+// Program bench-quic-go is the benchmark program of quic-go.
 package main
 
 import (

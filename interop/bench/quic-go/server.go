@@ -14,7 +14,7 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// What is handed to a stream at once.
+// Bytes written to a stream per call.
 var chunk = make([]byte, 1<<20)
 
 func serve(listen, cert, key string) error {

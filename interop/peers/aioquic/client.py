@@ -1,4 +1,4 @@
-"""The client's side of every case."""
+"""The client of every case."""
 
 import argparse
 import asyncio
@@ -20,9 +20,9 @@ from aioquic.quic.events import (
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite, SessionTicket
 
-# A version no stack speaks (RFC 9000, section 15).
+# A version that no stack supports (RFC 9000, section 15).
 RESERVED_VERSION = 0x1A2A3A4A
-# Requests under way at once.
+# Number of concurrent requests.
 IN_FLIGHT = 100
 # Seconds to wait after the first connection for the server's session ticket.
 TICKET_WAIT = 0.3
@@ -48,14 +48,14 @@ class Downloader(QuicConnectionProtocol):
         self.moves = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the transport for its own: from here on it sends from there."""
+        """Uses the transport for all further datagrams."""
         super().connection_made(transport)
         if self.moves:
-            # At once, before an acknowledgment leaves with the old one.
+            # Immediately, before an acknowledgment is sent from the old one.
             self.change_connection_id()
 
     def quic_event_received(self, event: QuicEvent) -> None:
-        """Passes QUIC's events to HTTP/3; errors end what waits."""
+        """Passes QUIC's events to HTTP/3; errors cancel pending requests."""
         if isinstance(event, HandshakeCompleted):
             self.handshake = event
         elif isinstance(event, ConnectionTerminated):
@@ -98,7 +98,7 @@ class Downloader(QuicConnectionProtocol):
         (out / path.lstrip("/")).write_bytes(response.body)
 
     async def get_all(self, args: argparse.Namespace, paths: list[str]) -> None:
-        """Downloads files side by side."""
+        """Downloads files concurrently."""
         room = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(path: str) -> None:
@@ -122,7 +122,7 @@ def configure(args: argparse.Namespace) -> QuicConfiguration:
 
 
 async def run(args: argparse.Namespace, host: str, port: int) -> None:
-    """Plays the client in the case the arguments name."""
+    """Runs the client of the case in the arguments."""
     tickets: list[SessionTicket] = []
 
     def open_connection(ticket: SessionTicket | None = None, early: bool = False):

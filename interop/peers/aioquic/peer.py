@@ -13,10 +13,10 @@ UNSUPPORTED = 127
 
 
 class Unsupported(Exception):
-    """This stack cannot do the case; the text says why."""
+    """The stack does not support the case; the text gives the reason."""
 
 
-# What aioquic lacks, in either role.
+# Cases that aioquic supports in neither role.
 LACKS = {"ecn": "aioquic neither sets nor counts ECN marks"}
 
 
@@ -47,7 +47,7 @@ def split(address: str) -> tuple[str, int]:
 
 
 async def run(args: argparse.Namespace) -> None:
-    """Plays the role the command line names."""
+    """Runs the role in the arguments."""
     if reason := LACKS.get(args.case):
         raise Unsupported(reason)
     if args.verb == "server":
@@ -59,7 +59,7 @@ async def run(args: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Exit status: 0 done, 1 failed, 127 this peer cannot do the case."""
+    """Exit status: 0 done, 1 failed, 127 the peer does not support the case."""
     try:
         asyncio.run(run(arguments()))
     except Unsupported as reason:

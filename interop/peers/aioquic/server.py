@@ -20,11 +20,11 @@ class Tickets:
         self._tickets: dict[bytes, SessionTicket] = {}
 
     def add(self, ticket: SessionTicket) -> None:
-        """Keeps a ticket that was handed out."""
+        """Stores a ticket that was issued."""
         self._tickets[ticket.ticket] = ticket
 
     def pop(self, label: bytes) -> SessionTicket | None:
-        """Gives a ticket back, once."""
+        """Returns a ticket, once."""
         return self._tickets.pop(label, None)
 
 

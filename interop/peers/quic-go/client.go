@@ -25,7 +25,7 @@ const (
 	ticketWait = 300 * time.Millisecond
 )
 
-// client plays the client of one case.
+// client runs the client of one case.
 type client struct {
 	test, server, name, out string
 
@@ -216,11 +216,11 @@ func newTransport(server string) (*quic.Transport, error) {
 }
 
 func (l *link) close() {
-	// An error here says that the connection is closed already.
+	// An error here means that the connection is closed already.
 	_ = l.http.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "")
 }
 
-// getAll downloads files side by side and returns the first error.
+// getAll downloads files concurrently and returns the first error.
 func (c *client) getAll(ctx context.Context, l *link, method string, paths []string) error {
 	room := make(chan struct{}, inFlight)
 	failed := make(chan error, len(paths))

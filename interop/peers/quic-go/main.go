@@ -1,4 +1,4 @@
-// Command quic-go plays quic-go as an interop peer.
+// Command quic-go is the interop peer of quic-go.
 package main
 
 import (
@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// statusUnsupported says that this peer cannot do the case in this role.
+// statusUnsupported is the exit status for cases that are not supported in this role.
 const statusUnsupported = 127
 
-// unsupported says why quic-go cannot do a case.
+// unsupported is the error for cases that quic-go does not support, with the reason.
 type unsupported string
 
 func (reason unsupported) Error() string { return string(reason) }

@@ -1,28 +1,28 @@
-//! How much a server sends to an address it has not validated (RFC 9000, section 8.1).
+//! The amplification limit before address validation (RFC 9000, section 8.1).
 
-use crate::packet::Glimpse;
+use crate::packet::PublicFields;
 
-/// Bytes each way on a new flow until the client has shown that it receives.
+/// Bytes in each direction on a new flow until the client's address is validated.
 #[derive(Debug, Default)]
 pub(crate) struct Amplification {
     to_server: u64,
     to_client: u64,
     validated: bool,
-    /// Whether the flow began with an Initial packet: later paths are validated out of sight.
+    /// Whether the flow began with an Initial packet: the validation of later paths is encrypted.
     watched: bool,
     worst: f64,
 }
 
 impl Amplification {
-    /// A datagram is delivered to the server. A Handshake packet proves that the client received; a token in an
-    /// Initial packet may, so nothing is claimed after either.
-    pub(crate) fn delivered(&mut self, bytes: usize, seen: &Glimpse<'_>) {
+    /// A datagram is delivered to the server. A Handshake packet validates the address; a token in an
+    /// Initial packet may, so the count ends after either.
+    pub(crate) fn delivered(&mut self, bytes: usize, seen: &PublicFields<'_>) {
         self.watched |= self.to_server == 0 && seen.initial;
         self.validated |= seen.handshake || seen.token;
         self.to_server += bytes as u64;
     }
 
-    /// The server sent a datagram, whether it will reach the client or not.
+    /// The server sent a datagram, whether or not it will reach the client.
     pub(crate) fn answered(&mut self, bytes: usize) {
         if !self.watched || self.validated {
             return;
@@ -33,7 +33,7 @@ impl Amplification {
             .max(self.to_client as f64 / self.to_server as f64);
     }
 
-    /// The largest ratio of bytes sent to bytes received; 0 if the flow was not watched.
+    /// The largest ratio of bytes sent to bytes received; 0 if the flow was not tracked.
     pub(crate) fn worst(&self) -> f64 {
         self.worst
     }
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_until_validated() {
+    fn bytes_are_counted_until_validation() {
         let mut flow = Amplification::default();
-        let initial = Glimpse {
+        let initial = PublicFields {
             initial: true,
-            ..Glimpse::default()
+            ..PublicFields::default()
         };
         flow.delivered(1200, &initial);
         flow.answered(1200);
@@ -56,7 +56,7 @@ mod tests {
         assert!((flow.worst() - 3.0).abs() < 1e-9);
         flow.delivered(
             1200,
-            &Glimpse {
+            &PublicFields {
                 handshake: true,
                 ..initial
             },

@@ -1,4 +1,4 @@
-//! What the relay is asked to do.
+//! The configuration of the relay.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 
-/// Which way a datagram travels.
+/// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the client to the server.
@@ -20,10 +20,10 @@ pub enum Direction {
 /// Settings of a relay. Without any it only forwards.
 #[derive(Clone, Debug, Args)]
 pub struct Config {
-    /// Where clients send to.
+    /// The address that clients send to.
     #[arg(long)]
     pub listen: SocketAddr,
-    /// Where the server listens.
+    /// The address of the server.
     #[arg(long)]
     pub to: SocketAddr,
     /// One-way delay, milliseconds.
@@ -32,16 +32,16 @@ pub struct Config {
     /// Bottleneck of each direction, Mbit/s; without it there is none.
     #[arg(long)]
     pub rate_mbps: Option<f64>,
-    /// Datagrams that may wait before the bottleneck.
+    /// Queue limit at the bottleneck, in datagrams.
     #[arg(long, default_value_t = 25)]
     pub queue: usize,
     /// Datagrams dropped in each direction, percent.
     #[arg(long, default_value_t = 0.0)]
     pub loss: f64,
-    /// Losses in a row at most; 0 is no limit.
+    /// Maximum consecutive losses; 0 for no limit.
     #[arg(long, default_value_t = 0)]
     pub burst: u32,
-    /// Datagrams of which one byte is changed in each direction, percent.
+    /// Datagrams corrupted by one byte in each direction, percent.
     #[arg(long, default_value_t = 0.0)]
     pub corrupt: f64,
     /// Datagrams to drop by number from 1, server to client, such as `2-7` or `1,3`.
@@ -50,10 +50,10 @@ pub struct Config {
     /// Datagrams to drop by number from 1, client to server.
     #[arg(long, default_value_t)]
     pub drop_to_server: Drops,
-    /// Seconds on and off in turn, such as `5/2`: while off, nothing passes.
+    /// Seconds on and off in turn, such as `5/2`: while off, all datagrams are dropped.
     #[arg(long)]
     pub blackhole: Option<Blackhole>,
-    /// What the server sees change: only the client's port, or its address too.
+    /// What a rebinding changes: the client's port, or its address.
     #[arg(long)]
     pub rebind: Option<Rebind>,
     /// Seconds from the first datagram to the first rebinding.
@@ -62,7 +62,7 @@ pub struct Config {
     /// Seconds between rebindings.
     #[arg(long, default_value_t = 5.0)]
     pub rebind_every_s: f64,
-    /// Seed of everything random.
+    /// Seed of all randomness.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
 }
@@ -142,17 +142,17 @@ impl std::fmt::Display for Drops {
     }
 }
 
-/// Times in which datagrams pass and do not, in turn.
+/// Alternating periods in which datagrams pass and are dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blackhole {
-    /// How long all passes.
+    /// Length of the periods in which datagrams pass.
     pub on: Duration,
-    /// How long nothing passes.
+    /// Length of the periods in which datagrams are dropped.
     pub off: Duration,
 }
 
 impl Blackhole {
-    /// Whether nothing passes `elapsed` after the first datagram.
+    /// Whether datagrams are dropped `elapsed` after the first datagram.
     pub(crate) fn swallows(&self, elapsed: Duration) -> bool {
         let cycle = (self.on + self.off).as_nanos();
         cycle > 0 && elapsed.as_nanos() % cycle >= self.on.as_nanos()
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_by_number() {
+    fn drop_lists_match_datagram_numbers() {
         let drops: Drops = "2-3,7".parse().unwrap();
         let dropped: Vec<u64> = (1..9).filter(|&n| drops.contains(n)).collect();
         assert_eq!(dropped, [2, 3, 7]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn blackhole_in_turn() {
+    fn blackhole_alternates_between_on_and_off() {
         let hole: Blackhole = "5/2".parse().unwrap();
         let at = |s| hole.swallows(Duration::from_secs_f64(s));
         assert_eq!(

@@ -1,23 +1,23 @@
-//! Which datagrams of one direction do not arrive, or not as they were.
+//! Losses and corruption of one direction.
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use crate::config::{Config, Direction, Drops};
 
-/// What becomes of a datagram.
+/// The outcome of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Outcome {
     Forward,
     /// Forwarded with one byte changed.
     Corrupted,
-    /// Lost by chance.
+    /// Lost at random.
     Lost,
     /// Dropped because its number is listed.
     Listed,
 }
 
-/// Chance and lists of one direction.
+/// The impairments of one direction.
 pub(crate) struct Impairment {
     rng: Pcg64,
     loss: f64,
@@ -47,27 +47,27 @@ impl Impairment {
         }
     }
 
-    /// Decides the next datagram's fate, and changes a byte of it where that is its fate.
-    pub(crate) fn apply(&mut self, datagram: &mut [u8]) -> Fate {
+    /// Decides the outcome of the next datagram, and changes a byte of it if it is to be corrupted.
+    pub(crate) fn apply(&mut self, datagram: &mut [u8]) -> Outcome {
         self.seen += 1;
         // Drawn for each datagram, so that one setting does not shift the other's outcomes.
         let (loss, corrupt): (f64, f64) = (self.rng.random(), self.rng.random());
         let (place, mask) = (self.rng.random::<u64>(), self.rng.random_range(1..=255));
         if self.drops.contains(self.seen) {
-            return Fate::Listed;
+            return Outcome::Listed;
         }
         let may_lose = self.burst == 0 || self.in_a_row < self.burst;
         if loss < self.loss && may_lose {
             self.in_a_row += 1;
-            return Fate::Lost;
+            return Outcome::Lost;
         }
         self.in_a_row = 0;
         if corrupt < self.corrupt && !datagram.is_empty() {
             let index = place % datagram.len() as u64;
             datagram[index as usize] ^= mask;
-            return Fate::Corrupted;
+            return Outcome::Corrupted;
         }
-        Fate::Forward
+        Outcome::Forward
     }
 }
 

@@ -1,12 +1,12 @@
 //! A UDP relay between a QUIC client and server on loopback.
 //!
-//! It delays, drops, corrupts and rebinds as its [`Config`] says, keeps ECN code points, reads what QUIC shows in
-//! clear, and reports what it saw ([`Report`]). Whatever is random comes from a seed, one generator a direction.
+//! It delays, drops, corrupts and rebinds according to its [`Config`], keeps ECN code points, parses the unprotected
+//! fields of QUIC packets, and reports statistics ([`Report`]). Randomness is seeded, with a generator per direction.
 
 mod amplification;
 mod config;
 mod impair;
-mod line;
+mod link;
 mod packet;
 mod relay;
 mod report;

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 use crate::config::Config;
 
-/// A link of fixed rate and delay with a tail-drop queue. What goes in first comes out first.
-pub(crate) struct Line<T> {
+/// A link of fixed rate and delay with a tail-drop queue. Datagrams stay in order.
+pub(crate) struct Link<T> {
     delay: Duration,
     /// Bits a second; without it there is no bottleneck.
     rate: Option<f64>,
     queue: usize,
-    /// When the bottleneck is done with all it holds.
+    /// When the bottleneck has transmitted everything queued.
     idle_at: Option<Instant>,
     /// Datagrams by the time they leave the bottleneck and the time they arrive.
     under_way: VecDeque<(Instant, Instant, T)>,
 }
 
-impl<T> Line<T> {
+impl<T> Link<T> {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             delay: Duration::from_millis(config.delay_ms),
@@ -28,7 +28,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Takes in a datagram of `bytes`; `false` if the queue is full.
+    /// Enqueues a datagram of `bytes` bytes; `false` if the queue is full.
     pub(crate) fn push(&mut self, now: Instant, bytes: usize, datagram: T) -> bool {
         let mut leaves = now;
         if let Some(rate) = self.rate {
@@ -64,20 +64,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rate_delay_and_queue() {
+    fn datagrams_take_transmission_time_and_delay_up_to_the_queue_limit() {
         let mut config = Config::new(([127, 0, 0, 1], 1).into(), ([127, 0, 0, 1], 2).into());
         config.rate_mbps = Some(8.0);
         config.delay_ms = 10;
         config.queue = 2;
-        let mut line = Line::new(&config);
+        let mut link = Link::new(&config);
         let start = Instant::now();
-        // 1 ms each: one is being sent, two wait.
-        let taken: Vec<bool> = (0..4).map(|n| line.push(start, 1000, n)).collect();
+        // 1 ms each: one is in transmission, two are queued.
+        let taken: Vec<bool> = (0..4).map(|n| link.push(start, 1000, n)).collect();
         assert_eq!(taken, [true, true, true, false]);
-        assert_eq!(line.pop(start + Duration::from_micros(10_900)), None);
-        assert_eq!(line.pop(start + Duration::from_micros(11_000)), Some(0));
-        assert_eq!(line.pop(start + Duration::from_micros(11_000)), None);
-        assert_eq!(line.pop(start + Duration::from_micros(13_000)), Some(1));
-        assert_eq!(line.pop(start + Duration::from_micros(13_000)), Some(2));
+        assert_eq!(link.pop(start + Duration::from_micros(10_900)), None);
+        assert_eq!(link.pop(start + Duration::from_micros(11_000)), Some(0));
+        assert_eq!(link.pop(start + Duration::from_micros(11_000)), None);
+        assert_eq!(link.pop(start + Duration::from_micros(13_000)), Some(1));
+        assert_eq!(link.pop(start + Duration::from_micros(13_000)), Some(2));
     }
 }

@@ -7,7 +7,7 @@ use clap::Parser;
 use interop_relay::{Config, Relay};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Relays UDP between a QUIC client and server, and delays, drops, corrupts and rebinds as asked.
+/// Relays UDP between a QUIC client and server, with configurable delay, loss, corruption and rebinding.
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]

@@ -1,8 +1,8 @@
-//! What a QUIC datagram shows in clear (RFC 8999; RFC 9000, section 17).
+//! The unprotected fields of a QUIC datagram (RFC 8999; RFC 9000, section 17).
 
-/// What was found in a datagram.
+/// The unprotected fields of a datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Glimpse<'a> {
+pub(crate) struct PublicFields<'a> {
     pub(crate) initial: bool,
     /// An Initial packet with a token.
     pub(crate) token: bool,
@@ -16,11 +16,11 @@ pub(crate) struct Glimpse<'a> {
     pub(crate) source_id: Option<&'a [u8]>,
 }
 
-/// Looks at the long headers of `datagram`; bytes that make no sense end the look.
-pub(crate) fn glimpse(datagram: &[u8]) -> Glimpse<'_> {
-    let mut seen = Glimpse {
+/// Parses the long headers of `datagram`, up to the first malformed one.
+pub(crate) fn inspect(datagram: &[u8]) -> PublicFields<'_> {
+    let mut seen = PublicFields {
         short: datagram.first().is_some_and(|first| first & 0x80 == 0),
-        ..Glimpse::default()
+        ..PublicFields::default()
     };
     let mut rest = datagram;
     while let Some(after) = long_header(rest, &mut seen) {
@@ -30,7 +30,7 @@ pub(crate) fn glimpse(datagram: &[u8]) -> Glimpse<'_> {
 }
 
 /// Reads one long header packet and returns what follows it in the datagram.
-fn long_header<'a>(packet: &'a [u8], seen: &mut Glimpse<'a>) -> Option<&'a [u8]> {
+fn long_header<'a>(packet: &'a [u8], seen: &mut PublicFields<'a>) -> Option<&'a [u8]> {
     let (&first, rest) = packet.split_first()?;
     if first & 0x80 == 0 {
         return None;
@@ -88,27 +88,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coalesced_packets() {
+    fn coalesced_packets_are_all_inspected() {
         let mut datagram = vec![0xc0, 0, 0, 0, 1, 2, 8, 8, 1, 9, 1, 0xaa, 2, 1, 2];
         datagram.extend([0xe0, 0, 0, 0, 1, 2, 8, 8, 1, 9, 0x40, 1, 7]);
         datagram.extend([0x40, 1, 2, 3]);
-        let seen = glimpse(&datagram);
+        let seen = inspect(&datagram);
         assert!(seen.initial && seen.token && seen.handshake);
         assert!(!seen.zero_rtt && !seen.short && !seen.retry);
         assert_eq!(seen.source_id, Some(&[9][..]));
     }
 
     #[test]
-    fn any_prefix_is_safe() {
+    fn truncated_headers_never_panic() {
         let datagram = [
             0xd0, 0, 0, 0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
         ];
         for length in 0..=datagram.len() {
-            glimpse(&datagram[..length]);
+            inspect(&datagram[..length]);
         }
-        assert!(glimpse(&datagram).zero_rtt);
-        assert!(glimpse(&[0x80, 0, 0, 0, 0, 0, 0]).version_negotiation);
-        assert!(glimpse(&[0xf0, 0, 0, 0, 1, 0, 0]).retry);
-        assert!(glimpse(&[0x40]).short);
+        assert!(inspect(&datagram).zero_rtt);
+        assert!(inspect(&[0x80, 0, 0, 0, 0, 0, 0]).version_negotiation);
+        assert!(inspect(&[0xf0, 0, 0, 0, 1, 0, 0]).retry);
+        assert!(inspect(&[0x40]).short);
     }
 }

@@ -1,4 +1,4 @@
-//! The loop that moves datagrams.
+//! The forwarding loop.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,22 +10,22 @@ use mio::{Events, Poll, Token};
 
 use crate::amplification::Amplification;
 use crate::config::{Config, Direction, Rebind};
-use crate::impair::{Fate, Impairment};
-use crate::line::Line;
-use crate::packet::{Glimpse, glimpse};
+use crate::impair::{Impairment, Outcome};
+use crate::link::Link;
+use crate::packet::{PublicFields, inspect};
 use crate::report::{self, Report};
 use crate::socket::{Ecn, Inbox, Socket};
 
-/// Client addresses served at most; those beyond are not forwarded.
+/// Maximum number of client addresses; datagrams of others are not forwarded.
 const MAX_FLOWS: usize = 4096;
-/// Longest the loop sleeps before it looks whether to stop.
+/// Maximum time to sleep between checks of the stop flag.
 const NAP: Duration = Duration::from_millis(50);
 /// Longer than any case, short enough to add to a time.
 const FOREVER: Duration = Duration::from_secs(1 << 20);
 /// The socket clients send to; every other token is an upstream socket's.
 const DOWNSTREAM: Token = Token(0);
 
-/// A datagram under way.
+/// A datagram in transit.
 struct Datagram {
     flow: usize,
     ecn: Ecn,
@@ -53,14 +53,14 @@ pub struct Relay {
     flows: Vec<Flow>,
     by_client: HashMap<SocketAddr, usize>,
     by_token: HashMap<Token, usize>,
-    /// Sockets the clients no longer come from: kept open, so that nothing answers for them, never read.
+    /// Former upstream sockets: kept open so that the system does not send ICMP errors, but never read.
     retired: Vec<Socket>,
     next_token: usize,
-    /// Last byte of the next loopback address to come from.
+    /// Last byte of the next loopback address to send from.
     next_host: u8,
-    lines: [Line<Datagram>; 2],
+    links: [Link<Datagram>; 2],
     impairments: [Impairment; 2],
-    /// When the first datagram came.
+    /// When the first datagram arrived.
     start: Option<Instant>,
     next_rebind: Option<Instant>,
     /// Length of the server's connection IDs.
@@ -86,7 +86,7 @@ impl Relay {
             retired: Vec::new(),
             next_token: DOWNSTREAM.0 + 1,
             next_host: 2,
-            lines: both.map(|_| Line::new(&config)),
+            links: both.map(|_| Link::new(&config)),
             impairments: both.map(|direction| Impairment::new(&config, direction)),
             start: None,
             next_rebind: None,
@@ -99,12 +99,12 @@ impl Relay {
     /// Where clients send to.
     ///
     /// # Errors
-    /// As the operating system says.
+    /// If the system call fails.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.downstream.local_addr()
     }
 
-    /// Moves datagrams until `stop` is set.
+    /// Forwards datagrams until `stop` is set.
     ///
     /// # Errors
     /// If waiting for the sockets fails.
@@ -126,16 +126,16 @@ impl Relay {
         Ok(self.into_report())
     }
 
-    /// How long to sleep. The poll counts whole milliseconds and rounds up: a wake half a millisecond late is fine.
+    /// How long to sleep. The poll counts whole milliseconds and rounds up: waking half a millisecond late is acceptable.
     fn nap(&self) -> Duration {
-        let arrivals = self.lines.iter().filter_map(Line::next_arrival);
+        let arrivals = self.links.iter().filter_map(Link::next_arrival);
         let next = arrivals.chain(self.next_rebind).min();
         next.map_or(NAP, |at| {
             at.saturating_duration_since(Instant::now()).min(NAP)
         })
     }
 
-    /// Reads a socket until it is empty. Errors of a single read are those of earlier sends: nothing to do.
+    /// Reads a socket until it is empty. Errors of a single read belong to earlier sends and are ignored.
     fn read(&mut self, token: Token, inbox: &mut Inbox) {
         let mut batch = Vec::new();
         loop {
@@ -164,7 +164,7 @@ impl Relay {
         let Some(flow) = self.flow_of(client) else {
             return;
         };
-        let seen = glimpse(&bytes);
+        let seen = inspect(&bytes);
         self.report.to_server.came_in(bytes.len(), ecn, &seen);
         self.flows[flow].to_server_bytes += bytes.len() as u64;
         if seen.short {
@@ -174,7 +174,7 @@ impl Relay {
     }
 
     fn on_server_datagram(&mut self, flow: usize, ecn: Ecn, bytes: Vec<u8>) {
-        let seen = glimpse(&bytes);
+        let seen = inspect(&bytes);
         if let Some(id) = seen.source_id
             && (seen.initial || seen.handshake)
         {
@@ -202,7 +202,7 @@ impl Relay {
         known.extend_from_slice(id);
     }
 
-    /// Puts a datagram on the line unless it is to be lost.
+    /// Puts a datagram on the link unless it is to be lost.
     fn forward(&mut self, direction: Direction, mut datagram: Datagram) {
         let now = Instant::now();
         let start = *self.start.get_or_insert(now);
@@ -214,9 +214,9 @@ impl Relay {
             Direction::ToClient => &mut self.report.to_client,
         };
         let index = direction as usize;
-        let fate = self.impairments[index].apply(&mut datagram.bytes);
-        traffic.met(fate);
-        if matches!(fate, Fate::Lost | Fate::Listed) {
+        let outcome = self.impairments[index].apply(&mut datagram.bytes);
+        traffic.count(outcome);
+        if matches!(outcome, Outcome::Lost | Outcome::Listed) {
             return;
         }
         if let Some(hole) = self.config.blackhole
@@ -226,18 +226,18 @@ impl Relay {
             return;
         }
         let bytes = datagram.bytes.len();
-        if !self.lines[index].push(now, bytes, datagram) {
+        if !self.links[index].push(now, bytes, datagram) {
             traffic.overflowed += 1;
         }
     }
 
-    /// Sends everything that has arrived at the end of its line. A full socket loses, as any link does.
+    /// Sends everything that has arrived at the end of its link. A full socket drops datagrams, as any link does.
     fn deliver(&mut self) {
         let now = Instant::now();
-        let [to_server, to_client] = &mut self.lines;
+        let [to_server, to_client] = &mut self.links;
         while let Some(Datagram { flow, ecn, bytes }) = to_server.pop(now) {
             let flow = &mut self.flows[flow];
-            let seen: Glimpse<'_> = glimpse(&bytes);
+            let seen: PublicFields<'_> = inspect(&bytes);
             flow.amplification.delivered(bytes.len(), &seen);
             let _ = flow.upstream.send(self.config.to, &bytes, ecn);
         }

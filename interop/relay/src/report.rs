@@ -1,14 +1,14 @@
-//! What the relay saw.
+//! Statistics of a relay.
 
 use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use crate::impair::Fate;
-use crate::packet::Glimpse;
+use crate::impair::Outcome;
+use crate::packet::PublicFields;
 use crate::socket::Ecn;
 
-/// Everything a relay saw.
+/// Statistics of a relay.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Client to server.
@@ -27,15 +27,15 @@ pub struct Report {
 /// Datagrams of one direction. Packets are counted by the datagrams that hold at least one.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Traffic {
-    /// Datagrams that came in.
+    /// Datagrams received.
     pub datagrams: u64,
     /// Their payload, bytes.
     pub bytes: u64,
-    /// Lost by chance.
+    /// Lost at random.
     pub lost: u64,
     /// Dropped by number.
     pub listed: u64,
-    /// Swallowed while the link was off.
+    /// Dropped while the link was off.
     pub swallowed: u64,
     /// Dropped because the queue was full.
     pub overflowed: u64,
@@ -68,13 +68,13 @@ pub struct Flow {
     pub to_server_bytes: u64,
     /// Bytes to the client.
     pub to_client_bytes: u64,
-    /// For a flow that began without a handshake, a migrated connection: whether it uses a connection ID no other
-    /// flow had used (RFC 9000, section 9.5). Absent where that cannot be told.
+    /// For a flow that began without a handshake, a migrated connection: whether it uses a connection ID that no other
+    /// flow had used (RFC 9000, section 9.5). Absent if that cannot be determined.
     pub fresh_connection_id: Option<bool>,
 }
 
 impl Traffic {
-    pub(crate) fn came_in(&mut self, bytes: usize, ecn: Ecn, seen: &Glimpse<'_>) {
+    pub(crate) fn came_in(&mut self, bytes: usize, ecn: Ecn, seen: &PublicFields<'_>) {
         self.datagrams += 1;
         self.bytes += bytes as u64;
         match ecn {
@@ -90,12 +90,12 @@ impl Traffic {
         self.version_negotiation += u64::from(seen.version_negotiation);
     }
 
-    pub(crate) fn met(&mut self, fate: Fate) {
-        match fate {
-            Fate::Forward => {}
-            Fate::Corrupted => self.corrupted += 1,
-            Fate::Lost => self.lost += 1,
-            Fate::Listed => self.listed += 1,
+    pub(crate) fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Forward => {}
+            Outcome::Corrupted => self.corrupted += 1,
+            Outcome::Lost => self.lost += 1,
+            Outcome::Listed => self.listed += 1,
         }
     }
 }

@@ -7,7 +7,7 @@ use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
-/// Kernel buffers, so that bursts do not die before the relay's own queue.
+/// Size of kernel buffers, such that bursts reach the relay's own queue.
 const KERNEL_BUFFER: usize = 4 << 20;
 /// Largest UDP payload, also with receive offload.
 const MAX_DATAGRAM: usize = 65_536;
@@ -59,7 +59,7 @@ impl Socket {
     }
 }
 
-/// Room for a batch of datagrams.
+/// Buffers for a batch of datagrams.
 pub(crate) struct Inbox {
     buffers: Vec<Vec<u8>>,
     metas: Vec<RecvMeta>,
@@ -73,7 +73,7 @@ impl Inbox {
         }
     }
 
-    /// Receives what is there at once and hands each datagram to `each`; `false` if there was nothing.
+    /// Receives available datagrams and passes each to `each`; `false` if there were none.
     pub(crate) fn receive(
         &mut self,
         socket: &Socket,

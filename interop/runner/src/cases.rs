@@ -1,4 +1,4 @@
-//! The cases as data: what is downloaded over which link, and what must have been seen.
+//! The cases as data: downloads, links, and conditions on the observed traffic.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 const MB: usize = 1 << 20;
 const KB: usize = 1 << 10;
 
-/// Looks for what the relay must have seen; may have something to note about the peer.
+/// Checks the observations of the relay; may return a note about the peer.
 type Check = fn(&Evidence) -> Result<Option<String>, String>;
 
 /// One case, named as the QUIC interop runner names it.
@@ -20,16 +20,16 @@ pub(crate) struct Case {
     pub(crate) files: Files,
     /// Turns a plain relay into the case's link.
     link: fn(&mut Config),
-    /// What the relay must have seen, beyond the files having arrived.
+    /// Conditions on the observations, in addition to complete files.
     check: Check,
-    /// How long the client may take.
+    /// Time limit of the client.
     pub(crate) limit: Duration,
     /// Whether the files must arrive.
     pub(crate) compare: bool,
     pub(crate) ipv6: bool,
     /// A certificate too large for three client datagrams.
     pub(crate) large_certificate: bool,
-    /// Client and server are hosts of their own, with two links between them, and no relay.
+    /// Client and server are separate hosts with two links between them, without a relay.
     pub(crate) two_links: bool,
     /// The client may use several addresses.
     pub(crate) several_addresses: bool,
@@ -45,24 +45,24 @@ pub(crate) enum Files {
     Page { scripts: usize },
 }
 
-/// What arrived over a link, in bytes of IP packets.
+/// Traffic of a link, in bytes of IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct LinkTraffic {
     pub(crate) to_server: u64,
     pub(crate) to_client: u64,
 }
 
-/// What arrived over the client's two links. Its connection begins on the first.
+/// Traffic of the client's two links. Its connection starts on the first.
 pub(crate) type Links = [LinkTraffic; 2];
 
-/// What a check may look at.
+/// The observations of a run.
 #[derive(Default)]
 pub(crate) struct Evidence {
     /// Of the relay; empty where there is none.
     pub(crate) report: Report,
     /// Of the links; empty where there are none.
     pub(crate) links: Links,
-    /// What the server had to say.
+    /// The log of the server.
     pub(crate) server_log: String,
     /// Whether the stack under test is the server.
     pub(crate) subject_serves: bool,
@@ -113,9 +113,9 @@ impl Case {
         (self.link)(config);
     }
 
-    /// Whether the relay saw what the case is about.
+    /// Checks that the observations satisfy the conditions of the case.
     ///
-    /// What is amiss on the peer's side is no failure but a note.
+    /// A violation by the peer is a note, not a failure.
     pub(crate) fn verify(&self, evidence: &Evidence) -> Result<Option<String>, String> {
         (self.check)(evidence)
     }
@@ -164,7 +164,7 @@ fn corrupting(evidence: &Evidence) -> Result<Option<String>, String> {
     require(corrupted > 0, "nothing was corrupted")
 }
 
-/// The stack under test marks ECT(0) and does not give marking up. What the peer marks is noted.
+/// The stack under test marks ECT(0) and does not disable ECN. The peer's marking is a note.
 fn marked(evidence: &Evidence) -> Result<Option<String>, String> {
     let report = &evidence.report;
     let [subject, peer] = if evidence.subject_serves {
@@ -198,7 +198,7 @@ fn migrated(evidence: &Evidence) -> Result<Option<String>, String> {
     )
 }
 
-/// A server may send three times what it received (RFC 9000, section 8.1). Only ours is held to it.
+/// A server may send three times what it received (RFC 9000, section 8.1). Only the subject is required to comply.
 fn limited(evidence: &Evidence) -> Result<Option<String>, String> {
     let ratio = evidence.report.amplification;
     require(ratio > 0.0, "no handshake was seen")?;
@@ -210,7 +210,7 @@ fn limited(evidence: &Evidence) -> Result<Option<String>, String> {
     }
 }
 
-/// Percent of what arrived each way that the first link carried.
+/// Share of the first link in each direction, in percent.
 fn first_share(evidence: &Evidence) -> Result<[u64; 2], String> {
     let [first, second] = evidence.links;
     let share = |first: u64, second: u64| (first * 100).checked_div(first + second);
@@ -244,7 +244,7 @@ fn server_said(evidence: &Evidence, lines: &[&str]) -> Result<Option<String>, St
     }
 }
 
-/// Files of the cases with several paths: the first before, the others while paths change.
+/// Files of the cases with several paths: the first before, the others during changes of paths.
 const BEFORE_AND_WHILE: Files = Files::Sizes(&[MB, 4 * MB, 4 * MB]);
 
 /// All cases, in the order of the table.

@@ -12,17 +12,17 @@ use serde::Serialize;
 use crate::cases::{Case, Evidence, Links};
 use crate::peers::{Kind, Peer};
 use crate::process::Process;
-use crate::road::{Road, Seen};
 use crate::site::{Identity, NAME, Site};
+use crate::testbed::{Seen, Testbed};
 
-/// How long a server may take until it listens.
+/// Time limit for a server to start listening.
 const START: Duration = Duration::from_secs(10);
-/// How long the road stays after the client, so that last words pass.
+/// Time to keep the testbed after the client's end, so that the close reaches the server.
 const LINGER: Duration = Duration::from_millis(200);
-/// Exit status of a peer that cannot do a case.
+/// Exit status of a peer that does not support a case.
 const UNSUPPORTED: i32 = 127;
 
-/// What the stack under test plays.
+/// The role of the stack under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
@@ -47,13 +47,13 @@ impl Role {
 pub(crate) enum Verdict {
     Passed,
     Failed(String),
-    /// The peer cannot do this.
+    /// The peer does not support it.
     Unsupported(String),
-    /// The peer is not here.
+    /// The peer is not available.
     Skipped(String),
 }
 
-/// Everything a cell needs.
+/// A cell to run.
 #[derive(Clone)]
 pub(crate) struct Cell<'a> {
     pub(crate) subject: &'static Peer,
@@ -62,7 +62,7 @@ pub(crate) struct Cell<'a> {
     pub(crate) role: Role,
     pub(crate) site: &'a Site,
     pub(crate) identity: &'a Identity,
-    /// Programs of subject and peer that are not where they usually are.
+    /// Overridden programs of subject and peer.
     pub(crate) marline: Option<&'a Path>,
     pub(crate) interop: &'a Path,
     /// Where logs and downloads go.
@@ -79,17 +79,17 @@ pub(crate) struct Outcome {
     pub(crate) role: Role,
     #[serde(flatten)]
     pub(crate) verdict: Verdict,
-    /// What a cell that passed has to say of the peer.
+    /// Note about the peer of a cell that passed.
     pub(crate) note: Option<String>,
     pub(crate) duration_s: f64,
     pub(crate) relay: Option<Report>,
-    /// What arrived over each link, where there are two.
+    /// Traffic of each link, if there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) links: Option<Links>,
 }
 
-/// How often a cell is tried. Peers share a machine with whatever else runs there, and time is real: what
-/// fails once under load tells little. The table says which cells needed more than one try, and why.
+/// Number of attempts per cell. Peers run in real time on a shared machine, so that a single failure under load
+/// is not significant. The table lists cells that needed more than one attempt, with the reason.
 const TRIES: u64 = 3;
 
 impl Cell<'_> {
@@ -129,7 +129,7 @@ impl Cell<'_> {
             }
         }
         if verdict == Verdict::Passed {
-            // Both are large; what passed needs no explanation.
+            // Both are large, and not needed for a cell that passed.
             for bulky in ["out", "qlog"] {
                 let _ = fs::remove_dir_all(self.logs.join(bulky));
             }
@@ -165,12 +165,12 @@ impl Cell<'_> {
         let out = self.logs.join("out");
         fs::create_dir_all(&out)?;
 
-        let road = match Road::build(self.case, self.seed)? {
-            Ok(road) => road,
+        let testbed = match Testbed::build(self.case, self.seed)? {
+            Ok(testbed) => testbed,
             Err(why) => return Ok(Verdict::Skipped(why)),
         };
-        let command = self.serve(server_command, &road);
-        let start = |command: &mut Command| road.spawn(true, command);
+        let command = self.serve(server_command, &testbed);
+        let start = |command: &mut Command| testbed.spawn(true, command);
         let mut server = Process::start(command, &self.server_log(), start)?;
         match server.wait_for("listening", START) {
             Ok(None) => {}
@@ -181,12 +181,12 @@ impl Cell<'_> {
             Err(why) => return Ok(Verdict::Failed(format!("server: {why}"))),
         }
 
-        let command = self.download(client_command, &road, &out);
-        let start = |command: &mut Command| road.spawn(false, command);
+        let command = self.download(client_command, &testbed, &out);
+        let start = |command: &mut Command| testbed.spawn(false, command);
         let mut client = Process::start(command, &self.logs.join("client.log"), start)?;
         let status = client.wait(self.case.limit)?;
         thread::sleep(LINGER);
-        *seen = road.finish()?;
+        *seen = testbed.finish()?;
         if let Some(report) = &seen.relay {
             let report = serde_json::to_vec_pretty(report)?;
             fs::write(self.logs.join("relay.json"), report)?;
@@ -207,7 +207,7 @@ impl Cell<'_> {
         Ok(verdict)
     }
 
-    /// Why this cell makes no sense, if it does not.
+    /// Why this cell does not apply, if so.
     pub(crate) fn is_moot(&self) -> Option<&'static str> {
         let peer_serves = self.role == Role::Client;
         let case = self.case.name;
@@ -236,10 +236,10 @@ impl Cell<'_> {
         Ok(command)
     }
 
-    fn serve(&self, mut command: Command, road: &Road) -> Command {
+    fn serve(&self, mut command: Command, testbed: &Testbed) -> Command {
         command
             .arg("server")
-            .args(["--listen", &road.listen().to_string()])
+            .args(["--listen", &testbed.listen().to_string()])
             .arg("--www")
             .arg(&self.site.www)
             .arg("--cert")
@@ -250,17 +250,17 @@ impl Cell<'_> {
         command
     }
 
-    fn download(&self, mut command: Command, road: &Road, out: &Path) -> Command {
+    fn download(&self, mut command: Command, testbed: &Testbed, out: &Path) -> Command {
         command
             .arg("client")
             .args(["--case", self.case.name])
-            .args(["--server", &road.target().to_string()])
+            .args(["--server", &testbed.target().to_string()])
             .args(["--name", NAME])
             .arg("--out")
             .arg(out)
             .arg("--paths-from")
             .arg(&self.site.list);
-        for address in road.addresses() {
+        for address in testbed.addresses() {
             command.args(["--address", &address.to_string()]);
         }
         if self.peer.kind == Kind::Browser {

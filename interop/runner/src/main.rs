@@ -5,13 +5,13 @@ mod cell;
 #[cfg(target_os = "linux")]
 mod network;
 #[cfg(not(target_os = "linux"))]
-#[path = "network/elsewhere.rs"]
+#[path = "network/unsupported.rs"]
 mod network;
 mod peers;
 mod process;
-mod road;
 mod site;
 mod table;
+mod testbed;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -111,7 +111,7 @@ fn main() -> anyhow::Result<ExitCode> {
         for (case, &peer) in product(&section.cases, &section.peers) {
             let subject = section.subject;
             if peer.name == subject.name && *role != roles[0] {
-                // One cell shows both roles.
+                // One cell covers both roles.
                 continue;
             }
             cells.push(Cell {
@@ -165,13 +165,13 @@ fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Who meets whom in what: a section of the report for each subject.
+/// Sections of the report: peers and cases for each subject.
 fn sections(cli: &Cli, cases: &[&'static Case]) -> anyhow::Result<Vec<Section>> {
     let named = select(&cli.peer, PEERS, "peer", |peer| peer.name)?;
     let mut sections = Vec::new();
     for name in &cli.subject {
         let subject = Peer::named(name).with_context(|| unknown("subject", name))?;
-        // marline meets itself; other stacks meet themselves and marline only if asked to.
+        // marline is tested against itself; other stacks against themselves and marline only on request.
         let meets = |peer: &&Peer| match peer.kind {
             Kind::Command => false,
             _ if !cli.peer.is_empty() || subject.name == "marline" => true,
@@ -199,7 +199,7 @@ fn unknown(what: &str, name: &str) -> String {
     format!("there is no {what} {name:?}")
 }
 
-/// The entries of `all` whose names are wanted, or all of them if none are named.
+/// The entries of `all` with the given names, or all if no names are given.
 fn select<'a, T>(
     wanted: &[String],
     all: &'a [T],

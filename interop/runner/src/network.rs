@@ -13,20 +13,20 @@ use marline_link::{Chain, Delay, Duplex, Link, Rate};
 
 use crate::cases::{LinkTraffic, Links};
 
-/// Of each link, each way.
+/// Rate of each link and direction.
 const BITS_PER_SECOND: u64 = 20_000_000;
-/// How long a packet may wait for its turn.
+/// Queue limit as a time.
 const QUEUE: Duration = Duration::from_millis(60);
 /// One-way delay of the links.
 const DELAYS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(25)];
 
-/// Gives this process what it needs to have networks of its own, if it can: to be called before it has threads.
+/// Gives this process the privileges for network namespaces, if possible. Call before starting threads.
 pub(crate) fn prepare() {
-    // If it cannot, each cell says so.
+    // If it fails, each cell reports that.
     let _ = become_capable();
 }
 
-/// Both hosts and their links, at work.
+/// Both hosts and their links, running.
 pub(crate) struct Network {
     emulation: Emulation,
     client: Node,
@@ -35,7 +35,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts it; says why if this machine or user cannot have it.
+    /// Starts the network; returns the reason if the machine or the user cannot.
     pub(crate) fn start() -> anyhow::Result<Result<Self, String>> {
         let (mut fabric, client, server, links) = plan()?;
         let seen = Arc::new(Mutex::new(Links::default()));
@@ -90,7 +90,7 @@ impl Network {
         self.emulation.spawn(host, command)
     }
 
-    /// Ends it; says what arrived over the links.
+    /// Stops the network; returns the traffic of the links.
     pub(crate) fn finish(self) -> Links {
         self.emulation.stop();
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)

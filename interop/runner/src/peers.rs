@@ -7,25 +7,25 @@ use std::process::Command;
 /// A stack to run against.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// What the table calls it.
+    /// Its name in the table.
     pub(crate) title: &'static str,
     /// Program and leading arguments; paths are below `interop/`.
     program: &'static [&'static str],
-    /// Where its version is written.
+    /// The source of its version.
     version: Version,
     pub(crate) kind: Kind,
-    /// Whether its connections can have several paths.
+    /// Whether it supports multipath.
     multipath: bool,
 }
 
-/// What a peer takes part in.
+/// The cases of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Every case, in both roles.
     Stack,
     /// A client only, for the cases it has.
     Browser,
-    /// Programs for people, as subject only, for the cases that need nothing of it.
+    /// End-user programs, as subject only, for cases that need no switch.
     Command,
 }
 
@@ -35,7 +35,7 @@ const BROWSER_CASES: &[&str] = &["http3"];
 /// Cases that `marline serve` and `marline get` take part in.
 const COMMAND_CASES: &[&str] = &["transfer", "multiplexing", "http3", "transferloss", "ipv6"];
 
-/// Whether the server, or the client, must know several paths for `case`.
+/// Whether the server, or the client, must support multipath for `case`.
 fn needs_multipath(case: &str, serves: bool) -> bool {
     match case {
         "multipath-client-only" => !serves,
@@ -51,9 +51,9 @@ enum Version {
     Module(&'static str),
     /// A line of `peers/aioquic/requirements.txt`.
     Requirement(&'static str),
-    /// What a program prints.
+    /// The output of a program.
     Asked(&'static str),
-    /// Of no interest.
+    /// Not reported.
     Own,
 }
 
@@ -131,7 +131,7 @@ impl Peer {
         PEERS.iter().find(|peer| peer.name == name)
     }
 
-    /// What the table calls it as the stack under test.
+    /// Its name in the table as the stack under test.
     pub(crate) fn title_as(&self, serves: bool) -> &'static str {
         match self.kind {
             Kind::Command if serves => "`marline serve`",
@@ -140,7 +140,7 @@ impl Peer {
         }
     }
 
-    /// Why it takes no part in `case` if it `serves`, or does not.
+    /// Why it does not take part in `case` in the role given by `serves`, if so.
     pub(crate) fn stays_out(&self, case: &str, serves: bool) -> Option<&'static str> {
         match self.kind {
             Kind::Browser if serves => Some("a browser is no server"),

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often a child is looked at.
+/// Polling interval of a child.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long a child may take to end after SIGTERM.
+/// Time limit for a child to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A child that is stopped when dropped.
@@ -71,7 +71,7 @@ impl Process {
         Ok(None)
     }
 
-    /// The last line of the log that says something.
+    /// The last line of the log that is not empty.
     pub(crate) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -82,7 +82,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Each step may find the child gone, which is what is wanted.
+        // The child may have ended at each step, which is not an error.
         if let Ok(None) = self.child.try_wait() {
             if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::TERM);

@@ -1,4 +1,4 @@
-//! What servers serve and how they prove who they are.
+//! Files and certificates of servers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -43,12 +43,12 @@ impl Identity {
 pub(crate) struct Site {
     pub(crate) www: PathBuf,
     pub(crate) paths: Vec<String>,
-    /// `paths`, one a line.
+    /// `paths`, one per line.
     pub(crate) list: PathBuf,
 }
 
 impl Site {
-    /// Writes the files of `case` below `dir`. Their content depends on the case's name and their own only.
+    /// Writes the files of `case` below `dir`. Their content depends only on the names of the case and the file.
     pub(crate) fn create(dir: &Path, case: &Case) -> anyhow::Result<Self> {
         let www = dir.join("www");
         if www.exists() {
@@ -82,7 +82,7 @@ impl Site {
         Ok(Self { www, paths, list })
     }
 
-    /// Compares what arrived in `out` with what is served, byte for byte.
+    /// Compares the files in `out` with those served, byte for byte.
     pub(crate) fn compare(&self, out: &Path) -> Result<(), String> {
         for path in &self.paths {
             let relative = path.trim_start_matches('/');
@@ -98,7 +98,7 @@ impl Site {
     }
 }
 
-/// A page and its scripts, of 1 to 40 kB; valid content, because browsers give up on broken objects.
+/// A page and its scripts, of 1 to 40 kB; valid content, because browsers abort on malformed objects.
 fn page(scripts: usize) -> Vec<(String, Vec<u8>)> {
     let mut rng = Pcg64::seed_from_u64(scripts as u64);
     let mut html = String::from("<!doctype html>\n<title>page</title>\n");

@@ -22,14 +22,14 @@ impl Notes {
     }
 }
 
-/// A stack under test and what it is tested with.
+/// A stack under test and its peers.
 pub(crate) struct Section {
     pub(crate) subject: &'static Peer,
     pub(crate) peers: Vec<&'static Peer>,
     pub(crate) cases: Vec<&'static Case>,
 }
 
-/// Renders a table a section and role: cases down, peers across.
+/// Renders a table per section and role, with a row per case and a column per peer.
 pub(crate) fn render(
     sections: &[Section],
     roles: &[Role],

@@ -1,4 +1,4 @@
-//! What lies between client and server, and what it saw.
+//! The testbed between client and server, and its observations.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command};
@@ -12,11 +12,11 @@ use interop_relay::{Config, Relay, Report};
 use crate::cases::{Case, Links};
 use crate::network::Network;
 
-/// The port of a server that has a host for itself.
+/// The port of a server on a separate host.
 const PORT: u16 = 4433;
 
-/// A way from the client to the server.
-pub(crate) enum Road {
+/// The connectivity between client and server.
+pub(crate) enum Testbed {
     /// Loopback, with a relay.
     Relay {
         listen: SocketAddr,
@@ -27,15 +27,15 @@ pub(crate) enum Road {
     Links(Network),
 }
 
-/// What a road saw.
+/// Observations of a testbed.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) relay: Option<Report>,
     pub(crate) links: Option<Links>,
 }
 
-impl Road {
-    /// Makes the road of `case`; says why if this machine cannot have it.
+impl Testbed {
+    /// Sets up the testbed of `case`; returns the reason if this machine cannot.
     pub(crate) fn build(case: &Case, seed: u64) -> anyhow::Result<Result<Self, String>> {
         if case.two_links {
             return Network::start().map(|network| network.map(Self::Links));
@@ -59,7 +59,7 @@ impl Road {
         }
     }
 
-    /// Where the client finds it.
+    /// The address that the client connects to.
     pub(crate) fn target(&self) -> SocketAddr {
         match self {
             Self::Relay { relay, .. } => relay.address,
@@ -67,7 +67,7 @@ impl Road {
         }
     }
 
-    /// The client's addresses, if it may have several.
+    /// The client's addresses, if it has several.
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
         match self {
             Self::Relay {
@@ -83,7 +83,7 @@ impl Road {
         }
     }
 
-    /// Starts a program at the server's end, or the client's.
+    /// Starts a program on the server's or the client's side.
     pub(crate) fn spawn(&self, serves: bool, command: &mut Command) -> std::io::Result<Child> {
         match self {
             Self::Relay { .. } => command.spawn(),
@@ -105,7 +105,7 @@ impl Road {
     }
 }
 
-/// A relay on a thread of its own.
+/// A relay on a separate thread.
 pub(crate) struct RunningRelay {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -145,7 +145,7 @@ fn free_address(ipv6: bool) -> anyhow::Result<SocketAddr> {
     } else {
         Ipv4Addr::LOCALHOST.into()
     };
-    // Runners side by side start at different ports.
+    // Concurrent runners start at different ports.
     let start = (std::process::id().wrapping_mul(509) % u32::from(COUNT)) as u16;
     for _ in 0..COUNT {
         let port = FIRST + (NEXT.fetch_add(1, Ordering::Relaxed) % COUNT + start) % COUNT;

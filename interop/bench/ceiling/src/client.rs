@@ -1,4 +1,4 @@
-//! The receiver: opens packets, counts bytes, says now and then how many.
+//! The receiver: decrypts packets, counts bytes, and reports the count periodically.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::packet;
 
 /// Bytes between two reports to the sender.
 const REPORT: u64 = 1 << 18;
-/// The sender is gone.
+/// Timeout after which the sender is considered dead.
 const SILENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &ClientArgs) -> anyhow::Result<()> {
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ClientArgs) -> anyhow::Result<()> {
     socket.send(args.server, &request, request.len())?;
     let (mut received, mut reported) = (0, 0);
     while received < args.bytes {
-        ensure!(socket.wait(SILENCE)?, "nothing comes any more");
+        ensure!(socket.wait(SILENCE)?, "timed out waiting for data");
         while socket.receive(|_, datagram| {
             received += packet::open(&keys.remote, datagram).unwrap_or(0) as u64;
         })? {

@@ -1,5 +1,5 @@
-//! What UDP with segmentation offloads and AES-128-GCM with header protection would allow, and nothing else: no streams,
-//! no acknowledgements but a count now and then, no copies. Packets look like QUIC's (RFC 9000, section 17.3.1).
+//! The upper bound: UDP with segmentation offloads and AES-128-GCM with header protection only. No streams, no copies,
+//! and only periodic reports instead of acknowledgments. Packets have the format of QUIC (RFC 9000, section 17.3.1).
 
 mod client;
 mod packet;

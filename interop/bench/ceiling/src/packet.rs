@@ -1,18 +1,18 @@
-//! Packets, sealed and opened as QUIC does it (RFC 9001, sections 5.3 and 5.4).
+//! Packet protection as in QUIC (RFC 9001, sections 5.3 and 5.4).
 
 use anyhow::Context as _;
 use bench_kit::tls;
 use rustls::Side;
 use rustls::quic::{DirectionalKeys, Keys, Version};
 
-/// Length of a packet, bytes: what an Ethernet's MTU of 1,500 leaves most stacks.
+/// Length of a packet in bytes: what most stacks use with an MTU of 1,500.
 pub(crate) const PACKET: usize = 1452;
 /// First byte, connection ID, packet number.
 const HEADER: usize = 1 + 8 + NUMBER;
 const NUMBER: usize = 4;
 const TAG: usize = 16;
 const SAMPLE: usize = 16;
-/// Bytes a packet carries.
+/// Payload bytes per packet.
 pub(crate) const PAYLOAD: usize = PACKET - HEADER - TAG;
 /// A short header with a packet number of four bytes.
 const FIRST: u8 = 0x43;
@@ -30,7 +30,7 @@ pub(crate) fn keys(side: Side) -> anyhow::Result<Keys> {
     Ok(suite.keys(&CONNECTION_ID, side, Version::V1))
 }
 
-/// Seals the payload that lies in `packet`, writing the header before it.
+/// Encrypts the payload in `packet`, and writes the header.
 pub(crate) fn seal(
     keys: &DirectionalKeys,
     number: u64,
@@ -50,7 +50,7 @@ pub(crate) fn seal(
         .encrypt_in_place(&payload[..SAMPLE], &mut first[0], &mut number[8..])
 }
 
-/// Opens `packet` in place; the number of bytes it carries.
+/// Decrypts `packet` in place; returns the length of its payload.
 pub(crate) fn open(keys: &DirectionalKeys, packet: &mut [u8]) -> Option<usize> {
     let (header, payload) = packet.split_at_mut_checked(HEADER)?;
     let (first, number) = header.split_at_mut(1);
@@ -66,7 +66,7 @@ pub(crate) fn open(keys: &DirectionalKeys, packet: &mut [u8]) -> Option<usize> {
     Some(opened.len())
 }
 
-/// The receiver's report on bytes received: twice as long as a request, so that a late one is not taken for one.
+/// The receiver's report on bytes received: twice as long as a request, so that a late report is not mistaken for one.
 pub(crate) fn report(received: u64) -> [u8; 16] {
     u128::from(received).to_be_bytes()
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opens_what_was_sealed() {
+    fn open_inverts_seal_and_detects_changes() {
         let (server, client) = (keys(Side::Server).unwrap(), keys(Side::Client).unwrap());
         let mut packet = [7; PACKET];
         seal(&server.local, 300, &mut packet).unwrap();

@@ -1,4 +1,4 @@
-//! The sender: as many bytes under way as the receiver's buffer holds.
+//! The sender, with a window of the size of the receiver's buffer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use rustls::quic::Keys;
 
 use crate::packet::{self, PACKET, PAYLOAD};
 
-/// Bytes under way.
+/// Bytes in flight.
 const WINDOW: u64 = 1 << 20;
-/// What is under way for so long is lost.
+/// Time after which bytes in flight are considered lost.
 const LOST: Duration = Duration::from_millis(100);
 
-/// A download under way.
+/// A download in progress.
 struct Download {
     to: SocketAddr,
     sent: u64,
     received: u64,
-    /// Taken for lost.
+    /// Bytes considered lost.
     lost: u64,
     number: u64,
 }

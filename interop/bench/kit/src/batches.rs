@@ -1,4 +1,4 @@
-//! A UDP socket with segmentation offloads in both directions, for stacks that bring no loop.
+//! A UDP socket with segmentation offloads in both directions, for stacks without an event loop.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 
 use crate::socket;
 
-/// Largest UDP payload, and so the largest batch of datagrams, bytes.
+/// Largest UDP payload, which limits a batch of datagrams, in bytes.
 pub const MAX_BATCH: usize = 65_507;
 
 /// A socket, and the buffers to receive with.
@@ -23,7 +23,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket bound to `address`, with the buffers every stack gets.
+    /// A socket bound to `address`, with the buffer sizes of all stacks.
     ///
     /// # Errors
     /// If it cannot be bound.
@@ -46,21 +46,21 @@ impl Socket {
     /// The address it is bound to.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system call fails.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Datagrams that can be sent at once.
+    /// Maximum number of datagrams per system call.
     #[must_use]
     pub fn max_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// Sends `contents` as datagrams of `segment` bytes, the last one perhaps shorter.
+    /// Sends `contents` as datagrams of `segment` bytes, of which the last may be shorter.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system call fails.
     pub fn send(&self, to: SocketAddr, contents: &[u8], segment: usize) -> io::Result<()> {
         let transmit = Transmit {
             destination: to,
@@ -71,7 +71,7 @@ impl Socket {
         };
         loop {
             match self.state.try_send((&self.socket).into(), &transmit) {
-                // Loopback delivers at once: room comes back when the other end has read.
+                // Loopback delivers immediately: the buffer has space again when the other end has read.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::yield_now();
                 }
@@ -80,10 +80,10 @@ impl Socket {
         }
     }
 
-    /// Gives a batch of datagrams to `handle`; whether there were any.
+    /// Passes a batch of datagrams to `handle`. Returns whether there were any.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system call fails.
     pub fn receive(&mut self, mut handle: impl FnMut(SocketAddr, &mut [u8])) -> io::Result<bool> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<_> = self
@@ -104,11 +104,11 @@ impl Socket {
         Ok(true)
     }
 
-    /// Waits until there is something to receive; whether it came within `limit`. To be called only when all there was
-    /// has been received.
+    /// Waits until the socket is readable. Returns whether it is within `limit`. Call only after
+    /// [`receive`](Self::receive) has returned `false`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system call fails.
     pub fn wait(&mut self, limit: Duration) -> io::Result<bool> {
         self.poll.poll(&mut self.events, Some(limit))?;
         Ok(!self.events.is_empty())

@@ -11,12 +11,12 @@ struct Cli {
     command: Command,
 }
 
-/// What the program is to be.
+/// The role of the program.
 #[derive(Subcommand)]
 pub enum Command {
     /// Answers requests until standard input ends.
     Server(ServerArgs),
-    /// Does one task and prints what it measured as JSON.
+    /// Runs one task and prints its measurement as JSON.
     Client(ClientArgs),
 }
 
@@ -40,13 +40,13 @@ pub struct ClientArgs {
     /// The server's address and port.
     #[arg(long)]
     pub server: SocketAddr,
-    /// What to do.
+    /// The task.
     #[arg(long)]
     pub task: Task,
-    /// Bytes to ask for: of a bulk download, or of every request.
+    /// Bytes to request: for a bulk download, or for each request.
     #[arg(long, default_value_t = 1 << 30)]
     pub bytes: u64,
-    /// Requests under way at once.
+    /// Number of concurrent requests.
     #[arg(long, default_value_t = 1)]
     pub concurrency: usize,
     /// How long to make requests or handshakes.
@@ -57,14 +57,14 @@ pub struct ClientArgs {
     pub connections: usize,
 }
 
-/// What a client does.
+/// A client's task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Task {
     /// One download on one stream.
     Bulk,
     /// Small downloads, each on a stream of its own, on one connection.
     Requests,
-    /// One connection after the other, each closed as soon as its handshake is complete.
+    /// Successive connections, each closed when its handshake is complete.
     Handshakes,
     /// Opens connections and holds them until standard input ends.
     Idle,

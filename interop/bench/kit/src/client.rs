@@ -16,7 +16,7 @@ pub trait Stack: Clone + Send + Sync + 'static {
     /// Opens a connection; done once the handshake is complete.
     fn connect(&self) -> impl Future<Output = anyhow::Result<Self::Connection>> + Send;
 
-    /// Asks for `bytes` on a new stream and reads to the end; the number of bytes that came.
+    /// Requests `bytes` on a new stream and reads to the end. Returns the number of bytes received.
     fn download(
         connection: &Self::Connection,
         bytes: u64,
@@ -26,7 +26,7 @@ pub trait Stack: Clone + Send + Sync + 'static {
     fn close(connection: &Self::Connection);
 }
 
-/// Does what `args` ask for and prints the report.
+/// Runs the task in `args` and prints its report.
 ///
 /// # Errors
 /// If a connection or a download fails.
@@ -40,7 +40,7 @@ pub async fn run(stack: &impl Stack, args: &ClientArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What servers send, again and again.
+/// The data that servers send repeatedly.
 #[must_use]
 pub fn chunk() -> Bytes {
     vec![0x5a; CHUNK].into()

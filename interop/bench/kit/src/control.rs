@@ -1,4 +1,4 @@
-//! How the runner asks a server what it used: a line in, a line of JSON out.
+//! The runner's queries of a server's resource use: a line in, a line of JSON out.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,8 +18,8 @@ struct Stats {
     resident_bytes: u64,
 }
 
-/// Says that the server listens on `local`; from now on answers each line of standard input with its statistics and
-/// ends the process when there are no more.
+/// Prints that the server listens on `local`; from then on answers each line of standard input with its statistics, and
+/// ends the process at the end of the input.
 pub fn serve(local: SocketAddr) {
     eprintln!("listening on {local}");
     thread::spawn(|| {

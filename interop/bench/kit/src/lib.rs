@@ -1,4 +1,4 @@
-//! What the programs of the bench share: one command line, one way to measure, one application protocol.
+//! Shared code of the benchmark programs: command line, measurements, application protocol.
 //!
 //! The protocol, on every stack: the client opens a bidirectional stream, sends eight bytes, a big-endian number, and
 //! finishes; the server answers with that many bytes and finishes.
@@ -23,13 +23,13 @@ pub use meter::{Meter, Report};
 pub const ALPN: &[u8] = b"bench";
 /// The name certificates are made out to.
 pub const SERVER_NAME: &str = "localhost";
-/// Flow-control window of a connection and of a stream, and what may be sent ahead, bytes.
+/// Flow-control window of a connection and of a stream, and the send buffer, in bytes.
 pub const WINDOW: u32 = 16 << 20;
 /// Bidirectional streams a client may have open.
 pub const STREAMS: u32 = 256;
 /// Idle timeout: longer than any task.
 pub const IDLE: Duration = Duration::from_secs(300);
-/// What a server hands its stack at once, bytes.
+/// Bytes that a server writes to its stack per call.
 pub const CHUNK: usize = 1 << 20;
 /// Length of a request, bytes.
 pub const REQUEST: usize = 8;

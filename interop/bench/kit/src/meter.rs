@@ -33,7 +33,7 @@ pub(crate) fn print_json(value: &impl Serialize) {
     println!("{}", serde_json::to_string(value).unwrap_or_default());
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 pub struct Meter {
     start: Instant,
     cpu_s: f64,
@@ -56,7 +56,7 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Ends the measurement of `count` things with `bytes` in all.
+    /// Ends the measurement of `count` operations with `bytes` in total.
     #[must_use]
     pub fn report(&self, count: u64, bytes: u64) -> Report {
         let seconds = self.seconds();
@@ -82,7 +82,7 @@ pub fn cpu_seconds() -> f64 {
 #[must_use]
 pub fn resident_bytes() -> u64 {
     give_back();
-    // Summed up from the pages, where the counter of `statm` lags behind.
+    // Summed up from the pages, because the counter of `statm` is delayed.
     let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     resident_of(&rollup).unwrap_or(0)
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_resident_memory() {
+    fn resident_memory_is_parsed_from_smaps_rollup() {
         let rollup = "55a-7ff ---p 0 00:00 0 [rollup]\nRss:     1840 kB\nPss:  200 kB\n";
         assert_eq!(resident_of(rollup), Some(1840 << 10));
         assert_eq!(resident_of("Pss: 1 kB\n"), None);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_cpu_time() {
+    fn cpu_time_increases_with_work() {
         let meter = Meter::start();
         while meter.report(0, 0).cpu_s < 0.02 {
             std::hint::spin_loop();

@@ -1,11 +1,11 @@
-//! Sockets with the buffers every stack gets.
+//! Sockets with the buffer sizes of all stacks.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::SockRef;
 
-/// Wished size of the send and receive buffers, bytes. The system may grant less (`net.core.rmem_max`).
+/// Requested size of the send and receive buffers, bytes. The system may grant less (`net.core.rmem_max`).
 pub const BUFFER: usize = 4 << 20;
 
 /// A socket bound to `address`.

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme}
 
 use crate::{ALPN, ServerArgs};
 
-/// The provider all stacks share.
+/// The cryptographic provider of all stacks.
 #[must_use]
 pub fn provider() -> CryptoProvider {
     CryptoProvider {
@@ -23,7 +23,7 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// A client's settings: no resumption, so that every handshake is a full one.
+/// A client's settings, without resumption, so that every handshake is a full one.
 ///
 /// # Errors
 /// If the provider lacks TLS 1.3.

@@ -1,4 +1,4 @@
-//! marline in the bench.
+//! The benchmark program of marline.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! noq in the bench.
+//! The benchmark program of noq.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ClientArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens a connection; done once the handshake is complete.
+/// Opens a connection; returns when the handshake is complete.
 fn connect(endpoint: &mut Endpoint, args: &ClientArgs) -> anyhow::Result<Key> {
     let key = endpoint.connect(args.server)?;
     while !endpoint.get(key).context("refused")?.is_established() {
@@ -30,7 +30,7 @@ fn connect(endpoint: &mut Endpoint, args: &ClientArgs) -> anyhow::Result<Key> {
     Ok(key)
 }
 
-/// Downloads under way on one connection.
+/// Downloads in progress on one connection.
 struct Downloads {
     bytes: u64,
     next_stream: u64,
@@ -41,7 +41,7 @@ struct Downloads {
 }
 
 impl Downloads {
-    /// Asks for the next one.
+    /// Requests the next download.
     fn start(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
         let request = self.bytes.to_be_bytes();
         let written = connection.stream_send(self.next_stream, &request, true)?;
@@ -51,7 +51,7 @@ impl Downloads {
         Ok(())
     }
 
-    /// Reads all that has arrived; the number of downloads that ended with it.
+    /// Reads everything that has arrived. Returns the number of downloads completed.
     fn read(&mut self, connection: &mut Connection) -> anyhow::Result<usize> {
         let mut ended = 0;
         for stream in connection.readable() {
@@ -75,7 +75,7 @@ impl Downloads {
     }
 }
 
-/// Downloads on one connection, `args.concurrency` at once, as long as `more` (given those done and the seconds passed).
+/// Downloads on one connection, `args.concurrency` concurrently, while `more` holds for the number completed and the seconds passed.
 fn download(
     endpoint: &mut Endpoint,
     args: &ClientArgs,

@@ -4,10 +4,10 @@ use bench_kit::{ALPN, IDLE, STREAMS, WINDOW};
 use boring::ssl::{SslContextBuilder, SslMethod};
 use quiche::{Config, CongestionControlAlgorithm, PROTOCOL_VERSION};
 
-/// UDP payloads are this long, bytes: what others find by path MTU discovery.
+/// Size of UDP payloads in bytes: what other stacks find by path MTU discovery.
 pub(crate) const DATAGRAM: usize = 1452;
 
-/// What both roles share. BoringSSL prefers AES-128-GCM where the processor helps with AES.
+/// Settings of both roles. BoringSSL prefers AES-128-GCM where the processor helps with AES.
 pub(crate) fn config() -> anyhow::Result<Config> {
     let mut tls = SslContextBuilder::new(SslMethod::tls())?;
     tls.set_curves_list("X25519")?;
@@ -25,7 +25,7 @@ pub(crate) fn config() -> anyhow::Result<Config> {
     config.set_max_stream_window(window);
     config.set_initial_max_streams_bidi(STREAMS.into());
     config.set_cc_algorithm(CongestionControlAlgorithm::CUBIC);
-    // Release times are for a socket that can wait; this loop sends at once.
+    // Release times require a socket that can delay datagrams; this loop sends immediately.
     config.enable_pacing(false);
     Ok(config)
 }

@@ -13,10 +13,10 @@ use crate::config::DATAGRAM;
 
 /// Length of connection IDs, bytes.
 const ID_LENGTH: usize = 16;
-/// Longest sleep.
+/// Maximum time to wait for events.
 const NAP: Duration = Duration::from_secs(1);
 
-/// A connection's place in an endpoint.
+/// The key of a connection in an endpoint.
 pub(crate) type Key = usize;
 
 /// One socket and its connections.
@@ -27,7 +27,7 @@ pub(crate) struct Endpoint {
     server: bool,
     connections: Vec<Option<Connection>>,
     by_id: HashMap<ConnectionId<'static>, Key>,
-    /// No connection has a timeout before this.
+    /// Earliest timeout of any connection.
     next_timeout: Option<Instant>,
     batch: Vec<u8>,
 }
@@ -62,12 +62,12 @@ impl Endpoint {
         Ok(key)
     }
 
-    /// The connection at `key`, as long as it lives.
+    /// The connection at `key`, unless it is closed.
     pub(crate) fn get(&mut self, key: Key) -> Option<&mut Connection> {
         self.connections.get_mut(key)?.as_mut()
     }
 
-    /// Waits for datagrams, hands them to their connections, and lets `handle` act on each that received any.
+    /// Waits for datagrams, passes them to their connections, and calls `handle` for each that received any.
     pub(crate) fn turn(
         &mut self,
         mut handle: impl FnMut(Key, &mut Connection) -> anyhow::Result<()>,
@@ -94,7 +94,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Sends what the connection at `key` has to send, and forgets it once it is closed.
+    /// Sends the datagrams of the connection at `key`, and removes it if it is closed.
     pub(crate) fn flush(&mut self, key: Key) -> anyhow::Result<()> {
         let Some(connection) = self.connections.get_mut(key).and_then(Option::as_mut) else {
             return Ok(());
@@ -150,7 +150,7 @@ impl Endpoint {
         key
     }
 
-    /// Hands a batch of datagrams to their connections, notes which; whether there were any.
+    /// Passes a batch of datagrams to their connections, and records those. Returns whether there were any.
     fn receive(&mut self, touched: &mut Vec<Key>) -> anyhow::Result<bool> {
         let mut opened = Vec::new();
         let Self {
@@ -169,7 +169,7 @@ impl Endpoint {
             let info = RecvInfo { from, to: *local };
             if let Some(&key) = by_id.get(&header.dcid) {
                 if let Some(connection) = connections.get_mut(key).and_then(Option::as_mut) {
-                    // Nobody but quiche can send here what quiche does not read.
+                    // Errors are ignored: only quiche sends to this socket.
                     let _ = connection.recv(datagram, info);
                     if touched.last() != Some(&key) && !touched.contains(&key) {
                         touched.push(key);
@@ -189,7 +189,7 @@ impl Endpoint {
         Ok(more)
     }
 
-    /// Tells connections whose time has come, and finds the next one.
+    /// Processes timeouts of connections, and determines the next one.
     fn expire(&mut self) -> anyhow::Result<()> {
         let now = Instant::now();
         self.next_timeout = None;

@@ -1,5 +1,5 @@
-//! quiche in the bench. quiche brings no loop: this one has a thread, batches of datagrams in both directions and
-//! touches only connections that received something.
+//! The benchmark program of quiche. quiche has no event loop of its own: this one uses a thread and batches of datagrams
+//! in both directions, and processes only connections that received something.
 
 mod client;
 mod config;

@@ -9,7 +9,7 @@ use quiche::Connection;
 use crate::config;
 use crate::endpoint::{Endpoint, Key};
 
-/// Bytes that responses still lack, by connection and stream.
+/// Bytes still to be sent, by connection and stream.
 type Responses = HashMap<(Key, u64), u64>;
 
 pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads the requests of a connection, and writes what it has room for.
+/// Reads the requests of a connection, and writes as much as flow control permits.
 fn answer(key: Key, connection: &mut Connection, responses: &mut Responses, chunk: &[u8]) {
     for stream in connection.readable() {
         let mut request = [0; REQUEST];

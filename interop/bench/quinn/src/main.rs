@@ -1,4 +1,4 @@
-//! quinn in the bench.
+//! The benchmark program of quinn.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -12,19 +12,19 @@ use crate::task::Task;
 /// Measures QUIC stacks side by side and prints a table.
 #[derive(Parser)]
 pub(crate) struct Args {
-    /// Stacks to measure: all that are built, unless said.
+    /// Stacks to measure; default: all that are built.
     #[arg(long, value_delimiter = ',', value_parser = stack_names())]
     pub(crate) stacks: Vec<String>,
-    /// Tasks to measure: all, unless said.
+    /// Tasks to measure; default: all.
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Task>,
-    /// How often to measure everything.
+    /// Number of rounds.
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
-    /// Smaller tasks: a first look.
+    /// Smaller tasks, for a quick overview.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Run servers and clients before all other work of the machine (SCHED_FIFO; takes `chrt` and the right to).
+    /// Run servers and clients with real-time priority (SCHED_FIFO; requires `chrt` and its privilege).
     #[arg(long)]
     pub(crate) realtime: bool,
     /// The server's core.

@@ -1,11 +1,11 @@
-//! A throw-away certificate.
+//! A temporary certificate.
 
 use std::path::PathBuf;
 use std::{env, fs, process};
 
 use rcgen::CertifiedKey;
 
-/// A self-signed certificate (ECDSA, P-256) and its key, in files that go with it.
+/// A self-signed certificate (ECDSA, P-256) and its key, in files that are removed on drop.
 pub(crate) struct Identity {
     directory: PathBuf,
     pub(crate) cert: PathBuf,
@@ -31,7 +31,7 @@ impl Identity {
 
 impl Drop for Identity {
     fn drop(&mut self) {
-        // What is left of it is in the directory of temporary files.
+        // If this fails, the files remain in the directory for temporary files.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

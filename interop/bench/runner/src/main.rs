@@ -1,5 +1,5 @@
-//! Measures QUIC stacks side by side: one after the other in rounds, so that what slows the machine for a while slows all
-//! of them; server and client each on a core of its own; medians, and ratios taken within each round.
+//! Measures QUIC stacks side by side: successively in rounds, so that temporary load affects all of them; server and
+//! client each on a core of its own. Reports medians, and ratios taken within each round.
 
 mod args;
 mod identity;
@@ -49,7 +49,7 @@ fn run(args: &Args) -> anyhow::Result<bool> {
         for task in args.tasks() {
             let able: Vec<_> = stacks.iter().filter(|stack| stack.able(task)).collect();
             for turn in 0..able.len() {
-                // Another one goes first in each round.
+                // The order is rotated in each round.
                 let stack = able[(turn + round) % able.len()];
                 measure(stack, task, round, args, &identity, &mut results);
             }

@@ -80,7 +80,7 @@ impl Process {
         }
     }
 
-    /// Asks with an empty line and reads a line of JSON.
+    /// Writes an empty line and reads a line of JSON.
     pub(crate) fn ask<T: DeserializeOwned>(&mut self, limit: Duration) -> anyhow::Result<T> {
         let stdin = self.stdin.as_mut().context("closed")?;
         stdin.write_all(b"\n").context("it has ended")?;
@@ -90,13 +90,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Does `start` on `core`: what it starts stays there.
+/// Runs `start` on `core`: its child processes inherit the affinity.
 fn pinned<T>(core: usize, start: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let own = Pid::from_raw(0);
     let before = sched_getaffinity(own)?;

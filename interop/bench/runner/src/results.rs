@@ -1,4 +1,4 @@
-//! Everything measured.
+//! Results of all measurements.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ pub(crate) struct Results {
     pub(crate) client_core: usize,
     /// The processor, as the system names it.
     pub(crate) processor: String,
-    /// Processes that wanted to run, on average over a minute, before the first measurement.
+    /// Load average over a minute before the first measurement.
     pub(crate) load_before: f64,
     pub(crate) failures: Vec<String>,
     stacks: BTreeMap<&'static str, BTreeMap<Metric, Rounds>>,
@@ -50,7 +50,7 @@ impl Results {
         }
     }
 
-    /// Whether anything was measured of `stack`.
+    /// Whether there are measurements of `stack`.
     pub(crate) fn has(&self, stack: &str) -> bool {
         self.stacks.contains_key(stack)
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_taken_within_a_round() {
+    fn ratios_are_computed_within_each_round() {
         let mut results = Results::new(&Args::parse_from(["bench-peers"]));
         // The machine was half as fast in round 1.
         for (round, speed) in [(0, 2.0), (1, 1.0), (2, 2.0)] {

@@ -7,7 +7,7 @@ use crate::task::Task;
 /// A stack and its program.
 pub(crate) struct Stack {
     pub(crate) name: &'static str,
-    /// What is measured, for the table.
+    /// Name in the table.
     pub(crate) about: &'static str,
     /// Relative to the directory of programs.
     program: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Stack {
 
 /// The stack that others are compared with.
 pub(crate) const REFERENCE: &str = "quinn";
-/// What the machine allows.
+/// The upper bound of the machine.
 pub(crate) const CEILING: &str = "ceiling";
 
 /// All of them.
@@ -72,7 +72,7 @@ impl Stack {
         path.is_file().then_some(path)
     }
 
-    /// Whether the stack can do `task`.
+    /// Whether the stack supports `task`.
     pub(crate) fn able(&self, task: Task) -> bool {
         self.tasks.contains(&task)
     }

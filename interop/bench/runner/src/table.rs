@@ -6,14 +6,14 @@ use crate::results::Results;
 use crate::stacks::{self, CEILING, REFERENCE};
 use crate::task::{self, Metric};
 
-/// How a column shows its metric.
+/// How a column presents its metric.
 struct Column {
     title: &'static str,
     metric: Metric,
     /// The value is divided by this.
     unit: f64,
     decimals: usize,
-    /// Beside the value, what it is compared with.
+    /// What the value is compared with.
     beside: &'static [Beside],
 }
 
@@ -74,7 +74,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-/// The table of `results`, and what they mean.
+/// The table of `results`, with an explanation.
 pub(crate) fn markdown(results: &Results) -> String {
     let columns: Vec<_> = COLUMNS
         .iter()

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// What stacks are put to.
+/// A task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Task {
     /// One download on one stream: 1 GiB.
@@ -18,7 +18,7 @@ pub(crate) enum Task {
     Memory,
 }
 
-/// What is measured.
+/// A metric.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Metric {

@@ -1,4 +1,4 @@
-//! How one task is measured.
+//! Measurement of one task.
 
 use std::path::PathBuf;
 use std::thread;
@@ -14,14 +14,14 @@ use crate::stacks::Stack;
 use crate::task::{Metric, Task};
 
 const GIB: f64 = (1_u64 << 30) as f64;
-/// Longest time for a task.
+/// Timeout of a task.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Longest time for a server to answer a question.
+/// Timeout of a query to a server.
 const ANSWER: Duration = Duration::from_secs(10);
-/// What idle connections still do after their handshakes (tickets, path MTU discovery) ends within this time.
+/// Time for idle connections to complete session tickets and path MTU discovery.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// A task, done once by one stack.
+/// One run of a task by one stack.
 pub(crate) struct Trial<'a> {
     pub(crate) stack: &'a Stack,
     pub(crate) task: Task,
@@ -29,7 +29,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) identity: &'a Identity,
 }
 
-/// What a client prints.
+/// The output of a client.
 #[derive(Deserialize)]
 struct Report {
     bytes: f64,
@@ -38,7 +38,7 @@ struct Report {
     cpu_s: f64,
 }
 
-/// What a server answers.
+/// The response of a server.
 #[derive(Deserialize)]
 struct Stats {
     cpu_s: f64,
@@ -50,7 +50,7 @@ impl Trial<'_> {
     pub(crate) fn run(&self) -> anyhow::Result<Vec<(Metric, f64)>> {
         let mut server = self.server().context("server")?;
         if self.task == Task::Memory {
-            // What the first connections leave behind is not of the idle ones.
+            // Excludes memory that earlier connections left behind.
             let warm = ["handshakes", "--seconds", "0.1"].map(String::from);
             let client = self.client(&warm)?;
             client.read::<Report>(LIMIT).context("client")?;

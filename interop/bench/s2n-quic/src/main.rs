@@ -1,4 +1,4 @@
-//! s2n-quic in the bench.
+//! The benchmark program of s2n-quic.
 
 use std::net::SocketAddr;
 

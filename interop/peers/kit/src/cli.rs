@@ -1,4 +1,4 @@
-//! The command line all peers have in common.
+//! The common command line of all peers.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Which end to play.
+/// The role of the peer.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the files of a directory.
@@ -41,16 +41,16 @@ pub struct ClientArgs {
     /// Name of the case, as in the QUIC interop runner.
     #[arg(long)]
     pub case: String,
-    /// Where the server, or the relay before it, listens.
+    /// Address of the server, or of the relay in front of it.
     #[arg(long)]
     pub server: SocketAddr,
-    /// Name the server goes by, in SNI and `:authority`.
+    /// Name of the server, in SNI and `:authority`.
     #[arg(long)]
     pub name: String,
     /// Directory the files are written to.
     #[arg(long)]
     pub out: PathBuf,
-    /// An address of this host, for a path of its own; repeatable. The connection begins on the first.
+    /// An address of this host for a separate path; repeatable. The connection starts on the first.
     #[arg(long)]
     pub address: Vec<IpAddr>,
     /// A file that lists more paths, one a line.

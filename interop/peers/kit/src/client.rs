@@ -1,4 +1,4 @@
-//! The client's side of every case, over any HTTP/3 transport.
+//! The client of every case, over any HTTP/3 transport.
 
 use std::future::{self, Future};
 use std::io;
@@ -20,27 +20,27 @@ use crate::files;
 use crate::multipath::{self, Multipath};
 use crate::outcome::{Failure, Outcome};
 
-/// Requests under way at once on one connection.
+/// Number of concurrent requests on one connection.
 const IN_FLIGHT: usize = 128;
 /// How long to wait after the first connection for the server's session ticket.
 const TICKET_WAIT: Duration = Duration::from_millis(300);
-/// What a client of several paths sends, to have it sent back, bytes.
+/// Bytes that a multipath client uploads to be echoed.
 const UPLOAD: usize = 2 << 20;
-/// How long data flows before paths change.
+/// Time from the start of the transfer to changes of paths.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// How long a client lets its connections end.
+/// Time limit for closing connections.
 pub const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Says, once known, whether the server accepted 0-RTT.
+/// Resolves to whether the server accepted 0-RTT.
 pub type EarlyAccepted = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// Ends when the key update is under way.
+/// Completes when the key update was initiated.
 pub type UpdateKeys = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
 /// A connection that a [`Stack`] opened.
 pub struct Link<T> {
-    /// What HTTP/3 runs over.
+    /// The HTTP/3 transport.
     pub transport: T,
     /// Present if the connection started with 0-RTT.
     pub early: Option<EarlyAccepted>,
@@ -48,19 +48,19 @@ pub struct Link<T> {
     pub update_keys: Box<dyn Fn() -> UpdateKeys + Send>,
     /// Moves the client to another local port.
     pub migrate: Box<dyn Fn() -> io::Result<()> + Send>,
-    /// Its paths, where the stack can have several.
+    /// Its paths, if the stack supports multipath.
     pub multipath: Option<Arc<dyn Multipath>>,
 }
 
-/// How a connection ended before it was one.
+/// Why a connection could not be established.
 pub enum ConnectError {
-    /// The server answered with a Version Negotiation packet that shares no version with us.
+    /// The server sent a Version Negotiation packet without a common version.
     VersionMismatch,
-    /// Anything else.
+    /// Another error.
     Other(anyhow::Error),
 }
 
-/// What a QUIC stack provides to play the client.
+/// What a QUIC stack provides for a client.
 pub trait Stack {
     /// The HTTP/3 transport over a connection of this stack.
     type Transport: quic::Connection<Bytes, OpenStreams = Self::Opener, RecvStream: Send, SendStream: Send>
@@ -88,7 +88,7 @@ pub fn any_address(server: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The same, where a client of a case with several paths can send from any of its addresses.
+/// The same for clients of multipath cases, which can send from any of their addresses.
 #[must_use]
 pub fn any_address_for(args: &ClientArgs) -> SocketAddr {
     match args.server {
@@ -97,7 +97,7 @@ pub fn any_address_for(args: &ClientArgs) -> SocketAddr {
     }
 }
 
-/// Plays the client in the case `args` names.
+/// Runs the client of the case in `args`.
 pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
     let paths = args.all_paths()?;
     match args.case.as_str() {
@@ -141,7 +141,7 @@ pub async fn run<S: Stack>(stack: &S, args: &ClientArgs) -> Outcome {
 
 async fn version_negotiation<S: Stack>(stack: &S) -> Outcome {
     match stack.connect(false).await {
-        // A stack may fall back; the relay saw whether there was a negotiation.
+        // A stack may fall back; the relay's report shows whether there was a negotiation.
         Ok(_) | Err(ConnectError::VersionMismatch) => Ok(()),
         Err(ConnectError::Other(error)) => Err(Failure::Error(error)),
     }
@@ -186,7 +186,7 @@ async fn several_paths<S: Stack>(stack: &S, args: &ClientArgs, paths: &[String])
     let watch = tokio::spawn(async move { multipath::watch(&*watched, &case, false).await });
     let done = use_paths(&session, &*multipath, args, paths).await;
     watch.abort();
-    // What they carried is told when the task is gone.
+    // The task reports their traffic when it is dropped.
     let _ = watch.await;
     done?;
     session.close().await;
@@ -234,7 +234,7 @@ where
         }
     };
     tokio::try_join!(session.fetch(rest), session.echo(UPLOAD), change)?;
-    // The server may be later to see it, by three probe timeouts.
+    // The server may see it up to three probe timeouts later.
     tokio::time::sleep(GOODBYE).await;
     Ok(())
 }
@@ -306,7 +306,7 @@ where
         Ok(())
     }
 
-    /// Sends so many bytes, and wants them back.
+    /// Uploads `bytes` bytes, and checks that they are echoed.
     async fn echo(&self, size: usize) -> anyhow::Result<()> {
         let uri = format!("https://{}/echo", self.authority);
         let request = Request::post(uri).body(())?;
@@ -321,10 +321,10 @@ where
         Ok(())
     }
 
-    /// Closes with `H3_NO_ERROR`: the driver does once the last requester is gone.
+    /// Closes with `H3_NO_ERROR`: the driver does so when the last requester is dropped.
     async fn close(self) {
         drop(self.requests);
-        // A driver that does not end is no reason to fail: all files have arrived.
+        // A driver that does not end is not a failure, because all files have arrived.
         let _ = tokio::time::timeout(GOODBYE, self.driver).await;
     }
 }

@@ -1,7 +1,7 @@
-//! What every interop peer written in Rust shares.
+//! Shared code of interop peers in Rust.
 //!
-//! A peer is a program with two verbs, `server` and `client` ([`cli`]), that serves or downloads files over
-//! HTTP/3 ([`files`]) and says by its exit status whether it could ([`outcome`]). With the feature `h3` there is
+//! A peer is a program with two subcommands, `server` and `client` ([`cli`]), that serves or downloads files over
+//! HTTP/3 ([`files`]) and reports success by its exit status ([`outcome`]). With the feature `h3` there is
 //! also a file server and a downloader over any [`h3::quic::Connection`].
 
 pub mod cli;

@@ -1,7 +1,7 @@
-//! Cases with several paths in one connection (draft-ietf-quic-multipath).
+//! Multipath cases (draft-ietf-quic-multipath).
 //!
-//! Both ends print a line to standard error when a path comes (`path 1 opened`) or goes (`path 1 closed`), and
-//! at the end what each carried.
+//! Both ends print a line to standard error when a path is opened (`path 1 opened`) or closed (`path 1 closed`), and
+//! at the end the traffic of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -11,38 +11,38 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-/// How often paths are looked at.
+/// Interval at which paths are polled.
 const GLANCE: Duration = Duration::from_millis(10);
-/// How long a path that was abandoned may linger.
+/// Time limit for the removal of an abandoned path.
 const GONE: Duration = Duration::from_secs(10);
-/// What a path has carried when a server of [`DISMISS`] abandons it, bytes.
+/// Traffic of a path after which a server of [`DISMISS`] abandons it, in bytes.
 const ENOUGH: u64 = 1 << 20;
 
 /// The case in which the server abandons a path.
 const DISMISS: &str = "multipath-dismiss";
 
-/// The path a connection begins on.
+/// The initial path of a connection.
 pub const FIRST: u32 = 0;
 
-/// UDP payload that a path carried so far, bytes.
+/// UDP payload of a path so far, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// From this end.
+    /// Sent by this end.
     pub sent: u64,
-    /// To this end.
+    /// Received by this end.
     pub received: u64,
 }
 
-/// Ends when the path carries data; says its ID.
+/// Completes when the path carries data, with its ID.
 pub type Opening = Pin<Box<dyn Future<Output = anyhow::Result<u32>> + Send>>;
 
 /// The paths of one connection.
 pub trait Multipath: Send + Sync {
-    /// Whether both ends want several paths. Known after the handshake.
+    /// Whether both ends support multipath. Known after the handshake.
     fn is_negotiated(&self) -> bool;
-    /// Opens a path from another address of this host to where the connection goes.
+    /// Opens a path from another address of this host to the server.
     fn open(&self, from: IpAddr) -> Opening;
-    /// Asks both ends to leave a path alone while there are others.
+    /// Makes a path a backup at both ends.
     ///
     /// # Errors
     /// There is no such path.
@@ -52,11 +52,11 @@ pub trait Multipath: Send + Sync {
     /// # Errors
     /// There is no such path, or no other.
     fn abandon(&self, path: u32) -> anyhow::Result<()>;
-    /// The paths there are.
+    /// The existing paths.
     fn paths(&self) -> BTreeMap<u32, Carried>;
 }
 
-/// Whether an end wants several paths in `case`.
+/// Whether an end enables multipath in `case`.
 #[must_use]
 pub fn is_wanted(case: &str, serves: bool) -> bool {
     match case {
@@ -66,8 +66,8 @@ pub fn is_wanted(case: &str, serves: bool) -> bool {
     }
 }
 
-/// Tells of paths that come and go, for as long as it is polled, and what they carried when it is dropped. A
-/// server abandons one where the case wants it.
+/// Reports opened and closed paths while it is polled, and their traffic when it is dropped. A server
+/// abandons a path if the case requires it.
 pub async fn watch(multipath: &dyn Multipath, case: &str, serves: bool) {
     let mut told = Told::default();
     let mut dismisses = serves && case == DISMISS;
@@ -97,10 +97,10 @@ pub async fn watch(multipath: &dyn Multipath, case: &str, serves: bool) {
     }
 }
 
-/// Waits until `path` is not there any more.
+/// Waits until `path` is removed.
 ///
 /// # Errors
-/// It stays.
+/// If it is not removed in time.
 pub async fn gone(multipath: &dyn Multipath, path: u32) -> anyhow::Result<()> {
     let look = async {
         while multipath.paths().contains_key(&path) {

@@ -1,20 +1,20 @@
-//! How a peer ends, and what its exit status says.
+//! The outcome of a peer, and its exit status.
 
 use std::process::ExitCode;
 
-/// Exit status of a peer that cannot do the case in this role.
+/// Exit status of a peer that does not support the case in this role.
 pub const UNSUPPORTED: u8 = 127;
 
 /// Why a case did not succeed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The stack, or its API, cannot do this. The reason goes to the table.
+    /// The stack or its API does not support it. The reason is shown in the table.
     Unsupported(&'static str),
-    /// It should have worked and did not.
+    /// A failure.
     Error(anyhow::Error),
 }
 
-/// What a verb returns.
+/// The result of a subcommand.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {

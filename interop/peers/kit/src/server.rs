@@ -10,7 +10,7 @@ use http::{Method, Response, StatusCode};
 
 use crate::files;
 
-/// Answers requests of one connection until the client goes.
+/// Answers requests of one connection until it is closed.
 pub async fn serve<C>(transport: C, www: Arc<Path>)
 where
     C: quic::Connection<Bytes> + Send + 'static,
@@ -68,7 +68,7 @@ async fn respond<S: quic::BidiStream<Bytes>>(
     answer(stream, status, content.unwrap_or_default().into()).await
 }
 
-/// Sends back what comes, once it is all there.
+/// Echoes the content of a request when it is complete.
 async fn echo<S: quic::BidiStream<Bytes>>(
     mut stream: RequestStream<S, Bytes>,
 ) -> Result<(), h3::error::StreamError> {

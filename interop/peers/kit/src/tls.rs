@@ -13,7 +13,7 @@ use rustls::{CipherSuite, DigitallySignedStruct, SignatureScheme};
 /// The ALPN token of HTTP/3.
 const ALPN: &[u8] = b"h3";
 
-/// Trusts any certificate and counts them: a resumed handshake shows none.
+/// Accepts any certificate and counts them: a resumed handshake has none.
 #[derive(Debug)]
 pub struct TrustAny {
     provider: Arc<CryptoProvider>,
@@ -84,7 +84,7 @@ pub fn client_config(case: &str) -> anyhow::Result<(rustls::ClientConfig, Arc<Tr
     client_config_with(provider, case)
 }
 
-/// The same with the algorithms of `provider`, as they are.
+/// The same with all algorithms of `provider`.
 ///
 /// # Errors
 /// If the provider lacks TLS 1.3.
@@ -121,7 +121,7 @@ pub fn server_config(case: &str, cert: &Path, key: &Path) -> anyhow::Result<rust
             .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![ALPN.to_vec()];
     if case == "zerortt" {
-        // RFC 9001, section 4.6.1: QUIC knows this value and zero only.
+        // RFC 9001, section 4.6.1: QUIC permits only this value and zero.
         config.max_early_data_size = u32::MAX;
     }
     Ok(config)

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::paths::{self, Paths};
 
-/// A version that nobody speaks (RFC 9000, section 15), so that everybody negotiates.
+/// A reserved version (RFC 9000, section 15), which triggers version negotiation.
 const UNKNOWN_VERSION: u32 = 0x1a2a_3a4a;
 
 struct Marline<'a> {
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
         verifier,
     };
     peer_kit::client::run(&stack, args).await?;
-    // The server need not hear all of the goodbye.
+    // The close need not reach the server.
     let _ = timeout(GOODBYE, stack.endpoint.wait_idle()).await;
     Ok(())
 }

@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
     })
 }
 
-/// The directory for qlog files that `QLOGDIR` asks for, made if need be.
+/// The directory for qlog files in `QLOGDIR`, created if needed.
 fn qlog_directory() -> std::io::Result<Option<PathBuf>> {
     let directory = std::env::var_os("QLOGDIR").map(PathBuf::from);
     if let Some(directory) = &directory {

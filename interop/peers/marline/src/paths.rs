@@ -15,9 +15,9 @@ use peer_kit::multipath::{self, Carried, Multipath, Opening};
 use peer_kit::{Outcome, ServerArgs, tls};
 use tokio::time::sleep;
 
-/// What is refused for this reason may be granted a little later.
+/// An error that may be temporary.
 const NOT_YET: marline::proto::OpenPathError = marline::proto::OpenPathError::NoConnectionIds;
-/// How often to ask, and how long to wait between.
+/// Number of attempts, and the delay between them.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -28,7 +28,7 @@ pub(crate) fn transport(case: &str, serves: bool) -> Arc<TransportConfig> {
     Arc::new(config)
 }
 
-/// Serves on the library's endpoint: what the product's server does, and a look at the paths.
+/// Serves on the library's endpoint as the server of the product does, and reports paths.
 pub(crate) async fn serve(args: &ServerArgs) -> Outcome {
     let tls = tls::server_config(&args.case, &args.cert, &args.key)?;
     let mut config = ServerConfig::new(TlsServerConfig::new(Arc::new(tls))?);
@@ -77,7 +77,7 @@ impl Multipath for Paths {
     fn open(&self, from: IpAddr) -> Opening {
         let connection = self.0.clone();
         Box::pin(async move {
-            // What a path needs comes from the peer, soon after the handshake.
+            // The connection IDs for a path arrive from the peer soon after the handshake.
             for _ in 0..TRIES {
                 match connection.open_path(from, None).await {
                     Err(OpenPathError::Refused(refused)) if refused == NOT_YET => {

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
         verifier,
     };
     peer_kit::client::run(&stack, args).await?;
-    // The server need not hear all of the goodbye.
+    // The close need not reach the server.
     let _ = timeout(GOODBYE, stack.endpoint.wait_idle()).await;
     Ok(())
 }

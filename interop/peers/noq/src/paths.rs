@@ -7,9 +7,9 @@ use noq::{Connection, FourTuple, PathEvent, PathId, PathStatus, TransportConfig}
 use peer_kit::multipath::{self, Carried, Multipath, Opening};
 use tokio_stream::StreamExt as _;
 
-/// Paths at once.
+/// Maximum number of concurrent paths.
 const MOST: u32 = 4;
-/// No case has paths of a higher ID.
+/// Largest path ID in any case.
 const LAST: u32 = 15;
 
 /// Settings of an end in `case`.
@@ -29,14 +29,14 @@ impl Paths {
         Self(connection)
     }
 
-    /// Does with paths as the peer wishes: noq leaves that to the application.
+    /// Applies the peer's path status and abandonment, which noq leaves to the application.
     pub(crate) async fn follow(&self) {
         let mut events = self.0.path_events();
         while let Some(event) = events.next().await {
             if let Ok(PathEvent::RemoteStatus { id, status, .. }) = event
                 && let Some(path) = self.0.path(id)
             {
-                // It may be gone meanwhile.
+                // The path may have been closed meanwhile.
                 let _ = path.set_status(status);
             }
         }

@@ -1,4 +1,4 @@
-//! noq's connections and streams as h3 wants them.
+//! Implements h3's transport traits for noq.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ const READ_SIZE: usize = 16 * 1024;
 type Pair = (noq::SendStream, noq::RecvStream);
 type Pending<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send>>>;
 
-/// Polls the future in `slot`, which `start` makes if there is none.
+/// Polls the future in `slot`, created by `start` if there is none.
 fn poll_slot<T, F>(
     slot: &mut Pending<T>,
     start: impl FnOnce() -> F,
@@ -255,7 +255,7 @@ impl RecvStream for Receiving {
     }
 
     fn stop_sending(&mut self, error_code: u64) {
-        // A stream that is over needs no stopping.
+        // A finished stream needs no STOP_SENDING.
         let _ = self.0.stop(varint(error_code));
     }
 
@@ -303,7 +303,7 @@ impl<B: Buf> SendStream<B> for Sending<B> {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        // A stream that is over needs no reset.
+        // A finished stream needs no reset.
         let _ = self.stream.reset(varint(reset_code));
     }
 

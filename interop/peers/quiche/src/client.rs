@@ -1,4 +1,4 @@
-//! The client's side of every case.
+//! The client of every case.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Settings both roles share.
+//! Settings of both roles.
 
 use std::io;
 
@@ -46,7 +46,7 @@ pub(crate) fn random_id() -> ConnectionId<'static> {
     ConnectionId::from_vec(rand::rng().random::<[u8; ID_LENGTH]>().to_vec())
 }
 
-/// Gives the peer as many connection IDs as it takes and returns them.
+/// Issues as many connection IDs as the peer permits and returns them.
 pub(crate) fn issue_ids(connection: &mut quiche::Connection) -> Vec<ConnectionId<'static>> {
     let mut issued = Vec::new();
     while connection.scids_left() > 0 {
@@ -77,7 +77,7 @@ pub(crate) fn send_all(
         let from = |socket: &&UdpSocket| socket.local_addr().is_ok_and(|addr| addr == info.from);
         let socket = sockets.iter().find(from).or(sockets.last());
         match socket.map(|socket| socket.send_to(&buffer[..length], info.to)) {
-            // A full socket loses datagrams, as a network does.
+            // A full socket drops datagrams, as a network does.
             Some(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
                 return Err(error.into());
             }

@@ -26,7 +26,7 @@ fn run() -> Outcome {
     }
 }
 
-/// Refuses what quiche can do in neither role.
+/// Rejects cases that quiche supports in neither role.
 fn supported(case: &str) -> Outcome {
     match case {
         "ecn" => Err(Failure::Unsupported(

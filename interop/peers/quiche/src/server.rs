@@ -15,15 +15,15 @@ use quiche::{Config, ConnectionId, Header, Type};
 
 use crate::config::{self, ID_LENGTH, MAX_RECEIVE};
 
-/// Longest sleep.
+/// Maximum time to wait for events.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A response on its way out.
+/// A response in progress.
 struct Response {
     status: &'static [u8],
     body: Vec<u8>,
     head_sent: bool,
-    /// Bytes of the body given to QUIC.
+    /// Bytes of the body written to the stream.
     sent: usize,
 }
 
@@ -42,7 +42,7 @@ struct Server<'a> {
     /// Key of the next client.
     next: usize,
     by_id: HashMap<ConnectionId<'static>, usize>,
-    /// Retry tokens given out, with the client's address and its first destination ID.
+    /// Issued Retry tokens, with the client's address and original destination connection ID.
     retries: HashMap<Vec<u8>, (SocketAddr, ConnectionId<'static>)>,
 }
 
@@ -102,7 +102,7 @@ impl Server<'_> {
                 from,
                 to: self.local,
             };
-            // What cannot be read is dropped: it may have been changed on the way.
+            // Malformed datagrams are dropped, because they may be corrupted.
             match self.by_id.get(&header.dcid).copied() {
                 Some(client) => {
                     if let Some(client) = self.clients.get_mut(&client) {
@@ -161,7 +161,7 @@ impl Server<'_> {
         Ok(Some((id, quic)))
     }
 
-    /// Takes in a connection that goes by `ids`.
+    /// Adds a connection with connection IDs `ids`.
     fn insert(&mut self, ids: [ConnectionId<'static>; 2], quic: quiche::Connection) {
         let index = self.next;
         self.next += 1;
@@ -174,7 +174,7 @@ impl Server<'_> {
         self.clients.insert(index, client);
     }
 
-    /// Sends a stateless answer; a full socket loses it, as a network may.
+    /// Sends a stateless answer; a full socket drops it, as a network may.
     fn answer(&self, datagram: &[u8], to: SocketAddr) {
         let _ = self.sockets[0].send_to(datagram, to);
     }
@@ -188,7 +188,7 @@ impl Server<'_> {
         }
     }
 
-    /// Gives clients spare connection IDs, without which they cannot migrate.
+    /// Issues spare connection IDs to clients, which they need to migrate.
     fn issue_ids(&mut self) {
         for (index, client) in &mut self.clients {
             if client.quic.is_established() && !client.quic.is_closed() {
@@ -254,7 +254,7 @@ fn respond(headers: &[h3::Header], www: &Path) -> Response {
 }
 
 impl Response {
-    /// Gives QUIC as much as it takes; `true` once nothing more is to be done.
+    /// Writes as much of the response as flow control permits; `true` when it is complete.
     fn push(
         &mut self,
         stream: u64,

@@ -1,4 +1,4 @@
-//! A client's connection with HTTP/3 on it.
+//! A client's HTTP/3 connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -14,11 +14,11 @@ use quiche::h3::{self, NameValue as _};
 
 use crate::config::{self, MAX_RECEIVE};
 
-/// A version no stack speaks (RFC 9000, section 15).
+/// A version that no stack supports (RFC 9000, section 15).
 const RESERVED_VERSION: u32 = 0xbaba_baba;
 /// BoringSSL's `ssl_early_data_accepted`.
 const EARLY_DATA_ACCEPTED: u32 = 2;
-/// Longest sleep.
+/// Maximum time to wait for events.
 const NAP: Duration = Duration::from_millis(100);
 
 struct Response {
@@ -70,7 +70,7 @@ impl Session {
         })
     }
 
-    /// Downloads `paths`, as many at once as the server allows.
+    /// Downloads `paths`, as many concurrently as the server permits.
     pub(crate) fn fetch(&mut self, paths: &[String]) -> anyhow::Result<()> {
         self.waiting.extend(paths.iter().cloned());
         while !(self.waiting.is_empty() && self.under_way.is_empty()) {
@@ -86,7 +86,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on receiving for `time`.
+    /// Continues to receive for `time`.
     pub(crate) fn linger(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -95,7 +95,7 @@ impl Session {
         Ok(())
     }
 
-    /// Moves to another local port once the server has given a spare connection ID.
+    /// Migrates to another local port when the server has issued a spare connection ID.
     pub(crate) fn migrate(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + Duration::from_secs(5);
         while self.quic.available_dcids() == 0 {
@@ -137,7 +137,7 @@ impl Session {
 
     /// Sends, sleeps until something happens, receives.
     fn turn(&mut self) -> anyhow::Result<()> {
-        // The first flight has to be there before early data can be.
+        // The first flight has to exist before early data.
         config::send_all(&mut self.quic, &self.sockets)?;
         self.request()?;
         config::send_all(&mut self.quic, &self.sockets)?;
@@ -165,7 +165,7 @@ impl Session {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) => return Err(error.into()),
                 };
-                // What cannot be read is dropped: it may have been changed on the way.
+                // Malformed datagrams are dropped, because they may be corrupted.
                 let _ = self
                     .quic
                     .recv(&mut buffer[..length], quiche::RecvInfo { from, to });
@@ -174,7 +174,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the requests that wait, as far as streams are to be had.
+    /// Sends pending requests, as far as the stream limit permits.
     fn request(&mut self) -> anyhow::Result<()> {
         if !(self.quic.is_established() || self.quic.is_in_early_data()) {
             return Ok(());
@@ -213,7 +213,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in what has arrived of responses and saves those that are whole.
+    /// Reads responses and saves complete ones.
     fn respond(&mut self) -> anyhow::Result<()> {
         let Some(http) = &mut self.http else {
             return Ok(());

@@ -58,7 +58,7 @@ fn run(
 }
 
 #[test]
-fn forwards_all_in_order() {
+fn datagrams_are_forwarded_in_order() {
     for host in ["127.0.0.1", "[::1]"] {
         let (arrived, seen, report) = run(host, 100, Duration::ZERO, |_| {});
         assert_eq!(arrived, (0..100).collect::<Vec<u8>>());
@@ -73,7 +73,7 @@ fn forwards_all_in_order() {
 }
 
 #[test]
-fn drops_what_is_listed() {
+fn listed_datagrams_are_dropped() {
     let (arrived, _, report) = run("127.0.0.1", 10, Duration::ZERO, |config| {
         config.drop_to_server = (2..=4).into();
         config.drop_to_client = (1..=1).into();
@@ -83,18 +83,18 @@ fn drops_what_is_listed() {
 }
 
 #[test]
-fn delays_both_ways() {
+fn both_directions_are_delayed() {
     let start = Instant::now();
     let (arrived, _, _) = run("127.0.0.1", 1, Duration::ZERO, |config| {
         config.delay_ms = 60;
     });
     assert_eq!(arrived, [0]);
-    // The last reads wait 300 ms for nothing, after 120 ms on the way.
+    // The last reads time out after 300 ms, in addition to 120 ms of delay.
     assert!(start.elapsed() >= Duration::from_millis(420));
 }
 
 #[test]
-fn rebinds_port_and_address() {
+fn rebinding_changes_port_and_address() {
     let rebinding = |kind| {
         run("127.0.0.1", 20, Duration::from_millis(20), |config| {
             config.rebind = Some(kind);

@@ -15,7 +15,7 @@ fn verify(name: &str, report: &Report, subject_serves: bool) -> Result<Option<St
 }
 
 #[test]
-fn names_are_unique() {
+fn names_of_cases_are_unique() {
     let mut names: Vec<_> = CASES.iter().map(|case| case.name).collect();
     names.sort_unstable();
     names.dedup();
@@ -23,7 +23,7 @@ fn names_are_unique() {
 }
 
 #[test]
-fn nothing_seen_is_not_enough() {
+fn checks_fail_without_observations() {
     let nothing = Report::default();
     for name in [
         "versionnegotiation",
@@ -49,7 +49,7 @@ fn nothing_seen_is_not_enough() {
 }
 
 #[test]
-fn only_the_subject_is_held_to_the_limit() {
+fn amplification_by_the_peer_is_only_noted() {
     let report = Report {
         amplification: 3.01,
         ..Report::default()
@@ -60,7 +60,7 @@ fn only_the_subject_is_held_to_the_limit() {
 }
 
 #[test]
-fn marking_must_last() {
+fn ecn_marking_must_not_stop() {
     let marks = |ect0, datagrams| Traffic {
         ect0,
         datagrams,
@@ -77,7 +77,7 @@ fn marking_must_last() {
 }
 
 #[test]
-fn migration_needs_a_fresh_connection_id() {
+fn migration_requires_a_new_connection_id() {
     let flow = |port, fresh_connection_id| Flow {
         client: ([127, 0, 0, 1], port).into(),
         to_server_bytes: 1_000,
@@ -94,7 +94,7 @@ fn migration_needs_a_fresh_connection_id() {
 }
 
 #[test]
-fn a_backup_carries_little() {
+fn a_backup_link_must_carry_little_traffic() {
     let verify = |first, second| {
         let traffic = |bytes| LinkTraffic {
             to_server: bytes,

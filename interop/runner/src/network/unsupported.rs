@@ -1,4 +1,4 @@
-//! Where there are no network namespaces.
+//! Stub for systems without network namespaces.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use crate::cases::Links;
 
 pub(crate) fn prepare() {}
 
-/// Nothing of the kind.
+/// A network that cannot be created.
 pub(crate) enum Network {}
 
 impl Network {

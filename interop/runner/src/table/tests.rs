@@ -2,7 +2,7 @@ use super::*;
 use crate::cases::CASES;
 
 #[test]
-fn marks_and_notes() {
+fn cells_show_marks_and_footnotes() {
     let (subject, peer) = (
         Peer::named("marline").unwrap(),
         Peer::named("quinn").unwrap(),
@@ -49,7 +49,7 @@ fn marks_and_notes() {
 }
 
 #[test]
-fn each_reason_once() {
+fn equal_reasons_share_a_footnote() {
     let mut notes = Notes::default();
     let marks = ["a", "b", "a"].map(|reason| notes.mark(reason));
     assert_eq!(marks, ["[^1]", "[^2]", "[^1]"]);
