@@ -1,7 +1,7 @@
 //! Variants beside each other.
 
 use marline_report::Report;
-use marline_report::chart::{Axis, Bars, Chart, Unit};
+use marline_report::chart::{Axis, Bars, Chart, Interval, Unit};
 use marline_report::html::Table;
 use marline_report::units;
 
