@@ -353,7 +353,7 @@ impl World {
         let end = self.end(server)?;
         let paths = end.stats().paths;
         let path = paths.get(usize::from(nth) % paths.len().max(1))?;
-        let id = PathId(path.id);
+        let id = path.id;
         Some((end, id))
     }
 }

@@ -1,4 +1,4 @@
-//! Tokens that servers gave, for the next connection to them (RFC 9000, section 8.1.3).
+//! Address tokens from servers, for the next connection to them (RFC 9000, section 8.1.3).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ struct Table {
 }
 
 impl AddressTokens {
-    /// Keeps a token of `server`; the oldest go first where too many are kept.
+    /// Stores a token of `server`; drops the oldest ones above the limits.
     pub fn put(&self, server: &str, token: &[u8]) {
         let mut table = self.lock();
         if !table.tokens.contains_key(server) {
@@ -35,7 +35,7 @@ impl AddressTokens {
         tokens.push_back(token.to_vec());
     }
 
-    /// Takes the newest token of `server`.
+    /// Removes and returns the newest token of `server`.
     pub fn take(&self, server: &str) -> Option<Vec<u8>> {
         self.lock().tokens.get_mut(server)?.pop_back()
     }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_server_makes_room() {
+    fn the_tokens_of_the_oldest_server_are_dropped_at_the_limit() {
         let tokens = AddressTokens::default();
         for n in 0..=ADDRESS_TOKEN_SERVERS {
             tokens.put(&n.to_string(), b"t");

@@ -1,22 +1,24 @@
-//! Things to be said once, and again until the peer has heard: HANDSHAKE_DONE, NEW_TOKEN,
-//! ACK_FREQUENCY.
+//! Frames of the connection that are sent once and again after loss until they are acknowledged:
+//! HANDSHAKE_DONE, NEW_TOKEN, ACK_FREQUENCY.
 
 use std::time::Duration;
 
 use marline_wire::frame::{AckFrequency, HANDSHAKE_DONE, NewToken};
 use marline_wire::varint;
 
-/// Where an announcement stands.
+/// The delivery state of an announcement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
-    Silent,
+    /// There is nothing to send.
+    None,
+    /// To be sent, for the first time or again.
     Due,
     Sent,
-    Heard,
+    Acked,
 }
 
-/// A frame without fields that must arrive.
+/// HANDSHAKE_DONE (RFC 9000, section 19.20).
 #[derive(Debug, Default)]
 pub(crate) struct HandshakeDone(State);
 
@@ -40,7 +42,7 @@ impl HandshakeDone {
     }
 
     pub(crate) fn on_acked(&mut self) {
-        self.0 = State::Heard;
+        self.0 = State::Acked;
     }
 
     pub(crate) fn on_lost(&mut self) {
@@ -50,7 +52,7 @@ impl HandshakeDone {
     }
 }
 
-/// An address token for the client's next connection (RFC 9000, section 8.1.3); the newest counts.
+/// An address token for the client's next connection (RFC 9000, section 8.1.3); only the newest is sent again.
 #[derive(Debug, Default)]
 pub(crate) struct NewTokenFrame {
     state: State,
@@ -59,7 +61,7 @@ pub(crate) struct NewTokenFrame {
 }
 
 impl NewTokenFrame {
-    /// Gives a token, in place of one that may not have arrived.
+    /// Makes a token due, which replaces the one before.
     pub(crate) fn announce(&mut self, token: Vec<u8>) {
         *self = Self {
             state: State::Due,
@@ -72,7 +74,7 @@ impl NewTokenFrame {
         self.state == State::Due
     }
 
-    /// Appends NEW_TOKEN if it is due and fits; returns which of them it is if it did.
+    /// Appends NEW_TOKEN if it is due and fits; returns the sequence number of its token if it did.
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize) -> Option<u64> {
         let size = 1 + varint::size(self.token.len() as u64) + self.token.len();
         if !self.is_due() || buf.len() + size > limit {
@@ -85,7 +87,7 @@ impl NewTokenFrame {
 
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         if sequence == self.sequence {
-            self.state = State::Heard;
+            self.state = State::Acked;
             self.token = Vec::new();
         }
     }
@@ -97,7 +99,7 @@ impl NewTokenFrame {
     }
 }
 
-/// What we ask of the peer's acknowledgments; the newest request counts.
+/// A request about the peer's acknowledgments; only the newest is sent again.
 #[derive(Debug, Default)]
 pub(crate) struct AckFrequencyFrame {
     state: State,
@@ -108,10 +110,10 @@ pub(crate) struct AckFrequencyFrame {
 }
 
 impl AckFrequencyFrame {
-    /// Asks anew.
+    /// Makes a request due, which replaces the one before.
     pub(crate) fn announce(&mut self, threshold: u64, max_delay: Duration, reordering: u64) {
         *self = Self {
-            sequence: if self.state == State::Silent {
+            sequence: if self.state == State::None {
                 0
             } else {
                 self.sequence + 1
@@ -145,7 +147,7 @@ impl AckFrequencyFrame {
 
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         if sequence == self.sequence {
-            self.state = State::Heard;
+            self.state = State::Acked;
         }
     }
 
@@ -175,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_is_due_again_until_heard() {
+    fn a_lost_frame_is_due_again_until_one_is_acknowledged() {
         let mut done = HandshakeDone::default();
         let mut buf = Vec::new();
         assert!(!done.write_frames(&mut buf, 10));
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_request_is_repeated() {
+    fn only_the_newest_request_is_sent_again() {
         let mut frame = AckFrequencyFrame::default();
         let mut buf = Vec::new();
         frame.announce(2, Duration::from_millis(5), 1);
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_token_is_repeated() {
+    fn only_the_newest_token_is_sent_again() {
         let mut frame = NewTokenFrame::default();
         let mut buf = Vec::new();
         frame.announce(vec![1; 40]);

@@ -8,13 +8,13 @@ use marline_wire::{ErrorCode, TransportError, varint};
 
 use crate::limits::DATAGRAM_OVERHEAD;
 
-/// Why a datagram was not taken for sending.
+/// Why a datagram was not queued for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatagramError {
-    /// The peer takes none.
+    /// The peer does not accept datagrams.
     #[error("the peer does not accept datagrams")]
     Unsupported,
-    /// It fits no packet of the path, or exceeds what the peer takes.
+    /// It does not fit into a packet of the path, or exceeds the peer's limit.
     #[error("the datagram is larger than the {max} bytes that can be sent")]
     TooLarge {
         /// The most that can be sent, in bytes.
@@ -25,7 +25,7 @@ pub enum DatagramError {
     Blocked,
 }
 
-/// Datagrams that came and datagrams that wait to leave.
+/// Received datagrams, and datagrams to be sent.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     incoming: VecDeque<Bytes>,
@@ -34,9 +34,9 @@ pub(crate) struct Datagrams {
     outgoing: VecDeque<Bytes>,
     outgoing_bytes: usize,
     send_buffer: usize,
-    /// Largest DATAGRAM frame that the peer takes; 0 is none.
+    /// Largest DATAGRAM frame that the peer accepts, in bytes; 0 is none.
     peer_limit: u64,
-    /// Whether the application was told to wait.
+    /// Whether a call returned [`DatagramError::Blocked`] and the application waits.
     blocked: bool,
 }
 
@@ -71,7 +71,7 @@ impl Datagrams {
     ///
     /// # Errors
     ///
-    /// Says which limit it meets.
+    /// See [`DatagramError`].
     pub(crate) fn send(&mut self, data: Bytes, room: usize) -> Result<(), DatagramError> {
         let max = self.max_len(room).ok_or(DatagramError::Unsupported)?;
         if data.len() > max {
@@ -92,12 +92,12 @@ impl Datagrams {
         Some(data)
     }
 
-    /// Keeps what came, dropping the oldest where the buffer is full. Returns whether the
-    /// application had none before.
+    /// Stores a received datagram; drops the oldest ones if the buffer is full. Returns whether there was none
+    /// before.
     ///
     /// # Errors
     ///
-    /// PROTOCOL_VIOLATION if we never said that we take datagrams.
+    /// PROTOCOL_VIOLATION if we did not advertise support for datagrams.
     pub(crate) fn on_frame(&mut self, frame: &Datagram<'_>) -> Result<bool, TransportError> {
         let Some(limit) = self.receive_buffer else {
             return Err(TransportError::new(
@@ -119,8 +119,8 @@ impl Datagrams {
         !self.outgoing.is_empty()
     }
 
-    /// Appends as many DATAGRAM frames as fit; returns how many. One that fits no packet of this
-    /// size any more is dropped.
+    /// Appends as many DATAGRAM frames as fit; returns how many. A datagram that does not fit into an empty
+    /// packet (`fresh`) is dropped.
     pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize, fresh: bool) -> usize {
         let mut written = 0;
         while let Some(data) = self.outgoing.front() {
@@ -139,7 +139,7 @@ impl Datagrams {
         written
     }
 
-    /// Whether an application that was told to wait may try again; says so once.
+    /// Whether an application that waits may try again; true once.
     pub(crate) fn take_unblocked(&mut self) -> bool {
         self.outgoing_bytes < self.send_buffer / 2 && std::mem::take(&mut self.blocked)
     }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_make_room_for_the_newest() {
+    fn a_full_receive_buffer_drops_the_oldest() {
         let mut datagrams = Datagrams::new(Some(3 * (10 + DATAGRAM_OVERHEAD)), 1000);
         for n in 0..5u8 {
             datagrams.on_frame(&Datagram { data: &[n; 10] }).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_takes_none_is_sent_none() {
+    fn datagrams_need_support_at_the_receiver() {
         let mut datagrams = Datagrams::new(None, 1000);
         assert_eq!(
             datagrams.send(Bytes::from_static(b"x"), 1200),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_blocks_and_tells_when_it_drains() {
+    fn a_full_send_buffer_blocks_until_it_drains() {
         let mut datagrams = Datagrams::new(None, 1 << 10);
         datagrams.set_peer_limit(65_535);
         let sent =

@@ -13,6 +13,6 @@ pub(crate) enum SpaceId {
 }
 
 impl SpaceId {
-    /// All, in the order in which a connection passes them.
+    /// All, in the order in which a connection uses them.
     pub(crate) const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
 }

@@ -40,7 +40,7 @@ pub use config::{
 pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
 pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
 pub use datagrams::DatagramError;
-pub use endpoint::{ConnectionHandle, Endpoint, Route};
+pub use endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
 };

@@ -1,4 +1,4 @@
-//! Every limit of the core and why it stands there: what a peer can make us hold or do ends here.
+//! Every limit of the core with its reason: together they bound the memory and the work that a peer can cause.
 
 /// Smallest datagram every QUIC path must carry, in bytes of UDP payload (RFC 9000, section 14).
 pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
@@ -6,14 +6,14 @@ pub(crate) const MIN_DATAGRAM_SIZE: u16 = 1200;
 /// Bytes sent for each byte received from an unvalidated address (RFC 9000, section 8).
 pub(crate) const AMPLIFICATION_FACTOR: u64 = 3;
 
-/// Our `active_connection_id_limit`: one ID in use, some for paths being probed, some to spare.
+/// Our `active_connection_id_limit`: one ID in use, some for paths that are probed, some in reserve.
 pub(crate) const REMOTE_CIDS: usize = 8;
 
 /// RETIRE_CONNECTION_ID frames awaiting acknowledgment; at least twice the limit above
 /// (RFC 9000, section 5.1.2), doubled again because a rotation on a lossy link retires in bursts.
 pub(crate) const RETIRED_CIDS: usize = 4 * REMOTE_CIDS;
 
-/// IDs we let the peer hold, whatever it allows: one in use, one to move to, two for probes. Each
+/// Connection IDs issued to the peer at most, however many it allows: one in use, one to migrate to, two for probes. Each
 /// costs an entry in the endpoint's routing table.
 pub(crate) const LOCAL_CIDS: usize = 4;
 
@@ -21,7 +21,7 @@ pub(crate) const LOCAL_CIDS: usize = 4;
 /// controller and the IDs above.
 pub(crate) const PATHS: u32 = 16;
 
-/// IDs issued for a path that is not open: one to open it with, one to move to.
+/// Connection IDs issued for a path that is not open: one to open it with, one to migrate to.
 pub(crate) const RESERVED_CIDS: usize = 2;
 
 /// PATH_CHALLENGEs of one validation whose answer still counts: one per probe timeout, and one more
@@ -45,30 +45,31 @@ pub(crate) const MTU_BLACK_HOLE_ROUNDS: u8 = 3;
 pub(crate) const CRYPTO_BUFFER: u64 = 64 * 1024;
 
 /// Used tokens in one generation of a replay filter: 16 bytes each, so at most 4 MiB a filter. A server
-/// has one of tokens, and one of what clients carried in them.
+/// has one filter of tokens, and one of the records that clients carry in them.
 pub(crate) const REPLAY_GENERATION: usize = 1 << 16;
 
-/// Seconds a Retry token holds: a client answers within a round trip or a few.
+/// Lifetime of a Retry token in seconds: a client responds within a few round trips.
 pub(crate) const RETRY_TOKEN_LIFETIME: u64 = 15;
 
-/// Seconds a NEW_TOKEN token holds: two weeks, so that a returning visitor still profits.
+/// Lifetime of a NEW_TOKEN token in seconds: two weeks, so that clients that return seldom can use it.
 pub(crate) const NEW_TOKEN_LIFETIME: u64 = 14 * 24 * 60 * 60;
-/// Ranges of received packet numbers kept for each space. Each is a gap that the peer or the network
-/// made; 256 cover heavy reordering, cost 4 KiB and bound the size of ACK frames.
+
+/// Ranges of received packet numbers kept for each space. Each gap between them was caused by the peer or
+/// the network; 256 cover heavy reordering, cost 4 KiB and bound the size of ACK frames.
 pub(crate) const MAX_RECEIVED_RANGES: usize = 256;
 
-/// ACK-only packets of a space that wait to be acknowledged themselves, as every 64th asks to be. At
-/// 1 Gbit/s and 100 ms, acknowledging every other packet, 4300 do.
+/// ACK-only packets of a space that are not acknowledged yet; every 64th carries a PING so that they are. At
+/// 1 Gbit/s and 100 ms, with an acknowledgment for every other packet, there are 4300.
 pub(crate) const MAX_ACKS_UNANSWERED: u64 = 8192;
 
 /// Entries that queues keep allocated when they run empty, so that idle connections stay small.
 pub(crate) const IDLE_QUEUE_CAPACITY: usize = 16;
 
-/// Packets kept that arrived before their keys: enough for the flight that overtakes a handshake
-/// message, too few to store data for a peer that never finishes.
+/// Packets kept that arrived before their keys: enough for a flight that overtakes a handshake message, too
+/// few for a peer to store data here without finishing the handshake.
 pub(crate) const MAX_UNDECRYPTABLE_PACKETS: usize = 10;
 
-/// What a queued datagram costs beside its bytes, so that empty ones do not come for free.
+/// Bytes counted for a queued datagram beside its own, so that the number of empty ones is limited too.
 pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
 
 /// Servers whose address tokens a client keeps, and tokens of each: a browser's working set, in a few
@@ -76,36 +77,36 @@ pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
 pub(crate) const ADDRESS_TOKEN_SERVERS: usize = 256;
 pub(crate) const ADDRESS_TOKENS_PER_SERVER: usize = 2;
 
-/// Address tokens that a connection gives because its path was seen to carry more or less, beside that of
-/// its handshake: each tells of twice as much as the one before, so that they reach from the first window to
-/// every window in use.
+/// Address tokens that a connection issues because the measured capacity of its path changed, beside the one
+/// of its handshake: each stands for twice the capacity of the one before, so that they reach from the
+/// initial window to every window in use.
 pub(crate) const CAPACITY_TOKENS: u8 = 8;
 
-/// The longest address token taken from a server, in bytes; it rides in every Initial packet, which
-/// has 1200.
+/// The longest address token accepted from a server, in bytes; every Initial packet, of 1200 bytes, carries
+/// it.
 pub(crate) const MAX_ADDRESS_TOKEN: usize = 512;
 
-/// Bytes of a CONNECTION_CLOSE reason that are sent.
+/// Bytes of the reason phrase that a CONNECTION_CLOSE frame carries at most.
 pub(crate) const MAX_CLOSE_REASON: usize = 256;
 
-/// Length of the destination ID that a client invents for its first packet: more than the 8 bytes
-/// that RFC 9000, section 7.2 asks for are not needed, because it is as random as can be.
+/// Length in bytes of the random destination ID of a client's first packet: the minimum of RFC 9000, section
+/// 7.2.
 pub(crate) const INITIAL_DESTINATION_LEN: usize = 8;
 
-/// Version negotiations and stateless resets sent in a second: plenty after a restart, too few to be
-/// worth provoking.
+/// Version Negotiation packets and stateless resets sent per second: enough after a restart, too few for an
+/// attack that provokes them.
 pub(crate) const STATELESS_ANSWERS_PER_SECOND: u32 = 1000;
 
-/// Streams that a tree of streams remembers although they have nothing to send and nothing depends on
-/// them: a page's worth, so that who comes late finds what it depends on.
+/// Streams that a tree of streams remembers although they have nothing to send and nothing depends on them:
+/// those of a page, so that streams that begin late find the stream that they depend on.
 pub(crate) const IDLE_TREE_STREAMS: usize = 256;
 
-/// How deep a tree of streams gets; whoever depends on more becomes a sibling of what it depends on.
-/// Browsers that put every resource behind the one before made chains of this length.
+/// Depth of a tree of streams; a stream that would be deeper becomes a sibling of the stream that it depends
+/// on. Browsers that make every resource depend on the one before build chains of this length.
 pub(crate) const TREE_DEPTH: u8 = 32;
 
-/// Paths of a connection whose windows are coupled: more than any device has networks. Each acknowledgment
-/// looks at all of them.
+/// Paths of a connection whose windows are coupled: more than any device has networks. The work for an
+/// acknowledgment is linear in it.
 pub(crate) const COUPLED_PATHS: usize = 16;
 
 /// Bytes of the amplification limit that are kept for two PATH_CHALLENGE frames in packets of their own.

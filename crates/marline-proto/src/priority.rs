@@ -1,4 +1,4 @@
-//! How much a stream matters (RFC 9218).
+//! Priorities of streams (RFC 9218).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,20 +10,19 @@ use marline_wire::StreamId;
 pub struct Priority {
     /// 0 (most urgent) to 7.
     pub urgency: u8,
-    /// Whether the receiver makes use of parts, so that streams of one urgency share the path.
+    /// Whether the receiver can use parts of the data, so that streams of one urgency share the path.
     pub incremental: bool,
-    /// Where the stream stands in a tree of streams, for schedulers that keep one; no field says it to the
-    /// peer. Without it the stream depends on none, and weighs as much as its urgency.
+    /// The place of the stream in a tree of streams, for schedulers that keep one; it is not sent to the peer.
+    /// Without it, the stream depends on none, and its urgency determines its weight.
     pub dependency: Option<Dependency>,
 }
 
-/// What a stream depends on, and its weight among those that depend on the same (RFC 7540, section 5.3).
+/// The stream that a stream depends on, and its weight among its siblings (RFC 7540, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dependency {
-    /// The stream that goes first; `None`, and one that the scheduler does not know, is the root.
+    /// The stream that is sent first; `None`, or a stream unknown to the scheduler, stands for the root.
     pub parent: Option<StreamId>,
-    /// 1 to 256: the part of what is sent that the stream gets, in proportion to its siblings. Others
-    /// count as the nearest of these.
+    /// The share of the stream in proportion to its siblings, 1 to 256. Other values are clamped.
     pub weight: u16,
 }
 
@@ -32,8 +31,8 @@ impl Dependency {
     pub const MAX_WEIGHT: u16 = 256;
 }
 
-/// What streams of an urgency weigh: the weights that browsers gave to resources of its kind, from the
-/// most to the least urgent.
+/// Weights by urgency, from the most to the least urgent: those that browsers gave to resources of that
+/// kind.
 const WEIGHTS: [u16; Priority::MAX_URGENCY as usize + 1] = [256, 256, 220, 183, 147, 110, 110, 110];
 
 impl Priority {
@@ -62,7 +61,7 @@ impl Priority {
         }
     }
 
-    /// The weight among siblings, 1 to 256: the dependency's, or what the urgency stands for.
+    /// The weight among siblings, 1 to 256: that of the dependency, or else that of the urgency.
     pub fn weight(&self) -> u16 {
         let urgency = usize::from(self.urgency.min(Self::MAX_URGENCY));
         self.dependency.map_or(WEIGHTS[urgency], |dependency| {
@@ -84,7 +83,7 @@ impl Default for Priority {
 }
 
 impl fmt::Display for Priority {
-    /// As the Priority field writes it; dependencies have no place there.
+    /// In the format of the Priority field, which has no dependencies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "u={}", self.urgency)?;
         if self.incremental {
@@ -102,7 +101,7 @@ pub struct InvalidPriority;
 impl FromStr for Priority {
     type Err = InvalidPriority;
 
-    /// Reads the Priority field (RFC 9218, section 4): a dictionary of Structured Fields. Unknown
+    /// Parses the Priority field (RFC 9218, section 4): a dictionary of Structured Fields. Unknown
     /// members, and values of another type or range, count as absent.
     fn from_str(field: &str) -> Result<Self, Self::Err> {
         let mut priority = Self::default();
@@ -132,7 +131,7 @@ impl FromStr for Priority {
     }
 }
 
-/// An urgency, or the default where `value` is none.
+/// Parses an urgency; the default if `value` is not one.
 fn urgency(value: &str) -> u8 {
     value
         .parse()
@@ -141,7 +140,7 @@ fn urgency(value: &str) -> u8 {
         .unwrap_or(Priority::default().urgency)
 }
 
-/// What is left to read of a Structured Field (RFC 9651, section 4.2).
+/// The rest of a Structured Field (RFC 9651, section 4.2).
 struct Cursor<'a>(&'a str);
 
 impl<'a> Cursor<'a> {
@@ -157,7 +156,7 @@ impl<'a> Cursor<'a> {
         self.0 = self.0.trim_start_matches([' ', '\t']);
     }
 
-    /// Takes the longest start of which `is_part` holds; an error if there is none.
+    /// Takes the longest non-empty prefix whose characters all satisfy `is_part`; an error if there is none.
     fn take(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'a str, InvalidPriority> {
         let end = self.0.find(|c| !is_part(c)).unwrap_or(self.0.len());
         if end == 0 {

@@ -1,4 +1,4 @@
-//! What recovery measures and congestion control reads: plain numbers, no behavior.
+//! Samples that recovery measures and congestion control reads: plain numbers.
 //!
 //! Bytes are UDP payload bytes of packets that count as in flight (RFC 9002, section 2).
 
@@ -31,7 +31,7 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes delivered since the connection began.
     pub delivered_total: u64,
-    /// Whether the application left the path idle for part of the interval.
+    /// Whether sending was app-limited during part of the interval.
     pub app_limited: bool,
 }
 
@@ -43,7 +43,7 @@ impl RateSample {
     }
 }
 
-/// What the estimator knew when a packet left; stored with the packet.
+/// State of the delivery-rate estimator when a packet was sent; stored with the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSnapshot {
     pub(crate) delivered: u64,
@@ -53,7 +53,7 @@ pub struct RateSnapshot {
     pub(crate) app_limited: bool,
 }
 
-/// A packet left.
+/// A packet was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentSample {
     /// Its number.
@@ -62,7 +62,7 @@ pub struct SentSample {
     pub bytes: u64,
     /// Bytes in flight, this packet included.
     pub bytes_in_flight: u64,
-    /// Whether nothing but a lack of data keeps the window from being used up.
+    /// Whether sending is app-limited: only a lack of data keeps the window from being full.
     pub app_limited: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct AckSample {
     pub rtt_updated: bool,
     /// The delivery rate, if one could be measured.
     pub rate: Option<RateSample>,
-    /// Whether the window was not used up when the ACK arrived.
+    /// Whether sending was app-limited: the window was not full when the ACK arrived.
     pub app_limited: bool,
 }
 
@@ -121,7 +121,7 @@ pub struct CeSample {
     pub largest_sent: u64,
 }
 
-/// `factor` times `duration`, rounded to a nanosecond; nothing for a negative factor.
+/// `factor` times `duration`, rounded to a nanosecond; zero for a negative factor.
 pub(crate) fn scaled(duration: Duration, factor: f64) -> Duration {
     Duration::from_nanos((duration.as_nanos() as f64 * factor).round() as u64)
 }

@@ -3,7 +3,7 @@
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// Nanoseconds since an epoch that the caller chose.
+/// A moment, in nanoseconds since an epoch that the caller chose.
 ///
 /// The core never reads a clock: every call that depends on time takes `now`. Real runtimes count
 /// from their start, the simulator from 0.

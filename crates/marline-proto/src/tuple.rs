@@ -1,14 +1,14 @@
-//! The two ends of a network path, and what a datagram's IP header says beside them.
+//! 4-tuples of network paths, and the ECN bits of datagrams.
 
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Local and remote address of a datagram.
+/// Local and remote address of a datagram: a 4-tuple of IP addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FourTuple {
-    /// Our end; an unspecified IP address means that the socket does not tell.
+    /// Our address; the IP address is unspecified if the socket does not report it.
     pub local: SocketAddr,
-    /// The peer's end.
+    /// The peer's address.
     pub remote: SocketAddr,
 }
 
@@ -43,9 +43,9 @@ pub enum EcnCodepoint {
 /// A datagram, or several of one size for one path, ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where from and where to.
+    /// Addresses to send from and to.
     pub tuple: FourTuple,
-    /// What to mark the datagrams with.
+    /// ECN codepoint of the datagrams.
     pub ecn: Option<EcnCodepoint>,
     /// Bytes that were appended to the buffer.
     pub size: usize,

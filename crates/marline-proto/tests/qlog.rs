@@ -76,7 +76,7 @@ fn log(events: &[Event<'_>]) -> Vec<Json> {
 
 fn packet<'a>(payload: &'a [u8]) -> PacketSent<'a> {
     PacketSent {
-        path: 3,
+        path: PathId(3),
         kind: PacketKind::OneRtt,
         number: Some(17),
         size: 1200,
@@ -279,7 +279,7 @@ fn ack_delays_scale_by_the_exponent_of_their_sender() {
 fn metrics_show_what_changed_on_their_path() {
     let ms = Duration::from_millis;
     let first = MetricsUpdated {
-        path: 0,
+        path: PathId::INITIAL,
         min_rtt: Some(ms(20)),
         smoothed_rtt: ms(20),
         latest_rtt: Some(ms(20)),
@@ -290,7 +290,10 @@ fn metrics_show_what_changed_on_their_path() {
         pacing_rate: Some(1_000_000),
         ..MetricsUpdated::default()
     };
-    let other_path = MetricsUpdated { path: 1, ..first };
+    let other_path = MetricsUpdated {
+        path: PathId(1),
+        ..first
+    };
     let second = MetricsUpdated {
         congestion_window: 13_200,
         latest_rtt: Some(Duration::from_nanos(21_500_700)),
@@ -333,7 +336,7 @@ fn path_ids_show_where_both_ends_take_several() {
         })
     };
     let lost = Event::PacketLost(PacketLost {
-        path: 3,
+        path: PathId(3),
         kind: PacketKind::OneRtt,
         number: 17,
         size: 1200,
@@ -394,7 +397,7 @@ fn text_of_peers_stays_inside_its_string() {
 
 fn careful_resume(trigger: Option<CarefulResumeTrigger>) -> CarefulResumePhaseUpdated {
     CarefulResumePhaseUpdated {
-        path: 2,
+        path: PathId(2),
         old: None,
         new: CarefulResumePhase::Reconnaissance,
         pipe_size: 0,
@@ -474,7 +477,7 @@ fn careful_resume_speaks_the_words_of_its_definition() {
 fn a_first_window_stands_beside_the_default() {
     let chosen = |window| {
         Event::InitialWindowChosen(InitialWindowChosen {
-            path: 0,
+            path: PathId::INITIAL,
             window,
             default: 12_000,
         })
@@ -507,7 +510,7 @@ fn every_event_is_a_record_of_its_own() {
             new: ConnectionState::Attempted,
         }),
         Event::ConnectionIdUpdated(ConnectionIdUpdated {
-            path: Some(1),
+            path: Some(PathId(1)),
             initiator: Initiator::Local,
             old: None,
             new: Some(ConnectionId::new(&[5]).unwrap()),
@@ -529,7 +532,7 @@ fn every_event_is_a_record_of_its_own() {
         }),
         Event::ParametersRestored(&parameters),
         Event::PacketReceived(PacketReceived {
-            path: 0,
+            path: PathId::INITIAL,
             kind: PacketKind::Retry,
             number: None,
             size: 99,
@@ -544,12 +547,12 @@ fn every_event_is_a_record_of_its_own() {
             trigger: DropTrigger::KeyUnavailable,
         }),
         Event::PacketsAcked(PacketsAcked {
-            path: 0,
-            space: Space::Handshake,
+            path: PathId::INITIAL,
+            space: PacketNumberSpace::Handshake,
             numbers: &[1, 2, u64::MAX],
         }),
         Event::PacketLost(PacketLost {
-            path: 0,
+            path: PathId::INITIAL,
             kind: PacketKind::OneRtt,
             number: 4,
             size: 1200,
@@ -557,14 +560,14 @@ fn every_event_is_a_record_of_its_own() {
             trigger: LossTrigger::TimeThreshold,
         }),
         Event::SpuriousLoss(SpuriousLoss {
-            path: 0,
+            path: PathId::INITIAL,
             kind: PacketKind::OneRtt,
             number: 4,
             reordering: 6,
             elapsed: Duration::from_millis(31),
         }),
         Event::RecoveryParametersSet(RecoveryParametersSet {
-            path: 0,
+            path: PathId::INITIAL,
             reordering_threshold: Some(3),
             time_threshold: 1.125,
             timer_granularity: Duration::from_millis(1),
@@ -575,15 +578,15 @@ fn every_event_is_a_record_of_its_own() {
             controller: "cubic",
         }),
         Event::CongestionStateUpdated(CongestionStateUpdated {
-            path: 0,
+            path: PathId::INITIAL,
             old: Some("slow_start"),
             new: "recovery",
             trigger: None,
         }),
         Event::TimerUpdated(TimerUpdated {
-            path: Some(0),
+            path: Some(PathId::INITIAL),
             timer: Timer::Pto,
-            space: Some(Space::ApplicationData),
+            space: Some(PacketNumberSpace::ApplicationData),
             change: TimerChange::Set(Duration::from_micros(1500)),
         }),
         Event::KeyUpdated(KeyUpdated {
@@ -599,23 +602,23 @@ fn every_event_is_a_record_of_its_own() {
             trigger: KeyTrigger::Tls,
         }),
         Event::PathAssigned(PathAssigned {
-            path: 2,
+            path: PathId(2),
             local: None,
             remote: Some(address),
         }),
         Event::MtuUpdated(MtuUpdated {
-            path: 0,
+            path: PathId::INITIAL,
             old: 1200,
             new: 1452,
             done: true,
         }),
         Event::EcnStateUpdated(EcnStateUpdated {
-            path: 0,
+            path: PathId::INITIAL,
             old: Some(EcnState::Testing),
             new: EcnState::Capable,
         }),
         Event::MigrationStateUpdated(MigrationStateUpdated {
-            path: 0,
+            path: PathId::INITIAL,
             old: None,
             new: MigrationState::ProbingStarted,
         }),
@@ -637,12 +640,12 @@ fn every_event_is_a_record_of_its_own() {
         }),
         Event::CarefulResumePhaseUpdated(careful_resume(None)),
         Event::InitialWindowChosen(InitialWindowChosen {
-            path: 0,
+            path: PathId::INITIAL,
             window: 240_000,
             default: 12_000,
         }),
         Event::Marline(MarlineEvent {
-            path: Some(1),
+            path: Some(PathId(1)),
             name: "bundle_joined",
             fields: &[
                 ("members", Value::U64(4)),

@@ -10,7 +10,7 @@ use marline_proto::observe::events::{
 use marline_proto::observe::qlog::{Header, VantagePoint};
 use marline_proto::observe::{Event, Observer, QlogWriter};
 use marline_report::{Summary, Timeline};
-use marline_wire::{ConnectionId, Side};
+use marline_wire::{ConnectionId, PathId, Side};
 
 const START: Instant = Instant::from_nanos(77);
 
@@ -30,7 +30,7 @@ fn write_log(file: std::fs::File) {
         wall_clock: None,
     };
     let mut log = QlogWriter::new(file, &header);
-    for path in 0..2 {
+    for path in [PathId(0), PathId(1)] {
         log.on_event(
             at(0),
             &Event::CongestionStateUpdated(CongestionStateUpdated {
@@ -43,7 +43,7 @@ fn write_log(file: std::fs::File) {
     }
     for number in 0..100 {
         let now = at(10 * number);
-        let path = (number % 2) as u32;
+        let path = PathId((number % 2) as u32);
         log.on_event(
             now,
             &Event::PacketSent(PacketSent {
@@ -87,7 +87,7 @@ fn write_log(file: std::fs::File) {
     log.on_event(
         at(995),
         &Event::SpuriousLoss(SpuriousLoss {
-            path: 1,
+            path: PathId(1),
             kind: PacketKind::OneRtt,
             number: 99,
             reordering: 0,
@@ -113,7 +113,7 @@ fn write_log(file: std::fs::File) {
     log.on_event(
         at(1000),
         &Event::PacketReceived(PacketReceived {
-            path: 0,
+            path: PathId::INITIAL,
             kind: PacketKind::OneRtt,
             number: Some(0),
             size: 40,

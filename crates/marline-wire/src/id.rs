@@ -55,7 +55,7 @@ impl fmt::Debug for ConnectionId {
 ///
 /// The handshake runs on path 0, which is the only path of a connection without multipath. The client
 /// numbers further paths consecutively; an ID is never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathId(pub u32);
 
 /// Error: a path ID above 2^32 - 1.

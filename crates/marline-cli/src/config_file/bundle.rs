@@ -1,7 +1,7 @@
 //! The table `[bundle]`: how the server coordinates the connections of a bundle.
 
 use marline::TransportConfig;
-use marline::coordination::bundle::{BundleConfig, Coalesce, MAX_MEMBERS, Scope};
+use marline::coordination::bundle::{BundleConfig, BundleScope, Coalesce, MAX_MEMBERS};
 use serde::{Deserialize, Deserializer, de};
 use toml::Spanned;
 
@@ -38,7 +38,7 @@ enum WhoTakesPart {
     Active,
 }
 
-impl From<WhoTakesPart> for Scope {
+impl From<WhoTakesPart> for BundleScope {
     fn from(scope: WhoTakesPart) -> Self {
         match scope {
             WhoTakesPart::All => Self::All,
@@ -94,7 +94,7 @@ impl Bundle {
         set(&mut config.sync_windows, self.sync_windows);
         set(&mut config.sync_state, self.sync_state);
         set(&mut config.backoff_on_delay, self.backoff_on_delay);
-        set(&mut config.scope, self.scope.map(Scope::from));
+        set(&mut config.scope, self.scope.map(BundleScope::from));
         set(&mut config.coalesce, self.coalesce.map(Coalesce::from));
         set(&mut config.corroborated_by, self.corroborated_by);
         transport.bundle = Some(config.into());
@@ -174,7 +174,7 @@ mod tests {
             sync_windows: false,
             sync_state: false,
             backoff_on_delay: true,
-            scope: Scope::All,
+            scope: BundleScope::All,
             coalesce: Coalesce::Member,
             corroborated_by: None,
             ..BundleConfig::default()

@@ -1,6 +1,6 @@
 //! From what was seen to what is measured.
 
-use marline::Instant;
+use marline::{Instant, PathId};
 use marline_link::LinkSpec;
 
 use super::{Probe, Seen, SeenBundle};
@@ -228,7 +228,7 @@ pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
     let is_one = seen
         .strands
         .iter()
-        .filter(|strand| strand.path == 0)
+        .filter(|strand| strand.path == PathId::INITIAL)
         .count()
         == 1;
     for (number, strand) in seen.strands.iter().enumerate() {

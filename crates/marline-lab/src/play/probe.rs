@@ -7,7 +7,7 @@ use marline::observe::events::{
     BundleAction, BundlePhase, BundleUpdated, CarefulResumePhase, PacketKind,
 };
 use marline::observe::{Event, Observer};
-use marline::{Instant, MakeObserver};
+use marline::{Instant, MakeObserver, PathId};
 
 /// Watches every connection of an endpoint, together.
 ///
@@ -154,7 +154,7 @@ pub struct Fluctuation {
 #[derive(Clone, Debug, Default)]
 pub struct Strand {
     /// The ID of the path.
-    pub path: u32,
+    pub path: PathId,
     /// The congestion window, in bytes.
     pub window: Vec<(Instant, f64)>,
     /// Bytes in flight.
@@ -175,7 +175,7 @@ impl Probe {
             seen.endpoints
         };
         Arc::new(move |_| {
-            let first = Lane::new(0, watch, &mut probe.seen());
+            let first = Lane::new(PathId::INITIAL, watch, &mut probe.seen());
             Some(Box::new(Watcher {
                 probe: probe.clone(),
                 endpoint,
@@ -231,14 +231,14 @@ struct Watcher {
 
 /// What is known of a path.
 struct Lane {
-    path: u32,
+    path: PathId,
     strand: Option<usize>,
     window: u64,
     out_of_slow_start: bool,
 }
 
 impl Lane {
-    fn new(path: u32, watch: bool, seen: &mut Seen) -> Self {
+    fn new(path: PathId, watch: bool, seen: &mut Seen) -> Self {
         let strand = watch.then(|| {
             seen.strands.push(Strand {
                 path,
@@ -256,7 +256,7 @@ impl Lane {
 }
 
 impl Watcher {
-    fn lane(&mut self, path: u32, seen: &mut Seen) -> &mut Lane {
+    fn lane(&mut self, path: PathId, seen: &mut Seen) -> &mut Lane {
         let known = self.lanes.iter().position(|lane| lane.path == path);
         let at = known.unwrap_or_else(|| {
             self.lanes.push(Lane::new(path, self.watch, seen));
@@ -265,7 +265,7 @@ impl Watcher {
         &mut self.lanes[at]
     }
 
-    fn fluctuation(&mut self, seen: &mut Seen, now: Instant, path: u32) {
+    fn fluctuation(&mut self, seen: &mut Seen, now: Instant, path: PathId) {
         if self.counted_at.replace(now) == Some(now) {
             return;
         }
@@ -284,7 +284,7 @@ impl Watcher {
         if decision.phase == BundlePhase::CongestionAvoidance {
             // Who is made to leave slow start has met no event of its own.
             let is_made_to = decision.affected != Some(decision.own);
-            let lane = self.lane(decision.path.unwrap_or(0), seen);
+            let lane = self.lane(decision.path.unwrap_or(PathId::INITIAL), seen);
             lane.out_of_slow_start |= is_made_to;
         }
         let key = (self.endpoint, decision.bundle);

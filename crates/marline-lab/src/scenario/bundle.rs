@@ -1,6 +1,6 @@
 //! How a bundle is coordinated, as scenarios and results say it.
 
-use marline::coordination::bundle::{BundleConfig, Coalesce, Scope};
+use marline::coordination::bundle::{BundleConfig, BundleScope, Coalesce};
 use serde::Serialize;
 
 use super::document::{Item, Node, Table};
@@ -15,9 +15,9 @@ pub(super) const BASES: [(&str, Base); 2] = [
 ];
 
 /// Who takes part, by name.
-pub(super) const SCOPES: [(&str, Scope); 2] = [
-    (scope_name(Scope::All), Scope::All),
-    (scope_name(Scope::Active), Scope::Active),
+pub(super) const SCOPES: [(&str, BundleScope); 2] = [
+    (scope_name(BundleScope::All), BundleScope::All),
+    (scope_name(BundleScope::Active), BundleScope::Active),
 ];
 
 /// Which events count as one, by name.
@@ -123,10 +123,10 @@ impl From<&BundleConfig> for DescribedBundle {
     }
 }
 
-const fn scope_name(scope: Scope) -> &'static str {
+const fn scope_name(scope: BundleScope) -> &'static str {
     match scope {
-        Scope::All => "all",
-        Scope::Active => "active",
+        BundleScope::All => "all",
+        BundleScope::Active => "active",
     }
 }
 

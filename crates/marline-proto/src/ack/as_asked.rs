@@ -1,10 +1,10 @@
-//! As the peer asks with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 6).
+//! As the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 6).
 
 use std::time::Duration;
 
 use super::{AckDecision, AckPolicy, EveryN, ReceivedView, Requested};
 
-/// Acknowledges as RFC 9000 recommends until the peer asks for something else.
+/// Acknowledges as RFC 9000 recommends until the peer requests another frequency.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AsAsked {
     before: EveryN,
@@ -14,7 +14,7 @@ pub struct AsAsked {
 }
 
 impl AsAsked {
-    /// Acknowledges like `before` until the peer asks.
+    /// Acknowledges like `before` until the peer requests a frequency.
     pub const fn new(before: EveryN) -> Self {
         Self {
             before,
@@ -32,7 +32,7 @@ impl Requested {
         }
     }
 
-    /// Whether `packet` shows or fills a gap that the peer wants to know at once (section 6.2).
+    /// Whether `packet` opens or fills a gap that must be reported at once (section 6.2).
     fn reorders(&self, packet: &ReceivedView) -> bool {
         let threshold = self.reordering_threshold;
         let opens = packet

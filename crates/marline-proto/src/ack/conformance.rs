@@ -1,4 +1,4 @@
-//! What every acknowledgment policy must keep.
+//! Rules that every acknowledgment policy must keep.
 
 use std::time::Duration;
 

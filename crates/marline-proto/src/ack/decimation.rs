@@ -7,16 +7,16 @@ use crate::samples::scaled;
 
 /// One cumulative acknowledgment for many packets, once a connection has had time to grow.
 ///
-/// Packets out of order and marked packets are acknowledged at once all the same, because the
-/// sender's loss detection and congestion control wait for them.
+/// Packets out of order and marked packets are still acknowledged at once, because the sender's loss
+/// detection and congestion control depend on them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decimation {
     /// Packets that make an acknowledgment due.
     pub packets: u64,
     /// The longest a packet waits.
     pub max_delay: Duration,
-    /// Packets to receive before acknowledgments are thinned; every second one is acknowledged
-    /// until then.
+    /// Packets to receive before acknowledgments become rare; until then, every second packet is
+    /// acknowledged.
     pub start_after: u64,
     /// A packet waits no longer than this part of the smallest round-trip time; 0 for no such
     /// bound.
@@ -43,7 +43,7 @@ impl Decimation {
         rtt_fraction: 0.0,
     };
 
-    /// The frequency that holds for `packet`.
+    /// The frequency that applies to `packet`.
     fn frequency(&self, packet: &ReceivedView) -> EveryN {
         if packet.total_received < self.start_after {
             return EveryN {

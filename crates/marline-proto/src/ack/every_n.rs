@@ -1,11 +1,11 @@
-//! Every so many packets (RFC 9000, sections 13.2.1 and 13.2.2).
+//! One acknowledgment for every N packets (RFC 9000, sections 13.2.1 and 13.2.2).
 
 use std::time::Duration;
 
 use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, ReceivedView};
 
-/// Acknowledges every `packets`-th packet, what arrives out of order and what is marked at once, and
-/// anything else within `max_delay`.
+/// Acknowledges every `packets`-th packet, packets out of order and marked packets at once, and all others
+/// within `max_delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EveryN {
     /// Packets that make an acknowledgment due.
@@ -25,7 +25,7 @@ impl Default for EveryN {
 }
 
 impl EveryN {
-    /// The decision, with order and marks left out.
+    /// The decision by number and delay, regardless of order and ECN marks.
     pub fn count(&self, packet: &ReceivedView) -> AckDecision {
         let due_at = packet.oldest_unacked_at + self.max_delay;
         if packet.unacked == 0 {

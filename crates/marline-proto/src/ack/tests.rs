@@ -43,7 +43,7 @@ fn as_asked_conforms() {
 }
 
 #[test]
-fn every_second_packet_is_acknowledged_and_others_in_time() {
+fn every_second_packet_is_acknowledged_at_once_and_others_within_the_delay() {
     let mut policy = EveryN::default();
     assert_eq!(policy.on_packet(&packet(1)), AckDecision::By(at(125)));
     assert_eq!(policy.on_packet(&packet(2)), AckDecision::Now);
@@ -96,7 +96,7 @@ fn the_threshold_may_be_reached_but_not_exceeded() {
 }
 
 #[test]
-fn marks_are_expedited_once_in_a_row() {
+fn only_the_first_of_consecutive_marks_is_expedited() {
     let marked = ReceivedView {
         ce: true,
         ..packet(1)
@@ -156,6 +156,6 @@ fn reordering_follows_the_examples_of_the_draft() {
 }
 
 #[test]
-fn what_the_peer_believes_lost_is_reported_when_it_arrives() {
+fn a_packet_that_the_peer_declared_lost_is_acknowledged_at_once() {
     assert_eq!(acknowledged(3, &[0, 1, 3, 4, 5, 2]), [5, 2]);
 }

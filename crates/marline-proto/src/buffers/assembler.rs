@@ -1,4 +1,4 @@
-//! Received bytes, put back in order.
+//! Reassembly of received bytes.
 
 mod page;
 #[cfg(test)]
@@ -16,11 +16,11 @@ const LARGEST_CHUNK: usize = 32 * 1024;
 /// more than the copy.
 const COPY_BELOW: usize = 512;
 
-/// Puts the bytes of a stream in order.
+/// Reassembles the bytes of a stream.
 ///
 /// Bytes that continue the stream go to the end of a growing chunk, from which reads are cut
-/// without copying. Bytes beyond a gap go to their place in fixed pages; a page joins the readable
-/// bytes as it is when the gap closes. So memory never exceeds the span from the first unread byte
+/// without copying. Bytes beyond a gap are stored in fixed pages; when the gap closes, a page is added to the
+/// readable bytes without copying. So memory never exceeds the span from the first unread byte
 /// to the highest received one plus an eighth and a few pages, however the peer cuts and
 /// orders its frames, and the work for a frame is linear in its length.
 ///
@@ -51,7 +51,7 @@ impl Assembler {
         Self::default()
     }
 
-    /// Takes in the bytes that stand at `offset`; what is known already is skipped.
+    /// Adds the bytes at `offset`; bytes that were received before are skipped.
     pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) {
         let end = offset + data.len() as u64;
         self.end = self.end.max(end);
@@ -117,7 +117,7 @@ impl Assembler {
         self.received > self.read
     }
 
-    /// Drops all content: nobody will read it. Offsets stay.
+    /// Drops all content, which will not be read. Offsets stay.
     pub(crate) fn discard(&mut self) {
         *self = Self {
             read: self.end,

@@ -1,5 +1,5 @@
-//! Bytes and number sets that several rooms keep: ordered ranges, data kept until it is
-//! acknowledged, data put back in order.
+//! Data structures that several modules use: sets of ranges, data kept until it is acknowledged, and
+//! reassembly of data.
 
 mod assembler;
 mod ranges;

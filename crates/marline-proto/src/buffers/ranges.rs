@@ -1,4 +1,4 @@
-//! Sets of integers that come in runs.
+//! Sets of integers, stored as ranges.
 
 use std::collections::{VecDeque, vec_deque};
 use std::ops::Range;
@@ -9,7 +9,7 @@ mod tests;
 /// A set of `u64` kept as sorted, disjoint, non-adjacent half-open ranges.
 ///
 /// Growing at either end is O(1), elsewhere O(log n) to find and O(n) to shift. There is no limit
-/// inside: whoever inserts what a peer chose caps [`RangeSet::len`].
+/// inside: callers that insert values that a peer chose must cap [`RangeSet::len`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RangeSet {
     ranges: VecDeque<Range<u64>>,
@@ -29,7 +29,7 @@ impl RangeSet {
         self.ranges.len()
     }
 
-    /// Whether it holds nothing.
+    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -110,7 +110,7 @@ impl RangeSet {
         new
     }
 
-    /// Takes `range` out; returns how many of its integers were members.
+    /// Removes `range`; returns how many of its integers were members.
     pub(crate) fn remove(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
@@ -132,7 +132,7 @@ impl RangeSet {
         self.remove_whole(at, range.end)
     }
 
-    /// Takes out what lies below `end` in the ranges from index `first` on.
+    /// Removes all members below `end` in the ranges from index `first` on.
     fn remove_whole(&mut self, first: usize, end: u64) -> u64 {
         let mut removed = 0;
         let mut after = first;
@@ -153,12 +153,12 @@ impl RangeSet {
         removed
     }
 
-    /// Takes out the lowest range.
+    /// Removes and returns the lowest range.
     pub(crate) fn pop_min(&mut self) -> Option<Range<u64>> {
         self.ranges.pop_front()
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Removes all members and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }

@@ -1,4 +1,4 @@
-//! What was written and may have to be sent again.
+//! Written bytes, kept until they are acknowledged.
 
 use super::RangeSet;
 use bytes::{Bytes, BytesMut};
@@ -142,7 +142,7 @@ impl SendBuffer {
         self.lost.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// Where what [`Self::take`] gives next begins.
+    /// Offset of what [`Self::take`] returns next.
     pub(crate) fn next_offset(&self) -> u64 {
         self.lost.min().unwrap_or(self.unsent)
     }
@@ -169,7 +169,7 @@ impl SendBuffer {
         (!range.is_empty()).then_some(range)
     }
 
-    /// The part of `range` that is still held: its front may be acknowledged and freed meanwhile.
+    /// The part of `range` that is still held: its front may have been acknowledged and freed.
     pub(crate) fn held(&self, range: Range<u64>) -> Range<u64> {
         let end = range.end.min(self.end).max(self.base);
         range.start.clamp(self.base, end)..end
@@ -211,7 +211,7 @@ impl SendBuffer {
         self.chunks.partition_point(|chunk| chunk.end() <= offset)
     }
 
-    /// The first part of `range` that is in flight, and once.
+    /// The first part of `range` that is in flight exactly once.
     pub(crate) fn in_flight_once(&self, range: Range<u64>) -> Option<Range<u64>> {
         let Range { start, end } = self.held(range);
         let unacked = self.acked.gaps(start..end.min(self.unsent)).next()?;
@@ -223,7 +223,7 @@ impl SendBuffer {
         self.copied.insert(range);
     }
 
-    /// The peer has `range`; frees what nobody needs anymore.
+    /// `range` was acknowledged; frees memory that is no longer needed.
     pub(crate) fn on_acked(&mut self, range: Range<u64>) {
         if !self.copied.is_empty() {
             self.copied.remove(range.clone());
@@ -257,7 +257,7 @@ impl SendBuffer {
         }
     }
 
-    /// `range` did not arrive: what is not acknowledged meanwhile and has no copy in flight is due again.
+    /// `range` was lost: bytes that are not acknowledged and have no copy in flight are due again.
     pub(crate) fn on_lost(&mut self, range: Range<u64>) {
         let Range { start, end } = self.held(range);
         let range = start..end.min(self.unsent);
@@ -273,14 +273,14 @@ impl SendBuffer {
         self.copied.remove(range);
     }
 
-    /// Nothing that was sent counts: all that is held is unsent again (0-RTT rejected, Retry).
+    /// All bytes held are unsent again (0-RTT rejected, Retry).
     pub(crate) fn retransmit_all(&mut self) {
         self.unsent = self.base;
         self.lost.clear();
         self.copied.clear();
     }
 
-    /// Drops all content: nothing will be sent anymore. Offsets stay.
+    /// Drops all content, which will not be sent. Offsets stay.
     pub(crate) fn discard(&mut self) {
         *self = Self {
             base: self.end,

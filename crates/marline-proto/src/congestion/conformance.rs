@@ -1,6 +1,6 @@
-//! What every controller must keep, whatever happens to it.
+//! Rules that every controller must keep under any sequence of calls.
 //!
-//! A controller of your own joins with one line in a test:
+//! The test of a further controller is one line:
 //!
 //! ```
 //! use marline_proto::congestion::{NewReno, conformance};
@@ -23,7 +23,7 @@ use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentS
 
 const MTU: u64 = 1200;
 const RTT: Duration = Duration::from_millis(40);
-/// What the path carries in a round trip, in bytes.
+/// Bandwidth-delay product of the path, in bytes.
 const CAPACITY: u64 = 500 * MTU;
 const SEQUENCES: u64 = 64;
 const STEPS: usize = 400;
@@ -39,16 +39,16 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     reduces_once_per_flight(&make);
     recovers_from_loss(&make);
     collapses_on_persistent_congestion(&make);
-    obeys_a_coordinator(&make);
-    ends_slow_start_where_told(&make);
-    takes_a_reaction_back(&make);
+    follows_a_coordinator(&make);
+    ends_slow_start_at_the_threshold(&make);
+    undoes_a_reaction(&make);
     grows_by_its_share(&make);
     survives_anything(&make);
 }
 
 type Make<'a> = &'a dyn Fn(ControllerConfig) -> Box<dyn Controller>;
 
-/// A controller on a path without queue: whatever leaves is acknowledged `RTT` later.
+/// A controller on a path without queue: packets are acknowledged `RTT` after they were sent.
 struct Path {
     controller: Box<dyn Controller>,
     now: Instant,
@@ -121,7 +121,7 @@ impl Path {
         self.now += Duration::from_micros(1);
     }
 
-    /// Uses the window up for `rounds` round trips, as far as the path carries it.
+    /// Fills the window for `rounds` round trips, as far as the path carries it.
     fn fill(&mut self, rounds: usize) {
         for _ in 0..rounds {
             self.round(self.window().min(CAPACITY), false);
@@ -245,7 +245,7 @@ fn collapses_on_persistent_congestion(make: Make<'_>) {
     );
 }
 
-fn obeys_a_coordinator(make: Make<'_>) {
+fn follows_a_coordinator(make: Make<'_>) {
     let mut path = Path::new(make);
     path.fill(2);
     path.controller.exit_slow_start();
@@ -270,7 +270,7 @@ fn obeys_a_coordinator(make: Make<'_>) {
     path.controller.set_window(u64::MAX);
     assert!(path.window() <= MAXIMUM_WINDOW, "not above the maximum");
 
-    // Back in slow start, the flight that was reduced for does not count again.
+    // Back in slow start, further losses of the same flight are ignored.
     path.controller.set_window(100 * MTU);
     let sent_at = path.now;
     path.now += RTT;
@@ -286,8 +286,8 @@ fn obeys_a_coordinator(make: Make<'_>) {
     assert!(path.controller.in_slow_start());
 }
 
-/// A controller without a threshold has no use for one.
-fn ends_slow_start_where_told(make: Make<'_>) {
+/// Controllers without a threshold ignore it.
+fn ends_slow_start_at_the_threshold(make: Make<'_>) {
     let mut path = Path::new(make);
     path.fill(4);
     let sent_at = path.now;
@@ -330,8 +330,8 @@ fn ends_slow_start_where_told(make: Make<'_>) {
     assert!(!path.controller.in_slow_start(), "and avoids congestion");
 }
 
-/// A controller may keep its reaction, but not make things worse, and not react twice.
-fn takes_a_reaction_back(make: Make<'_>) {
+/// A controller may keep its reaction, but must not reduce further or react twice.
+fn undoes_a_reaction(make: Make<'_>) {
     let mut path = Path::new(make);
     path.fill(4);
     let before = path.window();

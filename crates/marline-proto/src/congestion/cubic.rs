@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438).
 
-use super::loss_based::{Growth, LossBased, Step};
+use super::loss_based::{Growth, GrowthSample, LossBasedController};
 use crate::Instant;
 
 /// How aggressively the cubic grows, in datagrams per second cubed (RFC 9438, section 5.1).
@@ -10,49 +10,49 @@ const C: f64 = 0.4;
 const MAX_GROWTH: f64 = 1.5;
 
 /// A window that grows as a cubic function of the time since the last congestion event.
-pub type Cubic = LossBased<Curve>;
+pub type Cubic = LossBasedController<Curve>;
 
-/// Where growth stands; sizes in bytes.
+/// The state of growth; sizes in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Curve {
-    /// The window before the latest congestion event, less under fast convergence; without one, the
-    /// window that slow start left.
+    /// The window before the latest congestion event, reduced by fast convergence; without an event, the window
+    /// at the end of slow start.
     plateau: Option<f64>,
     /// The window just before the latest congestion event.
     prior: f64,
-    /// Whether a coordinator has moved the window since.
+    /// Whether a coordinator has set the window since.
     is_moved: bool,
     epoch: Option<Epoch>,
-    /// Since when the application, not the window, limits sending.
+    /// Since when sending is app-limited.
     paused_at: Option<Instant>,
 }
 
-/// A stretch of congestion avoidance; sizes in bytes.
+/// An epoch of congestion avoidance; sizes in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Instant,
-    /// The plateau that the curve was drawn through.
+    /// The plateau of the curve (W_max).
     plateau: f64,
     /// Seconds from the start to the plateau; negative beyond it.
     k: f64,
-    /// The datagram size, or the share of it that the curve was drawn with.
+    /// The datagram size, or the share of it, that scales the curve.
     unit: f64,
     share: f64,
-    /// The window that Reno would have.
+    /// The window that Reno would have (W_est).
     reno: f64,
     /// Growth too small for a byte.
     fraction: f64,
 }
 
 impl Epoch {
-    fn new(step: &Step, plateau: f64) -> Self {
-        let window = step.window as f64;
+    fn new(sample: &GrowthSample, plateau: f64) -> Self {
+        let window = sample.window as f64;
         let mut epoch = Self {
-            start: step.now,
+            start: sample.now,
             plateau,
             k: 0.0,
-            unit: step.unit,
-            share: step.share,
+            unit: sample.unit,
+            share: sample.share,
             reno: window,
             fraction: 0.0,
         };
@@ -73,14 +73,14 @@ impl Epoch {
 }
 
 impl Curve {
-    fn begin(&mut self, step: &Step) -> Epoch {
-        let window = step.window as f64;
+    fn begin(&mut self, sample: &GrowthSample) -> Epoch {
+        let window = sample.window as f64;
         let plateau = self.plateau.get_or_insert(window);
         // The minimum window may be above what congestion left.
         if self.epoch.is_none() && !self.is_moved {
             *plateau = plateau.max(window);
         }
-        Epoch::new(step, *plateau)
+        Epoch::new(sample, *plateau)
     }
 }
 
@@ -105,27 +105,27 @@ impl Growth for Curve {
         self.paused_at = None;
     }
 
-    fn grow(&mut self, step: &Step) -> u64 {
-        let (window, acked) = (step.window as f64, step.acked as f64);
+    fn grow(&mut self, sample: &GrowthSample) -> u64 {
+        let (window, acked) = (sample.window as f64, sample.acked as f64);
         let mut epoch = match self.epoch {
-            Some(epoch) if epoch.share == step.share => Epoch {
-                unit: step.unit,
+            Some(epoch) if epoch.share == sample.share => Epoch {
+                unit: sample.unit,
                 ..epoch
             },
-            _ => self.begin(step),
+            _ => self.begin(sample),
         };
         // Section 4.3: once Reno is where the window was, it grows by one datagram a round.
         let alpha = if epoch.reno < self.prior {
-            3.0 * (1.0 - step.backoff) / (1.0 + step.backoff)
+            3.0 * (1.0 - sample.backoff) / (1.0 + sample.backoff)
         } else {
             1.0
         };
-        epoch.reno += alpha * step.unit * acked / window;
-        let elapsed = (step.now - epoch.start).as_secs_f64();
+        epoch.reno += alpha * sample.unit * acked / window;
+        let elapsed = (sample.now - epoch.start).as_secs_f64();
         let next = if epoch.at(elapsed) < epoch.reno {
             window.max(epoch.reno)
         } else {
-            let target = epoch.at(elapsed + step.rtt.as_secs_f64());
+            let target = epoch.at(elapsed + sample.rtt.as_secs_f64());
             let growth = target.clamp(window, MAX_GROWTH * window) - window;
             window + epoch.fraction + growth * acked / window
         };

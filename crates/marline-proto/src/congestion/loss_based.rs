@@ -1,5 +1,4 @@
-//! What all controllers share whose window losses reduce: slow start, one reaction per flight, taking
-//! it back.
+//! The common part of loss-based controllers: slow start, one reaction per flight, and undoing it.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -9,61 +8,60 @@ use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 
-/// Full datagrams that may leave unpaced (RFC 9002, section 7.7).
+/// Full datagrams that may be sent unpaced (RFC 9002, section 7.7).
 const BURST_PACKETS: u64 = 10;
 
-/// No share of the growth is smaller.
+/// Lower bound of the share of growth.
 const MINIMUM_SHARE: f64 = 1e-6;
 
-/// How a window grows in congestion avoidance, and what it learns where it met congestion.
+/// How a window grows in congestion avoidance, and how that depends on earlier congestion.
 ///
-/// [`LossBased`] does all the rest of a controller; it starts over from the default where a coordinator
+/// [`LossBasedController`] does all the rest of a controller; it starts over from the default where a coordinator
 /// enters slow start.
 pub trait Growth: Copy + Default + Debug + Send {
     /// A short, lower-case name for logs and command lines.
     const NAME: &'static str;
 
-    /// What a congestion event leaves of the window, unless the configuration says otherwise.
+    /// The part of the window that a congestion event leaves, unless it is configured.
     const BACKOFF: f64;
 
-    /// Congestion was met at `window` bytes, of which the part `backoff` is left.
+    /// There was congestion at a window of `window` bytes, of which the part `backoff` is left.
     fn on_congestion(&mut self, window: u64, backoff: f64);
 
     /// The window after an acknowledgment in congestion avoidance, in bytes.
-    fn grow(&mut self, step: &Step) -> u64;
+    fn grow(&mut self, sample: &GrowthSample) -> u64;
 
-    /// Persistent congestion says that the path is another one.
+    /// There was persistent congestion: earlier measurements of the path no longer apply.
     fn on_collapse(&mut self) {
         *self = Self::default();
     }
 
-    /// The latest reaction is taken back; `before` is how growth stood when it came.
+    /// The latest reaction is undone; `before` is the state of growth before it.
     fn restore(&mut self, before: Self) {
         *self = before;
     }
 
-    /// A coordinator moved the window from `before` to `after` bytes. It may do so every round, and
-    /// growth must not come to a halt.
+    /// A coordinator set the window from `before` to `after` bytes. It may do so every round, which must not
+    /// stop growth.
     fn on_window_set(&mut self, before: u64, after: u64);
 
-    /// Since `since` the application, not the window, limits what is in flight.
+    /// Sending has been app-limited since `since`.
     fn pause(&mut self, _since: Instant) {}
 
-    /// The window limits what is in flight again.
+    /// Sending is no longer app-limited.
     fn resume(&mut self, _now: Instant) {}
 }
 
-/// An acknowledgment in congestion avoidance.
+/// An acknowledgment in congestion avoidance, and the state of the controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct GrowthSample {
     /// When it arrived.
     pub now: Instant,
     /// Bytes it acknowledged.
     pub acked: u64,
     /// The window, in bytes.
     pub window: u64,
-    /// What Reno grows by in a round trip, in bytes: a full datagram, or the controller's share of
-    /// one.
+    /// Growth of Reno in a round trip, in bytes: a full datagram, or the controller's share of one.
     pub unit: f64,
     /// The part of one connection's growth that the controller takes.
     pub share: f64,
@@ -75,17 +73,17 @@ pub struct Step {
 
 /// A controller whose window grows until packets are lost or marked (RFC 9002, section 7).
 #[derive(Debug)]
-pub struct LossBased<G> {
+pub struct LossBasedController<G> {
     bytes: u64,
     /// `u64::MAX` until something ends slow start.
     ssthresh: u64,
     max_datagram_size: u64,
     backoff: f64,
     share: f64,
-    /// When the latest reduction happened: what was sent until then belongs to it.
+    /// When the latest reduction happened: losses of packets sent until then cause no further one.
     recovery_start: Option<Instant>,
     recovering: bool,
-    /// Whether a coordinator wants growth to go on as soon as it may.
+    /// Whether a coordinator has put the controller back into slow start during recovery.
     resumes: bool,
     app_limited: bool,
     slow_start: SlowStart,
@@ -93,20 +91,20 @@ pub struct LossBased<G> {
     before: Option<Before<G>>,
 }
 
-/// What was before the latest reaction, while that may be taken back.
+/// The state before the latest reaction, while that may be undone.
 #[derive(Clone, Copy, Debug)]
 struct Before<G> {
     bytes: u64,
     ssthresh: u64,
     growth: G,
-    /// Whether losses caused the reaction, and nothing else has told of congestion.
+    /// Whether losses alone caused the reaction, so that it may turn out to be spurious.
     may_be_spurious: bool,
-    /// Whether a coordinator may think better of it.
+    /// Whether a coordinator may undo it.
     may_be_undone: bool,
 }
 
-impl<G: Growth> LossBased<G> {
-    /// A controller for a path that has just come up.
+impl<G: Growth> LossBasedController<G> {
+    /// A controller for a new path.
     pub fn new(config: ControllerConfig) -> Self {
         let mut controller = Self {
             bytes: 0,
@@ -147,8 +145,7 @@ impl<G: Growth> LossBased<G> {
         });
     }
 
-    /// Everything is as if the latest reaction had not been; what was sent until then still belongs
-    /// to it.
+    /// Undoes the latest reaction; further losses of packets sent until then are still ignored.
     fn restore(&mut self, before: &Before<G>) {
         self.put(self.bytes.max(before.bytes));
         self.ssthresh = before.ssthresh;
@@ -157,14 +154,14 @@ impl<G: Growth> LossBased<G> {
         self.before = None;
     }
 
-    /// Whether a packet sent at `sent_at` belongs to no reaction so far (RFC 9002, section 7.3.2).
-    fn is_news(&self, sent_at: Instant) -> bool {
+    /// Whether a packet sent at `sent_at` was sent after the latest reduction (RFC 9002, section 7.3.2).
+    fn is_after_reduction(&self, sent_at: Instant) -> bool {
         self.recovery_start.is_none_or(|start| sent_at > start)
     }
 
     /// A packet sent at `sent_at` was lost or marked: reacts once per flight.
     fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
-        if !self.is_news(sent_at) {
+        if !self.is_after_reduction(sent_at) {
             return;
         }
         self.remember(true);
@@ -178,8 +175,8 @@ impl<G: Growth> LossBased<G> {
 
     /// Persistent congestion: starts over from the minimum window (RFC 9002, section 7.6.2).
     ///
-    /// What was sent until now belongs to the collapse: a loss found late must not end the slow
-    /// start that follows.
+    /// Losses of packets sent until now cause no further reduction, so that a loss detected late does not end
+    /// the slow start that follows.
     fn collapse(&mut self, now: Instant) {
         if let Some(before) = &mut self.before {
             before.may_be_undone = false;
@@ -191,14 +188,14 @@ impl<G: Growth> LossBased<G> {
         self.growth.on_collapse();
     }
 
-    /// Takes an acknowledgment in slow start.
+    /// Processes an acknowledgment in slow start.
     fn search(&mut self, now: Instant, ack: &AckSample) {
         let growth = self
             .slow_start
             .on_ack(now, ack, self.bytes, self.max_datagram_size);
         match growth {
             None => {
-                // A loss before a collapse may still turn out to be none.
+                // A loss before the collapse may still turn out to be spurious.
                 if self.before.is_none_or(|before| !before.may_be_spurious) {
                     self.remember(false);
                 }
@@ -210,13 +207,14 @@ impl<G: Growth> LossBased<G> {
     }
 }
 
-impl<G: Growth> Controller for LossBased<G> {
+impl<G: Growth> Controller for LossBasedController<G> {
     fn on_sent(&mut self, _now: Instant, _sent: &SentSample) {}
 
     fn on_ack(&mut self, now: Instant, ack: &AckSample) {
         self.app_limited = ack.app_limited;
         let sent_at = ack.largest_acked_sent_at;
-        // For a coordinator, what leaves at the very moment of the reduction leaves after it.
+        // After a coordinator has re-entered slow start, packets sent at the very moment of the reduction count as
+        // sent after it.
         self.recovering &= self
             .recovery_start
             .is_some_and(|start| sent_at < start || sent_at == start && !self.resumes);
@@ -230,7 +228,7 @@ impl<G: Growth> Controller for LossBased<G> {
         }
         self.growth.resume(now);
         if !searches && !self.recovering {
-            let next = self.growth.grow(&Step {
+            let next = self.growth.grow(&GrowthSample {
                 now,
                 acked: ack.bytes,
                 window: self.bytes,
@@ -240,7 +238,7 @@ impl<G: Growth> Controller for LossBased<G> {
                 backoff: self.backoff,
             });
             self.put(next);
-            // A window that shrinks goes on as it did.
+            // A window that shrinks stays in congestion avoidance.
             self.leave_slow_start();
         }
     }
@@ -261,7 +259,7 @@ impl<G: Growth> Controller for LossBased<G> {
 
     fn on_spurious_loss(&mut self, _now: Instant, sent_at: Instant) {
         if let Some(before) = self.before.filter(|before| before.may_be_spurious)
-            && !self.is_news(sent_at)
+            && !self.is_after_reduction(sent_at)
         {
             self.restore(&before);
         }
@@ -280,8 +278,8 @@ impl<G: Growth> Controller for LossBased<G> {
         self.bytes
     }
 
-    /// One window per smoothed round-trip time, faster by a margin so that pacing never is what
-    /// limits: twice in slow start, a quarter otherwise (RFC 9002, section 7.7).
+    /// One window per smoothed round-trip time, times 2 in slow start and 1.25 otherwise, so that pacing does not
+    /// limit the use of the window (RFC 9002, section 7.7).
     fn pacing_rate(&self, rtt: &RttView) -> u64 {
         let quarters = if self.in_slow_start() { 8 } else { 5 };
         let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
@@ -340,7 +338,7 @@ impl<G: Growth> Controller for LossBased<G> {
 
     fn exit_slow_start(&mut self) {
         self.leave_slow_start();
-        // The window may still come back, slow start must not.
+        // The window may still be restored, but not slow start.
         if let Some(before) = &mut self.before {
             before.ssthresh = before.ssthresh.min(before.bytes);
         }

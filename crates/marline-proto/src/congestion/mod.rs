@@ -1,8 +1,8 @@
 //! How much may be in flight, and how fast it leaves (RFC 9002, section 7).
 //!
-//! A [`Controller`] sees samples and answers with numbers; it knows no packet, no path and no clock.
-//! Each algorithm is one file (or folder) here, one name in [`Algorithm`], and one line in the tests
-//! that runs [`conformance`] on it.
+//! A [`Controller`] gets samples and returns numbers; it does not depend on packets, paths or clocks. Each
+//! algorithm is one file (or folder) here, one name in [`Algorithm`], and one line in the tests that runs
+//! [`conformance`] on it.
 
 mod algorithm;
 mod bbr;
@@ -22,7 +22,7 @@ pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgor
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
-pub use loss_based::{Growth, LossBased, Step};
+pub use loss_based::{Growth, GrowthSample, LossBasedController};
 pub use new_reno::NewReno;
 pub use olia::{Olia, OliaCoupling, OliaGroup, OliaMetric, OliaPath};
 pub use pacer::Pacer;
@@ -34,11 +34,11 @@ use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 /// The smallest window, in datagrams of maximum size (RFC 9002, section 7.2).
 pub const MINIMUM_WINDOW_PACKETS: u64 = 2;
 
-/// The largest window, in bytes: far beyond any path, and small enough that a window times a second
+/// The largest window, in bytes: larger than any path needs, and small enough that its product with a second
 /// in nanoseconds fits in 64 bits.
 pub const MAXIMUM_WINDOW: u64 = 1 << 32;
 
-/// What a controller is doing.
+/// The phase of a controller, for logs and statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// The window grows by what is acknowledged.
@@ -47,15 +47,15 @@ pub enum Phase {
     CongestionAvoidance,
     /// The window was reduced, and what was in flight then is not yet acknowledged.
     Recovery,
-    /// BBR: looking for the bottleneck's bandwidth.
+    /// BBR: searching for the bandwidth of the bottleneck.
     Startup,
-    /// BBR: emptying the queue that startup built.
+    /// BBR: draining the queue that startup built.
     Drain,
     /// BBR: at the estimated bandwidth, probing for more.
     ProbeBw,
-    /// BBR: emptying the pipe to measure its delay.
+    /// BBR: draining the path to measure its delay.
     ProbeRtt,
-    /// The application, not the window, limits what is in flight.
+    /// App-limited: the application, not the window, limits the bytes in flight.
     ApplicationLimited,
 }
 
@@ -69,77 +69,76 @@ pub trait Controller: Send + Debug {
     /// Packets were acknowledged.
     fn on_ack(&mut self, now: Instant, ack: &AckSample);
 
-    /// Packets were lost; called before `on_ack` when one ACK frame tells both.
+    /// Packets were lost; called before `on_ack` if one ACK frame causes both.
     fn on_loss(&mut self, now: Instant, loss: &LossSample);
 
     /// The network marked packets instead of dropping them.
     fn on_ce(&mut self, now: Instant, ce: &CeSample);
 
-    /// Every packet of the latest reduction arrived after all, the newest of them sent at `sent_at`:
-    /// the reduction may be undone.
+    /// All losses of the latest reduction were spurious; the newest of the packets was sent at `sent_at`. The
+    /// reduction may be undone.
     fn on_spurious_loss(&mut self, _now: Instant, _sent_at: Instant) {}
 
-    /// Sending resumes after `idle` with nothing in flight.
+    /// Sending resumes after nothing was in flight for `idle`.
     fn on_idle(&mut self, _now: Instant, _idle: Duration) {}
 
     /// Datagrams may now be `mtu` bytes long.
     fn on_mtu(&mut self, mtu: u64);
 
-    /// How many bytes may be in flight.
+    /// The congestion window: how many bytes may be in flight.
     fn window(&self) -> u64;
 
-    /// How fast packets should leave, in bytes per second; at least 1.
+    /// The pacing rate, in bytes per second; at least 1.
     fn pacing_rate(&self, rtt: &RttView) -> u64;
 
-    /// How many bytes may leave in one burst, without pacing between them.
+    /// How many bytes may be sent in one burst, without pacing between them.
     fn send_quantum(&self) -> u64;
 
-    /// What it is doing, for logs and statistics. `ApplicationLimited` hides slow start and
-    /// congestion avoidance: ask [`in_slow_start`](Self::in_slow_start) to decide anything.
+    /// The phase, for logs and statistics. `ApplicationLimited` hides slow start and congestion avoidance:
+    /// decisions must use [`in_slow_start`](Self::in_slow_start).
     fn phase(&self) -> Phase;
 
     /// Whether the window is still searching for the path's capacity: slow start, or BBR's startup.
     fn in_slow_start(&self) -> bool;
 
-    /// Where slow start ends, for logs; `None` while unknown or without meaning.
+    /// The slow-start threshold in bytes, for logs; `None` if unknown or without meaning.
     fn ssthresh(&self) -> Option<u64>;
 
-    /// A coordinator sets the window, bounded by the minimum and [`MAXIMUM_WINDOW`]. Congestion
-    /// avoidance stays what it is however small the window, and no reaction before can be taken
-    /// back. BBR soon returns to what its model says; before it has one, this is its initial window.
+    /// A coordinator sets the window, bounded by the minimum and [`MAXIMUM_WINDOW`]. Congestion avoidance
+    /// continues however small the window, and no earlier reaction can be undone. BBR soon returns to the
+    /// window of its model; before it has a model, this is its initial window.
     fn set_window(&mut self, bytes: u64);
 
     /// A coordinator sets the part of one connection's growth in congestion avoidance that this
-    /// controller takes: 0 < `share` <= 1, and 1 until it is set; no number and what is not above 0
-    /// change nothing. N controllers with a share of 1/N each that back off together grow together
-    /// like one. Slow start and rate-based controllers have no use for it.
+    /// controller takes: 0 < `share` <= 1, and 1 until it is set; NaN and values of 0 or less are ignored. N
+    /// controllers with a share of 1/N each that back off together grow like one controller. It has no effect
+    /// on slow start and on rate-based controllers.
     fn set_share(&mut self, _share: f64) {}
 
-    /// A coordinator puts the controller back into slow start. The losses of a flight that was
-    /// reduced for still count for nothing, and growth goes on with the first packet acknowledged
-    /// that was sent after the reduction.
+    /// A coordinator puts the controller back into slow start. Further losses of the flight that caused the
+    /// latest reduction are ignored, and growth continues with the first acknowledged packet that was sent after
+    /// the reduction.
     fn enter_slow_start(&mut self);
 
     /// A coordinator ends slow start at the present window.
     fn exit_slow_start(&mut self);
 
-    /// A coordinator says where slow start ends: a window of fewer than `bytes` grows in slow start until
-    /// it is that large, as soon as recovery lets it; a larger one stays in congestion avoidance. Either
-    /// way congestion avoidance begins anew, and no reaction before can be taken back. Rate-based
-    /// controllers have no use for it.
+    /// A coordinator sets the slow-start threshold: a window of fewer than `bytes` grows in slow start until it
+    /// is that large, once recovery has ended; a larger one stays in congestion avoidance. Either way the state
+    /// of congestion avoidance is reset, and no earlier reaction can be undone. No effect on rate-based
+    /// controllers.
     fn set_ssthresh(&mut self, _bytes: u64) {}
 
-    /// A coordinator takes back the latest reaction to congestion, be it a smaller window or only
-    /// the end of slow start: both are as before, and the losses of the flight that was reacted to
-    /// still count for nothing. Persistent congestion stands, and so does what a coordinator has set
-    /// since.
+    /// A coordinator undoes the latest reaction to congestion, a smaller window or only the end of slow start:
+    /// both are as before, and further losses of the flight that caused it are ignored. The reaction to
+    /// persistent congestion and values set by a coordinator since are not undone.
     fn undo_reaction(&mut self) {}
 
-    /// A coordinator replaces the bandwidth estimate, in bytes per second; nothing where there is
-    /// none. Where it is lower than before, the flight under way says nothing against it.
+    /// A coordinator replaces the bandwidth estimate, in bytes per second; no effect on controllers without one.
+    /// If it is lower than before, samples of the packets in flight do not raise it again.
     fn set_bandwidth(&mut self, _bytes_per_second: u64) {}
 
-    /// Whether a bandwidth estimate, not the window, is what the controller works with.
+    /// Whether the controller works with a bandwidth estimate rather than a window.
     fn is_rate_based(&self) -> bool {
         false
     }

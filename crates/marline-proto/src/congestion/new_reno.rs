@@ -1,9 +1,9 @@
 //! NewReno (RFC 9002, section 7 and appendix B).
 
-use super::loss_based::{Growth, LossBased, Step};
+use super::loss_based::{Growth, GrowthSample, LossBasedController};
 
-/// One datagram more per round trip, half the window less per congestion event.
-pub type NewReno = LossBased<Additive>;
+/// Adds one datagram per round trip, and halves the window on a congestion event.
+pub type NewReno = LossBasedController<Additive>;
 
 /// Growth by one datagram for each window that is acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,24 +24,24 @@ impl Growth for Additive {
         *self = Self::default();
     }
 
-    fn grow(&mut self, step: &Step) -> u64 {
-        self.acked = self.acked.saturating_add(step.acked);
-        if self.acked < step.window {
-            return step.window;
+    fn grow(&mut self, sample: &GrowthSample) -> u64 {
+        self.acked = self.acked.saturating_add(sample.acked);
+        if self.acked < sample.window {
+            return sample.window;
         }
-        self.acked -= step.window;
-        let growth = step.unit + self.fraction;
+        self.acked -= sample.window;
+        let growth = sample.unit + self.fraction;
         self.fraction = growth.fract();
-        step.window.saturating_add(growth as u64)
+        sample.window.saturating_add(growth as u64)
     }
 
-    /// What is acknowledged since counts.
+    /// Bytes acknowledged since then still count.
     fn on_collapse(&mut self) {}
 
-    /// What is acknowledged since counts.
+    /// Bytes acknowledged since then still count.
     fn restore(&mut self, _before: Self) {}
 
-    /// What is acknowledged already counts, for one datagram at most.
+    /// Bytes acknowledged before still count, for one datagram at most.
     fn on_window_set(&mut self, _before: u64, after: u64) {
         self.acked = self.acked.min(after);
     }

@@ -1,19 +1,20 @@
-//! Spreads a window over its round trip (RFC 9002, section 7.7).
+//! Pacing: packets of a window are spread over a round trip (RFC 9002, section 7.7).
 
 use std::time::Duration;
 
 use crate::Instant;
 
-/// Full datagrams the bucket holds at least.
+/// Smallest size of the bucket, in full datagrams.
 const BURST_PACKETS: u64 = 10;
 
-/// Time's worth of the rate the bucket holds at least: what a timer of a busy host may be late.
+/// Smallest size of the bucket, as time at the present rate in nanoseconds: timers of busy hosts are late by
+/// as much.
 const BURST_NANOS: u64 = 2_000_000;
 
 /// A token bucket of bytes that fills at the controller's rate.
 ///
-/// Instead of a level it keeps the moment at which the bucket is full, so that a level never has to
-/// be brought up to date and no fraction of a byte is lost.
+/// It stores the moment at which the bucket will be full instead of a level, so that no level has to be updated
+/// and no fraction of a byte is lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     full_at: Instant,
@@ -36,23 +37,23 @@ impl Pacer {
         self.burst_bytes = mtu.saturating_mul(BURST_PACKETS);
     }
 
-    /// When `bytes` may leave at `rate` bytes per second; `None` is now.
+    /// When `bytes` may be sent at `rate` bytes per second; `None` is now.
     ///
-    /// Ask for a whole burst to wake up once for all of it. Asking for more than the bucket holds
-    /// waits until it is full.
+    /// With the size of a whole burst, one wake-up is enough for all of it. For more bytes than the bucket
+    /// holds, this is when the bucket is full.
     pub fn next_send(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
         let capacity = cost(rate, self.burst_bytes).max(BURST_NANOS);
         self.next_send_from(capacity, now, rate, bytes)
     }
 
-    /// As [`next_send`](Self::next_send), but however high the rate, no more than ten full datagrams leave
-    /// in one burst: for a window that nothing has yet shown to fit (RFC 9002, section 7.7).
+    /// As [`next_send`](Self::next_send), but with bursts of ten full datagrams at most, however high the rate:
+    /// for a window that the path is not known to carry (RFC 9002, section 7.7).
     pub fn next_send_spread(&mut self, now: Instant, rate: u64, bytes: u64) -> Option<Instant> {
         let capacity = cost(rate, self.burst_bytes);
         self.next_send_from(capacity, now, rate, bytes)
     }
 
-    /// The bucket holds `capacity` nanoseconds' worth of the rate.
+    /// As [`next_send`](Self::next_send), for a bucket of `capacity`, as nanoseconds at the rate.
     fn next_send_from(
         &mut self,
         capacity: u64,
@@ -63,14 +64,14 @@ impl Pacer {
         if self.full_at <= now {
             return None;
         }
-        // Empty is the least it can be, at the rate that holds now.
+        // The bucket cannot be emptier than empty at the present rate, whatever rate was used before.
         self.full_at = self.full_at.min(now + Duration::from_nanos(capacity));
         let missing = capacity - cost(rate, bytes).min(capacity);
         let allowed_at = self.full_at - Duration::from_nanos(missing);
         (allowed_at > now).then_some(allowed_at)
     }
 
-    /// `bytes` left at `rate` bytes per second.
+    /// `bytes` were sent at `rate` bytes per second.
     pub fn on_sent(&mut self, now: Instant, rate: u64, bytes: u64) {
         self.full_at = self.full_at.max(now) + Duration::from_nanos(cost(rate, bytes));
     }

@@ -76,8 +76,8 @@ impl Connection {
 
     /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
     pub fn obey(&mut self, now: Instant, directive: &Directive) {
-        if let Some((decision, _)) = &directive.decision {
-            self.coordination.number = Some(decision.bundle);
+        if let Some(received) = &directive.decision {
+            self.coordination.number = Some(received.decision.bundle);
         }
         self.obey_on(now, self.paths.main_slot(), directive);
     }
@@ -90,20 +90,9 @@ impl Connection {
 
     /// Reports what the engine of a bundle decided for a path.
     pub(super) fn report_directive(&mut self, now: Instant, at: Slot, directive: &Directive) {
-        if let Some((decision, own)) = &directive.decision {
-            let event = BundleUpdated {
-                bundle: decision.bundle,
-                path: self.is_multipath().then_some(self.paths[at].id.0),
-                trigger: decision.trigger,
-                action: decision.action,
-                phase: decision.phase,
-                affected: decision.affected,
-                own: *own,
-                gamma: decision.gamma,
-                fluctuations: decision.fluctuations,
-                before: &decision.before,
-                after: &decision.after,
-            };
+        if let Some(received) = &directive.decision {
+            let path = self.is_multipath().then_some(self.paths[at].id);
+            let event = BundleUpdated::new(path, received);
             self.tell(now, &observe::Event::BundleUpdated(event));
         }
         self.tell_metrics(now, at);

@@ -60,7 +60,7 @@ impl recovery::Context<Token> for Feedback<'_> {
         let packet = lost.packet;
         if let Some(observer) = &mut self.observer {
             let event = PacketLost {
-                path: self.path.0,
+                path: self.path,
                 kind: lost.space.packet_kind(),
                 number: lost.number,
                 size: packet.size.into(),
@@ -91,7 +91,7 @@ impl recovery::Context<Token> for Feedback<'_> {
     fn on_spuriously_lost(&mut self, now: Instant, lost: &SpuriouslyLost) {
         if let Some(observer) = &mut self.observer {
             let event = SpuriousLoss {
-                path: self.path.0,
+                path: self.path,
                 kind: lost.space.packet_kind(),
                 number: lost.number,
                 reordering: lost.reordering,

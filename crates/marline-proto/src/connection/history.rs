@@ -37,7 +37,7 @@ impl Connection {
         let path = &self.paths[at];
         let first = path.recovery.first_window();
         let event = InitialWindowChosen {
-            path: path.id.0,
+            path: path.id,
             window: first.bytes,
             default: first.default,
         };

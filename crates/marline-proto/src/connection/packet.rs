@@ -195,7 +195,7 @@ impl Connection {
         let path_id = self.paths[packet.path].id;
         if let Some(observer) = &mut self.telemetry.observer {
             let event = PacketSent {
-                path: path_id.0,
+                path: path_id,
                 kind: packet.kind,
                 number: Some(packet.number),
                 size,

@@ -10,11 +10,12 @@ use super::events::{EndpointEvent, Event};
 use super::planner::PathPlanner;
 use super::receive::{Arrival, Opened};
 use crate::congestion::ConnectionKind;
+use crate::coordination::bundle::MemberDirective;
 use crate::coordination::history::PathSample;
 use crate::level::SpaceId;
 use crate::paths::{
-    AbandonPathError, AmplificationLimit, Finding, NewPath, OpenPathError, Openable, PathDirective,
-    Slot, StatusFrame, Tuple,
+    AbandonPathError, AmplificationLimit, Finding, NewPath, OpenPathError, Openable, Slot,
+    StatusFrame, Tuple,
 };
 use crate::recovery::{FirstWindow, Outcome};
 use crate::scheduling::path::PathStatus;
@@ -441,9 +442,9 @@ impl Connection {
         }
     }
 
-    fn report_directives(&mut self, now: Instant, directives: &[PathDirective]) {
-        for PathDirective { path, directive } in directives {
-            if let Some(at) = self.paths.by_id(*path) {
+    fn report_directives(&mut self, now: Instant, directives: &[MemberDirective<PathId>]) {
+        for MemberDirective { member, directive } in directives {
+            if let Some(at) = self.paths.by_id(*member) {
                 self.report_directive(now, at, directive);
             }
         }

@@ -8,11 +8,10 @@ use marline_wire::{StreamId, varint};
 
 use super::Connection;
 use super::packet::OpenPacket;
-use crate::paths::Queued;
-use crate::paths::Slot;
+use crate::paths::{Queued, Slot};
 use crate::priority::Priority;
 use crate::scheduling::stream::{Sharing, StreamScheduler};
-use crate::streams::{Segment, Streams};
+use crate::streams::{ReadyChange, Segment, Streams};
 use crate::token::Token;
 
 /// The least room, in bytes, in which a STREAM frame is begun.
@@ -59,8 +58,8 @@ impl StreamTurns {
 
     /// Has the scheduler learn which streams have something to send or no longer have, and choose.
     fn refresh(&mut self, streams: &mut Streams) {
-        while let Some((id, priority)) = streams.poll_ready_change() {
-            match priority {
+        while let Some(ReadyChange { id, ready }) = streams.poll_ready_change() {
+            match ready {
                 Some(priority) => self.scheduler.activate(id, priority),
                 None if streams.is_all_sent(id) => self.scheduler.finish(id),
                 None => self.scheduler.deactivate(id),

@@ -132,7 +132,7 @@ impl Connection {
         let Some(segment) = self.plan_segment(at, stream, room) else {
             return false;
         };
-        self.streams.note_path(stream, id);
+        self.streams.set_path(stream, id);
         let Some(planner) = self.planner.as_ref().filter(|_| copies) else {
             return true;
         };

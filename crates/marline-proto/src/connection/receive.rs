@@ -200,7 +200,7 @@ impl Connection {
                 }
                 if let Some(observer) = &mut self.telemetry.observer {
                     let event = PacketReceived {
-                        path: self.paths[at].id.0,
+                        path: self.paths[at].id,
                         kind,
                         number: Some(number),
                         size,
@@ -493,7 +493,7 @@ impl Connection {
             let is_only = !self.paths.is_multipath();
             let path = path.or_else(|| is_only.then_some(PathId::INITIAL));
             let event = PacketDropped {
-                path: path.map(|path| path.0),
+                path,
                 kind,
                 size,
                 trigger,

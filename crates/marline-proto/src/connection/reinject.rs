@@ -64,7 +64,7 @@ impl Reinjector<'_> {
                 false => queue.take_last(),
             };
             if let Some(segment) = segment {
-                self.streams.note_path(segment.id, id);
+                self.streams.set_path(segment.id, id);
                 self.paths[to].queue.push(segment);
                 return Some(to);
             }

@@ -1,8 +1,11 @@
 //! Careful resume (RFC 9959): drives the engine of a path, and does what it says.
 
 use super::Connection;
-use crate::coordination::careful_resume::{Capacity, Limited, Phase, Resumption, Window};
+use crate::coordination::careful_resume::{
+    Capacity, ResumePhase, ResumeWindow, Resumption, ResumptionEvent, WindowLimited,
+};
 use crate::observe::Event;
+use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::paths::Slot;
 use crate::time::Instant;
 
@@ -22,7 +25,6 @@ impl Connection {
         let path = &mut self.paths[main];
         path.resumption = saved.map(|saved| {
             Box::new(Resumption::new(
-                path.id,
                 saved,
                 self.config.careful_resume,
                 path.recovery.first_window().bytes,
@@ -72,7 +74,7 @@ impl Connection {
         if !path.tuples.active.amplification.is_validated() {
             return false;
         }
-        let limited = Limited {
+        let limited = WindowLimited {
             bytes_in_flight: path.recovery.in_flight(),
             window: path.recovery.controller().window(),
             in_slow_start: path.recovery.controller().in_slow_start(),
@@ -82,7 +84,7 @@ impl Connection {
         };
         let would = resumption.engine().clone().on_window_limited(now, &limited);
         let claimed = match would.window {
-            Some(Window::To(_)) => Some(self.claim_capacity(now)),
+            Some(ResumeWindow::To(_)) => Some(self.claim_capacity(now)),
             _ => None,
         };
         let main = self.paths.main_slot();
@@ -97,7 +99,7 @@ impl Connection {
         let resumption = &self.paths.main().resumption;
         resumption
             .as_ref()
-            .is_some_and(|resumption| resumption.engine().phase() == Phase::Unvalidated)
+            .is_some_and(|resumption| resumption.engine().phase() == ResumePhase::Unvalidated)
     }
 
     /// Takes what is remembered of the path, here and by the client, from all others.
@@ -125,7 +127,20 @@ impl Connection {
             }
             self.claim_brought(now);
         }
+        let path = self.paths[main].id;
         for event in report.events {
+            let ResumptionEvent {
+                engine,
+                transition,
+                is_first,
+                window,
+                ssthresh,
+            } = event;
+            let mut event =
+                CarefulResumePhaseUpdated::new(path, &engine, &transition, window, ssthresh);
+            if is_first {
+                event.old = None;
+            }
             self.tell(now, &Event::CarefulResumePhaseUpdated(event));
         }
     }

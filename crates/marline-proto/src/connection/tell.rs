@@ -105,7 +105,7 @@ impl Connection {
         let Some(observer) = &mut self.telemetry.observer else {
             return;
         };
-        let path = self.paths[at].id.0;
+        let path = self.paths[at].id;
         let bytes_queued = self.paths[at].queue.bytes();
         let recovery = &self.paths[at].recovery;
         let controller = recovery.controller();
@@ -245,7 +245,7 @@ impl Connection {
 
     pub(super) fn report_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
         let event = MigrationStateUpdated {
-            path: self.paths[at].id.0,
+            path: self.paths[at].id,
             old: None,
             new,
         };
@@ -256,7 +256,7 @@ impl Connection {
         let path = &self.paths[at];
         let addresses = path.tuples.active.addresses;
         let event = PathAssigned {
-            path: path.id.0,
+            path: path.id,
             local: Some(addresses.local),
             remote: Some(addresses.remote),
         };
@@ -265,7 +265,7 @@ impl Connection {
 
     pub(super) fn report_path_gone(&mut self, now: Instant, id: PathId) {
         let event = PathAssigned {
-            path: id.0,
+            path: id,
             local: None,
             remote: None,
         };
@@ -325,7 +325,7 @@ impl Path {
         let sampled = recovery.rtt().has_sample();
         let active = &self.tuples.active;
         PathStats {
-            id: self.id.0,
+            id: self.id,
             local: Some(active.addresses.local),
             remote: active.addresses.remote,
             stage: match self.stage {

@@ -13,8 +13,8 @@ use crate::crypto::{Carried, Token, TokenError};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
-/// An Initial packet of nobody known.
-pub(super) struct Arrived {
+/// An Initial packet that belongs to no connection.
+pub(super) struct UnknownInitial {
     pub(super) now: Instant,
     pub(super) unix_time_s: u64,
     pub(super) tuple: FourTuple,
@@ -26,19 +26,27 @@ pub(super) struct Arrived {
 #[derive(Default)]
 struct Proof {
     validated: bool,
-    /// What the client carries of its path.
+    /// The record of its path that the client carries.
     carried: Option<Carried>,
-    /// First destination of the client, and our source ID in the Retry packet.
-    retried: Option<(ConnectionId, ConnectionId)>,
+    /// The Retry packet that it answers, if any.
+    retried: Option<Retried>,
 }
 
-/// The token of a Retry does not hold: the attempt ends.
+/// Connection IDs of a Retry packet, from its token.
+struct Retried {
+    /// Destination of the client's first packet.
+    original_destination: ConnectionId,
+    /// Source of the Retry packet.
+    source: ConnectionId,
+}
+
+/// The token of a Retry packet is invalid: the attempt ends.
 struct InvalidToken;
 
 impl Endpoint {
     pub(super) fn accept(
         &mut self,
-        arrived: &Arrived,
+        arrived: &UnknownInitial,
         datagram: &mut [u8],
         reply: &mut Vec<u8>,
     ) -> Route {
@@ -49,7 +57,7 @@ impl Endpoint {
         let Ok(proof) = self.check_token(arrived, header.token(datagram)) else {
             return self.refuse(header, ErrorCode::INVALID_TOKEN, reply);
         };
-        // Without a Retry before it, the destination must be one that is hard to guess.
+        // RFC 9000, section 7.2: a client's first destination has at least 8 bytes.
         if proof.retried.is_none() && header.dcid.len() < 8 {
             return Route::Drop;
         }
@@ -60,12 +68,13 @@ impl Endpoint {
             return self.retry(arrived.unix_time_s, arrived.tuple, header, reply);
         }
         let local_cid = self.new_connection_id();
+        let retried = proof.retried.as_ref();
         let incoming = Incoming {
             tuple: arrived.tuple,
-            original_destination: proof.retried.map_or(header.dcid, |(original, _)| original),
+            original_destination: retried.map_or(header.dcid, |retry| retry.original_destination),
             destination: header.dcid,
             source: header.scid,
-            retry_source: proof.retried.map(|(_, source)| source),
+            retry_source: retried.map(|retry| retry.source),
             validated: proof.validated,
             carried: proof.carried,
             local_cid,
@@ -94,9 +103,13 @@ impl Endpoint {
         }
     }
 
-    /// Reads the token of an Initial packet. One of NEW_TOKEN that is no good is as none (RFC 9000,
+    /// Checks the token of an Initial packet. An invalid token of a NEW_TOKEN frame counts as none (RFC 9000,
     /// section 8.1.3).
-    fn check_token(&mut self, arrived: &Arrived, token: &[u8]) -> Result<Proof, InvalidToken> {
+    fn check_token(
+        &mut self,
+        arrived: &UnknownInitial,
+        token: &[u8],
+    ) -> Result<Proof, InvalidToken> {
         if token.is_empty() {
             return Ok(Proof::default());
         }
@@ -108,7 +121,10 @@ impl Endpoint {
                 retry_scid,
             }) => Ok(Proof {
                 validated: true,
-                retried: Some((original_dcid, retry_scid)),
+                retried: Some(Retried {
+                    original_destination: original_dcid,
+                    source: retry_scid,
+                }),
                 ..Proof::default()
             }),
             Ok(Token::NewToken {

@@ -1,7 +1,8 @@
-//! Which connections belong together, and what their engines tell them.
+//! Which connections form a bundle, and the directives of its engine.
 //!
-//! A bundle is named by what its client knows, by where it comes from, and by the name of the server that it
-//! asked for: connections to two sites of one process never meet, and neither do two ways to one site.
+//! A bundle is identified by the identifier that its client chose, the client's address, and the name of the
+//! server: connections to two sites of one process are never in one bundle, nor are connections over two
+//! paths to one site.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,11 +12,11 @@ use slab::Slab;
 
 use super::{ConnectionHandle, Endpoint};
 use crate::coordination::bundle::{
-    Bundle, Directive, JoinBundle, MemberView, MembershipId, Signal,
+    Bundle, JoinBundle, MemberDirective, MemberView, MembershipId, Signal,
 };
 use crate::time::Instant;
 
-/// What connections have in common that belong together: their way, too.
+/// What the connections of one bundle have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     id: Option<MembershipId>,
@@ -23,19 +24,26 @@ struct Key {
     server_name: Option<Box<str>>,
 }
 
-/// The bundles of an endpoint: none outlives its last connection.
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    bundle: Bundle<ConnectionHandle>,
+}
+
+/// The bundles of an endpoint; each ends with its last connection.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
-    bundles: Slab<(Key, Bundle<ConnectionHandle>)>,
+    entries: Slab<Entry>,
+    /// Indices of entries.
     by_key: FxHashMap<Key, usize>,
     of: FxHashMap<ConnectionHandle, usize>,
-    /// Bundles that ever were.
+    /// Bundles that were ever made.
     count: u64,
-    directives: VecDeque<(ConnectionHandle, Directive)>,
+    directives: VecDeque<MemberDirective<ConnectionHandle>>,
 }
 
 impl Bundles {
-    /// Takes a connection in, out of the bundle that it was in before.
+    /// Adds a connection to its bundle, and removes it from its earlier one.
     pub(super) fn join(&mut self, handle: ConnectionHandle, join: JoinBundle) {
         self.leave(handle);
         let key = Key {
@@ -43,43 +51,49 @@ impl Bundles {
             address: join.address,
             server_name: join.server_name,
         };
-        let place = match self.by_key.get(&key) {
-            Some(&place) => place,
+        let index = match self.by_key.get(&key) {
+            Some(&index) => index,
             None => {
                 let bundle = Bundle::new(self.count, join.config);
                 self.count += 1;
-                let place = self.bundles.insert((key.clone(), bundle));
-                self.by_key.insert(key, place);
-                place
+                let index = self.entries.insert(Entry {
+                    key: key.clone(),
+                    bundle,
+                });
+                self.by_key.insert(key, index);
+                index
             }
         };
-        let (_, bundle) = &mut self.bundles[place];
+        let bundle = &mut self.entries[index].bundle;
         if let Some(directive) = bundle.join(handle, &join.newcomer) {
-            self.of.insert(handle, place);
-            self.directives.push_back((handle, directive));
+            self.of.insert(handle, index);
+            self.directives.push_back(MemberDirective {
+                member: handle,
+                directive,
+            });
         }
     }
 
     pub(super) fn leave(&mut self, handle: ConnectionHandle) {
-        let Some(place) = self.of.remove(&handle) else {
+        let Some(index) = self.of.remove(&handle) else {
             return;
         };
-        // Handles are used again.
-        self.directives.retain(|(member, _)| *member != handle);
-        let (_, bundle) = &mut self.bundles[place];
+        // Handles are reused: a directive must not reach another connection.
+        self.directives.retain(|waiting| waiting.member != handle);
+        let bundle = &mut self.entries[index].bundle;
         bundle.leave(handle);
         if bundle.is_empty() {
-            let (key, _) = self.bundles.remove(place);
-            self.by_key.remove(&key);
+            let entry = self.entries.remove(index);
+            self.by_key.remove(&entry.key);
         }
     }
 }
 
 impl Endpoint {
-    /// Takes a [`Signal`] of a member to the engine of its bundle. `view` tells how a connection stands
+    /// Hands a [`Signal`] of a member to the engine of its bundle. `view` returns the state of a connection
     /// ([`Connection::member_view`](crate::Connection::member_view)).
     ///
-    /// [`Self::poll_directive`] has what follows from it.
+    /// [`Self::poll_directive`] returns the directives that follow from it.
     pub fn coordinate(
         &mut self,
         now: Instant,
@@ -88,23 +102,23 @@ impl Endpoint {
         view: &mut dyn FnMut(ConnectionHandle) -> Option<MemberView>,
     ) {
         let bundles = &mut self.bundles;
-        let Some(&place) = bundles.of.get(&handle) else {
+        let Some(&index) = bundles.of.get(&handle) else {
             return;
         };
-        let (_, bundle) = &mut bundles.bundles[place];
+        let bundle = &mut bundles.entries[index].bundle;
         let directives = bundle.on_signal(now, handle, signal, view);
         bundles.directives.extend(directives);
     }
 
-    /// What a connection must [`obey`](crate::Connection::obey); poll it after every event of a connection
-    /// until there is none.
-    pub fn poll_directive(&mut self) -> Option<(ConnectionHandle, Directive)> {
+    /// The next directive that a connection must [`obey`](crate::Connection::obey); to be polled after every event
+    /// of a connection until it returns `None`.
+    pub fn poll_directive(&mut self) -> Option<MemberDirective<ConnectionHandle>> {
         self.bundles.directives.pop_front()
     }
 
-    /// Bundles that have members.
+    /// How many bundles have members.
     pub fn open_bundles(&self) -> usize {
-        self.bundles.bundles.len()
+        self.bundles.entries.len()
     }
 }
 

@@ -1,4 +1,5 @@
-//! Which connection a client had before: it tells what it has seen when the client comes back.
+//! Earlier connections of clients: when a client resumes its session, its latest connection reports what it
+//! has measured.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -7,11 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::{ConnectionHandle, Endpoint};
 
-/// The latest connection of each client that has one, and those that are to tell.
+/// The latest connection of each client, and the connections that shall report.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
     latest: FxHashMap<IpAddr, ConnectionHandle>,
-    asked: VecDeque<ConnectionHandle>,
+    due: VecDeque<ConnectionHandle>,
 }
 
 impl Earlier {
@@ -23,9 +24,9 @@ impl Earlier {
     /// `client` resumes a session in another connection.
     pub(super) fn on_resumed(&mut self, client: IpAddr) {
         if let Some(&handle) = self.latest.get(&client)
-            && !self.asked.contains(&handle)
+            && !self.due.contains(&handle)
         {
-            self.asked.push_back(handle);
+            self.due.push_back(handle);
         }
     }
 
@@ -33,16 +34,17 @@ impl Earlier {
         if self.latest.get(&client) == Some(&handle) {
             self.latest.remove(&client);
         }
-        // Handles are used again.
-        self.asked.retain(|asked| *asked != handle);
+        // Handles are reused.
+        self.due.retain(|due| *due != handle);
     }
 }
 
 impl Endpoint {
-    /// A connection that is to [tell what it has seen](crate::Connection::tell_resumed), for its client has
-    /// come back; poll it after every datagram and every event of a connection until there is none.
+    /// The next connection that shall [report what it has measured](crate::Connection::tell_resumed) because its
+    /// client resumes the session in another one; to be polled after every datagram and every event of a
+    /// connection until it returns `None`.
     pub fn poll_resumed(&mut self) -> Option<ConnectionHandle> {
-        self.earlier.asked.pop_front()
+        self.earlier.due.pop_front()
     }
 }
 
@@ -51,24 +53,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_connection_of_a_client_tells_once() {
+    fn the_latest_connection_of_a_client_is_due_once() {
         let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
         let mut earlier = Earlier::default();
         earlier.on_resumed(one);
-        assert_eq!(earlier.asked, [], "it had none");
+        assert_eq!(earlier.due, [], "the client has no connection yet");
         for number in 0..2 {
             earlier.on_established(one, ConnectionHandle(number));
         }
         earlier.on_established(other, ConnectionHandle(2));
         earlier.on_resumed(one);
         earlier.on_resumed(one);
-        assert_eq!(earlier.asked, [ConnectionHandle(1)]);
+        assert_eq!(earlier.due, [ConnectionHandle(1)]);
         earlier.on_drained(one, ConnectionHandle(0));
         earlier.on_resumed(other);
-        assert_eq!(earlier.asked, [ConnectionHandle(1), ConnectionHandle(2)]);
+        assert_eq!(earlier.due, [ConnectionHandle(1), ConnectionHandle(2)]);
         earlier.on_drained(one, ConnectionHandle(1));
         earlier.on_drained(other, ConnectionHandle(2));
-        assert_eq!(earlier.asked, []);
+        assert_eq!(earlier.due, []);
         assert!(earlier.latest.is_empty());
     }
 }

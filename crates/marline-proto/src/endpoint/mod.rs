@@ -1,12 +1,12 @@
-//! An endpoint: which connection is a datagram for, and may a new one begin?
+//! An endpoint: it routes datagrams to connections, and accepts or begins connections.
 //!
 //! | question | file |
 //! | --- | --- |
-//! | whose datagram is it? | `route` |
-//! | may a new client come in? | `accept` |
-//! | which connections belong together? | `bundles` |
-//! | which one did a client have before? | `earlier` |
-//! | what is answered without a connection? | `stateless` |
+//! | which connection is a datagram for? | `route` |
+//! | is a new connection accepted? | `accept` |
+//! | which connections form a bundle? | `bundles` |
+//! | which earlier connection does a client have? | `earlier` |
+//! | which responses need no connection? | `stateless` |
 
 mod accept;
 mod bundles;
@@ -34,7 +34,7 @@ use earlier::Earlier;
 use route::Routes;
 use stateless::Budget;
 
-/// Names a connection within its endpoint. Numbers are used again after a connection is drained.
+/// Identifies a connection within its endpoint. Numbers are reused after a connection is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionHandle(pub usize);
 
@@ -43,15 +43,24 @@ pub struct ConnectionHandle(pub usize);
 pub enum Route {
     /// Hand it to this connection: [`Connection::handle_datagram`].
     Connection(ConnectionHandle),
-    /// A client has come; the new connection has taken the datagram already.
+    /// A new connection of a client was accepted, and has processed the datagram.
     Accepted(ConnectionHandle, Box<Connection>),
-    /// Send the reply back where the datagram came from.
+    /// Send the reply to the source of the datagram.
     Reply,
-    /// Nothing.
+    /// Drop it.
     Drop,
 }
 
-/// What an endpoint keeps of each connection.
+/// A connection that an endpoint has begun; its owner drives it from now on.
+#[derive(Debug)]
+pub struct NewConnection {
+    /// By which the endpoint knows it.
+    pub handle: ConnectionHandle,
+    /// The connection itself.
+    pub connection: Connection,
+}
+
+/// What an endpoint stores for each connection.
 #[derive(Debug)]
 struct Entry {
     /// The destination of a client's first packets, until the handshake is complete.
@@ -78,7 +87,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that accepts connections if `server` says how.
+    /// An endpoint; it accepts connections if there is a `server` configuration.
     pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Self {
         let mut seed = [0; 16];
         seed.copy_from_slice(&config.rng_seed[..16]);
@@ -96,17 +105,17 @@ impl Endpoint {
         }
     }
 
-    /// Changes how connections are accepted from now on; `None` refuses them.
+    /// Replaces the server configuration for further connections; with `None`, none are accepted.
     pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
         self.server = server;
     }
 
-    /// Connections that are not drained.
+    /// How many connections are not drained.
     pub fn open_connections(&self) -> usize {
         self.entries.len()
     }
 
-    /// Connection IDs that lead to a connection.
+    /// How many connection IDs are routed to a connection.
     #[cfg(test)]
     pub(crate) fn routes_of_ids(&self) -> usize {
         self.routes.ids()
@@ -116,24 +125,23 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// If the name is no name, or the TLS configuration does not work.
+    /// If the name is invalid, or the TLS configuration does not work.
     pub fn connect(
         &mut self,
         now: Instant,
         config: &ClientConfig,
         tuple: FourTuple,
         server_name: &str,
-    ) -> Result<(ConnectionHandle, Connection), ConnectError> {
+    ) -> Result<NewConnection, ConnectError> {
         let seed = self.rng.random();
         let endpoint = Arc::clone(&self.config);
         let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, seed)?;
         let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
         self.drain_events(handle, &mut connection);
-        Ok((handle, connection))
+        Ok(NewConnection { handle, connection })
     }
 
-    /// Takes note of what a connection's [`poll_endpoint_event`](Connection::poll_endpoint_event)
-    /// gave.
+    /// Processes an event of a connection's [`poll_endpoint_event`](Connection::poll_endpoint_event).
     pub fn on_connection_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
         let Some(entry) = self.entries.get_mut(handle.0) else {
             return;
@@ -166,7 +174,7 @@ impl Endpoint {
             }
             EndpointEvent::Resumed => self.earlier.on_resumed(entry.remote.ip()),
             EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
-            // What a signal means depends on the others: `coordinate` has the means to ask them.
+            // Needs the state of the other members, which `coordinate` can get.
             EndpointEvent::Bundle(_) => {}
             EndpointEvent::Drained => self.forget(handle),
         }
@@ -212,7 +220,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a new connection has to tell before anybody else can ask it.
+    /// Processes the events of a new connection before its owner gets it.
     fn drain_events(&mut self, handle: ConnectionHandle, connection: &mut Connection) {
         while let Some(event) = connection.poll_endpoint_event() {
             self.on_connection_event(handle, event);

@@ -1,4 +1,4 @@
-//! From the bytes of a datagram to a connection.
+//! Routing of datagrams to connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -7,21 +7,22 @@ use marline_wire::ConnectionId;
 use marline_wire::packet::{self, Packet, ProtectedKind};
 use rustc_hash::FxHashMap;
 
-use super::accept::Arrived;
+use super::accept::UnknownInitial;
+use super::stateless::RefusedVersion;
 use super::{ConnectionHandle, Endpoint, Route};
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
-/// The tables of an endpoint.
+/// The routing tables of an endpoint.
 #[derive(Debug)]
 pub(super) struct Routes {
     id_len: usize,
-    /// IDs that we drew ourselves, so that a fast hash cannot be attacked.
+    /// By connection ID. This end chooses them at random, so that a fast hash function is safe.
     ids: FxHashMap<ConnectionId, ConnectionHandle>,
-    /// First destinations of clients, which clients choose.
+    /// By the destination of clients' first packets, which the clients choose.
     initials: HashMap<(ConnectionId, SocketAddr), ConnectionHandle>,
-    /// How a stateless reset for a connection ends. Tokens are secrets of our peers.
+    /// By stateless reset token. Tokens are secrets of our peers.
     reset_tokens: HashMap<[u8; 16], ConnectionHandle>,
 }
 
@@ -35,7 +36,7 @@ impl Routes {
         }
     }
 
-    /// IDs that lead somewhere.
+    /// How many IDs are routed.
     #[cfg(test)]
     pub(super) fn ids(&self) -> usize {
         self.ids.len()
@@ -90,7 +91,7 @@ impl Routes {
 }
 
 impl Endpoint {
-    /// Finds whom a datagram is for. Where the answer is [`Route::Reply`], `reply` holds it.
+    /// Routes a datagram. If the result is [`Route::Reply`], `reply` holds the datagram to send.
     ///
     /// `unix_time_s` is the time in seconds since the Unix epoch, for the age of address tokens.
     pub fn route(
@@ -110,11 +111,11 @@ impl Endpoint {
         if let Some(handle) = self.routes.find(destination, tuple.remote) {
             return Route::Connection(handle);
         }
-        let welcome = self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE);
+        let may_accept = self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE);
         match packet::parse(datagram, id_len, self.config.grease_fixed_bit) {
             Ok(Packet::Protected(header)) => match header.kind {
-                ProtectedKind::Initial { .. } if welcome => {
-                    let arrived = Arrived {
+                ProtectedKind::Initial { .. } if may_accept => {
+                    let arrived = UnknownInitial {
                         now,
                         unix_time_s,
                         tuple,
@@ -133,8 +134,15 @@ impl Endpoint {
                 version,
                 dcid,
                 scid,
-            }) if welcome => self.negotiate_version(now, version, (dcid, scid), reply),
-            // A stateless reset may look like anything.
+            }) if may_accept => {
+                let refused = RefusedVersion {
+                    version,
+                    destination: dcid,
+                    source: scid,
+                };
+                self.negotiate_version(now, &refused, reply)
+            }
+            // Any datagram may be a stateless reset.
             Ok(_) | Err(_) => match self.routes.find_reset(datagram) {
                 Some(handle) => Route::Connection(handle),
                 None => Route::Drop,

@@ -1,4 +1,4 @@
-//! Answers without a connection: version negotiation, Retry, refusal, stateless reset.
+//! Responses without a connection: Version Negotiation, Retry, refusal, stateless reset.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ use crate::limits::STATELESS_ANSWERS_PER_SECOND;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// The shortest stateless reset that cannot be told from a packet (RFC 9000, section 10.3).
+/// Size in bytes of the shortest stateless reset that is not distinguishable from a packet (RFC 9000, section
+/// 10.3).
 const MIN_RESET: usize = 21;
 
-/// The longest one needed: nobody looks at more.
+/// Size in bytes of the longest stateless reset that is sent.
 const MAX_RESET: usize = 42;
 
-/// How many answers that nobody asked for may leave in a second.
+/// Limits the rate of responses to packets of unknown connections.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     second: Option<Instant>,
@@ -45,8 +46,8 @@ impl Budget {
     }
 }
 
-/// A version that nobody speaks, so that clients learn to ignore those they do not know (RFC 9000,
-/// section 15). Never the one that the client asked for: it would ignore the offer.
+/// A reserved version, so that clients are prepared to ignore versions that they do not know (RFC 9000,
+/// section 15). Never the one that the client asked for, or it would ignore the packet (section 6.2).
 fn reserved_version(random: u32, refused: u32) -> u32 {
     let version = random & 0xf0f0_f0f0 | 0x0a0a_0a0a;
     if version == refused {
@@ -56,24 +57,36 @@ fn reserved_version(random: u32, refused: u32) -> u32 {
     }
 }
 
+/// What a Version Negotiation packet needs from the packet that it responds to.
+pub(super) struct RefusedVersion<'a> {
+    pub(super) version: u32,
+    /// Its destination connection ID.
+    pub(super) destination: &'a [u8],
+    /// Its source connection ID.
+    pub(super) source: &'a [u8],
+}
+
 impl Endpoint {
-    /// Says which versions we speak (RFC 9000, section 6.1) to a client that asked for `refused`.
+    /// Responds with the supported versions (RFC 9000, section 6.1).
     pub(super) fn negotiate_version(
         &mut self,
         now: Instant,
-        refused: u32,
-        (dcid, scid): (&[u8], &[u8]),
+        refused: &RefusedVersion<'_>,
         reply: &mut Vec<u8>,
     ) -> Route {
         if !self.budget.spend(now) {
             return Route::Drop;
         }
-        let versions = [VERSION_1, reserved_version(self.rng.random(), refused)];
-        VersionNegotiation::encode(scid, dcid, &versions, self.rng.random(), reply);
+        let versions = [
+            VERSION_1,
+            reserved_version(self.rng.random(), refused.version),
+        ];
+        let (to, from) = (refused.source, refused.destination);
+        VersionNegotiation::encode(to, from, &versions, self.rng.random(), reply);
         Route::Reply
     }
 
-    /// Asks the client to come again with a token (RFC 9000, section 8.1.2).
+    /// Validates the client's address with a Retry packet (RFC 9000, section 8.1.2).
     pub(super) fn retry(
         &mut self,
         unix_time_s: u64,
@@ -131,8 +144,8 @@ impl Endpoint {
         Route::Reply
     }
 
-    /// Tells a peer that its connection is gone (RFC 9000, section 10.3): smaller than what came, so
-    /// that two endpoints never answer each other's resets forever.
+    /// Responds with a stateless reset (RFC 9000, section 10.3). It is smaller than the packet that was
+    /// received, so that two endpoints do not respond to each other's resets forever.
     pub(super) fn reset(
         &mut self,
         now: Instant,
@@ -158,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reserved_versions_follow_the_pattern_and_avoid_what_was_refused() {
+    fn reserved_versions_follow_the_pattern_and_differ_from_the_refused_one() {
         assert_eq!(reserved_version(0x1020_3040, 7), 0x1a2a_3a4a);
         assert_eq!(reserved_version(0x1020_3040, 0x1a2a_3a4a), 0x0a2a_3a4a);
     }

@@ -1,10 +1,11 @@
-//! Writes JSON by hand into a buffer that its owner reuses.
+//! Writes JSON into a buffer that its owner reuses.
 
 use std::time::Duration;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Appends JSON to a buffer. Commas follow from the last byte written, so nesting costs no state.
+/// Appends JSON to a buffer. Whether a comma is needed follows from the last byte written, so that nesting
+/// needs no state.
 pub(super) struct Json<'b>(pub(super) &'b mut Vec<u8>);
 
 impl Json<'_> {

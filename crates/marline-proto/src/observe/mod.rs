@@ -1,7 +1,8 @@
-//! What a connection lets be seen: typed events as they happen, statistics at any time, and qlog.
+//! Observation of a connection: typed events as they happen, statistics at any time, and qlog.
 //!
-//! Events are borrowed values: an observer that wants nothing costs one virtual call, and payloads
-//! are decoded only by those who look into them. Nothing here steers the connection.
+//! Events are borrowed values: an observer that ignores an event costs one virtual call, and payloads are
+//! decoded only by observers that read them. Nothing here influences the connection: other modules have
+//! enums of their own, from which events are converted.
 
 pub mod events;
 mod json;
@@ -14,10 +15,10 @@ pub use stats::{ConnectionStats, PathStage, PathStats};
 
 use crate::Instant;
 
-/// Listens to one connection.
+/// Receives the events of one connection.
 ///
-/// Called on the connection's own thread between two steps of the protocol: be quick, do not block.
+/// It is called by the thread that drives the connection, which must not be blocked.
 pub trait Observer: Send {
-    /// `event` happened at `now`. Times never go back.
+    /// `event` happened at `now`. Times do not decrease.
     fn on_event(&mut self, now: Instant, event: &Event<'_>);
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use marline_wire::Frame;
+use marline_wire::{Frame, PathId};
 
-use super::events::{EcnState, PathId};
+use super::events::EcnState;
 use crate::scheduling::path::PathStatus;
 
-/// Datagrams that went one way.
+/// Datagrams in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpStats {
     /// How many.
@@ -25,7 +25,7 @@ impl UdpStats {
     }
 }
 
-/// What the streams of a connection carried.
+/// Counters of the streams of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamStats {
     /// Streams that exist now.
@@ -41,11 +41,11 @@ pub struct StreamStats {
     /// Bytes received and held because earlier ones of their stream are missing. Flow control limits
     /// them.
     pub out_of_order_bytes: u64,
-    /// The most of them at once, so far.
+    /// The largest value of `out_of_order_bytes` so far.
     pub out_of_order_bytes_max: u64,
 }
 
-/// What a connection has done so far.
+/// Statistics of a connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionStats {
     /// Datagrams sent on all paths.
@@ -56,7 +56,7 @@ pub struct ConnectionStats {
     pub frames_received: FrameCounts,
     /// The streams.
     pub streams: StreamStats,
-    /// Packets that could not be used.
+    /// Packets that were dropped.
     pub packets_dropped: u64,
     /// From the first packet until the handshake was complete; `None` before.
     pub handshake: Option<Duration>,
@@ -79,31 +79,31 @@ impl ConnectionStats {
     }
 }
 
-/// Where a path stands.
+/// The stage of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathStage {
-    /// Its addresses are validated for the first time: it carries no data yet.
+    /// It is being validated for the first time, and carries no data yet.
     Validating,
-    /// It carries everything.
+    /// It carries data.
     Open,
-    /// It does not answer: it is probed, and carries nothing else while another path works.
+    /// It is suspected to have failed: it is probed, and carries nothing else while another path works.
     Silent,
-    /// It carries nothing any more.
+    /// It is abandoned, and carries nothing any more.
     Abandoned,
 }
 
-/// What a path has done so far, and how it stands.
+/// Statistics and present state of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathStats {
     /// Which path.
     pub id: PathId,
-    /// Address here, if known.
+    /// Local address, if known.
     pub local: Option<std::net::SocketAddr>,
     /// Address of the peer.
     pub remote: std::net::SocketAddr,
-    /// Where it stands.
+    /// Its stage.
     pub stage: PathStage,
-    /// Whether it is for ordinary use, as far as both ends have said.
+    /// Whether it is for ordinary use, as requested by either end.
     pub status: PathStatus,
     /// Datagrams sent.
     pub udp_sent: UdpStats,
@@ -133,11 +133,11 @@ pub struct PathStats {
     pub congestion_window: u64,
     /// Bytes sent and neither acknowledged nor lost.
     pub bytes_in_flight: u64,
-    /// Stream bytes that are assigned to it and wait for its window or its pacer. With one path, 0.
+    /// Stream bytes queued on it, which wait for its window or its pacer; 0 with one path.
     pub bytes_queued: u64,
     /// Stream bytes sent on it, for the first time or again.
     pub stream_bytes_sent: u64,
-    /// Of those, bytes that another path carried, too.
+    /// The part of them that another path carried as well.
     pub stream_bytes_copied: u64,
     /// Pacing rate, in bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
@@ -145,11 +145,11 @@ pub struct PathStats {
     pub controller: &'static str,
     /// The controller's phase, in snake case.
     pub phase: &'static str,
-    /// Where ECN validation stands.
+    /// The state of ECN validation.
     pub ecn: EcnState,
     /// Packets that the peer received marked Congestion Experienced.
     pub ecn_ce: u64,
-    /// Bytes of UDP payload that the path carries.
+    /// Size of a full datagram, in bytes of UDP payload.
     pub mtu: u16,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use marline_wire::PathId;
 
 use super::list::{PathList, Slot};
-use crate::coordination::bundle::{Bundle, BundleConfig, Directive, MemberView};
+use crate::coordination::bundle::{Bundle, BundleConfig, MemberDirective, MemberView};
 use crate::time::Instant;
 
 /// The bundles of a connection: one for each 4-tuple that several of its paths share.
@@ -27,13 +27,6 @@ struct PathBundle {
     engine: Bundle<PathId>,
 }
 
-/// What a path is to do, as the engine of its bundle decided.
-#[derive(Debug)]
-pub(crate) struct PathDirective {
-    pub(crate) path: PathId,
-    pub(crate) directive: Directive,
-}
-
 impl PathBundles {
     pub(super) fn new(config: Arc<BundleConfig>) -> Self {
         Self {
@@ -49,7 +42,7 @@ impl PathBundles {
     }
 
     /// A path is valid: it joins those beside it, if there are any.
-    pub(super) fn join(&mut self, paths: &mut PathList, at: Slot) -> Vec<PathDirective> {
+    pub(super) fn join(&mut self, paths: &mut PathList, at: Slot) -> Vec<MemberDirective<PathId>> {
         let beside: Vec<Slot> = paths.beside(at).collect();
         let bundle_of = |&at: &Slot| self.of(paths[at].id);
         if let Some(bundle) = beside.iter().find_map(bundle_of) {
@@ -76,7 +69,12 @@ impl PathBundles {
         self.list.len() - 1
     }
 
-    fn admit(&mut self, paths: &mut PathList, bundle: usize, at: Slot) -> Vec<PathDirective> {
+    fn admit(
+        &mut self,
+        paths: &mut PathList,
+        bundle: usize,
+        at: Slot,
+    ) -> Vec<MemberDirective<PathId>> {
         let PathBundle {
             paths: members,
             engine,
@@ -101,7 +99,7 @@ impl PathBundles {
         now: Instant,
         paths: &mut PathList,
         at: Slot,
-    ) -> Vec<PathDirective> {
+    ) -> Vec<MemberDirective<PathId>> {
         let signals = paths[at].member.take_signals();
         let id = paths[at].id;
         let Some(place) = self.of(id).filter(|_| !signals.is_empty()) else {
@@ -123,14 +121,16 @@ impl PathBundles {
     }
 }
 
-fn obey(paths: &mut PathList, decided: Vec<(PathId, Directive)>) -> Vec<PathDirective> {
-    for (path, directive) in &decided {
-        if let Some(at) = paths.by_id(*path) {
+fn obey(
+    paths: &mut PathList,
+    decided: Vec<MemberDirective<PathId>>,
+) -> Vec<MemberDirective<PathId>> {
+    for MemberDirective { member, directive } in &decided {
+        if let Some(at) = paths.by_id(*member) {
             paths[at].obey(directive);
         }
     }
-    let directive = |(path, directive)| PathDirective { path, directive };
-    decided.into_iter().map(directive).collect()
+    decided
 }
 
 /// How a member stands. It is application-limited when all paths of its 4-tuple are: which of them carries

@@ -38,7 +38,6 @@ mod tuple;
 mod validation;
 
 pub(crate) use amplification::AmplificationLimit;
-pub(crate) use bundles::PathDirective;
 pub(crate) use detection::Finding;
 pub(crate) use ecn::{EcnLedger, EcnState, EcnValidation};
 pub use extension::{AbandonPathError, OpenPathError};

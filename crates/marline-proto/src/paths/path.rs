@@ -9,7 +9,7 @@ use super::{EcnLedger, Liveness, LocalCids, Preference, RemoteCids, SendQueue, T
 use crate::ack::AckPolicy;
 use crate::congestion::Phase;
 use crate::coordination::bundle::{Directive, LocalMember, MemberView};
-use crate::coordination::careful_resume::{CarefulResume, Resumption, Step};
+use crate::coordination::careful_resume::{CarefulResume, ResumeStep, Resumption};
 use crate::coordination::history::{PathSample, SampleEvent};
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
@@ -215,7 +215,10 @@ impl Path {
     }
 
     /// Has the resumption, if there is one, learn of an event.
-    pub(crate) fn drive_resumption(&mut self, event: impl FnOnce(&mut CarefulResume) -> Step) {
+    pub(crate) fn drive_resumption(
+        &mut self,
+        event: impl FnOnce(&mut CarefulResume) -> ResumeStep,
+    ) {
         if let Some(resumption) = &mut self.resumption {
             resumption.drive(self.recovery.controller_mut(), event);
             self.pace_resumption();

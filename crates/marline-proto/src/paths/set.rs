@@ -10,7 +10,7 @@ use marline_wire::frame::{
 };
 use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
-use super::bundles::{PathBundles, PathDirective};
+use super::bundles::PathBundles;
 use super::detection::{Detection, Finding};
 use super::extension::{AbandonPathError, Extension, ForgottenPath, OpenPathError, violation};
 use super::list::{PathList, Slot};
@@ -19,6 +19,7 @@ use super::{AmplificationLimit, LocalCids, RemoteCids, Reserved, TokenChange, Tu
 use crate::ack::Requested;
 use crate::config::{MultipathConfig, TransportConfig};
 use crate::congestion::{ControllerConfig, ControllerFactory, Pacer};
+use crate::coordination::bundle::MemberDirective;
 use crate::crypto::ResetKey;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::recovery::{FirstWindow, Outcome, Recovery, RecoveryConfig};
@@ -903,7 +904,7 @@ impl PathSet {
     // ---- bundles of paths
 
     /// A path is valid: it joins those beside it, if this end coordinates them.
-    pub(crate) fn join_bundle(&mut self, at: Slot) -> Vec<PathDirective> {
+    pub(crate) fn join_bundle(&mut self, at: Slot) -> Vec<MemberDirective<PathId>> {
         match &mut self.bundles {
             Some(bundles) => bundles.join(&mut self.list, at),
             None => Vec::new(),
@@ -919,7 +920,11 @@ impl PathSet {
     }
 
     /// Takes what the recovery of a path has shown to the engine of its bundle.
-    pub(crate) fn report_to_bundle(&mut self, now: Instant, at: Slot) -> Vec<PathDirective> {
+    pub(crate) fn report_to_bundle(
+        &mut self,
+        now: Instant,
+        at: Slot,
+    ) -> Vec<MemberDirective<PathId>> {
         match &mut self.bundles {
             Some(bundles) => bundles.report(now, &mut self.list, at),
             None => Vec::new(),

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn fields_are_read_as_the_rfc_says() {
+fn priority_fields_are_parsed_as_in_rfc_9218() {
     for (field, urgency, incremental) in [
         ("", 3, false),
         ("u=5", 5, false),
@@ -31,7 +31,7 @@ fn fields_are_read_as_the_rfc_says() {
 }
 
 #[test]
-fn what_is_no_dictionary_is_refused() {
+fn text_that_is_no_dictionary_is_an_error() {
     for field in [
         "u=", "u=1,", ",u=1", "u=1 i", "U=1", "x=\"a", "x=(a", "=1", "u==1", "é",
     ] {
@@ -40,7 +40,7 @@ fn what_is_no_dictionary_is_refused() {
 }
 
 #[test]
-fn written_fields_can_be_read() {
+fn formatted_priorities_parse_to_the_same_value() {
     for urgency in 0..=9 {
         for incremental in [false, true] {
             let priority = Priority::new(urgency, incremental);
@@ -50,7 +50,7 @@ fn written_fields_can_be_read() {
 }
 
 #[test]
-fn weights_follow_urgency_unless_they_are_given() {
+fn weights_follow_urgency_unless_a_dependency_has_one() {
     let weight = |urgency| Priority::new(urgency, false).weight();
     assert_eq!(
         (0..=7).map(weight).collect::<Vec<_>>(),
@@ -70,12 +70,12 @@ fn weights_follow_urgency_unless_they_are_given() {
 
 proptest! {
     #[test]
-    fn any_text_is_survived(field in "\\PC{0,60}") {
+    fn arbitrary_text_causes_no_panic(field in "\\PC{0,60}") {
         let _ = field.parse::<Priority>();
     }
 
     #[test]
-    fn any_likely_text_is_survived(field in "[ui=?0-9,;() \"\\\\a.]{0,40}") {
+    fn arbitrary_text_of_likely_characters_causes_no_panic(field in "[ui=?0-9,;() \"\\\\a.]{0,40}") {
         if let Ok(priority) = field.parse::<Priority>() {
             prop_assert!(priority.urgency <= Priority::MAX_URGENCY);
         }

@@ -1,4 +1,4 @@
-//! Who sends next, and where.
+//! Which stream sends next, and on which path.
 
 pub mod path;
 pub mod stream;

@@ -1,6 +1,6 @@
-//! What the application asks of its streams (RFC 9000, section 2.4).
+//! Operations of the application (RFC 9000, section 2.4).
 
-use super::control::Owed;
+use super::control::ControlFrame;
 use super::send::SendPart;
 use super::{ClosedStream, FinishError, ReadError, Streams, WriteError, wait_for_memory};
 use crate::priority::Priority;
@@ -9,8 +9,8 @@ use bytes::Bytes;
 use marline_wire::{Dir, StreamId};
 
 impl Streams {
-    /// Opens a stream; `None` at the peer's limit, then
-    /// [`StreamEvent::Available`](super::StreamEvent::Available) says when to try again.
+    /// Opens a stream; `None` at the peer's limit:
+    /// [`StreamEvent::Available`](super::StreamEvent::Available) follows when to try again.
     pub(crate) fn open(&mut self, dir: Dir) -> Option<StreamId> {
         let Some(id) = self.ids.open(dir) else {
             self.control.streams_blocked[dir as usize] |= self.ids.blocked(dir).is_some();
@@ -29,7 +29,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// As [`WriteError`] says.
+    /// See [`WriteError`].
     pub(crate) fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         self.write_with(id, data.len(), |send, len| send.write_slice(&data[..len]))
     }
@@ -38,7 +38,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// As [`WriteError`] says.
+    /// See [`WriteError`].
     pub(crate) fn write_chunk(
         &mut self,
         id: StreamId,
@@ -47,11 +47,10 @@ impl Streams {
         self.write_with(id, data.len(), |send, len| send.write(data.split_to(len)))
     }
 
-    /// Has `write` put in as many of `wanted` bytes as memory and the peer's limit for the stream
-    /// permit.
+    /// Calls `write` with as many of `wanted` bytes as memory and the peer's limit for the stream permit.
     ///
-    /// Bytes beyond that limit stay with the application: kept here, they could use up the shared
-    /// memory while a stream that the peer waits for finds none.
+    /// Bytes beyond that limit stay with the application: kept here, they could use up the memory that all
+    /// streams share, so that a stream with credit could not be written to.
     fn write_with(
         &mut self,
         id: StreamId,
@@ -83,11 +82,11 @@ impl Streams {
         Ok(len)
     }
 
-    /// Says that no more will be written.
+    /// Ends the stream: no more will be written.
     ///
     /// # Errors
     ///
-    /// As [`FinishError`] says.
+    /// See [`FinishError`].
     pub(crate) fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
         let stream = self.table.get_mut(&id).ok_or(FinishError::Closed)?;
         let send = stream.send.as_mut().ok_or(FinishError::Closed)?;
@@ -99,11 +98,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives up sending; what the peer has not received is lost to it.
+    /// Resets the sending part: data that the peer has not received will not be sent.
     ///
     /// # Errors
     ///
-    /// [`ClosedStream`] if the stream does not send, or no longer.
+    /// [`ClosedStream`] if the stream does not send, or no longer does.
     pub(crate) fn reset(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
         let stream = self.table.get_mut(&id).ok_or(ClosedStream)?;
         let send = stream.send.as_mut().ok_or(ClosedStream)?;
@@ -112,18 +111,18 @@ impl Streams {
             return Err(ClosedStream);
         }
         self.buffer.update(before, 0);
-        self.control.settle(stream, Owed::StreamDataBlocked);
-        self.owe(id, Owed::ResetStream);
+        self.control.clear(stream, ControlFrame::StreamDataBlocked);
+        self.make_due(id, ControlFrame::ResetStream);
         self.check_ready(id);
         self.wake_writers();
         Ok(())
     }
 
-    /// Reads no more; what arrives is dropped.
+    /// Stops reading; data that arrives is dropped.
     ///
     /// # Errors
     ///
-    /// [`ClosedStream`] if the stream does not receive, or no longer.
+    /// [`ClosedStream`] if the stream does not receive, or no longer does.
     pub(crate) fn stop(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
         let stream = self.table.get_mut(&id).ok_or(ClosedStream)?;
         let recv = stream.recv.as_mut().ok_or(ClosedStream)?;
@@ -131,14 +130,14 @@ impl Streams {
             return Err(ClosedStream);
         }
         let before = recv.out_of_order();
-        let ask = recv.stop(error_code);
+        let asks_peer = recv.stop(error_code);
         self.out_of_order.update(before, recv.out_of_order());
         let credit = recv.take_credit();
-        self.control.settle(stream, Owed::MaxStreamData);
-        if ask {
-            self.owe(id, Owed::StopSending);
+        self.control.clear(stream, ControlFrame::MaxStreamData);
+        if asks_peer {
+            self.make_due(id, ControlFrame::StopSending);
         }
-        self.give_back(credit);
+        self.return_credit(credit);
         self.reap(id);
         Ok(())
     }
@@ -147,7 +146,7 @@ impl Streams {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`] says.
+    /// See [`ReadError`].
     pub(crate) fn read(
         &mut self,
         id: StreamId,
@@ -167,11 +166,12 @@ impl Streams {
         recv.window.start(now);
         if recv.window.consume(credit)
             && recv.wants_credit()
-            && !stream.debt.has(Owed::MaxStreamData)
+            && !stream.due.has(ControlFrame::MaxStreamData)
         {
             recv.window.tune(now, self.rtt);
             self.window.grow_to(recv.window.size() * 3 / 2);
-            self.control.owe(id, stream, Owed::MaxStreamData);
+            self.control
+                .make_due(id, stream, ControlFrame::MaxStreamData);
         }
         self.window.start(now);
         if self.window.consume(credit) && !self.control.max_data {
@@ -181,7 +181,7 @@ impl Streams {
         result
     }
 
-    /// Changes the priority of a stream; nothing happens if this end sends nothing on it.
+    /// Changes the priority of a stream; no effect if this end does not send on it.
     pub(crate) fn set_priority(&mut self, id: StreamId, priority: Priority) {
         let stream = self.table.get_mut(&id);
         if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
@@ -196,8 +196,8 @@ impl Streams {
         send.map_or(0, SendPart::pending)
     }
 
-    /// Returns credit for bytes that nobody will read.
-    pub(super) fn give_back(&mut self, bytes: u64) {
+    /// Returns credit to the connection's window for bytes that will not be read.
+    pub(super) fn return_credit(&mut self, bytes: u64) {
         if bytes > 0 && self.window.consume(bytes) {
             self.control.max_data = true;
         }

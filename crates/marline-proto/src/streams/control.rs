@@ -1,40 +1,40 @@
-//! Frames about streams that are due, other than STREAM itself.
+//! Control frames of streams that are due: all frames about streams but STREAM itself.
 
 use super::Stream;
 use marline_wire::StreamId;
 use std::collections::VecDeque;
 
-/// Frames that a stream can owe, as bits.
+/// Control frames of one stream, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Owed {
+pub(super) enum ControlFrame {
     ResetStream = 1,
     StopSending = 2,
     MaxStreamData = 4,
     StreamDataBlocked = 8,
 }
 
-/// What one stream owes.
+/// The control frames of one stream that are due.
 #[derive(Debug, Default)]
-pub(super) struct StreamDebt {
+pub(super) struct DueFrames {
     bits: u8,
     queued: bool,
 }
 
-impl StreamDebt {
+impl DueFrames {
     /// Whether `frame` is due.
-    pub(super) const fn has(&self, frame: Owed) -> bool {
+    pub(super) const fn has(&self, frame: ControlFrame) -> bool {
         self.bits & frame as u8 != 0
     }
 }
 
-/// All that is due.
+/// The control frames of all streams that are due.
 #[derive(Debug, Default)]
 pub(super) struct ControlQueue {
-    /// Streams that owe something, or did.
+    /// Streams that have frames due, or had.
     streams: VecDeque<StreamId>,
     /// How many bits are set in all streams.
-    owed: usize,
+    stream_frames: usize,
     pub(super) max_data: bool,
     pub(super) max_streams: [bool; 2],
     pub(super) data_blocked: bool,
@@ -43,7 +43,7 @@ pub(super) struct ControlQueue {
 
 impl ControlQueue {
     pub(super) fn is_empty(&self) -> bool {
-        self.owed == 0
+        self.stream_frames == 0
             && !self.max_data
             && !self.data_blocked
             && self.max_streams == [false; 2]
@@ -51,41 +51,41 @@ impl ControlQueue {
     }
 
     /// Makes `frame` due.
-    pub(super) fn owe(&mut self, id: StreamId, stream: &mut Stream, frame: Owed) {
-        if !stream.debt.has(frame) {
-            stream.debt.bits |= frame as u8;
-            self.owed += 1;
+    pub(super) fn make_due(&mut self, id: StreamId, stream: &mut Stream, frame: ControlFrame) {
+        if !stream.due.has(frame) {
+            stream.due.bits |= frame as u8;
+            self.stream_frames += 1;
         }
-        if !stream.debt.queued {
-            stream.debt.queued = true;
+        if !stream.due.queued {
+            stream.due.queued = true;
             self.streams.push_back(id);
         }
     }
 
-    /// `frame` is written, or no longer of use.
-    pub(super) fn settle(&mut self, stream: &mut Stream, frame: Owed) {
-        if stream.debt.has(frame) {
-            stream.debt.bits &= !(frame as u8);
-            self.owed -= 1;
+    /// `frame` is written, or no longer needed.
+    pub(super) fn clear(&mut self, stream: &mut Stream, frame: ControlFrame) {
+        if stream.due.has(frame) {
+            stream.due.bits &= !(frame as u8);
+            self.stream_frames -= 1;
         }
     }
 
-    /// The stream that has owed longest; it may be gone.
+    /// The stream that has waited longest; it may no longer exist.
     pub(super) fn front(&self) -> Option<StreamId> {
         self.streams.front().copied()
     }
 
-    /// The front stream, if it still exists, owes nothing anymore.
+    /// All frames of the front stream are written; `stream` is that stream, if it still exists.
     pub(super) fn pop_front(&mut self, stream: Option<&mut Box<Stream>>) {
         self.streams.pop_front();
         if let Some(stream) = stream {
-            stream.debt.queued = false;
+            stream.due.queued = false;
         }
     }
 
-    /// The stream is dropped with all it owed.
+    /// The stream is dropped, and its frames with it.
     pub(super) fn forget(&mut self, stream: &mut Stream) {
-        self.owed -= stream.debt.bits.count_ones() as usize;
-        stream.debt.bits = 0;
+        self.stream_frames -= stream.due.bits.count_ones() as usize;
+        stream.due.bits = 0;
     }
 }

@@ -1,27 +1,21 @@
-//! Bytes that are in flight twice, on two paths: either copy will do, and only the loss of both makes
-//! them due again.
+//! Bytes that are in flight twice, on two paths: one acknowledgment is enough, and they are due again only
+//! after both copies are lost.
 
 use super::{Segment, Streams};
 
 impl Streams {
-    /// What of a segment that was sent is neither acknowledged nor copied; if it comes in pieces, the
-    /// first.
+    /// The first piece of a segment that was sent and is neither acknowledged nor copied.
     pub(crate) fn in_flight_once(&self, segment: &Segment) -> Option<Segment> {
         let send = self.table.get(&segment.id)?.send.as_ref()?;
-        let (range, fin) = send.in_flight_once(segment.range(), segment.fin)?;
-        Some(Segment {
-            id: segment.id,
-            offset: range.start,
-            len: (range.end - range.start) as usize,
-            fin,
-        })
+        let part = send.in_flight_once(segment.part())?;
+        Some(Segment::new(segment.id, &part))
     }
 
-    /// Takes a copy of what [is in flight once](Self::in_flight_once) of a segment, to be sent too.
+    /// Takes the piece of a segment that [is in flight once](Self::in_flight_once), to be sent a second time.
     pub(crate) fn take_copy(&mut self, segment: &Segment) -> Option<Segment> {
         let copy = self.in_flight_once(segment)?;
         let send = self.table.get_mut(&copy.id)?.send.as_mut()?;
-        send.on_copied(copy.range(), copy.fin);
+        send.on_copied(copy.part());
         Some(copy)
     }
 }

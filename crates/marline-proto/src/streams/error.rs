@@ -1,11 +1,11 @@
-//! Why an operation of the application on a stream did not do what was asked.
+//! Errors of operations on streams.
 
 use thiserror::Error;
 
-/// Why a write took nothing.
+/// Why nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
-    /// No room now; [`StreamEvent::Writable`](super::StreamEvent::Writable) says when to try again.
+    /// No room now; [`StreamEvent::Writable`](super::StreamEvent::Writable) follows when there is.
     #[error("no room to write now")]
     Blocked,
     /// The peer reads no more, for the reason its application gave (RFC 9000, section 3.5).
@@ -19,11 +19,11 @@ pub enum WriteError {
 /// Why a read returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// Nothing to read now; [`StreamEvent::Readable`](super::StreamEvent::Readable) says when to
-    /// try again.
+    /// Nothing to read now; [`StreamEvent::Readable`](super::StreamEvent::Readable) follows when there
+    /// is.
     #[error("nothing to read now")]
     Blocked,
-    /// The peer gave up sending, for the reason its application gave (RFC 9000, section 3.2).
+    /// The peer reset the stream, for the reason its application gave (RFC 9000, section 3.2).
     #[error("the peer reset the stream: error {0}")]
     Reset(u64),
     /// The stream was never opened, is read to its end or stopped, or only sends.
@@ -42,7 +42,7 @@ pub enum FinishError {
     Closed,
 }
 
-/// The part of the stream that was asked for is not open.
+/// The stream, or the direction of it that the operation needs, is not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the stream is closed")]
 pub struct ClosedStream;

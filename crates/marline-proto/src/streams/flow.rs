@@ -7,19 +7,19 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// What the peer may send, on a stream or on all together.
+/// The flow control window of the peer, on a stream or on all together.
 ///
-/// The limit is announced anew when half of the window is used up; if that took less than two round
-/// trips, the peer may be waiting for credit, and the window doubles up to its ceiling.
+/// A new limit is advertised when half of the window is used; if that took less than two round trips, the
+/// peer may be waiting for credit, and the window doubles up to its ceiling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Bytes the peer may have on the way or unread.
+    /// Bytes that may be in flight or unread.
     size: u64,
     ceiling: u64,
     /// Bytes read or dropped so far.
     consumed: u64,
-    /// The largest limit the peer was told.
-    announced: u64,
+    /// The largest limit that was advertised to the peer.
+    advertised: u64,
     /// When the use of the present window began.
     since: Option<Instant>,
 }
@@ -32,14 +32,14 @@ impl ReceiveWindow {
             size,
             ceiling,
             consumed: 0,
-            announced: size,
+            advertised: size,
             since: None,
         }
     }
 
-    /// The limit that the peer must keep, in bytes since the beginning.
-    pub(super) const fn announced(&self) -> u64 {
-        self.announced
+    /// The limit that the peer must respect, in bytes since the beginning.
+    pub(super) const fn advertised(&self) -> u64 {
+        self.advertised
     }
 
     /// The present size, in bytes.
@@ -47,13 +47,13 @@ impl ReceiveWindow {
         self.size
     }
 
-    /// `bytes` more are read or dropped. Returns whether to announce a new limit.
+    /// `bytes` more are read or dropped. Returns whether to advertise a new limit.
     pub(super) fn consume(&mut self, bytes: u64) -> bool {
         self.consumed += bytes;
-        self.limit() - self.announced >= (self.size / 2).max(1)
+        self.limit() - self.advertised >= (self.size / 2).max(1)
     }
 
-    /// Grows the window if it was used up fast; call when a new limit is about to be announced.
+    /// Grows the window if it was used fast; to be called before a new limit is advertised.
     pub(super) fn tune(&mut self, now: Instant, rtt: Duration) {
         if self.since.is_some_and(|since| now - since < rtt * 2) {
             self.size = self.size.saturating_mul(2).min(self.ceiling).max(self.size);
@@ -71,22 +71,22 @@ impl ReceiveWindow {
         self.size = self.size.max(size.min(self.ceiling));
     }
 
-    /// The limit that could be announced now.
+    /// The limit that could be advertised now.
     pub(super) fn limit(&self) -> u64 {
         self.consumed
             .saturating_add(self.size)
             .min(varint::MAX)
-            .max(self.announced)
+            .max(self.advertised)
     }
 
-    /// Raises the announced limit as far as it goes, and returns it.
-    pub(super) fn announce(&mut self) -> u64 {
-        self.announced = self.limit();
-        self.announced
+    /// Raises the advertised limit as far as possible, and returns it.
+    pub(super) fn advertise(&mut self) -> u64 {
+        self.advertised = self.limit();
+        self.advertised
     }
 }
 
-/// What the peer permits on all streams together.
+/// The peer's limit on all streams together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendCredit {
     /// Bytes permitted since the beginning.
@@ -103,15 +103,15 @@ impl SendCredit {
         self.max_data - self.sent
     }
 
-    /// Raises the limit; returns whether it had stopped anything.
+    /// Raises the limit; returns whether it had blocked sending.
     pub(super) fn raise(&mut self, max_data: u64) -> bool {
-        let was_stopped = self.left() == 0 && max_data > self.max_data;
+        let was_blocked = self.left() == 0 && max_data > self.max_data;
         self.max_data = self.max_data.max(max_data);
-        was_stopped
+        was_blocked
     }
 }
 
-/// Memory for what the application wrote, shared by all streams.
+/// The memory for written data, which all streams share.
 #[derive(Debug)]
 pub(super) struct WriteBuffer {
     /// Bytes kept until acknowledged.
@@ -135,7 +135,8 @@ impl WriteBuffer {
         self.limit.saturating_sub(self.held)
     }
 
-    /// Whether writers that found no room should try again: not for a few bytes at a time.
+    /// Whether writers that found no room should be notified: an eighth of the limit avoids waking them for a
+    /// few bytes at a time.
     pub(super) const fn has_worthwhile_room(&self) -> bool {
         self.room() > self.limit / 8
     }

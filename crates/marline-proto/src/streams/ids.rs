@@ -7,11 +7,11 @@ use std::ops::Range;
 /// Streams of one direction that this end opens.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
-    /// How many are open or were.
+    /// How many are open or were open.
     opened: u64,
     /// How many the peer permits.
     max: u64,
-    /// The application wanted one more than `max`.
+    /// Whether the application tried to open one more than `max`.
     wanted: bool,
     /// The limit last named in STREAMS_BLOCKED.
     blocked_at: Option<u64>,
@@ -20,7 +20,7 @@ struct Local {
 /// Streams of one direction that the peer opens.
 #[derive(Clone, Copy, Debug)]
 struct Remote {
-    /// How many are open or were.
+    /// How many are open or were open.
     opened: u64,
     /// How many of them the application has accepted.
     accepted: u64,
@@ -28,8 +28,8 @@ struct Remote {
     closed: u64,
     /// How many may be open at once.
     concurrent: u64,
-    /// The largest limit the peer was told.
-    announced: u64,
+    /// The largest limit that was advertised to the peer.
+    advertised: u64,
 }
 
 impl Remote {
@@ -39,7 +39,7 @@ impl Remote {
             accepted: 0,
             closed: 0,
             concurrent,
-            announced: concurrent,
+            advertised: concurrent,
         }
     }
 
@@ -50,7 +50,7 @@ impl Remote {
 
 /// The counters of all four kinds of streams.
 ///
-/// A stream below its counter that is not in the table is closed: nothing is kept of it.
+/// A stream below its counter that is not in the table is closed.
 #[derive(Debug)]
 pub(super) struct StreamIds {
     side: Side,
@@ -95,12 +95,12 @@ impl StreamIds {
         Some(id)
     }
 
-    /// The limit that STREAMS_BLOCKED should name, if the application waits and it was not named.
+    /// The limit for STREAMS_BLOCKED, if the application waits and that limit was not sent yet.
     pub(super) fn blocked(&mut self, dir: Dir) -> Option<u64> {
         let local = &mut self.local[dir as usize];
-        let news = local.wanted && local.blocked_at != Some(local.max);
+        let is_new = local.wanted && local.blocked_at != Some(local.max);
         local.blocked_at = Some(local.max);
-        news.then_some(local.max)
+        is_new.then_some(local.max)
     }
 
     /// Whether the application still waits at `limit`.
@@ -126,7 +126,7 @@ impl StreamIds {
         self.local[dir as usize].opened
     }
 
-    /// The peer's limits of 0-RTT do not hold.
+    /// 0-RTT was rejected: the remembered limits of the peer do not apply.
     pub(super) fn forget_limits(&mut self) {
         for local in &mut self.local {
             local.max = 0;
@@ -134,7 +134,7 @@ impl StreamIds {
         }
     }
 
-    /// The next stream that the peer opened and the application has not seen.
+    /// The next stream that the peer opened and the application has not accepted.
     pub(super) fn accept(&mut self, dir: Dir) -> Option<StreamId> {
         let remote = &mut self.remote[dir as usize];
         let index = remote.accepted;
@@ -144,8 +144,7 @@ impl StreamIds {
         })
     }
 
-    /// Checks the stream that a frame of the peer names. Returns the indices of the streams
-    /// that come into being with it.
+    /// Checks the stream of a frame of the peer. Returns the indices of the streams that the frame opens.
     ///
     /// # Errors
     ///
@@ -163,7 +162,7 @@ impl StreamIds {
             ));
         }
         let remote = &mut self.remote[dir];
-        if id.index() >= remote.announced {
+        if id.index() >= remote.advertised {
             return Err(TransportError::new(
                 ErrorCode::STREAM_LIMIT_ERROR,
                 "more streams than the limit",
@@ -174,30 +173,30 @@ impl StreamIds {
         Ok(new)
     }
 
-    /// A stream is closed. Returns whether to announce a new limit to the peer.
+    /// A stream is closed. Returns whether to advertise a new limit to the peer.
     pub(super) fn on_closed(&mut self, id: StreamId) -> bool {
         if self.is_local(id) {
             return false;
         }
         let remote = &mut self.remote[id.dir() as usize];
         remote.closed += 1;
-        remote.limit() - remote.announced >= (remote.concurrent / 8).max(1)
+        remote.limit() - remote.advertised >= (remote.concurrent / 8).max(1)
     }
 
-    /// Raises the announced limit as far as it goes, and returns it.
-    pub(super) fn announce(&mut self, dir: Dir) -> u64 {
+    /// Raises the advertised limit as far as possible, and returns it.
+    pub(super) fn advertise(&mut self, dir: Dir) -> u64 {
         let remote = &mut self.remote[dir as usize];
-        remote.announced = remote.announced.max(remote.limit());
-        remote.announced
+        remote.advertised = remote.advertised.max(remote.limit());
+        remote.advertised
     }
 
-    /// The limit that could be announced now.
+    /// The limit that could be advertised now.
     pub(super) fn remote_limit(&self, dir: Dir) -> u64 {
         self.remote[dir as usize].limit()
     }
 
-    /// The largest limit the peer was told.
-    pub(super) fn announced(&self, dir: Dir) -> u64 {
-        self.remote[dir as usize].announced
+    /// The largest limit that was advertised to the peer.
+    pub(super) fn advertised(&self, dir: Dir) -> u64 {
+        self.remote[dir as usize].advertised
     }
 }

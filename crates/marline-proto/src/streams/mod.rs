@@ -1,8 +1,8 @@
 //! The streams of a connection (RFC 9000, sections 2 to 4).
 //!
 //! `send` and `recv` hold the state diagrams of one stream's two parts; `ids` counts streams, `flow`
-//! bytes. On top of them, [`Streams`] has three groups of methods: what the application asks
-//! (`app`), what the peer's frames do (`receive`), and what is sent (`transmit`).
+//! bytes. On top of them, [`Streams`] has three groups of methods: operations of the application
+//! (`app`), frames of the peer (`receive`), and sending (`transmit`).
 
 mod app;
 mod control;
@@ -22,8 +22,9 @@ mod tests;
 
 pub use error::{ClosedStream, FinishError, ReadError, WriteError};
 pub(crate) use token::{Segment, StreamToken};
+pub(crate) use transmit::ReadyChange;
 
-use control::{ControlQueue, Owed, StreamDebt};
+use control::{ControlFrame, ControlQueue, DueFrames};
 use flow::{ReceiveWindow, SendCredit, WriteBuffer};
 use ids::StreamIds;
 use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError, TransportParameters};
@@ -34,14 +35,14 @@ use send::SendPart;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many streams, and how much data on them, this end takes in and keeps.
+/// Limits on the streams and on their data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamsConfig {
     /// Which end this is.
     pub(crate) side: Side,
-    /// Bytes the peer may send on all streams before it hears of more: `initial_max_data`.
+    /// Bytes the peer may send on all streams before it gets a new limit: `initial_max_data`.
     pub(crate) receive_window: u64,
-    /// Bytes the peer may send on each stream before it hears of more:
+    /// Bytes the peer may send on each stream before it gets a new limit:
     /// `initial_max_stream_data_*`.
     pub(crate) stream_receive_window: u64,
     /// The connection's window grows to this many bytes at most.
@@ -56,7 +57,7 @@ pub(crate) struct StreamsConfig {
     pub(crate) send_buffer_limit: u64,
 }
 
-/// What the peer permits at first, from its transport parameters (RFC 9000, section 18.2).
+/// The initial limits of the peer, from its transport parameters (RFC 9000, section 18.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PeerLimits {
     /// Bytes on all streams.
@@ -98,12 +99,12 @@ impl PeerLimits {
     }
 }
 
-/// What the application should hear about streams.
+/// A notification of the application about streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The peer opened one or more streams of this direction.
     Opened(Dir),
-    /// There is something to read: data, the end or a reset. Said again after a read that blocked.
+    /// There is something to read: data, the end or a reset. Emitted again after a read that blocked.
     Readable(StreamId),
     /// There is room to write again, after a write that blocked.
     Writable(StreamId),
@@ -154,14 +155,14 @@ impl OutOfOrder {
     }
 }
 
-/// One stream: the parts it has and what is noted of it.
+/// One stream: its parts, the control frames that are due, and what the scheduler knows about it.
 #[derive(Debug)]
 struct Stream {
     /// Absent if only the peer sends, and once sending is over.
     send: Option<SendPart>,
     /// Absent if only this end sends, and once receiving is over.
     recv: Option<RecvPart>,
-    debt: StreamDebt,
+    due: DueFrames,
     readiness: Readiness,
 }
 
@@ -217,13 +218,13 @@ impl Streams {
         }
     }
 
-    /// Takes over what the peer permits: what a client remembers for 0-RTT, then what the handshake
-    /// says.
+    /// Applies the limits of the peer: those that a client remembers for 0-RTT, then those of the
+    /// handshake.
     ///
     /// # Errors
     ///
     /// PROTOCOL_VIOLATION if a limit is below one given before (RFC 9000, section 7.4.1); after
-    /// [`on_zero_rtt_rejected`](Self::on_zero_rtt_rejected) any limit will do.
+    /// [`on_zero_rtt_rejected`](Self::on_zero_rtt_rejected) any limit is accepted.
     pub(crate) fn set_peer_limits(&mut self, limits: &PeerLimits) -> Result<(), TransportError> {
         if !limits.permits_all_of(&self.peer) {
             return Err(TransportError::new(
@@ -266,17 +267,17 @@ impl Streams {
             let stopped = stream.recv.as_ref().is_some_and(|r| r.stopped().is_some());
             self.ready.all = true;
             if reset {
-                self.owe(id, Owed::ResetStream);
+                self.make_due(id, ControlFrame::ResetStream);
             }
             if stopped {
-                self.owe(id, Owed::StopSending);
+                self.make_due(id, ControlFrame::StopSending);
             }
         }
     }
 
-    /// The server did not take the 0-RTT data: all that was sent is due again from the beginning.
+    /// The server rejected 0-RTT: all that was sent is due again from the beginning.
     ///
-    /// No limit holds until [`set_peer_limits`](Self::set_peer_limits) gives those of the handshake.
+    /// No limit is known until [`set_peer_limits`](Self::set_peer_limits) gives those of the handshake.
     pub(crate) fn on_zero_rtt_rejected(&mut self) {
         self.peer = PeerLimits::default();
         self.credit = SendCredit::default();
@@ -297,7 +298,7 @@ impl Streams {
         self.rtt = rtt;
     }
 
-    /// What the application should hear next.
+    /// The next notification of the application.
     pub(crate) fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.pop_front()
     }
@@ -308,7 +309,7 @@ impl Streams {
         self.table.is_empty()
     }
 
-    /// The counters as they stand.
+    /// The present counters.
     pub(crate) fn stats(&self) -> StreamsStats {
         StreamsStats {
             open: self.table.len(),
@@ -355,26 +356,26 @@ impl Streams {
         let stream = Stream {
             send,
             recv,
-            debt: StreamDebt::default(),
+            due: DueFrames::default(),
             readiness: Readiness::default(),
         };
         self.table.insert(id, Box::new(stream));
     }
 
-    /// Drops the parts that are over, and the stream with the last of them.
+    /// Drops the parts in a terminal state, and the stream with the last of them.
     fn reap(&mut self, id: StreamId) {
         let Some(stream) = self.table.get_mut(&id) else {
             return;
         };
         if stream.send.as_ref().is_some_and(SendPart::is_terminal) {
             stream.send = None;
-            self.control.settle(stream, Owed::ResetStream);
-            self.control.settle(stream, Owed::StreamDataBlocked);
+            self.control.clear(stream, ControlFrame::ResetStream);
+            self.control.clear(stream, ControlFrame::StreamDataBlocked);
         }
         if stream.recv.as_ref().is_some_and(RecvPart::is_terminal) {
             stream.recv = None;
-            self.control.settle(stream, Owed::StopSending);
-            self.control.settle(stream, Owed::MaxStreamData);
+            self.control.clear(stream, ControlFrame::StopSending);
+            self.control.clear(stream, ControlFrame::MaxStreamData);
         }
         if stream.send.is_none() && stream.recv.is_none() {
             self.ready.forget(id, stream);
@@ -386,7 +387,7 @@ impl Streams {
         }
     }
 
-    /// Looks again whether the stream has something to send.
+    /// Checks whether the stream has become ready or ceased to be.
     fn check_ready(&mut self, id: StreamId) {
         if let Some(stream) = self.table.get_mut(&id) {
             let permitted = self.ids.is_permitted(id);
@@ -395,7 +396,7 @@ impl Streams {
         }
     }
 
-    /// Tells writers that wait for memory to try again, once there is some.
+    /// Notifies writers that wait for memory, once there is some.
     fn wake_writers(&mut self) {
         if self.waiting_writers.is_empty() || !self.buffer.has_worthwhile_room() {
             return;
@@ -413,7 +414,7 @@ impl Streams {
     }
 }
 
-/// Has a stream whose last write found no room wait for memory, once.
+/// Queues a stream whose last write found no room, unless it is queued already.
 fn wait_for_memory(waiting: &mut VecDeque<StreamId>, id: StreamId, send: &mut SendPart) {
     if send.write_blocked && !send.waits_for_memory {
         send.waits_for_memory = true;
@@ -421,7 +422,7 @@ fn wait_for_memory(waiting: &mut VecDeque<StreamId>, id: StreamId, send: &mut Se
     }
 }
 
-/// Bytes that the peer permits on stream `id` from the beginning.
+/// The peer's initial limit for stream `id`, in bytes.
 fn initial_credit(limits: &PeerLimits, side: Side, id: StreamId) -> u64 {
     match id.dir() {
         Dir::Uni => limits.max_stream_data_uni,

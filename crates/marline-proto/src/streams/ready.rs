@@ -1,16 +1,16 @@
-//! Which streams have something to send.
+//! Which streams have something to send, and which changes of that the scheduler has yet to learn.
 
 use super::Stream;
-use super::control::{ControlQueue, Owed};
+use super::control::{ControlFrame, ControlQueue};
 use super::flow::SendCredit;
 use marline_wire::StreamId;
 use std::collections::VecDeque;
 
-/// What the scheduler knows of one stream.
+/// What the scheduler knows about one stream.
 #[derive(Debug, Default)]
 pub(super) struct Readiness {
-    /// What it was told last.
-    said: bool,
+    /// Whether it was last reported as ready.
+    reported: bool,
     queued: bool,
 }
 
@@ -18,14 +18,15 @@ pub(super) struct Readiness {
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
     changed: VecDeque<StreamId>,
-    /// Streams that the scheduler counts on and that are gone.
-    gone: Vec<StreamId>,
-    /// The connection's credit ran out or came back: every stream may be concerned.
+    /// Streams that no longer exist and were last reported as ready.
+    removed: Vec<StreamId>,
+    /// Whether the connection's credit ran out or became available: every stream may have changed.
     pub(super) all: bool,
 }
 
 impl ReadyQueue {
-    /// Compares what the scheduler knows with the truth; makes due what a blocked stream must say.
+    /// Queues the stream if its readiness differs from what was reported; makes STREAM_DATA_BLOCKED or
+    /// DATA_BLOCKED due if a limit blocks it.
     pub(super) fn check(
         &mut self,
         id: StreamId,
@@ -34,8 +35,8 @@ impl ReadyQueue {
         credit: &mut SendCredit,
         control: &mut ControlQueue,
     ) {
-        if stream.is_ready(permitted, credit.left()) != stream.readiness.said {
-            self.note(id, stream);
+        if stream.is_ready(permitted, credit.left()) != stream.readiness.reported {
+            self.queue(id, stream);
         }
         let Some(send) = &mut stream.send else {
             return;
@@ -46,7 +47,7 @@ impl ReadyQueue {
         if let Some(limit) = send.blocked() {
             if send.blocked_at != Some(limit) {
                 send.blocked_at = Some(limit);
-                control.owe(id, stream, Owed::StreamDataBlocked);
+                control.make_due(id, stream, ControlFrame::StreamDataBlocked);
             }
         } else if send.has_unsent() && credit.left() == 0 {
             let limit = credit.max_data;
@@ -55,37 +56,37 @@ impl ReadyQueue {
         }
     }
 
-    fn note(&mut self, id: StreamId, stream: &mut Stream) {
+    fn queue(&mut self, id: StreamId, stream: &mut Stream) {
         if !stream.readiness.queued {
             stream.readiness.queued = true;
             self.changed.push_back(id);
         }
     }
 
-    /// The stream is dropped: the scheduler must hear of it if it counts on it.
+    /// The stream is dropped: queued for the scheduler if it was last reported as ready.
     pub(super) fn forget(&mut self, id: StreamId, stream: &Stream) {
-        if stream.readiness.said {
-            self.gone.push(id);
+        if stream.readiness.reported {
+            self.removed.push(id);
         }
     }
 
-    /// A stream that is gone while the scheduler counts on it.
-    pub(super) fn pop_gone(&mut self) -> Option<StreamId> {
-        self.gone.pop()
+    /// A stream that no longer exists and was last reported as ready.
+    pub(super) fn pop_removed(&mut self) -> Option<StreamId> {
+        self.removed.pop()
     }
 
-    /// A stream that may have changed, or be gone.
+    /// A stream whose readiness may have changed, or that may no longer exist.
     pub(super) fn pop(&mut self) -> Option<StreamId> {
         self.changed.pop_front()
     }
 }
 
 impl Readiness {
-    /// What to tell the scheduler, given the truth.
-    pub(super) fn tell(&mut self, ready: bool) -> Option<bool> {
+    /// The readiness to report to the scheduler, given the present one; `None` if it has not changed.
+    pub(super) fn report(&mut self, ready: bool) -> Option<bool> {
         self.queued = false;
-        let news = self.said != ready;
-        self.said = ready;
-        news.then_some(ready)
+        let changed = self.reported != ready;
+        self.reported = ready;
+        changed.then_some(ready)
     }
 }

@@ -1,19 +1,19 @@
-//! What the peer's frames do to the streams (RFC 9000, sections 19.4 to 19.14).
+//! Frames of the peer (RFC 9000, sections 19.4 to 19.14).
 
-use super::control::Owed;
+use super::control::ControlFrame;
 use super::recv::RecvPart;
 use super::{Stream, StreamEvent, Streams, wait_for_memory};
 use marline_wire::frame;
 use marline_wire::{Dir, ErrorCode, StreamId, TransportError};
 
 impl Streams {
-    /// Takes in STREAM.
+    /// Processes STREAM.
     ///
     /// # Errors
     ///
     /// STREAM_STATE_ERROR, STREAM_LIMIT_ERROR, FLOW_CONTROL_ERROR and FINAL_SIZE_ERROR.
     pub(crate) fn on_stream(&mut self, frame: &frame::Stream<'_>) -> Result<(), TransportError> {
-        let credit = self.window.announced() - self.received;
+        let credit = self.window.advertised() - self.received;
         self.on_sender_frame(frame.id, |stream| match &mut stream.recv {
             Some(recv) => recv.on_stream(frame, credit),
             None => Ok(0),
@@ -21,7 +21,7 @@ impl Streams {
         .map_err(|error| error.in_frame(frame.frame_type()))
     }
 
-    /// Takes in RESET_STREAM.
+    /// Processes RESET_STREAM.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Streams {
         &mut self,
         frame: &frame::ResetStream,
     ) -> Result<(), TransportError> {
-        let credit = self.window.announced() - self.received;
+        let credit = self.window.advertised() - self.received;
         self.on_sender_frame(frame.id, |stream| match &mut stream.recv {
             Some(recv) => recv.on_reset(frame, credit),
             None => Ok(0),
@@ -38,8 +38,8 @@ impl Streams {
         .map_err(|error| error.in_frame(frame::ResetStream::TYPE))
     }
 
-    /// Takes in STREAM_DATA_BLOCKED, which may be the first to name its stream. Credit is given as
-    /// data is read, whether it is asked for or not.
+    /// Processes STREAM_DATA_BLOCKED, which may be the first frame of its stream. It has no other effect:
+    /// credit is given as data is read.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Streams {
             .map_err(|error| error.in_frame(frame::StreamDataBlocked::TYPE))
     }
 
-    /// Takes in STOP_SENDING: answers with RESET_STREAM.
+    /// Processes STOP_SENDING: responds with RESET_STREAM.
     ///
     /// # Errors
     ///
@@ -73,8 +73,8 @@ impl Streams {
         let before = send.held();
         if send.on_stop_sending(frame.error_code) {
             self.buffer.update(before, 0);
-            self.control.settle(stream, Owed::StreamDataBlocked);
-            self.owe(id, Owed::ResetStream);
+            self.control.clear(stream, ControlFrame::StreamDataBlocked);
+            self.make_due(id, ControlFrame::ResetStream);
             self.events.push_back(StreamEvent::Stopped {
                 id,
                 error_code: frame.error_code,
@@ -85,11 +85,11 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes in MAX_DATA.
+    /// Processes MAX_DATA.
     ///
     /// # Errors
     ///
-    /// None: any value will do.
+    /// None: any value is valid.
     pub(crate) fn on_max_data(&mut self, frame: &frame::MaxData) -> Result<(), TransportError> {
         if self.credit.raise(frame.maximum) {
             self.ready.all = true;
@@ -98,21 +98,20 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes in DATA_BLOCKED. Credit is given as data is read, whether it is asked for or not.
+    /// Processes DATA_BLOCKED, which has no effect: credit is given as data is read.
     ///
     /// # Errors
     ///
-    /// None: any value will do.
+    /// None: any value is valid.
     pub(crate) fn on_data_blocked(&self, _: &frame::DataBlocked) -> Result<(), TransportError> {
         Ok(())
     }
 
-    /// Takes in STREAMS_BLOCKED. Streams are permitted as others close, whether they are asked for
-    /// or not.
+    /// Processes STREAMS_BLOCKED, which has no effect: streams are permitted as others close.
     ///
     /// # Errors
     ///
-    /// None: any value will do.
+    /// None: any value is valid.
     pub(crate) fn on_streams_blocked(
         &self,
         _: &frame::StreamsBlocked,
@@ -120,7 +119,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes in MAX_STREAM_DATA.
+    /// Processes MAX_STREAM_DATA.
     ///
     /// # Errors
     ///
@@ -140,18 +139,18 @@ impl Streams {
         };
         if send.on_max_stream_data(frame.maximum) {
             wait_for_memory(&mut self.waiting_writers, id, send);
-            self.control.settle(stream, Owed::StreamDataBlocked);
+            self.control.clear(stream, ControlFrame::StreamDataBlocked);
             self.wake_writers();
             self.check_ready(id);
         }
         Ok(())
     }
 
-    /// Takes in MAX_STREAMS.
+    /// Processes MAX_STREAMS.
     ///
     /// # Errors
     ///
-    /// None: any value will do.
+    /// None: any value is valid.
     pub(crate) fn on_max_streams(
         &mut self,
         frame: &frame::MaxStreams,
@@ -160,12 +159,12 @@ impl Streams {
         Ok(())
     }
 
-    /// Checks a frame that only the sender of a stream sends, has `take_in` use it, and counts the
-    /// credit that it took.
+    /// Checks a frame that only the sender of a stream sends, calls `process` for the stream, and counts the
+    /// credit that `process` returns as used.
     fn on_sender_frame(
         &mut self,
         id: StreamId,
-        take_in: impl FnOnce(&mut Stream) -> Result<u64, TransportError>,
+        process: impl FnOnce(&mut Stream) -> Result<u64, TransportError>,
     ) -> Result<(), TransportError> {
         if self.ids.is_local(id) && id.dir() == Dir::Uni {
             return Err(TransportError::new(
@@ -179,21 +178,21 @@ impl Streams {
         };
         let held = |stream: &Stream| stream.recv.as_ref().map_or(0, RecvPart::out_of_order);
         let before = held(stream);
-        self.received += take_in(stream)?;
+        self.received += process(stream)?;
         self.out_of_order.update(before, held(stream));
         let Some(recv) = &mut stream.recv else {
             return Ok(());
         };
-        if recv.is_readable() && !recv.readable_said {
-            recv.readable_said = true;
+        if recv.is_readable() && !recv.readable_notified {
+            recv.readable_notified = true;
             self.events.push_back(StreamEvent::Readable(id));
         }
         let credit = recv.take_credit();
         let terminal = recv.is_terminal();
         if !recv.wants_credit() {
-            self.control.settle(stream, Owed::MaxStreamData);
+            self.control.clear(stream, ControlFrame::MaxStreamData);
         }
-        self.give_back(credit);
+        self.return_credit(credit);
         if terminal {
             self.reap(id);
         }
@@ -211,7 +210,7 @@ impl Streams {
         self.check_open(id)
     }
 
-    /// Checks that the stream may exist; opens it, with all before it, if it is new.
+    /// Checks that the stream may exist; opens it, and all before it, if it is new.
     fn check_open(&mut self, id: StreamId) -> Result<(), TransportError> {
         let new = self.ids.on_frame_for(id)?;
         if !new.is_empty() {

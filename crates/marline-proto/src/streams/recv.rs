@@ -47,7 +47,7 @@ pub(super) enum RecvState {
     ResetRead,
 }
 
-/// What of a stream is received by this end.
+/// The receiving part of one stream.
 #[derive(Debug)]
 pub(super) struct RecvPart {
     state: RecvState,
@@ -56,12 +56,13 @@ pub(super) struct RecvPart {
     /// One more than the highest offset the peer used.
     end: u64,
     final_size: Option<u64>,
-    /// Bytes given back to the connection's window.
+    /// Bytes returned to the connection's window.
     credited: u64,
-    /// The application reads no more; what arrives is counted, not kept.
+    /// The code of STOP_SENDING, once the application reads no more; data that arrives is then counted, not
+    /// kept.
     stopped: Option<u64>,
-    /// The application was told to read and has not found the end of it yet.
-    pub(super) readable_said: bool,
+    /// Whether the application was notified and has not read until a read blocked.
+    pub(super) readable_notified: bool,
 }
 
 impl RecvPart {
@@ -74,7 +75,7 @@ impl RecvPart {
             final_size: None,
             credited: 0,
             stopped: None,
-            readable_said: false,
+            readable_notified: false,
         }
     }
 
@@ -92,7 +93,7 @@ impl RecvPart {
         self.stopped
     }
 
-    /// Whether credit for the stream is of use to the peer.
+    /// Whether the peer can use credit for the stream.
     pub(super) fn wants_credit(&self) -> bool {
         self.state == RecvState::Recv && self.stopped.is_none()
     }
@@ -134,7 +135,7 @@ impl RecvPart {
                 "the final size of a stream changed or was passed",
             ));
         }
-        if end > self.window.announced() {
+        if end > self.window.advertised() {
             return Err(TransportError::new(
                 ErrorCode::FLOW_CONTROL_ERROR,
                 "more data than the stream's limit",
@@ -154,7 +155,7 @@ impl RecvPart {
         Ok(new)
     }
 
-    /// Takes in a STREAM frame; returns how many bytes of the connection's credit it takes.
+    /// Processes a STREAM frame; returns how many bytes of the connection's credit it takes.
     ///
     /// # Errors
     ///
@@ -186,7 +187,7 @@ impl RecvPart {
         Ok(new)
     }
 
-    /// Takes in RESET_STREAM; returns how many bytes of the connection's credit it takes.
+    /// Processes RESET_STREAM; returns how many bytes of the connection's credit it takes.
     ///
     /// # Errors
     ///
@@ -224,7 +225,7 @@ impl RecvPart {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`] says.
+    /// See [`ReadError`].
     pub(super) fn read(&mut self, max: usize) -> Result<Option<Bytes>, ReadError> {
         if self.stopped.is_some() || self.is_terminal() {
             return Err(ReadError::Closed);
@@ -240,11 +241,11 @@ impl RecvPart {
             self.state = RecvState::DataRead;
             return Ok(None);
         }
-        self.readable_said = self.assembler.is_readable();
+        self.readable_notified = self.assembler.is_readable();
         Err(ReadError::Blocked)
     }
 
-    /// Bytes that can go back to the connection's window now and could not before.
+    /// Bytes to be returned to the connection's window that were not returned before.
     pub(super) fn take_credit(&mut self) -> u64 {
         let reset = matches!(self.state, RecvState::ResetRecvd { .. });
         let done = if reset || self.stopped.is_some() {

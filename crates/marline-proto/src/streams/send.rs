@@ -61,7 +61,22 @@ enum Fin {
     Acked,
 }
 
-/// What of a stream is sent by this end.
+/// A range of a stream's bytes, and whether its end is part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StreamPart {
+    pub(super) range: Range<u64>,
+    pub(super) fin: bool,
+}
+
+/// A part of a stream that was taken to be put in flight.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) part: StreamPart,
+    /// How many of its bytes were never sent before.
+    pub(super) new: u64,
+}
+
+/// The sending part of one stream.
 #[derive(Debug)]
 pub(super) struct SendPart {
     state: SendState,
@@ -71,13 +86,13 @@ pub(super) struct SendPart {
     max_data: u64,
     /// The code of the peer's STOP_SENDING.
     stopped: Option<u64>,
-    /// What the scheduler hears with it.
+    /// The priority that the scheduler gets with it.
     pub(super) priority: Priority,
     /// The path that carried its latest segment, if there are several.
     pub(super) path: Option<PathId>,
-    /// A write found no room; the application waits to hear of some.
+    /// A write found no room: the application waits for [`StreamEvent::Writable`](super::StreamEvent).
     pub(super) write_blocked: bool,
-    /// It stands among the streams that wait for memory.
+    /// Whether it is in the queue of streams that wait for memory.
     pub(super) waits_for_memory: bool,
     /// The limit last named in STREAM_DATA_BLOCKED.
     pub(super) blocked_at: Option<u64>,
@@ -127,7 +142,7 @@ impl SendPart {
     ///
     /// # Errors
     ///
-    /// Why none may be written ever again.
+    /// The reason why nothing may be written any more.
     pub(super) fn credit(&self) -> Result<u64, WriteError> {
         match (self.stopped, self.fin, self.is_sending()) {
             (Some(error_code), _, _) => Err(WriteError::Stopped(error_code)),
@@ -159,7 +174,7 @@ impl SendPart {
         Ok(())
     }
 
-    /// Gives up sending. Returns whether RESET_STREAM becomes due.
+    /// Ends sending with a reset. Returns whether RESET_STREAM becomes due.
     pub(super) fn reset(&mut self, error_code: u64) -> bool {
         if !self.is_sending() {
             return false;
@@ -173,13 +188,13 @@ impl SendPart {
         true
     }
 
-    /// The peer reads no more: answers with a reset. Returns whether that is news.
+    /// The peer reads no more: responds with a reset. Returns whether that has any effect.
     pub(super) fn on_stop_sending(&mut self, error_code: u64) -> bool {
-        let news = self.reset(error_code);
-        if news {
+        let resets = self.reset(error_code);
+        if resets {
             self.stopped = Some(error_code);
         }
-        news
+        resets
     }
 
     /// The peer permits `maximum` bytes; returns whether that is more than before.
@@ -199,7 +214,7 @@ impl SendPart {
         self.buffer.len_unsent() > 0
     }
 
-    /// Whether [`SendPart::take`] would find something, given that the connection permits
+    /// Whether [`SendPart::take`] would return something, given that the connection permits
     /// `connection_credit` new bytes.
     pub(super) fn is_ready(&self, connection_credit: u64) -> bool {
         let within_limits = connection_credit > 0 && self.buffer.offset_unsent() < self.max_data;
@@ -209,26 +224,20 @@ impl SendPart {
                 || (self.fin == Fin::Due && !self.has_unsent()))
     }
 
-    /// The limit at which the stream stands if that alone keeps the application from sending.
+    /// The stream's limit, if that alone keeps the application from sending.
     pub(super) fn blocked(&self) -> Option<u64> {
         let at_limit = self.buffer.offset_unsent() >= self.max_data;
         let wants_more = self.write_blocked || self.has_unsent();
         (at_limit && wants_more && self.is_sending()).then_some(self.max_data)
     }
 
-    /// Where what [`take`](Self::take) gives next begins.
+    /// Offset of what [`take`](Self::take) returns next.
     pub(super) fn next_offset(&self) -> u64 {
         self.buffer.next_offset()
     }
 
     /// Takes up to `max` bytes to put in flight, at most `connection_credit` of them new.
-    ///
-    /// Returns their place, whether the stream ends there, and how many are new.
-    pub(super) fn take(
-        &mut self,
-        max: usize,
-        connection_credit: u64,
-    ) -> Option<(Range<u64>, bool, u64)> {
+    pub(super) fn take(&mut self, max: usize, connection_credit: u64) -> Option<Taken> {
         if !self.is_sending() {
             return None;
         }
@@ -257,10 +266,13 @@ impl SendPart {
         if self.state == SendState::Send && fin {
             self.state = SendState::DataSent;
         }
-        Some((range, fin, new))
+        Some(Taken {
+            part: StreamPart { range, fin },
+            new,
+        })
     }
 
-    /// What of `range` is still worth sending; its front may be acknowledged meanwhile.
+    /// The part of `range` that is still held; its front may have been acknowledged.
     pub(super) fn held_part(&self, range: Range<u64>) -> Option<Range<u64>> {
         self.is_sending().then(|| self.buffer.held(range))
     }
@@ -270,38 +282,34 @@ impl SendPart {
         self.buffer.read_into(range, buf);
     }
 
-    /// What of `range`, and of the end of the stream if `fin`, is in flight, and once.
-    pub(super) fn in_flight_once(
-        &self,
-        range: Range<u64>,
-        fin: bool,
-    ) -> Option<(Range<u64>, bool)> {
+    /// The first piece of `part` that is in flight exactly once.
+    pub(super) fn in_flight_once(&self, part: StreamPart) -> Option<StreamPart> {
         if !self.is_sending() {
             return None;
         }
-        let end = range.end;
-        let part = self.buffer.in_flight_once(range);
-        let is_last = part.as_ref().is_none_or(|part| part.end == end);
-        let fin = fin && is_last && self.fin == Fin::InFlight;
-        part.or_else(|| fin.then_some(end..end))
-            .map(|part| (part, fin))
+        let end = part.range.end;
+        let range = self.buffer.in_flight_once(part.range);
+        let is_last = range.as_ref().is_none_or(|range| range.end == end);
+        let fin = part.fin && is_last && self.fin == Fin::InFlight;
+        let range = range.or_else(|| fin.then_some(end..end))?;
+        Some(StreamPart { range, fin })
     }
 
-    /// A copy of what was in flight once is put in flight.
-    pub(super) fn on_copied(&mut self, range: Range<u64>, fin: bool) {
-        self.buffer.on_copied(range);
-        if fin {
+    /// A copy of `part`, which was in flight once, is put in flight.
+    pub(super) fn on_copied(&mut self, part: StreamPart) {
+        self.buffer.on_copied(part.range);
+        if part.fin {
             self.fin = Fin::InFlightTwice;
         }
     }
 
-    /// The peer has `range`, and the end of the stream if `fin`.
-    pub(super) fn on_acked(&mut self, range: Range<u64>, fin: bool) {
+    /// `part` was acknowledged.
+    pub(super) fn on_acked(&mut self, part: StreamPart) {
         if !self.is_sending() {
             return;
         }
-        self.buffer.on_acked(range);
-        if fin {
+        self.buffer.on_acked(part.range);
+        if part.fin {
             self.fin = Fin::Acked;
         }
         if self.fin == Fin::Acked && self.buffer.is_fully_acked() {
@@ -309,27 +317,27 @@ impl SendPart {
         }
     }
 
-    /// `range` did not arrive, nor the end of the stream if `fin`.
-    pub(super) fn on_lost(&mut self, range: Range<u64>, fin: bool) {
+    /// `part` was lost.
+    pub(super) fn on_lost(&mut self, part: StreamPart) {
         if !self.is_sending() {
             return;
         }
-        self.buffer.on_lost(range);
+        self.buffer.on_lost(part.range);
         self.fin = match self.fin {
-            Fin::InFlight if fin => Fin::Due,
-            Fin::InFlightTwice if fin => Fin::InFlight,
+            Fin::InFlight if part.fin => Fin::Due,
+            Fin::InFlightTwice if part.fin => Fin::InFlight,
             other => other,
         };
     }
 
-    /// The peer has RESET_STREAM.
+    /// RESET_STREAM was acknowledged.
     pub(super) fn on_reset_acked(&mut self) {
         if matches!(self.state, SendState::ResetSent { .. }) {
             self.state = SendState::ResetRecvd;
         }
     }
 
-    /// Nothing that was sent counts, nor any limit.
+    /// The server rejected 0-RTT: all data is unsent again, and no limit is known.
     pub(super) fn on_zero_rtt_rejected(&mut self) {
         self.max_data = 0;
         self.blocked_at = None;

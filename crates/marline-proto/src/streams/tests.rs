@@ -7,6 +7,7 @@ mod transfer;
 mod wire;
 
 use super::*;
+use crate::priority::Priority;
 use crate::time::Instant;
 use marline_wire::frame;
 
@@ -26,7 +27,7 @@ fn config(side: Side) -> StreamsConfig {
     }
 }
 
-/// What an end with `config` tells its peer.
+/// The limits that an end with `config` advertises.
 fn limits(config: &StreamsConfig) -> PeerLimits {
     PeerLimits {
         max_data: config.receive_window,
@@ -38,7 +39,7 @@ fn limits(config: &StreamsConfig) -> PeerLimits {
     }
 }
 
-/// One end whose peer is like it.
+/// One end whose peer has the same configuration.
 fn streams(side: Side) -> Streams {
     let mut streams = Streams::new(config(side));
     streams
@@ -68,19 +69,30 @@ fn events(streams: &mut Streams) -> Vec<StreamEvent> {
     std::iter::from_fn(|| streams.poll_event()).collect()
 }
 
-fn ready_changes(streams: &mut Streams) -> Vec<(StreamId, bool)> {
-    std::iter::from_fn(|| streams.poll_ready_change())
-        .map(|(id, priority)| (id, priority.is_some()))
-        .collect()
+fn ready_changes(streams: &mut Streams) -> Vec<ReadyChange> {
+    std::iter::from_fn(|| streams.poll_ready_change()).collect()
 }
 
-/// All control frames that are due, as the peer reads them, and their tokens.
-fn control_frames(streams: &mut Streams) -> (Vec<frame::Frame<'static>>, Vec<StreamToken>) {
+/// A stream of default priority became ready, or ceased to be.
+fn change(id: StreamId, ready: bool) -> ReadyChange {
+    ReadyChange {
+        id,
+        ready: ready.then(Priority::default),
+    }
+}
+
+struct DueControlFrames {
+    frames: Vec<frame::Frame<'static>>,
+    tokens: Vec<StreamToken>,
+}
+
+/// All control frames that are due, as the peer parses them, and their tokens.
+fn control_frames(streams: &mut Streams) -> DueControlFrames {
     let (mut buf, mut tokens) = (Vec::new(), Vec::new());
     streams.write_control_frames(&mut buf, 1200, &mut |token| tokens.push(token));
     assert!(!streams.has_control_frames());
     let frames = frame::Frames::new(buf.leak())
         .collect::<Result<_, _>>()
         .expect("well-formed frames");
-    (frames, tokens)
+    DueControlFrames { frames, tokens }
 }

@@ -1,13 +1,14 @@
-//! What a sent packet remembers of the streams' frames.
+//! Retransmission information of stream frames, which is kept with the packet that carried them.
 
+use super::send::StreamPart;
 use marline_wire::{Dir, StreamId, frame};
 
-/// A piece of a stream to be sent: an order, not bytes.
+/// A piece of a stream to be sent: it names bytes and does not hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// The stream.
     pub(crate) id: StreamId,
-    /// Where the piece begins, in bytes.
+    /// Offset of its first byte.
     pub(crate) offset: u64,
     /// Its length, in bytes; 0 only if `fin`.
     pub(crate) len: usize,
@@ -19,6 +20,24 @@ impl Segment {
     /// The bytes of the stream that it covers.
     pub(crate) fn range(&self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.len as u64
+    }
+
+    /// The same as a part of its stream.
+    pub(super) fn part(&self) -> StreamPart {
+        StreamPart {
+            range: self.range(),
+            fin: self.fin,
+        }
+    }
+
+    /// The segment of stream `id` that covers `part`.
+    pub(super) fn new(id: StreamId, part: &StreamPart) -> Self {
+        Self {
+            id,
+            offset: part.range.start,
+            len: (part.range.end - part.range.start) as usize,
+            fin: part.fin,
+        }
     }
 
     /// Length in bytes of its STREAM frame.
@@ -45,7 +64,7 @@ impl Segment {
     }
 }
 
-/// A frame that was sent, other than STREAM; hand it back when its packet is acknowledged or lost.
+/// A frame that was sent, other than STREAM; handed back when its packet is acknowledged or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamToken {
     /// RESET_STREAM.

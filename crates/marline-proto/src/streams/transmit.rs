@@ -1,19 +1,28 @@
-//! What the streams send.
+//! Sending: segments of streams, control frames, and their acknowledgment or loss.
 
-use super::control::Owed;
-use super::send::{SendPart, SendState};
+use super::control::ControlFrame;
+use super::send::{SendPart, SendState, Taken};
 use super::{Segment, StreamEvent, StreamToken, Streams};
 use crate::priority::Priority;
 use crate::scheduling::path::StreamView;
 use marline_wire::frame;
 use marline_wire::{Dir, PathId, StreamId};
 
+/// A stream began to have something to send, or ceased to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadyChange {
+    /// The stream.
+    pub(crate) id: StreamId,
+    /// Its priority if it is ready now; `None` if it is not.
+    pub(crate) ready: Option<Priority>,
+}
+
 impl Streams {
-    /// A stream that began to have something to send, with its priority, or ceased to (`None`).
+    /// The next stream that became ready or ceased to be ready.
     ///
-    /// A stream is ready if and only if [`take_frame`](Self::take_frame) would return a segment for
-    /// room enough. Streams that are gone are not ready.
-    pub(crate) fn poll_ready_change(&mut self) -> Option<(StreamId, Option<Priority>)> {
+    /// A stream is ready if and only if [`take_frame`](Self::take_frame) would return a segment, given
+    /// enough room. Streams that no longer exist are not ready.
+    pub(crate) fn poll_ready_change(&mut self) -> Option<ReadyChange> {
         if std::mem::take(&mut self.ready.all) {
             let mut ids: Vec<StreamId> = self.table.keys().copied().collect();
             ids.sort_unstable();
@@ -21,17 +30,20 @@ impl Streams {
                 self.check_ready(id);
             }
         }
-        if let Some(id) = self.ready.pop_gone() {
-            return Some((id, None));
+        if let Some(id) = self.ready.pop_removed() {
+            return Some(ReadyChange { id, ready: None });
         }
         while let Some(id) = self.ready.pop() {
             let Some(stream) = self.table.get_mut(&id) else {
                 continue;
             };
             let ready = stream.is_ready(self.ids.is_permitted(id), self.credit.left());
-            if let Some(ready) = stream.readiness.tell(ready) {
+            if let Some(ready) = stream.readiness.report(ready) {
                 let priority = stream.send.as_ref().map(|send| send.priority);
-                return Some((id, priority.filter(|_| ready)));
+                return Some(ReadyChange {
+                    id,
+                    ready: priority.filter(|_| ready),
+                });
             }
         }
         None
@@ -43,7 +55,7 @@ impl Streams {
         self.take(id, |_| Some(max_payload))
     }
 
-    /// Cuts the next piece of a stream, lost bytes before new ones, for a frame of up to `room` bytes
+    /// Takes the next piece of a stream, lost bytes before new ones, for a frame of up to `room` bytes
     /// in all, without explicit length.
     ///
     /// New bytes stay within the limits of stream and connection. The segment counts as in flight
@@ -65,28 +77,23 @@ impl Streams {
         }
         let stream = self.table.get_mut(&id)?;
         let send = stream.send.as_mut()?;
-        let (range, fin, new) = send.take(max_payload(send)?, self.credit.left())?;
-        let len = (range.end - range.start) as usize;
+        let Taken { part, new } = send.take(max_payload(send)?, self.credit.left())?;
+        let segment = Segment::new(id, &part);
         self.credit.sent += new;
-        self.retransmitted += len as u64 - new;
+        self.retransmitted += segment.len as u64 - new;
         self.ready.all |= new > 0 && self.credit.left() == 0;
         let (credit, control) = (&mut self.credit, &mut self.control);
         self.ready.check(id, stream, true, credit, control);
-        Some(Segment {
-            id,
-            offset: range.start,
-            len,
-            fin,
-        })
+        Some(segment)
     }
 
-    /// Whether a stream has nothing to send but what may yet be lost.
+    /// Whether everything that the stream will ever carry has been sent at least once.
     pub(crate) fn is_all_sent(&self, id: StreamId) -> bool {
         let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
         send.is_none_or(|send| !matches!(send.state(), SendState::Ready | SendState::Send))
     }
 
-    /// What a stream has to send, for the scheduler of paths.
+    /// The state of a stream, for the path scheduler.
     pub(crate) fn view(&self, id: StreamId) -> Option<StreamView> {
         let send = self.table.get(&id)?.send.as_ref()?;
         Some(StreamView {
@@ -97,19 +104,19 @@ impl Streams {
         })
     }
 
-    /// The latest segment of a stream takes `path`.
-    pub(crate) fn note_path(&mut self, id: StreamId, path: PathId) {
+    /// The latest segment of a stream is sent on `path`.
+    pub(crate) fn set_path(&mut self, id: StreamId, path: PathId) {
         let stream = self.table.get_mut(&id);
         if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
             send.path = Some(path);
         }
     }
 
-    /// Appends the STREAM frame of `segment`; returns what of the segment is in it.
+    /// Appends the STREAM frame of `segment`; returns the part of the segment that is in it.
     ///
-    /// That may be less at the front, or `None` and nothing appended, if since it was taken a copy was
-    /// acknowledged or the stream was reset. Without `explicit_length` the frame must be the last
-    /// of its packet.
+    /// If a copy was acknowledged after the segment was taken, or the stream was reset, bytes at its front may
+    /// be missing, or nothing is appended (`None`). Without `explicit_length` the frame must be the last of its
+    /// packet.
     pub(crate) fn write_segment(
         &self,
         segment: &Segment,
@@ -133,12 +140,12 @@ impl Streams {
         })
     }
 
-    /// A segment that was taken was not sent, and its path is gone: it is due again.
+    /// A segment that was taken was not sent because its path was abandoned: it is due again.
     pub(crate) fn return_segment(&mut self, segment: &Segment) {
         self.on_segment_lost(segment);
     }
 
-    /// The peer has the segment.
+    /// The segment was acknowledged.
     pub(crate) fn on_segment_acked(&mut self, segment: &Segment) {
         let id = segment.id;
         let Some(stream) = self.table.get_mut(&id) else {
@@ -148,7 +155,7 @@ impl Streams {
             return;
         };
         let before = send.held();
-        send.on_acked(segment.range(), segment.fin);
+        send.on_acked(segment.part());
         let after = send.held();
         let finished = send.state() == SendState::DataRecvd;
         let permitted = self.ids.is_permitted(id);
@@ -164,11 +171,11 @@ impl Streams {
         }
     }
 
-    /// The segment did not arrive: what of it is not acknowledged meanwhile is due again.
+    /// The segment was lost: the part of it that is not acknowledged is due again.
     pub(crate) fn on_segment_lost(&mut self, segment: &Segment) {
         let stream = self.table.get_mut(&segment.id);
         if let Some(send) = stream.and_then(|stream| stream.send.as_mut()) {
-            send.on_lost(segment.range(), segment.fin);
+            send.on_lost(segment.part());
             self.check_ready(segment.id);
         }
     }
@@ -195,7 +202,7 @@ impl Streams {
         }
     }
 
-    /// Limits of all streams together, the peer's and ours.
+    /// The frames of the connection: limits on all streams together, the peer's and ours.
     fn write_connection_frames(
         &mut self,
         buf: &mut Vec<u8>,
@@ -209,7 +216,7 @@ impl Streams {
                 return;
             }
             frame.encode(buf);
-            tokens(StreamToken::MaxData(self.window.announce()));
+            tokens(StreamToken::MaxData(self.window.advertise()));
             self.control.max_data = false;
         }
         if self.control.data_blocked {
@@ -230,7 +237,7 @@ impl Streams {
                     return;
                 }
                 frame.encode(buf);
-                tokens(StreamToken::MaxStreams(dir, self.ids.announce(dir)));
+                tokens(StreamToken::MaxStreams(dir, self.ids.advertise(dir)));
                 self.control.max_streams[dir as usize] = false;
             }
             if self.control.streams_blocked[dir as usize] {
@@ -246,7 +253,7 @@ impl Streams {
         }
     }
 
-    /// What stream `id` owes; returns whether all of it fitted.
+    /// The frames of stream `id` that are due; returns whether all of them fitted.
     fn write_frames_of(
         &mut self,
         id: StreamId,
@@ -257,7 +264,7 @@ impl Streams {
         let Some(stream) = self.table.get_mut(&id) else {
             return true;
         };
-        if stream.debt.has(Owed::ResetStream) {
+        if stream.due.has(ControlFrame::ResetStream) {
             let state = stream.send.as_ref().map(|send| send.state());
             if let Some(SendState::ResetSent {
                 error_code,
@@ -275,9 +282,9 @@ impl Streams {
                 frame.encode(buf);
                 tokens(StreamToken::ResetStream(id));
             }
-            self.control.settle(stream, Owed::ResetStream);
+            self.control.clear(stream, ControlFrame::ResetStream);
         }
-        if stream.debt.has(Owed::StopSending) {
+        if stream.due.has(ControlFrame::StopSending) {
             if let Some(error_code) = stream.recv.as_ref().and_then(|recv| recv.stopped()) {
                 let frame = frame::StopSending { id, error_code };
                 if buf.len() + frame.size() > limit {
@@ -286,9 +293,9 @@ impl Streams {
                 frame.encode(buf);
                 tokens(StreamToken::StopSending(id));
             }
-            self.control.settle(stream, Owed::StopSending);
+            self.control.clear(stream, ControlFrame::StopSending);
         }
-        if stream.debt.has(Owed::MaxStreamData) {
+        if stream.due.has(ControlFrame::MaxStreamData) {
             if let Some(recv) = stream.recv.as_mut().filter(|recv| recv.wants_credit()) {
                 let maximum = recv.window.limit();
                 let frame = frame::MaxStreamData { id, maximum };
@@ -296,11 +303,11 @@ impl Streams {
                     return false;
                 }
                 frame.encode(buf);
-                tokens(StreamToken::MaxStreamData(id, recv.window.announce()));
+                tokens(StreamToken::MaxStreamData(id, recv.window.advertise()));
             }
-            self.control.settle(stream, Owed::MaxStreamData);
+            self.control.clear(stream, ControlFrame::MaxStreamData);
         }
-        if stream.debt.has(Owed::StreamDataBlocked) {
+        if stream.due.has(ControlFrame::StreamDataBlocked) {
             if let Some(at) = stream.send.as_ref().and_then(|send| send.blocked()) {
                 let frame = frame::StreamDataBlocked { id, limit: at };
                 if buf.len() + frame.size() > limit {
@@ -309,12 +316,12 @@ impl Streams {
                 frame.encode(buf);
                 tokens(StreamToken::StreamDataBlocked(id, at));
             }
-            self.control.settle(stream, Owed::StreamDataBlocked);
+            self.control.clear(stream, ControlFrame::StreamDataBlocked);
         }
         true
     }
 
-    /// The peer has the frame.
+    /// The frame was acknowledged.
     pub(crate) fn on_token_acked(&mut self, token: &StreamToken) {
         let StreamToken::ResetStream(id) = *token else {
             return;
@@ -326,14 +333,14 @@ impl Streams {
         }
     }
 
-    /// The frame did not arrive: it is due again if it still says something.
+    /// The frame was lost: it is due again unless it is outdated.
     pub(crate) fn on_token_lost(&mut self, token: &StreamToken) {
         match *token {
             StreamToken::MaxData(limit) => {
-                self.control.max_data |= limit == self.window.announced();
+                self.control.max_data |= limit == self.window.advertised();
             }
             StreamToken::MaxStreams(dir, limit) => {
-                self.control.max_streams[dir as usize] |= limit == self.ids.announced(dir);
+                self.control.max_streams[dir as usize] |= limit == self.ids.advertised(dir);
             }
             StreamToken::DataBlocked(limit) => {
                 self.control.data_blocked |= self.credit.left() == 0
@@ -343,37 +350,37 @@ impl Streams {
             StreamToken::StreamsBlocked(dir, limit) => {
                 self.control.streams_blocked[dir as usize] |= self.ids.is_blocked_at(dir, limit);
             }
-            StreamToken::ResetStream(id) => self.owe(id, Owed::ResetStream),
-            StreamToken::StopSending(id) => self.owe(id, Owed::StopSending),
+            StreamToken::ResetStream(id) => self.make_due(id, ControlFrame::ResetStream),
+            StreamToken::StopSending(id) => self.make_due(id, ControlFrame::StopSending),
             StreamToken::MaxStreamData(id, limit) => {
                 let recv = self.table.get(&id).and_then(|stream| stream.recv.as_ref());
-                if recv.is_some_and(|r| r.wants_credit() && r.window.announced() == limit) {
-                    self.owe(id, Owed::MaxStreamData);
+                if recv.is_some_and(|r| r.wants_credit() && r.window.advertised() == limit) {
+                    self.make_due(id, ControlFrame::MaxStreamData);
                 }
             }
             StreamToken::StreamDataBlocked(id, limit) => {
                 let send = self.table.get(&id).and_then(|stream| stream.send.as_ref());
                 if send.is_some_and(|send| send.blocked() == Some(limit)) {
-                    self.owe(id, Owed::StreamDataBlocked);
+                    self.make_due(id, ControlFrame::StreamDataBlocked);
                 }
             }
         }
     }
 
-    /// Makes `frame` due if the part of the stream that it speaks of exists and may be spoken of.
-    pub(super) fn owe(&mut self, id: StreamId, frame: Owed) {
+    /// Makes `frame` due if the part of the stream that it concerns exists, and the peer permits the stream.
+    pub(super) fn make_due(&mut self, id: StreamId, frame: ControlFrame) {
         if !self.ids.is_permitted(id) {
             return;
         }
         let Some(stream) = self.table.get_mut(&id) else {
             return;
         };
-        let of_use = match frame {
-            Owed::ResetStream | Owed::StreamDataBlocked => stream.send.is_some(),
-            Owed::StopSending | Owed::MaxStreamData => stream.recv.is_some(),
+        let is_needed = match frame {
+            ControlFrame::ResetStream | ControlFrame::StreamDataBlocked => stream.send.is_some(),
+            ControlFrame::StopSending | ControlFrame::MaxStreamData => stream.recv.is_some(),
         };
-        if of_use {
-            self.control.owe(id, stream, frame);
+        if is_needed {
+            self.control.make_due(id, stream, frame);
         }
     }
 }

@@ -9,7 +9,8 @@ use super::TestIdentity;
 use super::network::{Datagram, Direction, Network};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig, TransportConfig};
 use crate::connection::{Connection, EndpointEvent, Event};
-use crate::endpoint::{ConnectionHandle, Endpoint, Route};
+use crate::coordination::bundle::MemberDirective;
+use crate::endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
 use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
@@ -124,7 +125,7 @@ impl Node {
                 event => self.endpoint.on_connection_event(handle, event),
             }
             ask_earlier(now, &mut self.endpoint, &mut self.connections);
-            while let Some((member, directive)) = self.endpoint.poll_directive() {
+            while let Some(MemberDirective { member, directive }) = self.endpoint.poll_directive() {
                 if let Some(connection) = self.connections.get_mut(&member) {
                     connection.obey(now, &directive);
                     obeyed = true;
@@ -312,7 +313,7 @@ impl Pair {
             local: self.client.address,
             remote: self.server.address,
         };
-        let (handle, connection) = self
+        let NewConnection { handle, connection } = self
             .client
             .endpoint
             .connect(self.now, &self.client_config, tuple, SERVER_NAME)

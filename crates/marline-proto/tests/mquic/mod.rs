@@ -1,10 +1,9 @@
 //! What the engine of a bundle says to the operations of the shared vectors.
 
 use marline_proto::coordination::bundle::{
-    BundleConfig, Fluctuation, LossBased, LossBasedConfig, equalize_rates, next_growth,
-    split_initial_window,
+    BundleConfig, DecisionAction, EnginePhase, Fluctuation, LossBasedConfig, LossBasedEngine,
+    equalize_rates, next_growth, split_initial_window,
 };
-use marline_proto::observe::events::{BundleAction, BundlePhase};
 use serde_json::{Value, json};
 
 /// The answer to an operation and its input; `None` if it cannot be read.
@@ -30,7 +29,7 @@ fn gamma(input: &Value) -> Option<Value> {
     let members = usize::try_from(input["n"].as_u64()?).ok()?;
     let number = |key: &str| input[key].as_f64();
     let (backoff, growth) = (number("beta")?, number("affected_growth")?);
-    let mut engine = LossBased::new(LossBasedConfig {
+    let mut engine = LossBasedEngine::new(LossBasedConfig {
         affected_growth: growth,
         avoidance_growth: number("delta")?,
         ..engine_config()
@@ -50,7 +49,7 @@ fn gamma(input: &Value) -> Option<Value> {
     };
     let exit = (1..=MANY).find(|_| {
         let action = engine.on_fluctuation(&fluctuation, &mut vec![100.0; members]);
-        action == BundleAction::Exited
+        action == DecisionAction::Exited
     });
     Some(json!({ "gammas": gammas, "exit_nfe": exit }))
 }
@@ -70,7 +69,7 @@ fn engine_config() -> LossBasedConfig {
 fn bundle_engine(input: &Value) -> Option<Value> {
     let default = engine_config();
     let or = |key: &str, default: f64| input[key].as_f64().unwrap_or(default);
-    let mut engine = LossBased::new(LossBasedConfig {
+    let mut engine = LossBasedEngine::new(LossBasedConfig {
         affected_growth: or("growth", default.affected_growth),
         imbalance: or("ca_threshold", default.imbalance),
         floor: or("min_cwnd", default.floor),
@@ -104,12 +103,12 @@ fn bundle_engine(input: &Value) -> Option<Value> {
         };
         steps.push(json!({
             "phase": match engine.phase() {
-                BundlePhase::SlowStart => "ss",
-                BundlePhase::CongestionAvoidance => "ca",
+                EnginePhase::SlowStart => "ss",
+                EnginePhase::CongestionAvoidance => "ca",
             },
             "action": match action {
-                BundleAction::Synchronized | BundleAction::Equalized => "sync",
-                BundleAction::Exited => "exit_ss",
+                DecisionAction::Synchronized | DecisionAction::Equalized => "sync",
+                DecisionAction::Exited => "exit_ss",
                 _ => "none",
             },
             "cwnds": windows,

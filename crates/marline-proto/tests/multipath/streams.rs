@@ -2,7 +2,7 @@
 
 use marline_proto::StreamId;
 use marline_proto::scheduling::stream::{
-    Newcomer, Priority, Rounding, StreamScheduler, Tokens, Wrr, WrrConfig,
+    FirstTurn, Priority, Rounding, StreamScheduler, Tokens, Wrr, WrrConfig,
 };
 use serde_json::{Value, json};
 
@@ -86,9 +86,9 @@ pub(super) fn order(input: &Value) -> Option<Value> {
     let mut scheduler = Wrr::new(WrrConfig {
         tokens,
         strict_parent: input["strict_parent"].as_bool()?,
-        newcomer: match input["newcomer"].as_str() {
-            None | Some("wait") => Newcomer::Wait,
-            Some("immediate") => Newcomer::Immediate,
+        first_turn: match input["newcomer"].as_str() {
+            None | Some("wait") => FirstTurn::Wait,
+            Some("immediate") => FirstTurn::Immediate,
             Some(_) => return None,
         },
     });

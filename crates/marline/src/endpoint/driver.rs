@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
+use marline_proto::coordination::bundle::MemberDirective;
 use marline_proto::{EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit};
 
 use super::incoming::Incoming;
@@ -221,7 +222,9 @@ impl Driver {
                     event => endpoint.proto.on_connection_event(handle, event),
                 }
                 endpoint.ask_earlier(now);
-                while let Some((member, directive)) = endpoint.proto.poll_directive() {
+                while let Some(MemberDirective { member, directive }) =
+                    endpoint.proto.poll_directive()
+                {
                     if let Some(member) = endpoint.connection(member) {
                         let mut state = member.lock();
                         state.proto.obey(now, &directive);

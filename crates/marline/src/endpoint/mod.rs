@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-use marline_proto::{ClientConfig, EndpointConfig, FourTuple, ServerConfig, Side, TransportConfig};
+use marline_proto::{
+    ClientConfig, EndpointConfig, FourTuple, NewConnection, ServerConfig, Side, TransportConfig,
+};
 
 use self::state::{Shared, State};
 use crate::connection::{Connecting, Connection, ConnectionRef};
@@ -191,7 +193,10 @@ impl Endpoint {
         }
         let tuple = FourTuple { local, remote };
         let now = self.shared.runtime.now();
-        let (handle, proto) = state.proto.connect(now, &config, tuple, server_name)?;
+        let NewConnection {
+            handle,
+            connection: proto,
+        } = state.proto.connect(now, &config, tuple, server_name)?;
         let connection = self
             .shared
             .adopt(&mut state, handle, Side::Client, Box::new(proto));

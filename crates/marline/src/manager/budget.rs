@@ -73,7 +73,7 @@ impl Meter {
         let since = self.looked.replace(now).map(|before| now - before);
         let mut next: Option<Duration> = None;
         for stats in paths {
-            let id = PathId(stats.id);
+            let id = stats.id;
             let Some(rule) = payer_of(id) else { continue };
             let total = on_the_wire(stats);
             let before = self.seen.iter_mut().find(|(seen, _)| *seen == id);

@@ -125,7 +125,7 @@ impl Task {
                 self.machine.spent(now, rule);
             }
         }
-        let ids: Vec<_> = paths.iter().map(|path| PathId(path.id)).collect();
+        let ids: Vec<_> = paths.iter().map(|path| path.id).collect();
         self.machine.present(now, &ids);
     }
 
@@ -137,7 +137,7 @@ impl Task {
                     return;
                 };
                 let paths = connection.paths();
-                let stats = paths.iter().find(|stats| stats.id == id.0);
+                let stats = paths.iter().find(|stats| stats.id == *id);
                 if let Some(local) = stats.and_then(|stats| stats.local) {
                     self.machine.found(now, *id, local.ip().to_canonical());
                     // It may have a cap.

@@ -123,7 +123,7 @@ async fn closed(events: &mut Events) -> PathId {
 /// Bytes that came over a path.
 fn received(connection: &Connection, id: PathId) -> u64 {
     let paths = connection.paths();
-    let found = paths.iter().find(|stats| stats.id == id.0);
+    let found = paths.iter().find(|stats| stats.id == id);
     found.map_or(0, |stats| stats.udp_received.bytes)
 }
 
@@ -177,7 +177,7 @@ fn a_dead_first_link_costs_a_head_start() {
         let mut events = ours.events();
         let id = validated(&mut events).await;
         let paths = ours.paths();
-        let stats = paths.iter().find(|stats| stats.id == id.0).unwrap();
+        let stats = paths.iter().find(|stats| stats.id == id).unwrap();
         assert_eq!(stats.local.unwrap().ip(), FIRST);
     });
 }

@@ -98,7 +98,7 @@ fn transport(paths: Option<u32>) -> Arc<TransportConfig> {
 /// Bytes that an end has sent on a path.
 fn sent(connection: &Connection, path: PathId) -> u64 {
     let paths = connection.paths();
-    let found = paths.iter().find(|stats| stats.id == path.0);
+    let found = paths.iter().find(|stats| stats.id == path);
     found.map_or(0, |stats| stats.udp_sent.bytes)
 }
 

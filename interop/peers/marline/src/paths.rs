@@ -63,7 +63,7 @@ impl Paths {
     }
 
     fn path(&self, id: u32) -> anyhow::Result<PathId> {
-        let exists = self.0.paths().iter().any(|path| path.id == id);
+        let exists = self.0.paths().iter().any(|path| path.id.0 == id);
         anyhow::ensure!(exists, "there is no path {id}");
         Ok(PathId(id))
     }
@@ -106,7 +106,7 @@ impl Multipath for Paths {
                 sent: path.udp_sent.bytes,
                 received: path.udp_received.bytes,
             };
-            (path.id, carried)
+            (path.id.0, carried)
         };
         self.0.paths().iter().map(carried).collect()
     }

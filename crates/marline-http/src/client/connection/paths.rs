@@ -36,7 +36,7 @@ impl PathLog {
                     return;
                 };
                 let mut paths = connection.paths().into_iter();
-                if let Some(stats) = paths.find(|stats| stats.id == id.0) {
+                if let Some(stats) = paths.find(|stats| stats.id == id) {
                     let why = error.to_string();
                     writing.add(Closed { stats, why });
                 }
@@ -63,7 +63,7 @@ impl PathLog {
         let forgotten = log.iter().filter(|closed| !is_present(closed));
         let paths = present.iter().chain(forgotten.map(|closed| &closed.stats));
         let report = |path: &PathStats| PathReport {
-            id: path.id,
+            id: path.id.0,
             local: path.local.unwrap_or(local),
             remote: path.remote,
             rtt_s: path.latest_rtt.map(|_| path.smoothed_rtt.as_secs_f64()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use marline::{Connection, ConnectionEvent, ErrorCode, PathStats, WeakConnection};
+use marline::{Connection, ConnectionEvent, ErrorCode, PathId, PathStats, WeakConnection};
 
 use super::head;
 
@@ -51,9 +51,9 @@ struct Registry {
 struct Live {
     connection: WeakConnection,
     /// Paths that were counted as opened.
-    seen: Vec<u32>,
+    seen: Vec<PathId>,
     /// Paths whose work is in [`Registry::done`].
-    done: Vec<u32>,
+    done: Vec<PathId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,8 +126,8 @@ impl<const N: usize> Histogram<N> {
 }
 
 /// The place of a path among those that are told apart.
-fn place(id: u32) -> usize {
-    (id as usize).min(TOLD_APART)
+fn place(id: PathId) -> usize {
+    (id.0 as usize).min(TOLD_APART)
 }
 
 fn label(place: usize) -> String {
@@ -153,7 +153,7 @@ impl PathMetrics {
                 ConnectionEvent::PathClosed { id, error } => {
                     following.count(|registry, paths| {
                         registry.count_closed(error);
-                        if let Some(path) = paths.iter().find(|path| path.id == id.0) {
+                        if let Some(path) = paths.iter().find(|path| path.id == id) {
                             registry.settle(following.number, path);
                         }
                     });
@@ -237,7 +237,7 @@ impl Registry {
         self.connections += 1;
         let live = Live {
             connection: connection.downgrade(),
-            seen: vec![0],
+            seen: vec![PathId::INITIAL],
             done: Vec::new(),
         };
         self.live.insert(number, live);
@@ -255,7 +255,8 @@ impl Registry {
             }
         }
         // What the connection has forgotten does not come again.
-        let is_there = |id: &u32| *id == 0 || paths.iter().any(|path| path.id == *id);
+        let is_there =
+            |id: &PathId| *id == PathId::INITIAL || paths.iter().any(|path| path.id == *id);
         live.seen.retain(is_there);
         live.done.retain(is_there);
     }

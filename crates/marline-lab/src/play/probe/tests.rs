@@ -4,7 +4,7 @@ use marline::observe::events::{
     LossTrigger, MetricsUpdated, PacketKind, PacketLost, PacketSent,
 };
 
-use marline::{Instant, MakeObserver};
+use marline::{Instant, MakeObserver, PathId};
 
 use super::{Probe, SeenBundle, Turn};
 
@@ -19,7 +19,7 @@ fn observer(make: &MakeObserver) -> Box<dyn marline::observe::Observer> {
 
 fn sent() -> Event<'static> {
     Event::PacketSent(PacketSent {
-        path: 0,
+        path: PathId::INITIAL,
         kind: PacketKind::OneRtt,
         number: Some(1),
         size: 1200,
@@ -33,7 +33,7 @@ fn sent() -> Event<'static> {
 
 fn lost(is_mtu_probe: bool) -> Event<'static> {
     Event::PacketLost(PacketLost {
-        path: 0,
+        path: PathId::INITIAL,
         kind: PacketKind::OneRtt,
         number: 1,
         size: 1200,
@@ -52,7 +52,7 @@ fn metrics(congestion_window: u64, ssthresh: Option<u64>) -> Event<'static> {
 
 fn recovery() -> Event<'static> {
     Event::CongestionStateUpdated(CongestionStateUpdated {
-        path: 0,
+        path: PathId::INITIAL,
         old: Some("slow_start"),
         new: "recovery",
         trigger: None,

@@ -1,4 +1,4 @@
-use marline::coordination::bundle::{BundleConfig, Coalesce, Scope};
+use marline::coordination::bundle::{BundleConfig, BundleScope, Coalesce};
 
 use super::{read, read_with, with};
 
@@ -38,7 +38,7 @@ match_addresses = true
         imbalance: 1.25,
         rate_imbalance: 3.0,
         backoff_on_delay: false,
-        scope: Scope::Active,
+        scope: BundleScope::Active,
         coalesce: Coalesce::Member,
         corroborated_by: Some(2),
         floor_packets: 4,
@@ -91,7 +91,7 @@ fn a_bundle_is_varied() {
             },
             BundleConfig { fair, ..default() },
             BundleConfig {
-                scope: Scope::All,
+                scope: BundleScope::All,
                 fair,
                 ..default()
             },

@@ -1,4 +1,4 @@
-//! A stretch of stream bytes with a note of which of them have arrived.
+//! A page of stream bytes, and which of them have arrived.
 
 use bytes::{Bytes, BytesMut};
 
@@ -14,7 +14,7 @@ pub(super) struct Page {
     bytes: BytesMut,
     /// Position of the first byte that is not cut off.
     start: usize,
-    /// One bit a position: whether its byte is here.
+    /// One bit for each position: whether its byte has arrived.
     arrived: [u64; PAGE_SIZE / WORD],
 }
 
@@ -91,7 +91,7 @@ impl Page {
         self.bytes.as_ptr()
     }
 
-    /// How many bytes are here and not cut off.
+    /// How many bytes have arrived and are not cut off.
     pub(super) fn filled(&self) -> usize {
         masks(self.start, PAGE_SIZE)
             .map(|(word, mask)| (self.arrived[word] & mask).count_ones() as usize)

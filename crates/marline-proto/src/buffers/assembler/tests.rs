@@ -18,7 +18,7 @@ fn read_all(assembler: &mut Assembler) -> Vec<u8> {
 }
 
 #[test]
-fn in_order_bytes_come_out_in_one_piece() {
+fn bytes_in_order_are_read_in_one_piece() {
     let mut assembler = Assembler::new();
     for i in 0..10 {
         assembler.insert(i * 20, &bytes(i * 20..i * 20 + 20));
@@ -29,7 +29,7 @@ fn in_order_bytes_come_out_in_one_piece() {
 }
 
 #[test]
-fn a_read_buffer_is_used_again() {
+fn a_chunk_is_reused_after_it_was_read() {
     let mut assembler = Assembler::new();
     assembler.insert(0, &bytes(0..600));
     let first = assembler.read(1000).map(|b| b.as_ptr());
@@ -38,7 +38,7 @@ fn a_read_buffer_is_used_again() {
 }
 
 #[test]
-fn pages_are_handed_out_without_copying() {
+fn pages_are_read_without_copying() {
     let mut assembler = Assembler::new();
     let page = PAGE_SIZE as u64;
     assembler.insert(page, &bytes(page..2 * page));
@@ -53,7 +53,7 @@ fn pages_are_handed_out_without_copying() {
 
 /// One byte in every two, the worst that a peer can do within its window.
 #[test]
-fn memory_stays_near_the_span() {
+fn memory_stays_near_the_span_of_received_offsets() {
     let mut assembler = Assembler::new();
     let span = 1 << 20;
     for offset in (1..span).step_by(2) {

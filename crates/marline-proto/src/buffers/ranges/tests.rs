@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 #[test]
-fn neighbours_merge() {
+fn adjacent_ranges_merge() {
     let mut set = RangeSet::new();
     assert_eq!(set.insert(4..6), 2);
     assert_eq!(set.insert(0..2), 2);
@@ -15,7 +15,7 @@ fn neighbours_merge() {
 }
 
 #[test]
-fn removing_from_the_middle_splits() {
+fn removal_from_the_middle_splits_a_range() {
     let mut set = RangeSet::new();
     set.insert(0..10);
     assert_eq!(set.remove(3..5), 2);

@@ -8,7 +8,7 @@ fn contents(buffer: &SendBuffer, range: Range<u64>) -> Vec<u8> {
 }
 
 #[test]
-fn lost_before_unsent() {
+fn lost_bytes_are_sent_before_unsent_ones() {
     let mut buffer = SendBuffer::new();
     buffer.write_slice(b"hello, world");
     assert_eq!(buffer.take(5), Some(0..5));
@@ -39,7 +39,7 @@ fn acknowledged_bytes_are_not_due_again() {
 }
 
 #[test]
-fn bytes_with_a_copy_are_due_once_both_are_lost() {
+fn bytes_sent_twice_are_due_again_after_both_copies_are_lost() {
     let mut buffer = SendBuffer::new();
     buffer.write(Bytes::from(vec![7; 1000]));
     buffer.take(600);
@@ -68,7 +68,7 @@ fn large_writes_are_not_copied() {
 }
 
 #[test]
-fn reads_of_freed_bytes_are_clipped() {
+fn reads_skip_bytes_that_were_freed() {
     let mut buffer = SendBuffer::new();
     buffer.write_slice(b"abcdef");
     buffer.take(6);

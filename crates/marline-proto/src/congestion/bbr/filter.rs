@@ -27,12 +27,12 @@ impl MaxFilter {
         self.best[0].value
     }
 
-    /// Forgets everything but `value`, seen in `round`.
+    /// Removes all samples but `value` of `round`.
     pub(super) fn reset(&mut self, round: u64, value: u64) {
         self.best = [Sample { round, value }; 3];
     }
 
-    /// Adds `value`, seen in `round`; rounds never go back.
+    /// Adds `value` of `round`; rounds do not decrease.
     pub(super) fn update(&mut self, round: u64, value: u64) {
         let new = Sample { round, value };
         let is_stale = round.saturating_sub(self.best[2].round) > self.length;
@@ -49,7 +49,7 @@ impl MaxFilter {
         self.expire(new);
     }
 
-    /// Lets old samples go, and takes care that the successors are spread over the window.
+    /// Removes old samples, and keeps the others spread over the window.
     fn expire(&mut self, new: Sample) {
         let age = new.round.saturating_sub(self.best[0].round);
         if age > self.length {

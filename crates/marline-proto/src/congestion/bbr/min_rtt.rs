@@ -1,11 +1,11 @@
-//! The delay of the empty path.
+//! The delay of the path without queue.
 
 use std::time::Duration;
 
 use crate::Instant;
 use crate::samples::AckSample;
 
-/// How long a measurement is trusted.
+/// Lifetime of a measurement.
 const LIFETIME: Duration = Duration::from_secs(10);
 
 /// The smallest round-trip time of the last ten seconds.
@@ -19,7 +19,7 @@ impl MinRtt {
         self.measured.map(|(rtt, _)| rtt)
     }
 
-    /// Takes the sample of an ACK; says whether the measurement before it was too old.
+    /// Processes the sample of an ACK; returns whether the measurement before it had expired.
     pub(super) fn update(&mut self, now: Instant, ack: &AckSample) -> bool {
         let expired = self.measured.is_some_and(|(_, at)| now > at + LIFETIME);
         let replaces = self
@@ -31,7 +31,7 @@ impl MinRtt {
         expired
     }
 
-    /// The path was just empty: trust the measurement anew.
+    /// The path has just been drained: renews the measurement.
     pub(super) fn confirm(&mut self, now: Instant) {
         if let Some((_, at)) = &mut self.measured {
             *at = now;

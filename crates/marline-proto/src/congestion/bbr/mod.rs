@@ -1,8 +1,7 @@
 //! BBR version 1 (Cardwell et al., 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! The model is two numbers, the bottleneck's bandwidth and the delay of the empty path; window and
-//! rate follow from them and from the mode's gains. [`filter`] and [`rounds`] know nothing of the
-//! modes.
+//! The model consists of the bandwidth of the bottleneck and the delay of the path without queue; window and
+//! rate follow from them and from the gains of the mode. [`filter`] and [`rounds`] do not depend on the mode.
 
 mod filter;
 mod min_rtt;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use self::filter::MaxFilter;
 use self::min_rtt::MinRtt;
-use self::recovery::Recovery;
+use self::recovery::BbrRecovery;
 use self::rounds::Rounds;
 use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, Phase};
 use crate::Instant;
@@ -51,7 +50,7 @@ enum Mode {
         since: Instant,
     },
     ProbeRtt {
-        /// When the pipe has been empty long enough; `None` until it is empty.
+        /// When the measurement ends; `None` until the path is drained.
         until: Option<Instant>,
         round_passed: bool,
         /// The window before.
@@ -59,7 +58,7 @@ enum Mode {
     },
 }
 
-/// Paces at the bandwidth of the bottleneck; losses do not slow it down.
+/// Paces at the bandwidth of the bottleneck; losses do not reduce the rate.
 #[derive(Debug)]
 pub struct Bbr {
     mode: Mode,
@@ -72,16 +71,15 @@ pub struct Bbr {
     /// Bytes delivered so far, and bytes in flight.
     delivered: u64,
     in_flight: u64,
-    /// Packets sent before so many bytes were delivered measure a rate that a coordinator has
-    /// lowered.
+    /// Packets sent before this many bytes were delivered measure the rate before a coordinator lowered it.
     overruled: u64,
     min_rtt: MinRtt,
-    recovery: Recovery,
+    recovery: BbrRecovery,
     /// Bandwidth that startup last found a quarter larger than before, and rounds since.
     full_bandwidth: u64,
     full_rounds: u32,
     pipe_is_full: bool,
-    /// Sending resumes after a pause: the empty path needs no probe of its delay.
+    /// Whether sending resumes after a pause: the delay of the empty path need not be probed.
     was_idle: bool,
     lost_in_round: bool,
     app_limited: bool,
@@ -89,7 +87,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A controller for a path that has just come up.
+    /// A controller for a new path.
     pub fn new(config: &ControllerConfig) -> Self {
         let mut bbr = Self {
             mode: Mode::Startup,
@@ -102,7 +100,7 @@ impl Bbr {
             in_flight: 0,
             overruled: 0,
             min_rtt: MinRtt::default(),
-            recovery: Recovery::default(),
+            recovery: BbrRecovery::default(),
             full_bandwidth: 0,
             full_rounds: 0,
             pipe_is_full: false,
@@ -152,12 +150,12 @@ impl Bbr {
         (product * gain) as u64
     }
 
-    /// What the window grows to: `gain` products, and room for what waits in bursts at both ends.
+    /// The window to grow to: `gain` products, and room for bursts at both ends.
     fn bound(&self, gain: f64) -> u64 {
         self.target(gain).saturating_add(3 * self.send_quantum())
     }
 
-    /// Takes a sample; says whether it begins a round.
+    /// Processes a sample; returns whether it begins a round.
     fn on_rate(&mut self, rate: &RateSample) -> bool {
         self.delivered = self.delivered.max(rate.delivered_total);
         let round_begins = self.rounds.update(rate);
@@ -175,7 +173,7 @@ impl Bbr {
         round_begins
     }
 
-    /// Once a round in startup: has the bandwidth stopped growing?
+    /// Checks once per round of startup whether the bandwidth has stopped growing.
     fn check_pipe(&mut self, app_limited: bool) {
         if self.pipe_is_full || app_limited {
             return;
@@ -423,12 +421,12 @@ impl Controller for Bbr {
     fn set_bandwidth(&mut self, bytes_per_second: u64) {
         let bandwidth = bytes_per_second.max(1);
         if bandwidth < self.bandwidth.get() {
-            // The flight under way still arrives at the old rate.
+            // Packets in flight still arrive at the old rate.
             self.overruled = self.delivered.saturating_add(self.in_flight);
         }
         self.bandwidth.reset(self.rounds.count(), bandwidth);
-        // Startup measures its progress from here. The rounds it made none in still count, or a
-        // bandwidth that is set again and again would keep it going for good.
+        // Startup measures its progress from here. Earlier rounds without progress still count: otherwise startup
+        // would never end if the bandwidth is set again and again.
         self.full_bandwidth = bandwidth;
         let bound = self.bound(match self.mode {
             Mode::ProbeRtt { .. } if self.pipe_is_full => WINDOW_GAIN,

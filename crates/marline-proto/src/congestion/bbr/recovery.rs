@@ -2,9 +2,9 @@
 
 use crate::Instant;
 
-/// A bound on the window while losses are repaired.
+/// A bound on the window during recovery.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recovery {
+pub(super) struct BbrRecovery {
     /// When the latest recovery began: losses of packets sent until then belong to it.
     start: Option<Instant>,
     stage: Stage,
@@ -15,13 +15,13 @@ pub(super) struct Recovery {
 enum Stage {
     #[default]
     None,
-    /// One packet leaves for each that is delivered.
+    /// One packet is sent for each that is delivered.
     Conservation,
-    /// Two packets leave for each that is delivered.
+    /// Two packets are sent for each that is delivered.
     Growth,
 }
 
-impl Recovery {
+impl BbrRecovery {
     pub(super) fn is_active(&self) -> bool {
         self.stage != Stage::None
     }
@@ -68,7 +68,7 @@ impl Recovery {
         self.window = self.window.max(in_flight.saturating_add(acked));
     }
 
-    /// Nothing is bounded any more; what was sent until now still belongs to the past.
+    /// Ends recovery; further losses of packets sent before it began are still ignored.
     pub(super) fn end(&mut self) {
         self.stage = Stage::None;
     }

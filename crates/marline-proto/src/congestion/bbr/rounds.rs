@@ -16,7 +16,7 @@ impl Rounds {
         self.count
     }
 
-    /// Takes a sample; says whether it begins a round.
+    /// Processes a sample; returns whether it begins a round.
     pub(super) fn update(&mut self, rate: &RateSample) -> bool {
         let begins = rate.prior_delivered >= self.end;
         if begins {
@@ -26,7 +26,7 @@ impl Rounds {
         begins
     }
 
-    /// The round under way ends only with a packet sent from now on.
+    /// The present round ends only with a packet sent from now on.
     pub(super) fn restart(&mut self, delivered_total: u64) {
         self.end = delivered_total;
     }

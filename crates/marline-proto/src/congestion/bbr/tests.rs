@@ -116,7 +116,7 @@ impl Bottleneck {
 }
 
 #[test]
-fn finds_the_bottleneck_and_stays_there() {
+fn startup_finds_the_bandwidth_and_probe_bw_keeps_it() {
     let rate = 1_250_000;
     let mut path = Bottleneck::new(rate);
     path.run(Duration::from_secs(5));
@@ -138,7 +138,7 @@ fn finds_the_bottleneck_and_stays_there() {
 }
 
 #[test]
-fn empties_the_pipe_once_its_delay_is_in_doubt() {
+fn probe_rtt_drains_the_path_when_min_rtt_expires() {
     let mut path = Bottleneck::new(1_250_000);
     path.run(Duration::from_secs(2));
     path.rtt = 2 * RTT;
@@ -194,7 +194,7 @@ fn a_lowered_bandwidth_holds_until_more_is_measured() {
 }
 
 #[test]
-fn a_raised_bandwidth_is_forgotten_if_the_path_does_not_carry_it() {
+fn a_bandwidth_set_too_high_is_replaced_by_measurements() {
     let mut path = Bottleneck::new(1_250_000);
     path.run(Duration::from_secs(2));
     let before = path.bbr.window();
@@ -256,7 +256,7 @@ fn startup_measures_its_progress_from_what_was_set() {
 }
 
 #[test]
-fn before_there_is_a_model_the_window_that_is_set_is_the_first() {
+fn a_window_set_before_the_model_is_the_initial_window() {
     let mut path = Bottleneck::new(1_250_000);
     let rate = path.bbr.pacing_rate(&path.rtt());
     path.bbr.set_window(5 * MTU);
@@ -270,7 +270,7 @@ fn before_there_is_a_model_the_window_that_is_set_is_the_first() {
 }
 
 #[test]
-fn the_delay_is_measured_on_while_startup_is_switched() {
+fn min_rtt_is_measured_while_startup_is_entered_and_left() {
     let mut path = Bottleneck::new(1_250_000);
     path.run(Duration::from_millis(100));
     path.rtt = 2 * RTT;

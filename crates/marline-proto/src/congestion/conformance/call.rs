@@ -1,4 +1,4 @@
-//! Any call to a controller, with any numbers.
+//! Random calls to a controller.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) fn magnitude(rng: &mut Pcg32) -> u64 {
     rng.random::<u64>() >> rng.random_range(2..64_u32)
 }
 
-/// A share as it should be, or anything.
+/// A valid share, or any number.
 fn share(rng: &mut Pcg32) -> f64 {
     if rng.random() {
         1.0 / f64::from(rng.random_range(1..=16_u32))
@@ -122,7 +122,7 @@ impl Call {
         }
     }
 
-    /// Whether it makes no difference to say it twice.
+    /// Whether a second call has no effect.
     pub(super) fn is_idempotent(&self) -> bool {
         matches!(
             self,
@@ -137,8 +137,7 @@ impl Call {
         )
     }
 
-    /// Checks that the call made of slow start what it should; `before` and `after` say whether the
-    /// controller was in it.
+    /// Checks the effect of the call on slow start; `before` and `after` are whether the controller was in it.
     pub(super) fn check_state(&self, before: bool, after: bool, seed: u64) {
         let obeys = match self {
             Self::EnterSlowStart => after,

@@ -12,7 +12,7 @@ const RTT: Duration = Duration::from_millis(100);
 
 /// A controller whose flight leaves at once and is acknowledged `rtt` later, in ten parts.
 struct Path<G> {
-    controller: LossBased<G>,
+    controller: LossBasedController<G>,
     now: Instant,
     rtt: Duration,
 }
@@ -20,7 +20,7 @@ struct Path<G> {
 impl<G: Growth> Path<G> {
     fn new(packets: u64, exit: impl SlowStartExit + 'static) -> Self {
         Self {
-            controller: LossBased::new(ControllerConfig {
+            controller: LossBasedController::new(ControllerConfig {
                 initial_window: packets * MTU,
                 slow_start_exit: Box::new(exit),
                 ..ControllerConfig::new(MTU)
@@ -129,17 +129,17 @@ macro_rules! both {
 }
 
 both! {
-    the_moment_of_the_loss_belongs_to_its_flight
-    a_collapse_is_taken_back_after_an_exit_by_delay
+    packets_sent_at_the_moment_of_the_loss_belong_to_its_flight
+    a_collapse_is_undone_as_spurious_after_an_exit_by_delay
     the_flight_before_slow_start_does_not_count
     slow_start_goes_on_after_one_round_trip
-    the_delay_is_judged_afresh
-    a_reduction_is_taken_back
-    the_answer_to_a_mark_is_taken_back
-    an_exit_by_delay_is_taken_back
-    a_collapse_stands
-    what_a_coordinator_set_stands
-    slow_start_that_was_ended_does_not_return
+    a_new_slow_start_resets_the_delay_samples
+    a_reduction_is_undone
+    the_reaction_to_a_mark_is_undone
+    an_exit_by_delay_is_undone
+    a_coordinator_cannot_undo_persistent_congestion
+    values_set_by_a_coordinator_are_not_undone
+    undoing_does_not_re_enter_slow_start_that_a_coordinator_ended
     an_exit_by_delay_is_no_spurious_loss
     a_smaller_window_stays_in_congestion_avoidance
     a_window_set_every_round_grows
@@ -147,7 +147,7 @@ both! {
 }
 
 /// RFC 9002, section 7.3.2: recovery ends with a packet that was sent after it began.
-fn the_moment_of_the_loss_belongs_to_its_flight<G: Growth>() {
+fn packets_sent_at_the_moment_of_the_loss_belong_to_its_flight<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     path.lose_flight();
     let (reduced, reduced_at) = (path.window(), path.now);
@@ -159,7 +159,7 @@ fn the_moment_of_the_loss_belongs_to_its_flight<G: Growth>() {
     assert!(path.window() > reduced);
 }
 
-fn a_collapse_is_taken_back_after_an_exit_by_delay<G: Growth>() {
+fn a_collapse_is_undone_as_spurious_after_an_exit_by_delay<G: Growth>() {
     let mut path = Path::<G>::new(100, HybridSlowStart::default());
     let sent_at = path.now;
     path.now += 10 * RTT;
@@ -205,7 +205,7 @@ fn slow_start_goes_on_after_one_round_trip<G: Growth>() {
 }
 
 /// HyStart++ forgets that it grew conservatively, hybrid slow start the samples of its round.
-fn the_delay_is_judged_afresh<G: Growth>() {
+fn a_new_slow_start_resets_the_delay_samples<G: Growth>() {
     let mut path = Path::<G>::new(100, HyStartPp::default());
     path.round();
     path.rtt = 2 * RTT;
@@ -226,7 +226,7 @@ fn the_delay_is_judged_afresh<G: Growth>() {
     assert!(path.controller.in_slow_start());
 }
 
-fn a_reduction_is_taken_back<G: Growth>() {
+fn a_reduction_is_undone<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.lose_flight();
     assert!(path.window() < 100 * MTU);
@@ -241,7 +241,7 @@ fn a_reduction_is_taken_back<G: Growth>() {
     assert!(path.window() < 100 * MTU, "another flight");
 }
 
-fn the_answer_to_a_mark_is_taken_back<G: Growth>() {
+fn the_reaction_to_a_mark_is_undone<G: Growth>() {
     let mut path = Path::<G>::avoiding(100);
     let sent_at = path.now;
     path.now += RTT;
@@ -253,7 +253,7 @@ fn the_answer_to_a_mark_is_taken_back<G: Growth>() {
     assert_eq!(path.state(), (100 * MTU, Phase::CongestionAvoidance));
 }
 
-fn an_exit_by_delay_is_taken_back<G: Growth>() {
+fn an_exit_by_delay_is_undone<G: Growth>() {
     let mut path = Path::<G>::new(100, HybridSlowStart::default());
     path.rtt = 2 * RTT;
     let sent_at = path.now;
@@ -272,7 +272,7 @@ fn an_exit_by_delay_is_taken_back<G: Growth>() {
     );
 }
 
-fn a_collapse_stands<G: Growth>() {
+fn a_coordinator_cannot_undo_persistent_congestion<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.now;
     path.now += 10 * RTT;
@@ -283,7 +283,7 @@ fn a_collapse_stands<G: Growth>() {
     assert_eq!(path.window(), 100 * MTU, "unless the network takes it back");
 }
 
-fn what_a_coordinator_set_stands<G: Growth>() {
+fn values_set_by_a_coordinator_are_not_undone<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.lose_flight();
     path.controller.set_window(30 * MTU);
@@ -302,7 +302,7 @@ fn what_a_coordinator_set_stands<G: Growth>() {
     assert!(path.controller.in_slow_start());
 }
 
-fn slow_start_that_was_ended_does_not_return<G: Growth>() {
+fn undoing_does_not_re_enter_slow_start_that_a_coordinator_ended<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.lose_flight();
     path.controller.exit_slow_start();
@@ -380,7 +380,7 @@ fn cubic_takes_a_share_at_any_time() {
 
 /// `members` with a share each against one controller, all of which meet the same congestion; `fate`
 /// says in which rounds.
-fn in_sum_like_one<G: Growth>(
+fn shares_grow_in_sum_like_one_controller<G: Growth>(
     members: u64,
     packets: u64,
     fate: &[bool],
@@ -439,12 +439,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn shares_of_new_reno_are_one(members in 1..8_u64, packets in 10..200_u64, fate in fates()) {
-        in_sum_like_one::<Additive>(members, packets, &fate)?;
+    fn shares_of_new_reno_grow_like_one_controller(members in 1..8_u64, packets in 10..200_u64, fate in fates()) {
+        shares_grow_in_sum_like_one_controller::<Additive>(members, packets, &fate)?;
     }
 
     #[test]
-    fn shares_of_cubic_are_one(members in 1..8_u64, packets in 10..200_u64, fate in fates()) {
-        in_sum_like_one::<Curve>(members, packets, &fate)?;
+    fn shares_of_cubic_grow_like_one_controller(members in 1..8_u64, packets in 10..200_u64, fate in fates()) {
+        shares_grow_in_sum_like_one_controller::<Curve>(members, packets, &fate)?;
     }
 }

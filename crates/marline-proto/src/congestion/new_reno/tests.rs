@@ -100,7 +100,7 @@ fn persistent_congestion_starts_over() {
 }
 
 #[test]
-fn what_was_acknowledged_counts_whatever_becomes_of_the_loss() {
+fn acknowledged_bytes_count_after_a_spurious_loss_and_after_a_collapse() {
     let nearly_a_round = || {
         let mut reno = reno();
         reno.exit_slow_start();

@@ -1,4 +1,4 @@
-//! The paths of one connection, which see each other.
+//! The paths of one connection, and the state that they share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,17 +8,16 @@ use super::{Olia, OliaCoupling, OliaMetric, OliaPath};
 use crate::congestion::{Controller, ControllerConfig, ControllerFactory};
 use crate::limits::COUPLED_PATHS;
 
-/// What the paths of one connection have in common: makes their controllers, and lets each see how the
-/// others stand.
+/// The coupled paths of one connection: makes their controllers, and shares the state of each with the others.
 ///
-/// At most 16 paths are coupled; more are each on their own. A path leaves when its controller is dropped.
+/// At most 16 paths are coupled; further ones are independent. A path leaves when its controller is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct OliaGroup {
     shared: Arc<Shared>,
 }
 
-/// All are read and written by the one thread that drives the connection: atomics only make it safe to
-/// hand that from thread to thread.
+/// Only the thread that drives the connection reads and writes it: atomics make it possible to move the
+/// connection to another thread.
 #[derive(Debug, Default)]
 struct Shared {
     metric: OliaMetric,
@@ -81,8 +80,8 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Tells the others how the path stands.
-    pub(super) fn tell(&self, path: &OliaPath) {
+    /// Publishes the state of the path to the others.
+    pub(super) fn publish(&self, path: &OliaPath) {
         let slot = &self.shared.slots[self.place];
         let rtt = u64::try_from(path.rtt.as_nanos()).unwrap_or(u64::MAX);
         for (cell, value) in [
@@ -95,7 +94,7 @@ impl Member {
         }
     }
 
-    /// What `path`, as the others were told, grows by in a round trip, in datagrams.
+    /// Growth of `path`, as it was published, in a round trip, in datagrams.
     pub(super) fn growth(&self, path: &OliaPath) -> f64 {
         let mut paths = [*path; COUPLED_PATHS];
         let mut count = 0;

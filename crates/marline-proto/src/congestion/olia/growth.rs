@@ -1,8 +1,8 @@
-//! Growth by what the coupling says.
+//! Growth of a window as the coupling determines it.
 
-use crate::congestion::loss_based::{Growth, Step};
+use crate::congestion::loss_based::{Growth, GrowthSample};
 
-/// Growth like Reno's by a part that others decide.
+/// Growth like Reno's, scaled by the coupling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coupled {
     /// Datagrams in a round trip; may be negative.
@@ -41,14 +41,14 @@ impl Growth for Coupled {
         self.fraction = 0.0;
     }
 
-    fn grow(&mut self, step: &Step) -> u64 {
-        self.fraction += self.growth * step.unit * step.acked as f64 / step.window as f64;
+    fn grow(&mut self, sample: &GrowthSample) -> u64 {
+        self.fraction += self.growth * sample.unit * sample.acked as f64 / sample.window as f64;
         let whole = self.fraction.trunc();
         self.fraction -= whole;
-        step.window.saturating_add_signed(whole as i64)
+        sample.window.saturating_add_signed(whole as i64)
     }
 
-    /// There was no loss, and what was delivered before goes on.
+    /// The loss was spurious: the count of delivered bytes continues.
     fn restore(&mut self, before: Self) {
         if self.losses != before.losses {
             self.between_losses = before.between_losses;

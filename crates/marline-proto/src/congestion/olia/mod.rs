@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | how fast does each path grow? | `coupling` |
 //! | how do paths see each other? | `group` |
-//! | what does a window make of it? | `growth` |
+//! | how does that change a window? | `growth` |
 
 mod coupling;
 mod group;
@@ -14,7 +14,7 @@ mod growth;
 
 use std::time::Duration;
 
-use super::loss_based::LossBased;
+use super::loss_based::LossBasedController;
 use super::{Controller, ControllerConfig, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
@@ -23,22 +23,22 @@ use group::Member;
 pub use group::OliaGroup;
 use growth::Coupled;
 
-/// The controller of one path among several: NewReno, but for how fast it grows in congestion avoidance.
+/// The controller of one path among several: NewReno, except for its growth in congestion avoidance.
 ///
 /// A path that is alone grows like NewReno.
 #[derive(Debug)]
 pub struct Olia {
-    window: LossBased<Coupled>,
+    window: LossBasedController<Coupled>,
     member: Member,
     /// The smoothed round-trip time; `None` before the first sample.
     rtt: Option<Duration>,
 }
 
 impl Olia {
-    /// A controller for a path that has just come up, coupled with those of `group`.
+    /// A controller for a new path, coupled with those of `group`.
     pub fn new(config: ControllerConfig, group: &OliaGroup) -> Self {
         Self {
-            window: LossBased::new(config),
+            window: LossBasedController::new(config),
             member: group.join(),
             rtt: None,
         }
@@ -55,11 +55,11 @@ impl Olia {
         })
     }
 
-    /// Does `what` to the window, and tells the others.
-    fn update(&mut self, what: impl FnOnce(&mut LossBased<Coupled>)) {
+    /// Calls `what` for the window, and publishes the new state to the other paths.
+    fn update(&mut self, what: impl FnOnce(&mut LossBasedController<Coupled>)) {
         what(&mut self.window);
         if let Some(path) = self.path() {
-            self.member.tell(&path);
+            self.member.publish(&path);
         }
     }
 }
@@ -74,7 +74,7 @@ impl Controller for Olia {
         growth.since_loss = growth.since_loss.saturating_add(ack.bytes);
         self.rtt = Some(ack.rtt.smoothed);
         if let Some(path) = self.path() {
-            self.member.tell(&path);
+            self.member.publish(&path);
             self.window.growth.growth = self.member.growth(&path);
         }
         self.update(|window| window.on_ack(now, ack));
@@ -133,7 +133,7 @@ impl Controller for Olia {
     }
 
     fn enter_slow_start(&mut self) {
-        self.update(LossBased::enter_slow_start);
+        self.update(LossBasedController::enter_slow_start);
     }
 
     fn exit_slow_start(&mut self) {
@@ -145,7 +145,7 @@ impl Controller for Olia {
     }
 
     fn undo_reaction(&mut self) {
-        self.update(LossBased::undo_reaction);
+        self.update(LossBasedController::undo_reaction);
     }
 
     fn name(&self) -> &'static str {

@@ -161,7 +161,7 @@ fn a_window_may_shrink_without_slow_start() {
 }
 
 #[test]
-fn a_path_that_is_gone_does_not_count() {
+fn a_closed_path_does_not_count() {
     let group = OliaGroup::default();
     let mut path = Path::new(&group, 20, 50);
     let mut other = Path::new(&group, 200, 5);
@@ -176,7 +176,7 @@ fn a_path_that_is_gone_does_not_count() {
 }
 
 #[test]
-fn more_paths_than_are_coupled_are_on_their_own() {
+fn paths_beyond_the_limit_grow_independently() {
     let group = OliaGroup::default();
     let mut paths: Vec<_> = (0..=COUPLED_PATHS)
         .map(|_| Path::new(&group, 20, 50))
@@ -192,7 +192,7 @@ fn more_paths_than_are_coupled_are_on_their_own() {
 }
 
 #[test]
-fn a_loss_that_was_none_is_forgotten() {
+fn a_spurious_loss_restores_the_coupling_state() {
     let group = OliaGroup::default();
     let mut olia = Olia::new(config(), &group);
     olia.set_window(20 * MTU);

@@ -40,7 +40,7 @@ fn fast_paths_get_two_milliseconds_of_burst() {
 }
 
 #[test]
-fn a_burst_can_be_waited_for_as_a_whole() {
+fn a_whole_burst_can_be_awaited_with_one_timer() {
     let mut pacer = Pacer::new(MTU);
     let rate = 1_200_000;
     send_all(&mut pacer, at_ms(0), rate, 10);
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn survives_any_number(calls in prop::collection::vec(any::<(u64, u64, u64)>(), 1..50)) {
+    fn arbitrary_numbers_cause_no_panic(calls in prop::collection::vec(any::<(u64, u64, u64)>(), 1..50)) {
         let mut pacer = Pacer::new(MTU);
         for (now, rate, bytes) in calls {
             let now = Instant::from_nanos(now);
@@ -93,7 +93,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_unproven_leaves_in_bursts_of_ten_at_any_rate() {
+fn unproven_windows_are_sent_in_bursts_of_ten_at_any_rate() {
     const RATE: u64 = 1_000_000_000;
     let now = Instant::from_nanos(1_000_000_000);
     let burst = |next: fn(&mut Pacer, Instant, u64, u64) -> Option<Instant>| {

@@ -1,11 +1,11 @@
-//! What every way to end slow start must keep.
+//! Rules that every algorithm that ends slow start must keep.
 
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-use super::{Decision, SlowStartExit, SlowStartSample};
+use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 
 const MTU: u64 = 1200;
 const RTT: Duration = Duration::from_millis(40);
@@ -37,7 +37,11 @@ fn stays_on_a_steady_path(exit: &mut dyn SlowStartExit, rtt: Option<Duration>) {
                 window: (100 * MTU) << round,
                 max_datagram_size: MTU,
             });
-            assert_eq!(decision, Decision::Stay, "no delay, no end of slow start");
+            assert_eq!(
+                decision,
+                SlowStartDecision::Stay,
+                "no delay, no end of slow start"
+            );
         }
     }
 }
@@ -57,7 +61,7 @@ fn survives_anything(exit: &mut dyn SlowStartExit) {
                     window: magnitude(),
                     max_datagram_size: magnitude(),
                 });
-                assert_ne!(decision, Decision::Slow(0), "slower is not a stop");
+                assert_ne!(decision, SlowStartDecision::Slow(0), "slower is not a stop");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Feeds a [`SlowStartExit`] its rounds.
 
-use super::{Decision, SlowStartExit, SlowStartSample};
+use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 use crate::Instant;
 use crate::samples::AckSample;
 
@@ -42,9 +42,9 @@ impl SlowStart {
             max_datagram_size,
         });
         match decision {
-            Decision::Stay => Some(ack.bytes),
-            Decision::Slow(divisor) => Some(ack.bytes / divisor.max(1)),
-            Decision::Exit => None,
+            SlowStartDecision::Stay => Some(ack.bytes),
+            SlowStartDecision::Slow(divisor) => Some(ack.bytes / divisor.max(1)),
+            SlowStartDecision::Exit => None,
         }
     }
 

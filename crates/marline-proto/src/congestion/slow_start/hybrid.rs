@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Decision, SlowStartExit, SlowStartSample};
+use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 use crate::samples::scaled;
 
 /// The settings of [`HybridSlowStart`].
@@ -32,7 +32,7 @@ impl Default for HybridConfig {
     }
 }
 
-/// What a round says so far.
+/// The samples of a round so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Smallest round-trip time of the path.
@@ -86,9 +86,9 @@ impl SlowStartExit for HybridSlowStart {
         self.samples = 0;
     }
 
-    fn on_ack(&mut self, sample: &SlowStartSample) -> Decision {
+    fn on_ack(&mut self, sample: &SlowStartSample) -> SlowStartDecision {
         let Some(rtt) = sample.rtt else {
-            return Decision::Stay;
+            return SlowStartDecision::Stay;
         };
         let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
         self.round_min = Some(round_min);
@@ -100,9 +100,9 @@ impl SlowStartExit for HybridSlowStart {
             window_packets: sample.window / sample.max_datagram_size.max(1),
         });
         if exits {
-            Decision::Exit
+            SlowStartDecision::Exit
         } else {
-            Decision::Stay
+            SlowStartDecision::Stay
         }
     }
 

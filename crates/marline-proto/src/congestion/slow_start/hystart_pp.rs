@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Decision, SlowStartExit, SlowStartSample};
+use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 
 /// Bounds of the rise that counts (RFC 9406, section 4.3).
 const MIN_RISE: Duration = Duration::from_millis(4);
@@ -20,7 +20,7 @@ const GROWTH_DIVISOR: u64 = 4;
 /// Rounds of conservative slow start before slow start ends.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// Compares each round with the one before, and makes sure before it ends slow start.
+/// Compares each round with the one before, and grows slower for some rounds before it ends slow start.
 #[derive(Debug, Default)]
 pub struct HyStartPp {
     last_min: Option<Duration>,
@@ -46,7 +46,7 @@ impl SlowStartExit for HyStartPp {
         }
     }
 
-    fn on_ack(&mut self, sample: &SlowStartSample) -> Decision {
+    fn on_ack(&mut self, sample: &SlowStartSample) -> SlowStartDecision {
         if let Some(rtt) = sample.rtt {
             let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
             self.round_min = Some(round_min);
@@ -56,9 +56,11 @@ impl SlowStartExit for HyStartPp {
             }
         }
         match self.conservative {
-            None => Decision::Stay,
-            Some(Conservative { rounds, .. }) if rounds >= CONSERVATIVE_ROUNDS => Decision::Exit,
-            Some(_) => Decision::Slow(GROWTH_DIVISOR),
+            None => SlowStartDecision::Stay,
+            Some(Conservative { rounds, .. }) if rounds >= CONSERVATIVE_ROUNDS => {
+                SlowStartDecision::Exit
+            }
+            Some(_) => SlowStartDecision::Slow(GROWTH_DIVISOR),
         }
     }
 

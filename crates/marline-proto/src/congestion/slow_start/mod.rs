@@ -1,4 +1,4 @@
-//! When slow start ends before a loss ends it.
+//! Ending slow start before there are losses.
 
 pub mod conformance;
 mod driver;
@@ -14,7 +14,7 @@ pub use hybrid::{HybridConfig, HybridSlowStart, Round};
 pub use hystart_pp::HyStartPp;
 pub use none::NoExit;
 
-/// What one acknowledgment in slow start showed.
+/// A sample of one acknowledgment in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStartSample {
     /// The newest round-trip time, acknowledgment delay not subtracted; `None` if this ACK gave
@@ -28,9 +28,9 @@ pub struct SlowStartSample {
     pub max_datagram_size: u64,
 }
 
-/// What slow start does next.
+/// How slow start continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum SlowStartDecision {
     /// Grow by what was acknowledged.
     Stay,
     /// Grow by a fraction of what was acknowledged: one part in this many (at least 1).
@@ -39,13 +39,13 @@ pub enum Decision {
     Exit,
 }
 
-/// Ends slow start when the round-trip time says that a queue builds.
+/// Ends slow start when the round-trip time shows that a queue builds.
 pub trait SlowStartExit: Send + Debug {
     /// A round begins: packets sent from now on belong to it.
     fn on_round_start(&mut self);
 
     /// Packets were acknowledged in slow start.
-    fn on_ack(&mut self, sample: &SlowStartSample) -> Decision;
+    fn on_ack(&mut self, sample: &SlowStartSample) -> SlowStartDecision;
 
     /// Slow start begins anew.
     fn reset(&mut self);

@@ -1,6 +1,6 @@
 //! Slow start that only a loss ends.
 
-use super::{Decision, SlowStartExit, SlowStartSample};
+use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 
 /// Never ends slow start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,8 +9,8 @@ pub struct NoExit;
 impl SlowStartExit for NoExit {
     fn on_round_start(&mut self) {}
 
-    fn on_ack(&mut self, _sample: &SlowStartSample) -> Decision {
-        Decision::Stay
+    fn on_ack(&mut self, _sample: &SlowStartSample) -> SlowStartDecision {
+        SlowStartDecision::Stay
     }
 
     fn reset(&mut self) {}

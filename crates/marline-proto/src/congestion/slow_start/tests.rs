@@ -17,27 +17,27 @@ fn sample(rtt: Duration, packets: u64) -> SlowStartSample {
 }
 
 /// One round of `count` samples; returns the last decision.
-fn round(exit: &mut dyn SlowStartExit, rtt: Duration, count: usize) -> Decision {
+fn round(exit: &mut dyn SlowStartExit, rtt: Duration, count: usize) -> SlowStartDecision {
     exit.on_round_start();
     let decisions: Vec<_> = (0..count).map(|_| exit.on_ack(&sample(rtt, 40))).collect();
-    decisions.last().copied().unwrap_or(Decision::Stay)
+    decisions.last().copied().unwrap_or(SlowStartDecision::Stay)
 }
 
 #[test]
 fn hybrid_leaves_when_a_whole_round_is_late() {
     let mut exit = HybridSlowStart::default();
-    assert_eq!(round(&mut exit, ms(40), 8), Decision::Stay);
+    assert_eq!(round(&mut exit, ms(40), 8), SlowStartDecision::Stay);
     assert_eq!(
         round(&mut exit, ms(45), 8),
-        Decision::Stay,
+        SlowStartDecision::Stay,
         "5 ms are allowed"
     );
     assert_eq!(
         round(&mut exit, ms(46), 7),
-        Decision::Stay,
+        SlowStartDecision::Stay,
         "too few samples"
     );
-    assert_eq!(round(&mut exit, ms(46), 8), Decision::Exit);
+    assert_eq!(round(&mut exit, ms(46), 8), SlowStartDecision::Exit);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn hybrid_looks_at_the_smallest_of_the_round() {
     exit.on_round_start();
     exit.on_ack(&sample(ms(41), 40));
     for _ in 0..20 {
-        assert_eq!(exit.on_ack(&sample(ms(90), 40)), Decision::Stay);
+        assert_eq!(exit.on_ack(&sample(ms(90), 40)), SlowStartDecision::Stay);
     }
 }
 
@@ -55,37 +55,37 @@ fn hybrid_leaves_small_windows_alone() {
     let mut exit = HybridSlowStart::default();
     exit.on_round_start();
     for _ in 0..20 {
-        assert_eq!(exit.on_ack(&sample(ms(90), 15)), Decision::Stay);
+        assert_eq!(exit.on_ack(&sample(ms(90), 15)), SlowStartDecision::Stay);
     }
-    assert_eq!(exit.on_ack(&sample(ms(90), 16)), Decision::Exit);
+    assert_eq!(exit.on_ack(&sample(ms(90), 16)), SlowStartDecision::Exit);
 }
 
 #[test]
 fn hystart_pp_slows_down_for_five_rounds_then_leaves() {
     let mut exit = HyStartPp::default();
-    assert_eq!(round(&mut exit, ms(40), 8), Decision::Stay);
+    assert_eq!(round(&mut exit, ms(40), 8), SlowStartDecision::Stay);
     assert_eq!(
         round(&mut exit, ms(44), 8),
-        Decision::Stay,
+        SlowStartDecision::Stay,
         "less than 5 ms more"
     );
-    assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
+    assert_eq!(round(&mut exit, ms(50), 8), SlowStartDecision::Slow(4));
     for _ in 0..4 {
-        assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
+        assert_eq!(round(&mut exit, ms(50), 8), SlowStartDecision::Slow(4));
     }
-    assert_eq!(round(&mut exit, ms(50), 1), Decision::Exit);
+    assert_eq!(round(&mut exit, ms(50), 1), SlowStartDecision::Exit);
 }
 
 #[test]
-fn hystart_pp_goes_back_when_the_queue_was_none() {
+fn hystart_pp_resumes_slow_start_when_the_delay_falls_again() {
     let mut exit = HyStartPp::default();
     round(&mut exit, ms(40), 8);
-    assert_eq!(round(&mut exit, ms(50), 8), Decision::Slow(4));
-    assert_eq!(round(&mut exit, ms(42), 8), Decision::Stay);
+    assert_eq!(round(&mut exit, ms(50), 8), SlowStartDecision::Slow(4));
+    assert_eq!(round(&mut exit, ms(42), 8), SlowStartDecision::Stay);
     exit.reset();
     assert_eq!(
         round(&mut exit, ms(90), 8),
-        Decision::Stay,
+        SlowStartDecision::Stay,
         "nothing to compare with"
     );
 }
@@ -106,7 +106,7 @@ fn hystart_pp_conforms() {
 }
 
 #[test]
-fn hybrid_settings_can_be_absurd() {
+fn absurd_hybrid_settings_cause_no_panic() {
     for factor in [-1.0, 0.0, f64::MAX, f64::NAN] {
         let config = HybridConfig {
             factor,

@@ -6,7 +6,7 @@ use super::*;
 use crate::congestion::slow_start::NoExit;
 use crate::congestion::{Algorithm, FixedWindow};
 use crate::coordination::bundle::{
-    BundleConfig, Decision, Membership, MembershipId, Scope, split_initial_window,
+    BundleConfig, BundleScope, Membership, MembershipId, split_initial_window,
 };
 use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 use crate::observe::{Event as Observed, Observer};
@@ -14,7 +14,21 @@ use crate::observe::{Event as Observed, Observer};
 mod hostile;
 mod migration;
 
-/// What the members of all bundles were told: own place and decision.
+/// An event of a decision, without the borrows.
+#[derive(Clone, Debug, PartialEq)]
+struct Decision {
+    bundle: u64,
+    trigger: BundleTrigger,
+    action: BundleAction,
+    phase: BundlePhase,
+    affected: Option<usize>,
+    gamma: f64,
+    fluctuations: u64,
+    before: Vec<u64>,
+    after: Vec<u64>,
+}
+
+/// The events of the members of all bundles: own index and decision.
 type Told = Arc<Mutex<Vec<(usize, Decision)>>>;
 
 struct Listener(Told);
@@ -243,7 +257,7 @@ fn a_bundle_ends_with_its_last_member() {
 }
 
 /// How long two members take while a third does what `third` makes it do.
-fn beside(scope: Scope, third: impl Fn(&mut Bundled, ConnectionHandle)) -> Duration {
+fn beside(scope: BundleScope, third: impl Fn(&mut Bundled, ConnectionHandle)) -> Duration {
     let config = BundleConfig {
         scope,
         ..BundleConfig::default()
@@ -258,12 +272,12 @@ fn beside(scope: Scope, third: impl Fn(&mut Bundled, ConnectionHandle)) -> Durat
 
 #[test]
 fn an_idle_a_closed_and_a_dead_member_do_not_drag_the_others_down() {
-    let closed = beside(Scope::Active, |bundled, client| {
+    let closed = beside(BundleScope::Active, |bundled, client| {
         let now = bundled.pair.now;
         bundled.pair.client(client).close(now, 0, b"");
     });
-    let idle = beside(Scope::Active, |_, _| {});
-    let dead = beside(Scope::Active, |bundled, client| {
+    let idle = beside(BundleScope::Active, |_, _| {});
+    let dead = beside(BundleScope::Active, |bundled, client| {
         // It is gone without a word, and the server keeps sending to it.
         let (_, server) = (
             client,

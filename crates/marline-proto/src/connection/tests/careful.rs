@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use super::*;
 use crate::congestion::{Algorithm, ConnectionKind};
 use crate::coordination::bundle::{Membership, MembershipId};
-use crate::coordination::careful_resume::{Capacity, Phase, Trigger};
+use crate::coordination::careful_resume::Capacity;
 use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore, PathHistory};
 use crate::observe::events::CarefulResumePhaseUpdated;
+use crate::observe::events::{CarefulResumePhase as Phase, CarefulResumeTrigger as Trigger};
 use crate::observe::{Event as Observed, Observer};
 use crate::testing::SERVER_NAME;
 

@@ -6,10 +6,11 @@ use std::sync::Mutex;
 use super::careful::{ALL, LARGE, Listener, Told, link};
 use super::*;
 use crate::congestion::Algorithm;
-use crate::coordination::careful_resume::{CarefulResumeConfig, Phase, Trigger};
+use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore};
 use crate::limits::CAPACITY_TOKENS;
 use crate::observe::Observer;
+use crate::observe::events::{CarefulResumePhase as Phase, CarefulResumeTrigger as Trigger};
 use crate::testing::SERVER_NAME;
 
 const MIDDLE: usize = 300_000;

@@ -166,14 +166,14 @@ impl Several {
     /// Bytes that an end has sent on a path.
     fn sent(&mut self, side: Side, path: PathId) -> u64 {
         let stats = self.end(side).stats();
-        let found = stats.paths.iter().find(|stats| stats.id == path.0);
+        let found = stats.paths.iter().find(|stats| stats.id == path);
         found.map_or(0, |stats| stats.udp_sent.bytes)
     }
 
     /// The paths that an end has.
     fn paths(&mut self, side: Side) -> Vec<u32> {
         let stats = self.end(side).stats();
-        stats.paths.iter().map(|path| path.id).collect()
+        stats.paths.iter().map(|path| path.id.0).collect()
     }
 }
 

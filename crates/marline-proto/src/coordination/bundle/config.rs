@@ -1,16 +1,16 @@
-//! What can be chosen about a bundle.
+//! The configuration of bundles.
 
 use std::fmt;
 
 /// Names a bundle: 16 random bytes of its client's choice.
 ///
-/// They travel in the client's first packet, which anybody on the way can read (RFC 9001, section 5.2);
-/// whoever does not see the client's packets cannot guess them.
+/// They are sent in the client's first packet, which any observer on the path can read (RFC 9001, section
+/// 5.2); off-path attackers cannot guess them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MembershipId(pub [u8; 16]);
 
 impl fmt::Debug for MembershipId {
-    /// Who knows the whole identifier can join from the client's address.
+    /// Shows the first two bytes only: whoever knows the identifier can join from the client's address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02x}{:02x}..", self.0[0], self.0[1])
     }
@@ -21,24 +21,24 @@ impl fmt::Debug for MembershipId {
 pub struct Membership {
     /// The bundle; the same for all its connections and hard to guess.
     pub id: MembershipId,
-    /// How many connections the client means to open, at least 1: they share one initial window.
+    /// How many connections the client is going to open, at least 1: they share one initial window.
     pub connections: u64,
 }
 
 /// Which members take part in a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// All that are connected, as the paper has it.
+pub enum BundleScope {
+    /// All that are connected, as in the paper.
     All,
-    /// Those that have data in flight, are not short of data to send and get acknowledgments: what idle
-    /// or stalled members are given is lost to the others.
+    /// Those that have data in flight, are not app-limited, and receive acknowledgments: an idle or stalled
+    /// member cannot use a part of the windows, which the others would lose.
     Active,
 }
 
-/// Fluctuation events that count as one.
+/// Which fluctuation events count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coalesce {
-    /// None: each counts, as the paper has it.
+    /// None: each counts, as in the paper.
     Never,
     /// Those of one member within its smoothed round-trip time.
     Member,
@@ -53,45 +53,46 @@ pub struct BundleConfig {
     pub split_initial_window: bool,
     /// Whether windows are synchronized.
     pub sync_windows: bool,
-    /// Whether a member that a fluctuation event threw out of slow start is put back into it, until all
-    /// leave it together. Without it each leaves on its own, and nobody is made to; without windows
-    /// either, nothing is decided.
+    /// Whether slow start is synchronized: a member that left it because of a fluctuation event is put back,
+    /// until all leave together. Without it, each member leaves on its own. If windows are not
+    /// synchronized either, the engine decides nothing.
     pub sync_state: bool,
-    /// The part of the window that a fluctuation event leaves (beta); `None` is what is measured of the
-    /// running controller.
+    /// The part of the window that a fluctuation event leaves (beta); `None` measures it on the running
+    /// controllers.
     pub backoff: Option<f64>,
-    /// Growth of the window in a round of slow start (gamma 0); `None` is what is measured of the running
-    /// controller.
+    /// Growth of the window in a round of slow start (gamma 0); `None` measures it on the running
+    /// controllers.
     pub slow_start_growth: Option<f64>,
-    /// Growth of the bundle below which slow start is given up for good (delta).
+    /// Growth of the bundle below which slow start ends for good (delta).
     pub avoidance_growth: f64,
-    /// Growth of the affected member in the round of its event: 1 reproduces the paper's figure 7; its
-    /// text says delta, with which slow start never ends.
+    /// Growth of the affected member in the round of its event. 1 reproduces the paper's figure 7; with
+    /// delta, as the paper's text has it, slow start never ends.
     pub affected_growth: f64,
-    /// Largest window over smallest in congestion avoidance above which all become equal.
+    /// Ratio of the largest window to the smallest above which all are made equal in congestion avoidance.
     pub imbalance: f64,
-    /// Largest rate over smallest above which all become equal; for controllers that have a rate.
+    /// Ratio of the largest rate to the smallest above which all are made equal; for controllers that work
+    /// with a rate.
     pub rate_imbalance: f64,
-    /// Whether a member that left slow start because its round-trip time rose backs off as after a loss.
+    /// Whether a member whose slow start ended because its round-trip time rose backs off as after a loss.
     pub backoff_on_delay: bool,
     /// Who takes part.
-    pub scope: Scope,
+    pub scope: BundleScope,
     /// Which events count as one.
     pub coalesce: Coalesce,
-    /// Slow start is given up for all, windows as they are, as soon as the round-trip times of so many
-    /// members, or of all that take part, have risen within the largest smoothed round-trip time: what
-    /// several see is a queue, what a single one sees may be jitter. `None` is never, as the paper has
-    /// it. Only where slow start is synchronized.
+    /// Slow start ends for all members, with the windows as they are, once the round-trip times of this many
+    /// members (or of all that take part) have risen within the largest smoothed round-trip time: if
+    /// several rise, there is a queue; if one does, it may be jitter. `None` is never, as in the paper.
+    /// Applies only where slow start is synchronized.
     pub corroborated_by: Option<usize>,
     /// No window is made smaller than this many full datagrams.
     pub floor_packets: u64,
     /// Whether all members together take no more than one connection would: they back off together, and
-    /// grow by one datagram a round together. For controllers with a window only.
+    /// their windows grow by one datagram per round in total. For controllers that work with a window only.
     pub fair: bool,
-    /// Members that share one initial window where the client does not say how many there will be.
+    /// How many members share one initial window if the client does not announce a number.
     pub connections: u64,
-    /// Server: whether connections without an identifier belong together if they come from one address and
-    /// ask for one server name. Clients behind one address translator then share fates.
+    /// Server: whether connections without an identifier form a bundle if they come from one address and name
+    /// the same server. All clients behind one address translator are then coordinated together.
     pub match_addresses: bool,
 }
 
@@ -109,7 +110,7 @@ impl BundleConfig {
             imbalance: 1.5,
             rate_imbalance: 2.0,
             backoff_on_delay: true,
-            scope: Scope::All,
+            scope: BundleScope::All,
             coalesce: Coalesce::Never,
             corroborated_by: None,
             floor_packets: 2,
@@ -126,7 +127,7 @@ impl Default for BundleConfig {
             backoff: None,
             slow_start_growth: None,
             backoff_on_delay: false,
-            scope: Scope::Active,
+            scope: BundleScope::Active,
             coalesce: Coalesce::Bundle,
             corroborated_by: Some(2),
             ..Self::published()

@@ -1,33 +1,33 @@
 //! A bundle as its members' owner drives it: signals and views in, directives out.
 //!
-//! RFC 9040 calls what happens here ensemble sharing.
+//! RFC 9040 calls this ensemble sharing.
 
 mod admit;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::loss_based::{Fluctuation, LossBased, LossBasedConfig};
-use super::member::{Decision, Directive, MemberView, Signal};
-use super::{BundleConfig, Coalesce, MAX_MEMBERS, Newcomer, Scope};
+use super::decision::{BundleDecision, DecisionAction, DecisionCause, EnginePhase, MemberDecision};
+use super::loss_based::{Fluctuation, LossBasedConfig, LossBasedEngine};
+use super::member::{Directive, MemberDirective, MemberView, Signal};
+use super::{BundleConfig, BundleScope, Coalesce, MAX_MEMBERS, Newcomer};
 use super::{equalize_rates, split_initial_window};
-use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 use crate::time::Instant;
 
-/// What a fluctuation event is taken to leave of a window until one was measured.
+/// The part of the window that a fluctuation event leaves, until one was measured.
 const USUAL_BACKOFF: f64 = 0.7;
 
-/// What a round of slow start is taken to make of a window until one was measured.
+/// Growth of the window in a round of slow start, until one was measured.
 const USUAL_GROWTH: f64 = 2.0;
 
-/// A packet of an initial window, in bytes: what every path carries (RFC 9000, section 14).
+/// A packet of an initial window, in bytes: the size that every path carries (RFC 9000, section 14).
 const DATAGRAM: u64 = crate::limits::MIN_DATAGRAM_SIZE as u64;
 
-/// Bounds of what is believed of a measurement.
+/// Bounds that measurements are clamped to.
 const BACKOFFS: (f64, f64) = (0.3, 0.95);
 const GROWTHS: (f64, f64) = (1.1, 2.0);
 
-/// Members that belong together; `M` is what their owner calls one.
+/// Members that are coordinated; `M` is the key by which their owner knows them.
 #[derive(Debug)]
 pub struct Bundle<M> {
     number: u64,
@@ -35,7 +35,8 @@ pub struct Bundle<M> {
     members: Vec<Member<M>>,
     /// Members that ever joined.
     joined: u64,
-    engine: LossBased,
+    engine: LossBasedEngine,
+    /// When an event of any member last counted.
     counted_at: Option<Instant>,
     backoff: f64,
     growth: f64,
@@ -44,15 +45,18 @@ pub struct Bundle<M> {
 #[derive(Debug)]
 struct Member<M> {
     key: M,
-    /// When an event last counted, and when the round-trip time last rose.
+    /// When an event of this member last counted.
     counted_at: Option<Instant>,
+    /// When its round-trip time last rose so that slow start ended.
     delayed_at: Option<Instant>,
-    /// Whether a round has passed since all were looked at.
+    /// Whether it has completed a round trip since the latest common round.
     reported: bool,
-    /// The window when all were looked at, if in slow start.
+    /// The window at the latest common round, if it was in slow start.
     window: Option<u64>,
+    /// The part of one connection's growth that it takes.
     share: f64,
-    /// Whether persistent congestion took its window, and it has not found its way back yet.
+    /// Whether persistent congestion has collapsed its window, and it is still in the slow start that
+    /// followed.
     collapsed: bool,
 }
 
@@ -70,18 +74,35 @@ impl<M> Member<M> {
     }
 }
 
-/// Members that take part in a decision: their places in the bundle, and how they stand.
-struct Part {
-    places: Vec<usize>,
+/// Members that take part in a decision; both lists have one entry for each.
+struct Participants {
+    /// Their indices in the bundle.
+    members: Vec<usize>,
     views: Vec<MemberView>,
 }
 
-impl Part {
+impl Participants {
+    fn with_capacity(capacity: usize) -> Self {
+        Self {
+            members: Vec::with_capacity(capacity),
+            views: Vec::with_capacity(capacity),
+        }
+    }
+
+    fn push(&mut self, member: usize, view: MemberView) {
+        self.members.push(member);
+        self.views.push(view);
+    }
+
     fn windows(&self) -> Vec<u64> {
         self.views.iter().map(|view| view.window).collect()
     }
 
-    fn longest_round(&self) -> Duration {
+    fn fractional_windows(&self) -> Vec<f64> {
+        self.views.iter().map(|view| view.window as f64).collect()
+    }
+
+    fn longest_rtt(&self) -> Duration {
         let rtts = self.views.iter().map(|view| view.smoothed_rtt);
         rtts.max().unwrap_or_default()
     }
@@ -91,8 +112,26 @@ impl Part {
     }
 }
 
+/// A fluctuation event as its member reports it; see [`Signal::Fluctuation`].
+struct FluctuationReport {
+    /// Index of the member in the bundle.
+    member: usize,
+    loss: bool,
+    before: u64,
+    after: u64,
+}
+
+/// Why the members get directives.
+#[derive(Clone, Copy)]
+struct Reason {
+    cause: DecisionCause,
+    action: DecisionAction,
+    /// Index among the participants of the member to which the event happened.
+    affected: Option<usize>,
+}
+
 impl<M: Copy + PartialEq> Bundle<M> {
-    /// An empty bundle, `number` to those who watch.
+    /// An empty bundle, which events and statistics call `number`.
     pub fn new(number: u64, config: Arc<BundleConfig>) -> Self {
         Self {
             number,
@@ -116,9 +155,10 @@ impl<M: Copy + PartialEq> Bundle<M> {
         self.members.is_empty()
     }
 
-    /// Takes in a member; `None` if the bundle is full.
+    /// Adds a member, which gets its part of the initial window; `None` if the bundle is full or has it
+    /// already.
     pub fn join(&mut self, key: M, newcomer: &Newcomer) -> Option<Directive> {
-        if !self.takes(key) {
+        if !self.accepts(key) {
             return None;
         }
         let most = MAX_MEMBERS as u64;
@@ -128,25 +168,31 @@ impl<M: Copy + PartialEq> Bundle<M> {
             .clamp(1, most)
             .max(self.members.len() as u64 + 1);
         let packets = newcomer.initial_window / DATAGRAM;
-        let place = self.joined % sharers;
+        let part = self.joined % sharers;
         self.joined += 1;
         let window = match self.config.split_initial_window {
             true => split_initial_window(packets, sharers)
-                .nth(place as usize)
+                .nth(part as usize)
                 .map(|packets| packets.max(self.config.floor_packets) * DATAGRAM),
             false => None,
         };
         let window = window.unwrap_or(newcomer.window);
         self.members.push(Member::new(key));
-        let trigger = match newcomer.moved {
-            true => BundleTrigger::Moved,
-            false => BundleTrigger::Joined,
+        let reason = Reason {
+            cause: match newcomer.moved {
+                true => DecisionCause::Moved,
+                false => DecisionCause::Joined,
+            },
+            action: DecisionAction::Split,
+            affected: None,
         };
-        let why = (trigger, BundleAction::Split, None);
-        let decision = self.decision(why, vec![newcomer.window], vec![window]);
+        let decision = self.decision(reason, vec![newcomer.window], vec![window]);
         let mut directive = Directive {
             window: Some(window),
-            decision: Some((Arc::new(decision), 0)),
+            decision: Some(MemberDecision {
+                decision: Arc::new(decision),
+                own: 0,
+            }),
             ..Directive::default()
         };
         if self.config.fair {
@@ -155,23 +201,24 @@ impl<M: Copy + PartialEq> Bundle<M> {
         Some(directive)
     }
 
-    fn takes(&self, key: M) -> bool {
+    fn accepts(&self, key: M) -> bool {
         self.members.len() < MAX_MEMBERS && self.members.iter().all(|member| member.key != key)
     }
 
-    /// Forgets a member.
+    /// Removes a member.
     pub fn leave(&mut self, key: M) {
         self.members.retain(|member| member.key != key);
     }
 
-    /// Acts on what `key` reports. `view` tells how a member stands, or nothing if it is gone.
+    /// Acts on a signal of member `key`. `view` returns the state of a member, or `None` if it no longer
+    /// exists.
     pub fn on_signal(
         &mut self,
         now: Instant,
         key: M,
         signal: Signal,
         view: &mut dyn FnMut(M) -> Option<MemberView>,
-    ) -> Vec<(M, Directive)> {
+    ) -> Vec<MemberDirective<M>> {
         let Some(own) = self.members.iter().position(|member| member.key == key) else {
             return Vec::new();
         };
@@ -189,230 +236,249 @@ impl<M: Copy + PartialEq> Bundle<M> {
                 if persistent || own_view.rate_based {
                     return Vec::new();
                 }
-                let part = self.part(own, &own_view, view);
-                self.on_fluctuation(now, own, loss, (before, after), &part)
+                let participants = self.participants(own, &own_view, view);
+                let report = FluctuationReport {
+                    member: own,
+                    loss,
+                    before,
+                    after,
+                };
+                self.on_fluctuation(now, &report, &participants)
             }
             Signal::Round => {
                 self.members[own].reported = true;
-                let part = self.part(own, &own_view, view);
-                self.on_round(&part)
+                let participants = self.participants(own, &own_view, view);
+                self.on_round(&participants)
             }
         }
     }
 
-    /// Who takes part in a decision about `own`.
-    fn part(
+    /// The members that take part in a decision about member `own`.
+    fn participants(
         &mut self,
         own: usize,
         own_view: &MemberView,
         view: &mut dyn FnMut(M) -> Option<MemberView>,
-    ) -> Part {
-        let mut part = Part {
-            places: Vec::with_capacity(self.members.len()),
-            views: Vec::with_capacity(self.members.len()),
-        };
-        for (place, member) in self.members.iter_mut().enumerate() {
-            let seen = if place == own {
+    ) -> Participants {
+        let mut participants = Participants::with_capacity(self.members.len());
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let seen = if index == own {
                 Some(*own_view)
             } else {
-                view(member.key).filter(|view| self.config.scope == Scope::All || view.active)
+                view(member.key).filter(|view| self.config.scope == BundleScope::All || view.active)
             };
             let Some(seen) = seen else { continue };
-            // Until it is back where it was, what it has says nothing of the path to the others.
+            // A window that persistent congestion collapsed shows nothing about the path to the other
+            // members until slow start has ended again.
             member.collapsed &= seen.in_slow_start;
             if member.collapsed {
                 member.reported = false;
                 member.window = None;
             } else {
-                part.places.push(place);
-                part.views.push(seen);
+                participants.push(index, seen);
             }
         }
-        part
+        participants
     }
 
     fn on_fluctuation(
         &mut self,
         now: Instant,
-        own: usize,
-        loss: bool,
-        (before, after): (u64, u64),
-        part: &Part,
-    ) -> Vec<(M, Directive)> {
-        let trigger = match loss {
-            true => BundleTrigger::Loss,
-            false => BundleTrigger::SlowStartExit,
+        report: &FluctuationReport,
+        participants: &Participants,
+    ) -> Vec<MemberDirective<M>> {
+        let FluctuationReport {
+            member: own,
+            loss,
+            before,
+            after,
+        } = *report;
+        let cause = match loss {
+            true => DecisionCause::Loss,
+            false => DecisionCause::SlowStartExit,
         };
-        let Some(place) = part.places.iter().position(|&place| place == own) else {
+        let Some(affected) = participants.members.iter().position(|&index| index == own) else {
             return Vec::new();
         };
         let backs_off = loss || self.config.backoff_on_delay;
         if loss && before > 0 && self.config.backoff.is_none() {
             self.backoff = (after as f64 / before as f64).clamp(BACKOFFS.0, BACKOFFS.1);
         }
-        let round = part.longest_round();
+        let rtt = participants.longest_rtt();
         let recent = |at: Option<Instant>, within: Duration| at.is_some_and(|at| now < at + within);
-        let coalesces = self.config.fair && recent(self.counted_at, round)
+        let coalesces = self.config.fair && recent(self.counted_at, rtt)
             || match self.config.coalesce {
                 Coalesce::Never => false,
                 Coalesce::Member => {
-                    let rtt = part.views[place].smoothed_rtt;
-                    recent(self.members[own].counted_at, rtt)
+                    let own_rtt = participants.views[affected].smoothed_rtt;
+                    recent(self.members[own].counted_at, own_rtt)
                 }
-                Coalesce::Bundle => recent(self.counted_at, round),
+                Coalesce::Bundle => recent(self.counted_at, rtt),
             };
         if !loss {
             self.members[own].delayed_at = Some(now);
         }
-        let delayed = part.places.iter().filter(|&&place| {
-            let member = &self.members[place];
-            recent(member.delayed_at, round)
+        let delayed = participants.members.iter().filter(|&&index| {
+            let member = &self.members[index];
+            recent(member.delayed_at, rtt)
         });
         let is_corroborated = !loss
             && self.config.sync_state
             && self
                 .config
                 .corroborated_by
-                .is_some_and(|members| delayed.count() >= members.min(part.places.len()));
-        // What costs a fair bundle nothing must not pay for a loss.
+                .is_some_and(|members| delayed.count() >= members.min(participants.members.len()));
+        // An event after which a fair bundle does not back off must not make it ignore a loss that follows.
         if !coalesces && (backs_off || !self.config.fair) {
             self.counted_at = Some(now);
             self.members[own].counted_at = Some(now);
         }
 
-        let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
-        let was = self.engine.phase();
-        let stands = self.stands();
-        if !loss && backs_off && !stands && was == BundlePhase::SlowStart {
-            windows[place] *= self.backoff;
+        let mut windows = participants.fractional_windows();
+        let phase_before = self.engine.phase();
+        let leaves_unchanged = self.leaves_unchanged();
+        if !loss && backs_off && !leaves_unchanged && phase_before == EnginePhase::SlowStart {
+            windows[affected] *= self.backoff;
         }
         let action = if self.config.fair {
-            // Unless another's event set the window before this one was heard of.
-            if part.views[place].window == after {
-                windows[place] = before as f64;
+            // Skipped if a later event of another member already set this window.
+            if participants.views[affected].window == after {
+                windows[affected] = before as f64;
             }
             self.engine.exit();
             if !coalesces && backs_off {
                 let each = windows.iter().sum::<f64>() * self.backoff / windows.len() as f64;
                 windows.fill(each);
-                BundleAction::BackedOff
+                DecisionAction::BackedOff
             } else {
-                BundleAction::Coalesced
+                DecisionAction::Coalesced
             }
-        } else if stands {
-            BundleAction::None
+        } else if leaves_unchanged {
+            DecisionAction::None
         } else if is_corroborated {
             self.engine.exit();
-            BundleAction::Exited
+            DecisionAction::Exited
         } else if coalesces {
-            BundleAction::Coalesced
+            DecisionAction::Coalesced
         } else {
             let event = Fluctuation {
-                affected: place,
+                affected,
                 members: self.members.len(),
                 backoff: self.backoff,
                 slow_start_growth: self.growth,
             };
-            self.engine.set_floor(self.floor(&part.views[place]));
+            self.engine
+                .set_floor(self.floor(&participants.views[affected]));
             self.engine.on_fluctuation(&event, &mut windows)
         };
-        self.follow(part);
+        self.exit_with_last_member(participants);
         let slow_start = match self.engine.phase() {
-            BundlePhase::CongestionAvoidance => Some(false),
-            BundlePhase::SlowStart if self.config.sync_state => Some(true),
-            BundlePhase::SlowStart => None,
+            EnginePhase::CongestionAvoidance => Some(false),
+            EnginePhase::SlowStart if self.config.sync_state => Some(true),
+            EnginePhase::SlowStart => None,
         };
-        self.directives(
-            part,
-            (trigger, action, Some(place)),
-            &windows,
-            |place, out| {
-                if stands {
-                    out.window = None;
-                    return;
-                }
-                let seen = &part.views[place];
-                out.slow_start = match slow_start {
-                    Some(enters) => (enters != seen.in_slow_start).then_some(enters),
-                    // Without its state, a window that was made equal must not search again.
-                    None => (!seen.in_slow_start).then_some(false),
-                };
-            },
-        )
+        let reason = Reason {
+            cause,
+            action,
+            affected: Some(affected),
+        };
+        self.directives(participants, reason, &windows, |index, out| {
+            if leaves_unchanged {
+                out.window = None;
+                return;
+            }
+            let seen = &participants.views[index];
+            out.slow_start = match slow_start {
+                Some(enters) => (enters != seen.in_slow_start).then_some(enters),
+                // Setting a window must not begin slow start again where its state is not synchronized.
+                None => (!seen.in_slow_start).then_some(false),
+            };
+        })
     }
 
-    /// Whether events leave windows and slow start as they are: in congestion avoidance members go
-    /// their own ways, and without anything to synchronize they do so always.
-    fn stands(&self) -> bool {
+    /// Whether events leave windows and slow start as they are: members are independent in congestion
+    /// avoidance, and always if nothing is to be synchronized.
+    fn leaves_unchanged(&self) -> bool {
         let BundleConfig {
             sync_windows,
             sync_state,
             fair,
             ..
         } = *self.config;
-        let avoids = self.engine.phase() == BundlePhase::CongestionAvoidance;
+        let avoids = self.engine.phase() == EnginePhase::CongestionAvoidance;
         !fair && (avoids || !sync_windows && !sync_state)
     }
 
-    /// Without its state, a bundle is in slow start for as long as one of its members is.
-    fn follow(&mut self, part: &Part) {
-        let searches = part.views.iter().any(|view| view.in_slow_start);
-        if !self.config.sync_state && !searches && !part.views.is_empty() {
+    /// Where slow start is not synchronized, the bundle is in slow start as long as any member is.
+    fn exit_with_last_member(&mut self, participants: &Participants) {
+        let searches = participants.views.iter().any(|view| view.in_slow_start);
+        if !self.config.sync_state && !searches && !participants.views.is_empty() {
             self.engine.exit();
         }
     }
 
-    /// All have reported: drifting windows or rates become equal.
-    fn on_round(&mut self, part: &Part) -> Vec<(M, Directive)> {
-        if part
-            .places
+    /// If all participants have reported a round trip: makes windows or rates that have drifted apart
+    /// equal.
+    fn on_round(&mut self, participants: &Participants) -> Vec<MemberDirective<M>> {
+        if participants
+            .members
             .iter()
-            .any(|&place| !self.members[place].reported)
+            .any(|&index| !self.members[index].reported)
         {
             return Vec::new();
         }
-        self.measure_growth(part);
-        self.follow(part);
-        let mut shares = Vec::new();
+        self.measure_growth(participants);
+        self.exit_with_last_member(participants);
+        let mut directives = Vec::new();
         if self.config.fair {
-            for &place in &part.places {
-                let share = self.members[place].share;
-                let new = self.set_share(place, part.places.len());
-                if new != share {
-                    let directive = Directive {
-                        share: Some(new),
-                        ..Directive::default()
-                    };
-                    shares.push((self.members[place].key, directive));
+            for &index in &participants.members {
+                let old = self.members[index].share;
+                let share = self.set_share(index, participants.members.len());
+                if share != old {
+                    directives.push(MemberDirective {
+                        member: self.members[index].key,
+                        directive: Directive {
+                            share: Some(share),
+                            ..Directive::default()
+                        },
+                    });
                 }
             }
         }
-        let told = if part.is_rate_based() {
-            self.equalize_rates(part)
+        directives.extend(if participants.is_rate_based() {
+            self.equalize_rates(participants)
         } else {
-            self.equalize_windows(part)
-        };
-        shares.into_iter().chain(told).collect()
+            self.equalize_windows(participants)
+        });
+        directives
     }
 
-    fn equalize_windows(&mut self, part: &Part) -> Vec<(M, Directive)> {
-        let mut windows: Vec<f64> = part.views.iter().map(|view| view.window as f64).collect();
-        let floor = part.views.first().map_or(0.0, |view| self.floor(view));
+    fn equalize_windows(&mut self, participants: &Participants) -> Vec<MemberDirective<M>> {
+        let mut windows = participants.fractional_windows();
+        let floor = participants
+            .views
+            .first()
+            .map_or(0.0, |view| self.floor(view));
         self.engine.set_floor(floor);
         let action = self.engine.on_round(&mut windows);
-        if action == BundleAction::None {
+        if action == DecisionAction::None {
             return Vec::new();
         }
-        let why = (BundleTrigger::Round, action, None);
+        let reason = Reason {
+            cause: DecisionCause::Round,
+            action,
+            affected: None,
+        };
         let ends = self.config.sync_state || self.config.fair;
-        self.directives(part, why, &windows, |place, out| {
-            // A member that joined late stops searching: it knows what the others have found.
-            out.slow_start = (ends && part.views[place].in_slow_start).then_some(false);
+        self.directives(participants, reason, &windows, |index, out| {
+            // A member that joined late ends its slow start: the others have measured the capacity.
+            let in_slow_start = participants.views[index].in_slow_start;
+            out.slow_start = (ends && in_slow_start).then_some(false);
         })
     }
 
-    fn equalize_rates(&mut self, part: &Part) -> Vec<(M, Directive)> {
-        let mut rates: Vec<_> = part
+    fn equalize_rates(&mut self, participants: &Participants) -> Vec<MemberDirective<M>> {
+        let mut rates: Vec<_> = participants
             .views
             .iter()
             .map(|v| v.rate.map(|r| r as f64))
@@ -420,31 +486,42 @@ impl<M: Copy + PartialEq> Bundle<M> {
         if !self.config.sync_windows || !equalize_rates(&mut rates, self.config.rate_imbalance) {
             return Vec::new();
         }
-        let before = part.views.iter().filter_map(|view| view.rate).collect();
+        let before = participants
+            .views
+            .iter()
+            .filter_map(|view| view.rate)
+            .collect();
         let after: Vec<_> = rates
             .iter()
             .flatten()
             .map(|&rate| rate.round() as u64)
             .collect();
-        let why = (BundleTrigger::Round, BundleAction::EqualizedRates, None);
-        let decision = Arc::new(self.decision(why, before, after.clone()));
-        let told = part.places.iter().zip(&after).enumerate();
-        told.map(|(place, (&member, &rate))| {
-            let directive = Directive {
+        let reason = Reason {
+            cause: DecisionCause::Round,
+            action: DecisionAction::EqualizedRates,
+            affected: None,
+        };
+        let decision = Arc::new(self.decision(reason, before, after.clone()));
+        let each = participants.members.iter().zip(&after).enumerate();
+        each.map(|(own, (&member, &rate))| MemberDirective {
+            member: self.members[member].key,
+            directive: Directive {
                 rate: Some(rate),
-                decision: Some((Arc::clone(&decision), place)),
+                decision: Some(MemberDecision {
+                    decision: Arc::clone(&decision),
+                    own,
+                }),
                 ..Directive::default()
-            };
-            (self.members[member].key, directive)
+            },
         })
         .collect()
     }
 
-    /// What a round of slow start made of the windows, where it did not change them itself.
-    fn measure_growth(&mut self, part: &Part) {
+    /// Measures the growth of windows in a round of slow start that no directive has changed.
+    fn measure_growth(&mut self, participants: &Participants) {
         let (mut earlier, mut later) = (0, 0);
-        for (&place, view) in part.places.iter().zip(&part.views) {
-            let member = &mut self.members[place];
+        for (&index, view) in participants.members.iter().zip(&participants.views) {
+            let member = &mut self.members[index];
             member.reported = false;
             let window = view.in_slow_start.then_some(view.window);
             if let (Some(before), Some(now)) = (member.window, window) {
@@ -458,50 +535,55 @@ impl<M: Copy + PartialEq> Bundle<M> {
         }
     }
 
-    /// Tells everybody who took part; `more` adds to what one is told.
+    /// A directive for each participant; `adjust` changes the one of the participant with an index.
     fn directives(
         &mut self,
-        part: &Part,
-        why: (BundleTrigger, BundleAction, Option<usize>),
+        participants: &Participants,
+        reason: Reason,
         windows: &[f64],
-        more: impl Fn(usize, &mut Directive),
-    ) -> Vec<(M, Directive)> {
+        adjust: impl Fn(usize, &mut Directive),
+    ) -> Vec<MemberDirective<M>> {
         let bounded = |(&window, view): (&f64, &MemberView)| {
             let least = self.floor(view) as u64;
-            // Rounded down: together they get no byte more.
+            // Rounded down, so that the sum does not grow.
             (window as u64).max(least.min(view.window))
         };
-        let after: Vec<u64> = windows.iter().zip(&part.views).map(bounded).collect();
-        let decision = Arc::new(self.decision(why, part.windows(), after.clone()));
-        let mut told = Vec::with_capacity(part.places.len());
-        for (place, &member) in part.places.iter().enumerate() {
+        let after: Vec<u64> = windows
+            .iter()
+            .zip(&participants.views)
+            .map(bounded)
+            .collect();
+        let decision = Arc::new(self.decision(reason, participants.windows(), after.clone()));
+        let mut directives = Vec::with_capacity(participants.members.len());
+        for (own, &member) in participants.members.iter().enumerate() {
             let member = &mut self.members[member];
-            let window = after[place];
-            // What it grew by was not slow start alone.
+            let window = after[own];
+            // Its growth since the latest common round is not that of slow start alone.
             member.window = None;
             let mut directive = Directive {
-                window: (window != part.views[place].window).then_some(window),
-                decision: Some((Arc::clone(&decision), place)),
+                window: (window != participants.views[own].window).then_some(window),
+                decision: Some(MemberDecision {
+                    decision: Arc::clone(&decision),
+                    own,
+                }),
                 ..Directive::default()
             };
-            more(place, &mut directive);
-            told.push((member.key, directive));
+            adjust(own, &mut directive);
+            directives.push(MemberDirective {
+                member: member.key,
+                directive,
+            });
         }
-        told
+        directives
     }
 
-    fn decision(
-        &self,
-        (trigger, action, affected): (BundleTrigger, BundleAction, Option<usize>),
-        before: Vec<u64>,
-        after: Vec<u64>,
-    ) -> Decision {
-        Decision {
+    fn decision(&self, reason: Reason, before: Vec<u64>, after: Vec<u64>) -> BundleDecision {
+        BundleDecision {
             bundle: self.number,
-            trigger,
-            action,
+            cause: reason.cause,
+            action: reason.action,
             phase: self.engine.phase(),
-            affected,
+            affected: reason.affected,
             gamma: self.engine.gamma().unwrap_or(self.growth),
             fluctuations: self.engine.events(),
             before,
@@ -509,9 +591,10 @@ impl<M: Copy + PartialEq> Bundle<M> {
         }
     }
 
-    fn set_share(&mut self, place: usize, sharers: usize) -> f64 {
+    /// Gives a member its share of the growth among `sharers`, and returns it.
+    fn set_share(&mut self, member: usize, sharers: usize) -> f64 {
         let share = 1.0 / sharers.max(1) as f64;
-        self.members[place].share = share;
+        self.members[member].share = share;
         share
     }
 
@@ -520,8 +603,8 @@ impl<M: Copy + PartialEq> Bundle<M> {
     }
 }
 
-fn engine(config: &BundleConfig) -> LossBased {
-    LossBased::new(LossBasedConfig {
+fn engine(config: &BundleConfig) -> LossBasedEngine {
+    LossBasedEngine::new(LossBasedConfig {
         affected_growth: config.affected_growth,
         avoidance_growth: config.avoidance_growth,
         imbalance: config.imbalance,

@@ -1,31 +1,31 @@
-//! What a connection says of itself that wants to be a member.
+//! The request of a connection to join a bundle.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{BundleConfig, MembershipId};
 
-/// A connection wants to be coordinated.
+/// A connection asks to join a bundle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JoinBundle {
     pub(crate) config: Arc<BundleConfig>,
-    /// The bundle that its client named.
+    /// The bundle that the client named.
     pub(crate) id: Option<MembershipId>,
-    /// Where it comes from.
+    /// Address of its peer.
     pub(crate) address: IpAddr,
     pub(crate) server_name: Option<Box<str>>,
     pub(crate) newcomer: Newcomer,
 }
 
-/// Someone who wants to be a member.
+/// A connection that joins a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Newcomer {
-    /// Connections that its client announced.
+    /// How many connections its client announced.
     pub announced: Option<u64>,
-    /// The window that it would begin with on its own, in bytes.
+    /// The initial window that it would have outside the bundle, in bytes.
     pub initial_window: u64,
-    /// Its window now.
+    /// Its present window, in bytes.
     pub window: u64,
-    /// Whether it was somebody's member before, and comes from another address now.
+    /// Whether it has left another bundle because it migrated to another address.
     pub moved: bool,
 }

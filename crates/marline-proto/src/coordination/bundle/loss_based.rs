@@ -1,32 +1,32 @@
-//! Synchronizing windows and slow start (section IV-B): for controllers that have a window.
+//! Synchronizing windows and slow start (section IV-B), for controllers that work with a window.
 
-use crate::observe::events::{BundleAction, BundlePhase};
+use super::decision::{DecisionAction, EnginePhase};
 
-/// What rounding may take from a growth before it counts as smaller.
+/// Rounding error of a growth, below which it does not count as smaller.
 const EPSILON: f64 = 1e-9;
 
-/// The settings of [`LossBased`]; windows have whatever unit the caller uses.
+/// The settings of [`LossBasedEngine`]; the unit of windows is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossBasedConfig {
     /// Growth in the affected member's round (in equation 7: g).
     pub affected_growth: f64,
-    /// Growth of the bundle below which slow start is given up (delta).
+    /// Growth of the bundle below which slow start ends (delta).
     pub avoidance_growth: f64,
-    /// Largest window over smallest above which congestion avoidance makes all equal.
+    /// Ratio of the largest window to the smallest above which all are made equal in congestion avoidance.
     pub imbalance: f64,
     /// No window is made smaller than this.
     pub floor: f64,
     /// Whether windows are made equal.
     pub sync_windows: bool,
-    /// Whether slow start goes on after an event.
+    /// Whether slow start continues after an event.
     pub sync_state: bool,
 }
 
-/// The recursion that decides for how long a bundle stays in slow start.
+/// The recursion that decides how long a bundle stays in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LossBased {
+pub struct LossBasedEngine {
     config: LossBasedConfig,
-    phase: BundlePhase,
+    phase: EnginePhase,
     /// Growth of a round of slow start without events (gamma 0), as it was at the first event.
     initial: Option<f64>,
     gamma: f64,
@@ -36,13 +36,13 @@ pub struct LossBased {
 /// A fluctuation event of one member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fluctuation {
-    /// The member's place.
+    /// Index of the member.
     pub affected: usize,
-    /// Connections of the bundle, those included that take no part now (N).
+    /// Members of the bundle, including those that take no part in this decision (N).
     pub members: usize,
-    /// What it left of the member's window (beta).
+    /// The part of the member's window that it left (beta).
     pub backoff: f64,
-    /// What a round of slow start makes of a window (gamma 0).
+    /// Growth of a window in a round of slow start (gamma 0).
     pub slow_start_growth: f64,
 }
 
@@ -52,20 +52,20 @@ pub fn next_growth(previous: f64, members: usize, backoff: f64, affected_growth:
     (backoff * affected_growth + others * previous) / (backoff + others)
 }
 
-impl LossBased {
-    /// In slow start, without an event so far.
+impl LossBasedEngine {
+    /// In slow start, before the first event.
     pub const fn new(config: LossBasedConfig) -> Self {
         Self {
             config,
-            phase: BundlePhase::SlowStart,
+            phase: EnginePhase::SlowStart,
             initial: None,
             gamma: 1.0,
             events: 0,
         }
     }
 
-    /// Where the bundle stands.
-    pub const fn phase(&self) -> BundlePhase {
+    /// The phase of the bundle.
+    pub const fn phase(&self) -> EnginePhase {
         self.phase
     }
 
@@ -79,23 +79,23 @@ impl LossBased {
         self.events
     }
 
-    /// A member met an event and has backed off: `windows` are those after that, and become what all
-    /// shall have.
-    pub fn on_fluctuation(&mut self, event: &Fluctuation, windows: &mut [f64]) -> BundleAction {
+    /// A member has reacted to an event. `windows` are those after its reaction; they are changed to what
+    /// the members shall have.
+    pub fn on_fluctuation(&mut self, event: &Fluctuation, windows: &mut [f64]) -> DecisionAction {
         let LossBasedConfig {
             sync_windows,
             sync_state,
             ..
         } = self.config;
         let idle = windows.is_empty() || !sync_windows && !sync_state;
-        if self.phase == BundlePhase::CongestionAvoidance || idle {
-            return BundleAction::None;
+        if self.phase == EnginePhase::CongestionAvoidance || idle {
+            return DecisionAction::None;
         }
         if !sync_state {
-            // Without its state, a member that backed off grows no faster for it.
+            // Members leave slow start on their own, so that the windows do not have to catch up.
             self.events += 1;
-            self.level(windows, 1.0);
-            return BundleAction::Synchronized;
+            self.equalize(windows, 1.0);
+            return DecisionAction::Synchronized;
         }
         let initial = *self.initial.get_or_insert(event.slow_start_growth);
         let previous = if self.events == 0 {
@@ -107,41 +107,42 @@ impl LossBased {
         self.gamma = next_growth(previous, event.members, event.backoff, growth);
         self.events += 1;
         if self.gamma < self.config.avoidance_growth - EPSILON {
-            self.phase = BundlePhase::CongestionAvoidance;
-            return BundleAction::Exited;
+            self.phase = EnginePhase::CongestionAvoidance;
+            return DecisionAction::Exited;
         }
         if sync_windows {
-            // Slow start goes on for all: a round later, they have what they would have had without it.
-            self.level(windows, self.gamma / initial);
+            // Slow start continues for all: a round later, the windows are as if only gamma had changed.
+            self.equalize(windows, self.gamma / initial);
         }
-        BundleAction::Synchronized
+        DecisionAction::Synchronized
     }
 
-    /// A round is over: in congestion avoidance, windows that have drifted apart become equal.
-    pub fn on_round(&mut self, windows: &mut [f64]) -> BundleAction {
-        if self.phase == BundlePhase::SlowStart || !self.config.sync_windows {
-            return BundleAction::None;
+    /// A round is over: in congestion avoidance, windows that have drifted apart are made equal.
+    pub fn on_round(&mut self, windows: &mut [f64]) -> DecisionAction {
+        if self.phase == EnginePhase::SlowStart || !self.config.sync_windows {
+            return DecisionAction::None;
         }
         let least = windows.iter().copied().fold(f64::INFINITY, f64::min);
         let most = windows.iter().copied().fold(0.0, f64::max);
         if most <= self.config.imbalance * least {
-            return BundleAction::None;
+            return DecisionAction::None;
         }
-        self.level(windows, 1.0);
-        BundleAction::Equalized
+        self.equalize(windows, 1.0);
+        DecisionAction::Equalized
     }
 
-    /// Changes what no window is made smaller than.
+    /// Sets the smallest window.
     pub fn set_floor(&mut self, floor: f64) {
         self.config.floor = floor;
     }
 
-    /// Gives slow start up for good.
+    /// Ends slow start for good.
     pub fn exit(&mut self) {
-        self.phase = BundlePhase::CongestionAvoidance;
+        self.phase = EnginePhase::CongestionAvoidance;
     }
 
-    fn level(&self, windows: &mut [f64], scale: f64) {
+    /// Gives each an equal part of the sum times `scale`.
+    fn equalize(&self, windows: &mut [f64], scale: f64) {
         let sum: f64 = windows.iter().sum();
         let each = sum * scale / windows.len().max(1) as f64;
         windows.fill(each.max(self.config.floor));

@@ -1,26 +1,25 @@
-//! What a member reports, how it stands, and what it is told.
+//! What a member reports, how the engine sees it, and what the engine has it do.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
+use super::decision::MemberDecision;
 
 /// What a member reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A loss event, or the rise of the round-trip time that ends slow start.
+    /// A loss event, or a rise of the round-trip time that ended slow start.
     Fluctuation {
         /// Whether it was a loss.
         loss: bool,
-        /// Whether the loss established persistent congestion (RFC 9002, section 7.6): it stays the
-        /// member's own.
+        /// Whether the loss established persistent congestion (RFC 9002, section 7.6): it does not
+        /// affect other members.
         persistent: bool,
         /// The window before the member reacted, in bytes.
         before: u64,
-        /// And after.
+        /// The window after the member reacted, in bytes.
         after: u64,
     },
-    /// A packet sent after the last report is acknowledged.
+    /// A packet sent after the previous report is acknowledged: a round trip is complete.
     Round,
 }
 
@@ -33,51 +32,36 @@ pub struct MemberView {
     pub datagram: u64,
     /// Whether the window still searches for the path's capacity.
     pub in_slow_start: bool,
-    /// Whether the controller has a rate rather than a window.
+    /// Whether the controller works with a rate rather than a window.
     pub rate_based: bool,
     /// The rate estimate, in bytes per second; `None` before there is one.
     pub rate: Option<u64>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
-    /// Whether data is in flight, is not what limits sending, and gets acknowledged.
+    /// Whether data is in flight and gets acknowledged, and sending is not app-limited.
     pub active: bool,
 }
 
 /// What a member shall do. Empty fields leave things as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directive {
-    /// Enter slow start, or leave it.
+    /// Enter slow start (`true`), or leave it (`false`).
     pub slow_start: Option<bool>,
     /// The congestion window, in bytes.
     pub window: Option<u64>,
     /// The rate estimate, in bytes per second.
     pub rate: Option<u64>,
-    /// The part of one connection's growth that it may take.
+    /// The part of one connection's growth that the member may take.
     pub share: Option<f64>,
-    /// Why, and the member's place in the lists.
-    pub decision: Option<(Arc<Decision>, usize)>,
+    /// The decision behind it.
+    pub decision: Option<MemberDecision>,
 }
 
-/// What the engine decided; windows in bytes, rates in bytes per second, one of each member that took
-/// part.
+/// A directive for one member; `M` is the key by which the bundle's owner knows its members.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decision {
-    /// Number of the bundle within its owner.
-    pub bundle: u64,
-    /// What it was about.
-    pub trigger: BundleTrigger,
-    /// What was done.
-    pub action: BundleAction,
-    /// Where the bundle stands afterwards.
-    pub phase: BundlePhase,
-    /// Place of the member to which the event happened.
-    pub affected: Option<usize>,
-    /// Growth that decides on slow start (gamma i).
-    pub gamma: f64,
-    /// Events that counted (i).
-    pub fluctuations: u64,
-    /// Before, and after the affected member's own reaction.
-    pub before: Vec<u64>,
-    /// After.
-    pub after: Vec<u64>,
+pub struct MemberDirective<M> {
+    /// Whom it is for.
+    pub member: M,
+    /// What it shall do.
+    pub directive: Directive,
 }

@@ -1,9 +1,9 @@
-//! Synchronizing rates (section IV-C): for controllers that have one, such as BBR.
+//! Synchronizing rates (section IV-C), for controllers that work with a rate, such as BBR.
 
 /// Makes all rates equal to their mean if the largest exceeds the smallest by more than `imbalance`
-/// times; says whether it did.
+/// times. Returns whether it did.
 ///
-/// Without a report from everybody nothing is decided. Among zeros, any rate exceeds.
+/// Nothing changes if any rate is unknown. Any rate above zero exceeds a rate of zero.
 pub fn equalize_rates(rates: &mut [Option<f64>], imbalance: f64) -> bool {
     let mut sum = 0.0;
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);

@@ -1,21 +1,21 @@
-//! What can be chosen about returning to what is remembered.
+//! The configuration of Careful Resume.
 
 use std::time::Duration;
 
-/// How a path returns to what is remembered.
+/// How a path returns to remembered capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CarefulResumeConfig {
-    /// No window is jumped to that is larger, in bytes (max_jump); `None` leaves it at half of what is
-    /// remembered.
+    /// Upper bound of the jump, in bytes (max_jump), besides half of the remembered window; `None` is no
+    /// further bound.
     pub max_jump: Option<u64>,
-    /// What is older is not returned to (section 4.3.1).
+    /// Age above which remembered capacity is not used (section 4.3.1).
     pub lifetime: Duration,
-    /// The part of what arrived up to which slow start goes after a retreat (section 3.5): 0.5 to 1, and
-    /// the nearest of them for what is outside.
+    /// Slow-start threshold after a retreat, as a part of the pipe size (section 3.5); clamped to 0.5 to 1.
     pub beta: f64,
-    /// Whether a server's clients carry what it finds, sealed in their address tokens, and it returns to
-    /// what they bring. Then it need remember nothing, one client cannot spoil what is known of another, and
-    /// those behind one address do not share. The server's `address_tokens` must be on.
+    /// Server: whether its clients store the capacity that it measured, sealed in their address tokens, so
+    /// that it returns to the capacity in the token. Then the server need not remember anything, one client
+    /// cannot change what is remembered of another, and clients behind one address have separate records.
+    /// The server's `address_tokens` must be on.
     pub tokens: bool,
 }
 

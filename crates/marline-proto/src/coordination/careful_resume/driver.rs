@@ -1,26 +1,37 @@
 //! Drives the engine of one path, and keeps what it reports until somebody takes it.
 
-use marline_wire::PathId;
-
-use super::Capacity;
-use super::{CarefulResume, CarefulResumeConfig, Phase, Step, Transition, Trigger};
+use super::{
+    Capacity, CarefulResume, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition,
+    ResumeTrigger,
+};
 use crate::congestion::Controller;
 use crate::coordination::history::PathSample;
-use crate::observe::events::CarefulResumePhaseUpdated;
 
 /// The return of a path to a capacity that was saved.
 #[derive(Debug)]
 pub(crate) struct Resumption {
     engine: CarefulResume,
-    path: PathId,
-    events: Vec<CarefulResumePhaseUpdated>,
+    events: Vec<ResumptionEvent>,
     forget: bool,
+}
+
+/// The engine has entered a phase.
+#[derive(Clone, Debug)]
+pub(crate) struct ResumptionEvent {
+    /// The engine as it was then.
+    pub(crate) engine: CarefulResume,
+    pub(crate) transition: ResumeTransition,
+    /// Whether this is the first phase, which follows none.
+    pub(crate) is_first: bool,
+    /// The controller's window and slow-start threshold, in bytes.
+    pub(crate) window: u64,
+    pub(crate) ssthresh: Option<u64>,
 }
 
 /// What a resumption has reported.
 #[derive(Debug)]
 pub(crate) struct ResumptionReport {
-    pub(crate) events: Vec<CarefulResumePhaseUpdated>,
+    pub(crate) events: Vec<ResumptionEvent>,
     /// What is remembered of the path is wrong.
     pub(crate) forget: bool,
     /// Nothing more will come of it.
@@ -28,28 +39,29 @@ pub(crate) struct ResumptionReport {
 }
 
 impl Resumption {
-    /// Begins on `path` with `controller`, whose first window had `initial_window` bytes.
+    /// Begins on a path with `controller`, whose first window had `initial_window` bytes.
     pub(crate) fn new(
-        path: PathId,
         saved: Capacity,
         config: CarefulResumeConfig,
         initial_window: u64,
         controller: &dyn Controller,
     ) -> Self {
         let engine = CarefulResume::new(saved, config, initial_window);
-        let began = Transition {
+        let transition = ResumeTransition {
             old: engine.phase(),
             new: engine.phase(),
             trigger: None,
         };
-        let event = CarefulResumePhaseUpdated {
-            old: None,
-            ..engine.event(path.0, &began, controller.window(), controller.ssthresh())
+        let first = ResumptionEvent {
+            engine: engine.clone(),
+            transition,
+            is_first: true,
+            window: controller.window(),
+            ssthresh: controller.ssthresh(),
         };
         Self {
             engine,
-            path,
-            events: vec![event],
+            events: vec![first],
             forget: false,
         }
     }
@@ -67,17 +79,17 @@ impl Resumption {
     pub(crate) fn drive(
         &mut self,
         controller: &mut dyn Controller,
-        event: impl FnOnce(&mut CarefulResume) -> Step,
+        event: impl FnOnce(&mut CarefulResume) -> ResumeStep,
     ) {
         let step = event(&mut self.engine);
         step.apply(controller);
         self.forget |= step.forget;
         if let Some(transition) = &step.phase {
             // A path that cannot take its first window is not the one that is remembered.
-            self.forget |= transition.old == Phase::Reconnaissance
+            self.forget |= transition.old == ResumePhase::Reconnaissance
                 && matches!(
                     transition.trigger,
-                    Some(Trigger::PacketLoss | Trigger::EcnCe)
+                    Some(ResumeTrigger::PacketLoss | ResumeTrigger::EcnCe)
                 );
             self.report(transition, controller);
         }
@@ -91,10 +103,14 @@ impl Resumption {
         }
     }
 
-    fn report(&mut self, transition: &Transition, controller: &dyn Controller) {
-        let (window, ssthresh) = (controller.window(), controller.ssthresh());
-        let event = self.engine.event(self.path.0, transition, window, ssthresh);
-        self.events.push(event);
+    fn report(&mut self, transition: &ResumeTransition, controller: &dyn Controller) {
+        self.events.push(ResumptionEvent {
+            engine: self.engine.clone(),
+            transition: *transition,
+            is_first: false,
+            window: controller.window(),
+            ssthresh: controller.ssthresh(),
+        });
     }
 
     /// Takes what was reported since it was last asked.
@@ -108,7 +124,7 @@ impl Resumption {
 
     /// Bounds what a path has shown: a jump that nothing has confirmed is no capacity.
     pub(crate) fn bound(&self, sample: &mut PathSample) {
-        if self.engine.phase() != Phase::Reconnaissance {
+        if self.engine.phase() != ResumePhase::Reconnaissance {
             sample.window = sample.window.min(self.engine.pipe_size());
         }
     }

@@ -5,12 +5,12 @@
 //! | which switches are there? | `config` |
 //! | what is saved of a path? | `capacity` |
 //! | which phase follows which, and when? | `phases` |
-//! | what shall the path's controller do? | `step` |
+//! | which phases and triggers are there, and what shall the path's controller do? | `step` |
+//! | what drives it on a path? | `driver` |
 //!
-//! A [`CarefulResume`] is driven by the recovery of one path, after its controller saw the same samples;
-//! each call answers with a [`Step`] for that controller. Whoever remembers sees to it that one
-//! connection at a time resumes from what is remembered (section 3.2), and forgets it where a step says
-//! so.
+//! A [`CarefulResume`] is driven by the recovery of one path, after its controller got the same samples;
+//! each call returns a [`ResumeStep`] for that controller. Whoever remembers capacities must ensure that
+//! one connection at a time resumes from one of them (section 3.2), and forget it if a step demands it.
 
 mod capacity;
 mod config;
@@ -20,11 +20,9 @@ mod step;
 
 pub use capacity::Capacity;
 pub use config::CarefulResumeConfig;
-pub(crate) use driver::Resumption;
-pub use phases::{CarefulResume, Limited};
-pub use step::{Step, Transition, Window};
-
-pub use crate::observe::events::{CarefulResumePhase as Phase, CarefulResumeTrigger as Trigger};
+pub(crate) use driver::{Resumption, ResumptionEvent};
+pub use phases::{CarefulResume, WindowLimited};
+pub use step::{ResumePhase, ResumeStep, ResumeTransition, ResumeTrigger, ResumeWindow};
 
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,21 @@
-//! The phases of a path that returns to what is remembered, and what leads from one to the next.
+//! The state machine of Careful Resume.
 
 use std::time::Duration;
 
-use super::{Capacity, CarefulResumeConfig, Phase, Step, Transition, Trigger, Window};
+use super::{
+    Capacity, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition, ResumeTrigger,
+    ResumeWindow,
+};
 use crate::Instant;
-use crate::observe::events::{CarefulResumePhaseUpdated, CarefulResumeRestored, PathId};
 use crate::samples::{AckSample, LossSample, RttView, SentSample};
 
-/// A path whose smallest round-trip time is so many times the remembered one is another path
-/// (section 4.2.1).
+/// Factor between the smallest round-trip time and the remembered one above which the path counts as another
+/// one (section 4.2.1).
 const SLOWEST: u32 = 10;
 
-/// A path where data waits that the window does not let leave.
+/// The state of a path on which data waits because its window is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limited {
+pub struct WindowLimited {
     /// Bytes in flight.
     pub bytes_in_flight: u64,
     /// The controller's window, in bytes.
@@ -22,17 +24,17 @@ pub struct Limited {
     pub in_slow_start: bool,
 }
 
-/// One attempt of one path to return to what is remembered of it.
+/// One attempt of one path to return to its remembered capacity.
 ///
-/// Packets are those of application data that count as in flight: other packet number spaces count from
-/// 0 as well. Congestion counts whichever space met it.
+/// Packet numbers are those of the application data space, of packets that count as in flight; losses and
+/// ECN marks are those of all spaces.
 #[derive(Clone, Debug)]
 pub struct CarefulResume {
     saved: Capacity,
     config: CarefulResumeConfig,
     initial_window: u64,
     state: State,
-    /// The largest packet so far: with less room than this in a window, it is used up.
+    /// Size of the largest packet so far: a window that has less room than this is full.
     datagram: u64,
     largest_sent: Option<u64>,
     rtt: Option<RttView>,
@@ -56,23 +58,23 @@ enum State {
     Normal,
 }
 
-/// What became of the jump; all 0 before.
+/// The jump; all fields are 0 before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Jump {
-    /// Bytes in flight when it was made.
+    /// Bytes in flight at the jump.
     in_flight: u64,
     /// Bytes acknowledged since.
     acked: u64,
-    /// The first packet sent with it, or the number it must exceed.
+    /// Number of the first packet sent after it, or the smallest that it can have.
     first: u64,
-    /// The last one, or the last one before.
+    /// Number of the last packet sent in the unvalidated phase, or before the jump.
     last: u64,
-    /// Whether any was sent.
+    /// Whether a packet was sent in the unvalidated phase.
     is_used: bool,
 }
 
 impl CarefulResume {
-    /// Begins with the path, which starts with `initial_window` bytes as if nothing were remembered.
+    /// Begins with the path, whose initial window of `initial_window` bytes does not depend on `saved`.
     pub fn new(saved: Capacity, config: CarefulResumeConfig, initial_window: u64) -> Self {
         Self {
             saved,
@@ -86,24 +88,24 @@ impl CarefulResume {
         }
     }
 
-    /// Where it stands.
-    pub const fn phase(&self) -> Phase {
+    /// The present phase.
+    pub const fn phase(&self) -> ResumePhase {
         match self.state {
-            State::Reconnaissance { .. } => Phase::Reconnaissance,
-            State::Unvalidated { .. } => Phase::Unvalidated,
-            State::Validating => Phase::Validating,
-            State::SafeRetreat { .. } => Phase::SafeRetreat,
-            State::Normal => Phase::Normal,
+            State::Reconnaissance { .. } => ResumePhase::Reconnaissance,
+            State::Unvalidated { .. } => ResumePhase::Unvalidated,
+            State::Validating => ResumePhase::Validating,
+            State::SafeRetreat { .. } => ResumePhase::SafeRetreat,
+            State::Normal => ResumePhase::Normal,
         }
     }
 
-    /// Whether nothing more will come of it.
+    /// Whether it has ended.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Normal)
     }
 
-    /// Whether the path has taken its initial window well, so that a jump may follow once more data waits
-    /// (section 3.2).
+    /// Whether the initial window was acknowledged without congestion, so that a jump may follow once more data
+    /// waits than the window lets leave (section 3.2).
     pub const fn is_confirmed(&self) -> bool {
         match self.state {
             State::Reconnaissance { acked } => {
@@ -113,8 +115,8 @@ impl CarefulResume {
         }
     }
 
-    /// How fast packets leave in place of the controller's rate, in bytes per second, while they are
-    /// unvalidated: the jump takes a present round trip (section 4.3.2).
+    /// Pacing rate in the unvalidated phase, which replaces that of the controller, in bytes per second: the
+    /// jump is spread over one smoothed round-trip time (section 4.3.2).
     pub fn pacing_rate(&self) -> Option<u64> {
         match self.state {
             State::Unvalidated { window, .. } => Some(per_second(window, self.rtt?.smoothed)),
@@ -122,19 +124,19 @@ impl CarefulResume {
         }
     }
 
-    /// What the path has proven to carry since the jump, in bytes (PipeSize): what was in flight then,
-    /// and more once more than that was acknowledged. What was in flight counts once, as appendix B.4
-    /// has it, not again when it is acknowledged.
+    /// What the path has been measured to carry since the jump, in bytes (PipeSize): the bytes in flight at the
+    /// jump or the bytes acknowledged since, whichever is more. As in appendix B.4, bytes in flight at the
+    /// jump are not added again when they are acknowledged.
     pub fn pipe_size(&self) -> u64 {
         self.jump.in_flight.max(self.jump.acked)
     }
 
-    /// A packet left.
-    pub fn on_sent(&mut self, now: Instant, sent: &SentSample) -> Step {
+    /// A packet was sent.
+    pub fn on_sent(&mut self, now: Instant, sent: &SentSample) -> ResumeStep {
         self.datagram = self.datagram.max(sent.bytes);
         self.largest_sent = self.largest_sent.max(Some(sent.packet_number));
         let State::Unvalidated { window, .. } = self.state else {
-            return Step::default();
+            return ResumeStep::default();
         };
         if !self.jump.is_used {
             self.jump.is_used = true;
@@ -143,16 +145,16 @@ impl CarefulResume {
         self.jump.last = sent.packet_number;
         let in_flight = sent.bytes_in_flight;
         if in_flight.saturating_add(self.datagram) > window {
-            self.end_unvalidated(Trigger::LastUnvalidatedPacketSent, in_flight)
+            self.end_unvalidated(ResumeTrigger::LastUnvalidatedPacketSent, in_flight)
         } else if self.is_late(now) {
-            self.end_unvalidated(Trigger::RttExceeded, in_flight)
+            self.end_unvalidated(ResumeTrigger::RttExceeded, in_flight)
         } else {
-            Step::default()
+            ResumeStep::default()
         }
     }
 
     /// Packets were acknowledged.
-    pub fn on_ack(&mut self, now: Instant, ack: &AckSample) -> Step {
+    pub fn on_ack(&mut self, now: Instant, ack: &AckSample) -> ResumeStep {
         self.rtt = Some(ack.rtt);
         if !matches!(self.state, State::Reconnaissance { .. }) {
             self.jump.acked = self.jump.acked.saturating_add(ack.bytes);
@@ -161,78 +163,78 @@ impl CarefulResume {
         let has_arrived = |packet| ack.largest_acked >= packet;
         match &mut self.state {
             State::Reconnaissance { .. } if is_shorter => {
-                self.enter_normal(Some(Trigger::RttNotValidated))
+                self.enter_normal(Some(ResumeTrigger::RttNotValidated))
             }
             State::Reconnaissance { acked } => {
                 *acked = acked.saturating_add(ack.bytes);
-                Step::default()
+                ResumeStep::default()
             }
-            State::Unvalidated { .. } if is_shorter => self.retreat(Trigger::PathChanged),
+            State::Unvalidated { .. } if is_shorter => self.retreat(ResumeTrigger::PathChanged),
             State::Unvalidated { window, .. } => {
                 let window = *window;
                 if self.jump.is_used && has_arrived(self.jump.first) {
-                    let trigger = Trigger::FirstUnvalidatedPacketAcknowledged;
+                    let trigger = ResumeTrigger::FirstUnvalidatedPacketAcknowledged;
                     self.end_unvalidated(trigger, ack.bytes_in_flight)
                 } else if self.is_late(now) {
-                    self.end_unvalidated(Trigger::RttExceeded, ack.bytes_in_flight)
+                    self.end_unvalidated(ResumeTrigger::RttExceeded, ack.bytes_in_flight)
                 } else {
                     at_most(window)
                 }
             }
             State::Validating if has_arrived(self.jump.last) => {
-                self.enter_normal(Some(Trigger::LastUnvalidatedPacketAcknowledged))
+                self.enter_normal(Some(ResumeTrigger::LastUnvalidatedPacketAcknowledged))
             }
-            State::SafeRetreat { .. } if has_arrived(self.jump.last) => Step {
+            State::SafeRetreat { .. } if has_arrived(self.jump.last) => ResumeStep {
                 ssthresh: Some(self.ssthresh()),
-                ..self.enter_normal(Some(Trigger::ExitRecovery))
+                ..self.enter_normal(Some(ResumeTrigger::ExitRecovery))
             },
             State::SafeRetreat { window } => at_most(*window),
-            State::Validating | State::Normal => Step::default(),
+            State::Validating | State::Normal => ResumeStep::default(),
         }
     }
 
     /// Packets were lost.
-    pub fn on_loss(&mut self, loss: &LossSample) -> Step {
+    pub fn on_loss(&mut self, loss: &LossSample) -> ResumeStep {
         match self.state {
-            State::Normal => Step::default(),
-            // Section 3.6: the controller starts over.
+            State::Normal => ResumeStep::default(),
+            // Section 3.6: persistent congestion, after which the controller starts over.
             State::Unvalidated { .. } | State::Validating | State::SafeRetreat { .. }
                 if loss.persistent =>
             {
-                Step {
+                ResumeStep {
                     ssthresh: Some(self.ssthresh()),
                     forget: true,
-                    ..self.enter_normal(Some(Trigger::PacketLoss))
+                    ..self.enter_normal(Some(ResumeTrigger::PacketLoss))
                 }
             }
-            _ => self.on_congestion(Trigger::PacketLoss),
+            _ => self.on_congestion(ResumeTrigger::PacketLoss),
         }
     }
 
     /// The network marked packets.
-    pub fn on_ce(&mut self) -> Step {
-        self.on_congestion(Trigger::EcnCe)
+    pub fn on_ce(&mut self) -> ResumeStep {
+        self.on_congestion(ResumeTrigger::EcnCe)
     }
 
-    /// Something says that the path is another one than remembered.
-    pub fn on_path_changed(&mut self) -> Step {
-        self.on_congestion(Trigger::PathChanged)
+    /// The path is another one than the remembered one.
+    pub fn on_path_changed(&mut self) -> ResumeStep {
+        self.on_congestion(ResumeTrigger::PathChanged)
     }
 
-    /// Data waits that the window does not let leave: jumps, if the path is confirmed and there is
-    /// anything to gain.
-    pub fn on_window_limited(&mut self, now: Instant, limited: &Limited) -> Step {
+    /// Data waits because the window is full: jumps if the path is confirmed and the jump makes the window
+    /// larger.
+    pub fn on_window_limited(&mut self, now: Instant, limited: &WindowLimited) -> ResumeStep {
         let Some(rtt) = self.rtt.filter(|_| self.is_confirmed()) else {
-            return Step::default();
+            return ResumeStep::default();
         };
         if now - self.saved.at > self.config.lifetime {
-            return Step {
+            return ResumeStep {
                 forget: true,
                 ..self.enter_normal(None)
             };
         }
         if self.is_shorter(&rtt) || rtt.min > self.saved.rtt.saturating_mul(SLOWEST) {
-            return self.enter_normal(Some(Trigger::RttNotValidated));
+            return self.enter_normal(Some(ResumeTrigger::RttNotValidated));
         }
         let most = self.config.max_jump.unwrap_or(u64::MAX);
         let window = most.min(self.saved.window / 2);
@@ -246,58 +248,48 @@ impl CarefulResume {
             last,
             ..Jump::default()
         };
-        Step {
-            window: Some(Window::To(window)),
+        ResumeStep {
+            window: Some(ResumeWindow::To(window)),
             ..self.enter(
                 State::Unvalidated { since: now, window },
-                Some(Trigger::CongestionWindowLimited),
+                Some(ResumeTrigger::CongestionWindowLimited),
             )
         }
     }
 
-    /// What is remembered has changed since the path began. What was decided stands.
+    /// Replaces the remembered capacity by a newer one. Decisions taken before stay as they are.
     pub fn replace_saved(&mut self, saved: Capacity) {
         self.saved = saved;
     }
 
-    /// What is remembered may not be used, be it that another connection already does: no jump from
-    /// now on. One that was made goes its way.
-    pub fn abandon(&mut self) -> Step {
+    /// The remembered capacity may not be used, for example because another connection uses it: no jump
+    /// follows. A jump already made is not affected.
+    pub fn abandon(&mut self) -> ResumeStep {
         match self.state {
             State::Reconnaissance { .. } => self.enter_normal(None),
-            _ => Step::default(),
+            _ => ResumeStep::default(),
         }
     }
 
-    /// The event that tells of `transition` on `path`, whose controller has this window and threshold
-    /// now.
-    pub fn event(
-        &self,
-        path: PathId,
-        transition: &Transition,
-        congestion_window: u64,
-        ssthresh: Option<u64>,
-    ) -> CarefulResumePhaseUpdated {
-        let restored = CarefulResumeRestored {
-            congestion_window: self.saved.window,
-            rtt: self.saved.rtt,
-        };
-        CarefulResumePhaseUpdated {
-            path,
-            old: Some(transition.old),
-            new: transition.new,
-            pipe_size: self.pipe_size(),
-            first_unvalidated_packet: self.jump.first,
-            last_unvalidated_packet: self.jump.last,
-            congestion_window: Some(congestion_window),
-            ssthresh,
-            restored: (transition.old == Phase::Reconnaissance).then_some(restored),
-            trigger: transition.trigger,
-        }
+    /// The remembered capacity.
+    pub const fn saved(&self) -> &Capacity {
+        &self.saved
     }
 
-    /// Whether a round trip takes half as long as remembered, or less: a window that was safe then would
-    /// be sent faster now.
+    /// Number of the first packet sent in the unvalidated phase; before there is one, the smallest number
+    /// that it can have.
+    pub const fn first_unvalidated_packet(&self) -> u64 {
+        self.jump.first
+    }
+
+    /// Number of the last packet sent in the unvalidated phase so far; before there is one, of the last packet
+    /// before the jump.
+    pub const fn last_unvalidated_packet(&self) -> u64 {
+        self.jump.last
+    }
+
+    /// Whether a round trip takes half as long as remembered, or less: the remembered window would then be sent
+    /// at twice the rate.
     fn is_shorter(&self, rtt: &RttView) -> bool {
         rtt.min <= self.saved.rtt / 2
     }
@@ -310,70 +302,70 @@ impl CarefulResume {
         }
     }
 
-    /// Slow start goes no further than this after what was too much.
+    /// The slow-start threshold after congestion in the jump, in bytes.
     fn ssthresh(&self) -> u64 {
         let beta = self.config.beta.clamp(0.5, 1.0);
         (self.pipe_size() as f64 * beta) as u64
     }
 
-    fn on_congestion(&mut self, trigger: Trigger) -> Step {
+    fn on_congestion(&mut self, trigger: ResumeTrigger) -> ResumeStep {
         match self.state {
             State::Reconnaissance { .. } => self.enter_normal(Some(trigger)),
             State::Unvalidated { .. } | State::Validating => self.retreat(trigger),
-            State::SafeRetreat { .. } | State::Normal => Step::default(),
+            State::SafeRetreat { .. } | State::Normal => ResumeStep::default(),
         }
     }
 
-    /// The jump is over; `in_flight` bytes of it may be (section 3.3).
-    fn end_unvalidated(&mut self, trigger: Trigger, in_flight: u64) -> Step {
-        let proven = self.pipe_size();
-        if in_flight < self.initial_window || in_flight <= proven {
-            return Step {
-                window: Some(Window::AtMost(proven.max(self.initial_window))),
-                ..self.enter_normal(Some(Trigger::RateLimited))
+    /// The unvalidated phase ends with `in_flight` bytes in flight (section 3.3).
+    fn end_unvalidated(&mut self, trigger: ResumeTrigger, in_flight: u64) -> ResumeStep {
+        let measured = self.pipe_size();
+        if in_flight < self.initial_window || in_flight <= measured {
+            return ResumeStep {
+                window: Some(ResumeWindow::AtMost(measured.max(self.initial_window))),
+                ..self.enter_normal(Some(ResumeTrigger::RateLimited))
             };
         }
-        Step {
-            window: Some(Window::AtMost(in_flight)),
+        ResumeStep {
+            window: Some(ResumeWindow::AtMost(in_flight)),
             ..self.enter(State::Validating, Some(trigger))
         }
     }
 
-    /// It was too much (section 3.5).
-    fn retreat(&mut self, trigger: Trigger) -> Step {
+    /// The jump met congestion (section 3.5).
+    fn retreat(&mut self, trigger: ResumeTrigger) -> ResumeStep {
         let window = self.pipe_size() / 2;
-        Step {
+        ResumeStep {
             exit_slow_start: true,
             bandwidth: self.rtt.map(|rtt| per_second(window, rtt.min)),
-            window: Some(Window::AtMost(window)),
+            window: Some(ResumeWindow::AtMost(window)),
             forget: true,
             ..self.enter(State::SafeRetreat { window }, Some(trigger))
         }
     }
 
-    fn enter_normal(&mut self, trigger: Option<Trigger>) -> Step {
+    fn enter_normal(&mut self, trigger: Option<ResumeTrigger>) -> ResumeStep {
         self.enter(State::Normal, trigger)
     }
 
-    fn enter(&mut self, state: State, trigger: Option<Trigger>) -> Step {
+    fn enter(&mut self, state: State, trigger: Option<ResumeTrigger>) -> ResumeStep {
         let old = self.phase();
         self.state = state;
-        Step {
-            phase: Some(Transition {
+        ResumeStep {
+            phase: Some(ResumeTransition {
                 old,
                 new: self.phase(),
                 trigger,
             }),
-            ..Step::default()
+            ..ResumeStep::default()
         }
     }
 }
 
-/// The window does not grow meanwhile.
-fn at_most(window: u64) -> Step {
-    Step {
-        window: Some(Window::AtMost(window)),
-        ..Step::default()
+/// The controller's window may not grow beyond `window` bytes.
+fn at_most(window: u64) -> ResumeStep {
+    ResumeStep {
+        window: Some(ResumeWindow::AtMost(window)),
+        ..ResumeStep::default()
     }
 }
 

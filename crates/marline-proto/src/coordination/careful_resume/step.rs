@@ -1,50 +1,91 @@
-//! What a path's controller shall do now.
+//! The phases, and what the path's controller shall do in response to an event.
 
-use super::{Phase, Trigger};
 use crate::congestion::Controller;
+
+/// A phase of Careful Resume (RFC 9959, section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResumePhase {
+    /// The initial window is used to find out whether this is the path that is remembered.
+    Reconnaissance,
+    /// More is sent than the path has been measured to carry.
+    Unvalidated,
+    /// Waiting for acknowledgments of the packets sent in the unvalidated phase.
+    Validating,
+    /// There was congestion: waiting for those packets with a small window.
+    SafeRetreat,
+    /// Careful Resume has ended.
+    Normal,
+}
+
+/// Why a phase was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResumeTrigger {
+    /// The path is confirmed, and more data waits than the window lets leave.
+    CongestionWindowLimited,
+    /// The round-trip time differs from the remembered one.
+    RttNotValidated,
+    /// The window of the jump is full.
+    LastUnvalidatedPacketSent,
+    /// The first packet sent in the unvalidated phase, or a later one, was acknowledged.
+    FirstUnvalidatedPacketAcknowledged,
+    /// The unvalidated phase took a round trip.
+    RttExceeded,
+    /// Less was sent in the unvalidated phase than the path has been measured to carry.
+    RateLimited,
+    /// The last packet sent in the unvalidated phase, or a later one, was acknowledged.
+    LastUnvalidatedPacketAcknowledged,
+    /// The path is another one.
+    PathChanged,
+    /// A packet was lost.
+    PacketLoss,
+    /// A packet was marked Congestion Experienced.
+    EcnCe,
+    /// In safe retreat, the last unvalidated packet or a later one was acknowledged.
+    ExitRecovery,
+}
 
 /// Another phase was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transition {
+pub struct ResumeTransition {
     /// The phase before.
-    pub old: Phase,
+    pub old: ResumePhase,
     /// The phase now.
-    pub new: Phase,
-    /// Why; `None` where the definitions have no word for it: what is remembered is too old, promises
-    /// nothing that the window has not reached, or was given up.
-    pub trigger: Option<Trigger>,
+    pub new: ResumePhase,
+    /// Why; `None` where draft-ietf-tsvwg-careful-resume-qlog has no trigger: the remembered capacity is too
+    /// old, not larger than the window, or no longer to be used.
+    pub trigger: Option<ResumeTrigger>,
 }
 
 /// A window for the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// The jump: so many bytes.
+pub enum ResumeWindow {
+    /// The jump: this many bytes.
     To(u64),
-    /// At most so many bytes: a controller that has less keeps it.
+    /// At most this many bytes: a smaller window stays as it is.
     AtMost(u64),
 }
 
-/// What one event leads to; most lead to nothing.
+/// The response to one event; most have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Step {
+pub struct ResumeStep {
     /// The phase that was entered, if one.
-    pub phase: Option<Transition>,
-    /// Whether the search for capacity ends at the present window.
+    pub phase: Option<ResumeTransition>,
+    /// Whether slow start ends at the present window.
     pub exit_slow_start: bool,
-    /// Bandwidth in bytes per second that no estimate may exceed from now on: what was measured while too
-    /// much was in flight does not count (appendix C.3).
+    /// Upper bound in bytes per second of the bandwidth estimate: samples of the time when too much was in
+    /// flight do not count (appendix C.3).
     pub bandwidth: Option<u64>,
-    /// What becomes of the window.
-    pub window: Option<Window>,
+    /// Change of the window.
+    pub window: Option<ResumeWindow>,
     /// Where slow start ends from now on, in bytes.
     pub ssthresh: Option<u64>,
-    /// Whether what is remembered of the path was wrong and must not be used again.
+    /// Whether the remembered capacity was wrong and must not be used again.
     pub forget: bool,
 }
 
-impl Step {
-    /// Has the controller do it; nothing else is left to do than to log and to forget.
+impl ResumeStep {
+    /// Applies it to the controller. Logging the transition and forgetting the capacity are up to the caller.
     pub fn apply(&self, controller: &mut dyn Controller) {
         if self.exit_slow_start {
             controller.exit_slow_start();
@@ -55,11 +96,11 @@ impl Step {
             controller.set_bandwidth(bandwidth);
         }
         match self.window {
-            Some(Window::To(bytes)) => controller.set_window(bytes),
-            Some(Window::AtMost(bytes)) if bytes < controller.window() => {
+            Some(ResumeWindow::To(bytes)) => controller.set_window(bytes),
+            Some(ResumeWindow::AtMost(bytes)) if bytes < controller.window() => {
                 controller.set_window(bytes);
             }
-            Some(Window::AtMost(_)) | None => {}
+            Some(ResumeWindow::AtMost(_)) | None => {}
         }
         if let Some(ssthresh) = self.ssthresh {
             controller.set_ssthresh(ssthresh);

@@ -1,11 +1,11 @@
-//! The phases alone, and with a path whose controller obeys them.
+//! The state machine alone, and with real controllers on a simulated path.
 
 use super::*;
 
-mod arrows;
 mod examples;
 mod pipe;
 mod random;
 mod sender;
 mod step;
 mod transfers;
+mod transitions;

@@ -1,4 +1,4 @@
-//! Who belongs together, and what is left of those who are gone.
+//! Which connections form a bundle, and what is left after they leave.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -7,8 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
 use super::*;
-use crate::coordination::bundle::{BundleConfig, MAX_MEMBERS, Newcomer};
-use crate::observe::events::BundleTrigger;
+use crate::coordination::bundle::{BundleConfig, DecisionCause, MAX_MEMBERS, Newcomer};
 
 /// The `n`th address.
 fn address(n: u8) -> IpAddr {
@@ -39,23 +38,23 @@ fn from(n: u8, join: JoinBundle) -> JoinBundle {
 }
 
 impl Bundles {
-    /// Whether every trace of a member is that of one who is in.
+    /// Whether all state belongs to present members.
     fn is_tidy(&self) -> bool {
-        let members: usize = self.bundles.iter().map(|(_, (_, it))| it.len()).sum();
-        let open = self.bundles.len();
+        let members: usize = self.entries.iter().map(|(_, it)| it.bundle.len()).sum();
+        let open = self.entries.len();
         members == self.of.len()
             && self.by_key.len() == open
-            && self.bundles.iter().all(|(_, (_, it))| !it.is_empty())
-            && (self.directives.iter()).all(|(handle, _)| self.of.contains_key(handle))
+            && self.entries.iter().all(|(_, it)| !it.bundle.is_empty())
+            && (self.directives.iter()).all(|it| self.of.contains_key(&it.member))
     }
 
-    fn place(&self, handle: usize) -> Option<usize> {
+    fn index(&self, handle: usize) -> Option<usize> {
         self.of.get(&ConnectionHandle(handle)).copied()
     }
 }
 
 #[test]
-fn one_identifier_one_address_and_one_name_make_a_bundle() {
+fn identifier_address_and_server_name_together_select_the_bundle() {
     let mut bundles = Bundles::default();
     bundles.join(ConnectionHandle(0), join(Some(1), "a.test"));
     bundles.join(ConnectionHandle(1), join(Some(1), "a.test"));
@@ -67,17 +66,17 @@ fn one_identifier_one_address_and_one_name_make_a_bundle() {
     };
     bundles.join(ConnectionHandle(4), nameless);
     bundles.join(ConnectionHandle(5), from(2, join(Some(1), "a.test")));
-    // Who names none is matched by address, if at all.
+    // Connections without an identifier are matched by address.
     bundles.join(ConnectionHandle(6), join(None, "a.test"));
     bundles.join(ConnectionHandle(7), join(None, "a.test"));
     bundles.join(ConnectionHandle(8), join(None, "b.test"));
     bundles.join(ConnectionHandle(9), from(2, join(None, "a.test")));
-    let places: Vec<_> = (0..10).flat_map(|handle| bundles.place(handle)).collect();
-    assert_eq!(places, [0, 0, 1, 2, 3, 4, 5, 5, 6, 7]);
+    let indices: Vec<_> = (0..10).flat_map(|handle| bundles.index(handle)).collect();
+    assert_eq!(indices, [0, 0, 1, 2, 3, 4, 5, 5, 6, 7]);
 }
 
 #[test]
-fn who_moves_leaves_and_joins_anew() {
+fn a_migrated_connection_leaves_its_bundle_and_joins_another() {
     let mut bundles = Bundles::default();
     for handle in 0..3 {
         bundles.join(ConnectionHandle(handle), join(Some(1), "a.test"));
@@ -89,57 +88,61 @@ fn who_moves_leaves_and_joins_anew() {
     };
     bundles.directives.clear();
     bundles.join(ConnectionHandle(1), moved(2));
-    let told = bundles.directives.pop_front();
-    let (handle, directive) = told.expect("it is told how to begin");
-    assert_eq!(handle, ConnectionHandle(1));
-    let (decision, _) = directive.decision.expect("and why");
-    assert_eq!(decision.trigger, BundleTrigger::Moved);
-    assert!(bundles.directives.is_empty(), "and nobody else is");
-    assert_ne!(bundles.place(1), bundles.place(0));
+    let first = bundles.directives.pop_front();
+    let first = first.expect("it gets its window");
+    assert_eq!(first.member, ConnectionHandle(1));
+    let reason = first.directive.decision.expect("it has a reason");
+    assert_eq!(reason.decision.cause, DecisionCause::Moved);
+    assert!(bundles.directives.is_empty(), "no other member gets one");
+    assert_ne!(bundles.index(1), bundles.index(0));
     assert!(bundles.is_tidy());
     bundles.join(ConnectionHandle(0), moved(2));
     bundles.join(ConnectionHandle(2), moved(2));
-    assert_eq!(bundles.bundles.len(), 1, "nobody is where they were");
+    assert_eq!(bundles.entries.len(), 1, "the old bundle has ended");
     assert!(bundles.is_tidy());
     bundles.join(ConnectionHandle(2), moved(2));
-    assert_eq!(bundles.directives.len(), 2, "what it was told is outdated");
+    assert_eq!(
+        bundles.directives.len(),
+        2,
+        "the outdated directive is gone"
+    );
     assert!(bundles.is_tidy());
 }
 
 #[test]
-fn who_moves_to_where_there_is_no_room_is_on_its_own() {
+fn a_connection_that_migrates_into_a_full_bundle_is_in_none() {
     let mut bundles = Bundles::default();
     bundles.join(ConnectionHandle(99), from(2, join(Some(1), "a.test")));
     for handle in 0..MAX_MEMBERS {
         bundles.join(ConnectionHandle(handle), join(Some(1), "a.test"));
     }
     bundles.join(ConnectionHandle(99), join(Some(1), "a.test"));
-    assert_eq!(bundles.place(99), None);
+    assert_eq!(bundles.index(99), None);
     assert!(bundles.is_tidy());
 }
 
 #[test]
-fn one_more_than_a_bundle_takes_is_on_its_own() {
+fn a_full_bundle_takes_no_further_connection() {
     let mut bundles = Bundles::default();
     for handle in 0..=MAX_MEMBERS {
         bundles.join(ConnectionHandle(handle), join(Some(1), "a.test"));
     }
-    assert_eq!(bundles.place(MAX_MEMBERS), None);
+    assert_eq!(bundles.index(MAX_MEMBERS), None);
     assert_eq!(bundles.directives.len(), MAX_MEMBERS);
     assert!(bundles.is_tidy());
-    // Its place does not come free by its own leaving.
+    // It is not a member, so that its leaving frees nothing.
     bundles.leave(ConnectionHandle(MAX_MEMBERS));
     assert_eq!(bundles.of.len(), MAX_MEMBERS);
 }
 
 #[test]
-fn who_left_is_told_nothing_and_neither_is_its_heir() {
+fn directives_of_a_former_member_are_dropped() {
     let mut bundles = Bundles::default();
     bundles.join(ConnectionHandle(0), join(Some(1), "a.test"));
     bundles.join(ConnectionHandle(1), join(Some(1), "a.test"));
     bundles.leave(ConnectionHandle(0));
-    let told: Vec<_> = bundles.directives.iter().map(|(it, _)| *it).collect();
-    assert_eq!(told, [ConnectionHandle(1)]);
+    let waiting: Vec<_> = bundles.directives.iter().map(|it| it.member).collect();
+    assert_eq!(waiting, [ConnectionHandle(1)]);
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn identifiers_are_not_written_in_full() {
 }
 
 #[test]
-fn nothing_is_left_of_those_who_left() {
+fn no_state_is_left_after_connections_leave() {
     const HANDLES: usize = 200;
     let mut rng = Pcg32::seed_from_u64(1);
     let mut bundles = Bundles::default();
@@ -181,5 +184,5 @@ fn nothing_is_left_of_those_who_left() {
         bundles.leave(ConnectionHandle(handle));
     }
     assert!(bundles.is_tidy());
-    assert!(bundles.bundles.is_empty() && bundles.directives.is_empty());
+    assert!(bundles.entries.is_empty() && bundles.directives.is_empty());
 }

@@ -1,4 +1,8 @@
-//! What the engine of a bundle does (marline's own).
+//! Decisions of the engine of a bundle; these events are marline's own.
+
+use marline_wire::PathId;
+
+use crate::coordination::bundle::{DecisionAction, DecisionCause, EnginePhase, MemberDecision};
 
 /// What the engine was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,10 +13,22 @@ pub enum BundleTrigger {
     Loss,
     /// A member's round-trip time rose, which ended its slow start.
     SlowStartExit,
-    /// A round of all members is over.
+    /// Every member that takes part has completed a round trip.
     Round,
-    /// A member goes another way now.
+    /// A member that has migrated to another address joined.
     Moved,
+}
+
+impl From<DecisionCause> for BundleTrigger {
+    fn from(cause: DecisionCause) -> Self {
+        match cause {
+            DecisionCause::Joined => Self::Joined,
+            DecisionCause::Loss => Self::Loss,
+            DecisionCause::SlowStartExit => Self::SlowStartExit,
+            DecisionCause::Round => Self::Round,
+            DecisionCause::Moved => Self::Moved,
+        }
+    }
 }
 
 /// What the engine did.
@@ -20,15 +36,15 @@ pub enum BundleTrigger {
 pub enum BundleAction {
     /// Nothing.
     None,
-    /// Shared the initial window out, or what the others have by now.
+    /// Split the initial window, or the windows that the other members have by now.
     Split,
     /// Synchronized windows and slow start after a fluctuation event.
     Synchronized,
-    /// Took the event as part of the one before.
+    /// Counted the event as part of the previous one.
     Coalesced,
-    /// Backed off for all as one connection would.
+    /// Reduced all windows as one connection would reduce its own.
     BackedOff,
-    /// Gave slow start up for good.
+    /// Ended slow start for good.
     Exited,
     /// Made the windows equal in congestion avoidance.
     Equalized,
@@ -36,40 +52,85 @@ pub enum BundleAction {
     EqualizedRates,
 }
 
-/// Where the bundle as a whole stands.
+impl From<DecisionAction> for BundleAction {
+    fn from(action: DecisionAction) -> Self {
+        match action {
+            DecisionAction::None => Self::None,
+            DecisionAction::Split => Self::Split,
+            DecisionAction::Synchronized => Self::Synchronized,
+            DecisionAction::Coalesced => Self::Coalesced,
+            DecisionAction::BackedOff => Self::BackedOff,
+            DecisionAction::Exited => Self::Exited,
+            DecisionAction::Equalized => Self::Equalized,
+            DecisionAction::EqualizedRates => Self::EqualizedRates,
+        }
+    }
+}
+
+/// The phase of the bundle as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BundlePhase {
-    /// Members that drop out of slow start are put back.
+    /// Members that leave slow start are put back into it.
     SlowStart,
-    /// For good.
+    /// Slow start has ended for good.
     CongestionAvoidance,
 }
 
-/// The engine of a bundle decided something; every member that took part is told.
+impl From<EnginePhase> for BundlePhase {
+    fn from(phase: EnginePhase) -> Self {
+        match phase {
+            EnginePhase::SlowStart => Self::SlowStart,
+            EnginePhase::CongestionAvoidance => Self::CongestionAvoidance,
+        }
+    }
+}
+
+/// The engine of a bundle decided something; each member that took part reports it.
 ///
 /// Lists have an entry for each member that took part, in the order in which they joined.
 #[derive(Clone, Copy, Debug)]
 pub struct BundleUpdated<'a> {
     /// Number of the bundle within its endpoint, or within its connection if its members are paths.
     pub bundle: u64,
-    /// The path that tells this, if the members are paths of one connection.
-    pub path: Option<u32>,
-    /// Why.
+    /// The path that reports the decision, if the members are paths of one connection.
+    pub path: Option<PathId>,
+    /// What the engine was asked about.
     pub trigger: BundleTrigger,
     /// What was done.
     pub action: BundleAction,
-    /// Afterwards.
+    /// Phase of the bundle after the decision.
     pub phase: BundlePhase,
-    /// Place in the lists of the member that the event happened to.
+    /// Index in the lists of the member to which the event happened.
     pub affected: Option<usize>,
-    /// Place in the lists of the connection, or path, that tells this.
+    /// Index in the lists of the connection, or path, that reports the decision.
     pub own: usize,
-    /// Growth of the bundle by which it judges whether slow start still pays (gamma i).
+    /// Growth that decides whether slow start goes on (gamma i).
     pub gamma: f64,
     /// Fluctuation events that counted so far (i).
     pub fluctuations: u64,
-    /// Windows in bytes, or rates in bytes per second, before: after the affected member's own reaction.
+    /// Windows in bytes, or rates in bytes per second, before the decision and after the affected member's own
+    /// reaction.
     pub before: &'a [u64],
-    /// And after.
+    /// Windows or rates after the decision.
     pub after: &'a [u64],
+}
+
+impl<'a> BundleUpdated<'a> {
+    /// The event of a member that got a decision; `path` if the members are paths of one connection.
+    pub fn new(path: Option<PathId>, received: &'a MemberDecision) -> Self {
+        let decision = &*received.decision;
+        Self {
+            bundle: decision.bundle,
+            path,
+            trigger: decision.cause.into(),
+            action: decision.action.into(),
+            phase: decision.phase.into(),
+            affected: decision.affected,
+            own: received.own,
+            gamma: decision.gamma,
+            fluctuations: decision.fluctuations,
+            before: &decision.before,
+            after: &decision.after,
+        }
+    }
 }

@@ -1,23 +1,39 @@
-//! How a path returns to the capacity that an earlier connection found (RFC 9959), in the words of
+//! How a path returns to the capacity that an earlier connection found (RFC 9959), named as in
 //! draft-ietf-tsvwg-careful-resume-qlog.
 
 use std::time::Duration;
 
-use super::PathId;
+use marline_wire::PathId;
+
+use crate::coordination::careful_resume::{
+    CarefulResume, ResumePhase, ResumeTransition, ResumeTrigger,
+};
 
 /// A phase of Careful Resume (RFC 9959, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CarefulResumePhase {
-    /// Finding out with the initial window whether this is the path that is remembered.
+    /// The initial window is used to find out whether this is the path that is remembered.
     Reconnaissance,
-    /// Sending more than the path has proven to carry.
+    /// More is sent than the path has been measured to carry.
     Unvalidated,
-    /// Waiting for what was sent that way.
+    /// Waiting for acknowledgments of the packets sent in the unvalidated phase.
     Validating,
-    /// It was too much: waiting for it with a small window.
+    /// There was congestion: waiting for those packets with a small window.
     SafeRetreat,
-    /// Over.
+    /// Careful Resume has ended.
     Normal,
+}
+
+impl From<ResumePhase> for CarefulResumePhase {
+    fn from(phase: ResumePhase) -> Self {
+        match phase {
+            ResumePhase::Reconnaissance => Self::Reconnaissance,
+            ResumePhase::Unvalidated => Self::Unvalidated,
+            ResumePhase::Validating => Self::Validating,
+            ResumePhase::SafeRetreat => Self::SafeRetreat,
+            ResumePhase::Normal => Self::Normal,
+        }
+    }
 }
 
 /// Why a path entered a phase.
@@ -25,15 +41,15 @@ pub enum CarefulResumePhase {
 pub enum CarefulResumeTrigger {
     /// The path is confirmed, and more data waits than the window lets leave.
     CongestionWindowLimited,
-    /// The round-trip time is another one than remembered.
+    /// The round-trip time differs from the remembered one.
     RttNotValidated,
-    /// As much is in flight as the jump allowed.
+    /// The window of the jump is full.
     LastUnvalidatedPacketSent,
     /// The first packet sent in the unvalidated phase, or a later one, was acknowledged.
     FirstUnvalidatedPacketAcknowledged,
     /// The unvalidated phase took a round trip.
     RttExceeded,
-    /// What was sent in the unvalidated phase is less than the path has proven to carry.
+    /// Less was sent in the unvalidated phase than the path has been measured to carry.
     RateLimited,
     /// The last packet sent in the unvalidated phase, or a later one, was acknowledged.
     LastUnvalidatedPacketAcknowledged,
@@ -41,22 +57,41 @@ pub enum CarefulResumeTrigger {
     PathChanged,
     /// A packet was lost.
     PacketLoss,
-    /// A packet was marked.
+    /// A packet was marked Congestion Experienced.
     EcnCe,
     /// In safe retreat, the last unvalidated packet or a later one was acknowledged.
     ExitRecovery,
 }
 
-/// What is remembered of the path.
+impl From<ResumeTrigger> for CarefulResumeTrigger {
+    fn from(trigger: ResumeTrigger) -> Self {
+        use ResumeTrigger as T;
+        match trigger {
+            T::CongestionWindowLimited => Self::CongestionWindowLimited,
+            T::RttNotValidated => Self::RttNotValidated,
+            T::LastUnvalidatedPacketSent => Self::LastUnvalidatedPacketSent,
+            T::FirstUnvalidatedPacketAcknowledged => Self::FirstUnvalidatedPacketAcknowledged,
+            T::RttExceeded => Self::RttExceeded,
+            T::RateLimited => Self::RateLimited,
+            T::LastUnvalidatedPacketAcknowledged => Self::LastUnvalidatedPacketAcknowledged,
+            T::PathChanged => Self::PathChanged,
+            T::PacketLoss => Self::PacketLoss,
+            T::EcnCe => Self::EcnCe,
+            T::ExitRecovery => Self::ExitRecovery,
+        }
+    }
+}
+
+/// The remembered capacity of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CarefulResumeRestored {
-    /// What it carried in a round trip, in bytes.
+    /// The window that it carried in a round trip, in bytes.
     pub congestion_window: u64,
     /// Its smallest round-trip time.
     pub rtt: Duration,
 }
 
-/// A path entered another phase of Careful Resume; values are those afterwards.
+/// A path entered another phase of Careful Resume; values are those after the transition.
 #[derive(Clone, Copy, Debug)]
 pub struct CarefulResumePhaseUpdated {
     /// The path.
@@ -65,18 +100,93 @@ pub struct CarefulResumePhaseUpdated {
     pub old: Option<CarefulResumePhase>,
     /// The phase now.
     pub new: CarefulResumePhase,
-    /// What the path has proven to carry since the jump, in bytes.
+    /// What the path has been measured to carry since the jump, in bytes.
     pub pipe_size: u64,
-    /// Number of the first packet sent in the unvalidated phase, or of the packet that would be.
+    /// Number of the first packet sent in the unvalidated phase, or the smallest that it can have.
     pub first_unvalidated_packet: u64,
-    /// Number of the last one sent so far.
+    /// Number of the last packet sent in the unvalidated phase so far, or before the jump.
     pub last_unvalidated_packet: u64,
     /// The controller's window, in bytes.
     pub congestion_window: Option<u64>,
-    /// Where slow start ends, in bytes.
+    /// The slow-start threshold, in bytes.
     pub ssthresh: Option<u64>,
-    /// What is remembered of the path.
+    /// The remembered capacity, when reconnaissance ends.
     pub restored: Option<CarefulResumeRestored>,
-    /// Why, if the definitions have a word for it.
+    /// Why, if the definitions have a trigger for it.
     pub trigger: Option<CarefulResumeTrigger>,
+}
+
+impl CarefulResumePhaseUpdated {
+    /// The event of a `transition` that `resume` has just made on `path`, whose controller has this
+    /// window and slow-start threshold now, in bytes.
+    pub fn new(
+        path: PathId,
+        resume: &CarefulResume,
+        transition: &ResumeTransition,
+        congestion_window: u64,
+        ssthresh: Option<u64>,
+    ) -> Self {
+        let saved = resume.saved();
+        let restored = CarefulResumeRestored {
+            congestion_window: saved.window,
+            rtt: saved.rtt,
+        };
+        Self {
+            path,
+            old: Some(transition.old.into()),
+            new: transition.new.into(),
+            pipe_size: resume.pipe_size(),
+            first_unvalidated_packet: resume.first_unvalidated_packet(),
+            last_unvalidated_packet: resume.last_unvalidated_packet(),
+            congestion_window: Some(congestion_window),
+            ssthresh,
+            restored: (transition.old == ResumePhase::Reconnaissance).then_some(restored),
+            trigger: transition.trigger.map(CarefulResumeTrigger::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordination::careful_resume::{Capacity, CarefulResumeConfig};
+    use crate::time::Instant;
+
+    #[test]
+    fn the_remembered_capacity_is_logged_when_reconnaissance_ends() {
+        let saved = Capacity {
+            window: 300_000,
+            rtt: Duration::from_millis(100),
+            at: Instant::EPOCH,
+        };
+        let mut resume = CarefulResume::new(saved, CarefulResumeConfig::default(), 10_000);
+        let began = ResumeTransition {
+            old: ResumePhase::Reconnaissance,
+            new: ResumePhase::Unvalidated,
+            trigger: Some(ResumeTrigger::CongestionWindowLimited),
+        };
+        let event = |resume: &CarefulResume, transition: &ResumeTransition, ssthresh| {
+            CarefulResumePhaseUpdated::new(PathId(3), resume, transition, 150_000, ssthresh)
+        };
+        let first = event(&resume, &began, None);
+        assert_eq!(first.path, PathId(3));
+        assert_eq!(first.old, Some(CarefulResumePhase::Reconnaissance));
+        assert_eq!(first.new, CarefulResumePhase::Unvalidated);
+        assert_eq!(first.congestion_window, Some(150_000));
+        let restored = CarefulResumeRestored {
+            congestion_window: 300_000,
+            rtt: Duration::from_millis(100),
+        };
+        assert_eq!(first.restored, Some(restored));
+
+        let transition = resume.on_path_changed().phase.expect("it ends");
+        assert_eq!(transition.new, ResumePhase::Normal);
+        let later = ResumeTransition {
+            old: ResumePhase::Validating,
+            ..transition
+        };
+        let event = event(&resume, &later, Some(7));
+        assert_eq!((event.ssthresh, event.restored), (Some(7), None));
+        assert_eq!(event.trigger, Some(CarefulResumeTrigger::PathChanged));
+    }
 }

@@ -1,12 +1,12 @@
-//! The life of a connection.
+//! States and parameters of a connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use marline_wire::params::TransportParameters;
-use marline_wire::{ConnectionId, ErrorCode};
+use marline_wire::{ConnectionId, ErrorCode, PathId};
 
-use super::{Initiator, PathId};
+use super::Initiator;
 
 /// The connection was attempted or accepted.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub struct ConnectionStarted {
     pub remote_cid: ConnectionId,
 }
 
-/// Stages of a connection's life.
+/// States of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectionState {
     /// The first Initial was sent or received.
@@ -30,7 +30,7 @@ pub enum ConnectionState {
     PeerValidated,
     /// The first Handshake packet was sent or received.
     HandshakeStarted,
-    /// The server may send 1-RTT data, the handshake is not done.
+    /// The server may send 1-RTT data; the handshake is not complete.
     EarlyWrite,
     /// Both Finished messages are verified (RFC 9001, section 4.1.1).
     HandshakeComplete,
@@ -44,19 +44,19 @@ pub enum ConnectionState {
     Closed,
 }
 
-/// The connection's life moved on.
+/// The connection entered another state.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionStateUpdated {
-    /// The stage before, if there was one.
+    /// The state before, if there was one.
     pub old: Option<ConnectionState>,
-    /// The stage now.
+    /// The state now.
     pub new: ConnectionState,
 }
 
 /// The error a connection closed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedWith {
-    /// None was exchanged: a timeout or a reset.
+    /// No error code was exchanged: a timeout or a stateless reset.
     Nothing,
     /// A transport error code.
     Transport(ErrorCode),
@@ -67,17 +67,17 @@ pub enum ClosedWith {
 /// What made a connection close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseTrigger {
-    /// Nothing was heard for too long.
+    /// Idle timeout.
     IdleTimeout,
-    /// An application wanted it.
+    /// An application closed it.
     Application,
-    /// The protocol was broken.
+    /// A protocol violation or another transport error.
     Error,
-    /// No version in common.
+    /// The ends have no version in common.
     VersionMismatch,
-    /// The peer forgot the connection.
+    /// The peer has lost the state of the connection.
     StatelessReset,
-    /// It was given up without telling the peer.
+    /// It was closed without notifying the peer.
     Aborted,
     /// Not known.
     Unspecified,
@@ -90,7 +90,7 @@ pub struct ConnectionClosed<'a> {
     pub initiator: Initiator,
     /// With which error.
     pub error: ClosedWith,
-    /// The reason phrase, for people; from the peer it may be any text.
+    /// The reason phrase for people; the peer can send any text.
     pub reason: &'a str,
     /// What made it close.
     pub trigger: CloseTrigger,
@@ -112,9 +112,9 @@ pub struct ConnectionIdUpdated {
 /// What is known about QUIC versions (RFC 9000, section 6). Empty lists are unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VersionInformation<'a> {
-    /// What the server speaks.
+    /// What the server supports.
     pub server: &'a [u32],
-    /// What the client speaks.
+    /// What the client supports.
     pub client: &'a [u32],
     /// What they agreed on.
     pub chosen: Option<u32>,
@@ -123,9 +123,9 @@ pub struct VersionInformation<'a> {
 /// What is known about the application protocol (RFC 7301). Empty lists are unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlpnInformation<'a> {
-    /// What the server speaks.
+    /// What the server supports.
     pub server: &'a [&'a [u8]],
-    /// What the client speaks.
+    /// What the client supports.
     pub client: &'a [&'a [u8]],
     /// What they agreed on.
     pub chosen: Option<&'a [u8]>,
@@ -142,10 +142,10 @@ pub struct ParametersSet<'a> {
     pub parameters: &'a TransportParameters,
 }
 
-/// Other acknowledgement behavior was asked for (draft-ietf-quic-ack-frequency, section 4).
+/// Another frequency of acknowledgments was requested (draft-ietf-quic-ack-frequency, section 4).
 #[derive(Clone, Copy, Debug)]
 pub struct AckFrequencyUpdated {
-    /// Who asked.
+    /// Which end requested it.
     pub initiator: Initiator,
     /// Ack-eliciting packets that may go unacknowledged.
     pub ack_eliciting_threshold: u64,

@@ -20,8 +20,8 @@ pub use connection::{
     VersionInformation,
 };
 pub use packet::{
-    DropTrigger, Ecn, PacketDropped, PacketKind, PacketReceived, PacketSent, PacketsAcked,
-    SendTrigger, Space,
+    DropTrigger, Ecn, PacketDropped, PacketKind, PacketNumberSpace, PacketReceived, PacketSent,
+    PacketsAcked, SendTrigger,
 };
 pub use path::{
     EcnState, EcnStateUpdated, MigrationState, MigrationStateUpdated, MtuUpdated, PathAssigned,
@@ -33,8 +33,7 @@ pub use recovery::{
 pub use security::{KeyDiscarded, KeyKind, KeyTrigger, KeyUpdated};
 pub use stream::{ReassemblyUpdated, StreamHalf, StreamState, StreamStateUpdated};
 
-/// A path of a connection; 0 is the one the handshake ran on.
-pub type PathId = u32;
+use marline_wire::PathId;
 
 /// Which end began something, seen from this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,9 +50,9 @@ pub enum Initiator {
 pub enum Event<'a> {
     /// The connection was attempted or accepted.
     ConnectionStarted(ConnectionStarted),
-    /// The connection's life moved on.
+    /// The connection entered another state.
     ConnectionStateUpdated(ConnectionStateUpdated),
-    /// The connection closed; the last but for state changes.
+    /// The connection closed; only changes of state may follow.
     ConnectionClosed(ConnectionClosed<'a>),
     /// Another connection ID is in use.
     ConnectionIdUpdated(ConnectionIdUpdated),
@@ -65,11 +64,11 @@ pub enum Event<'a> {
     ParametersSet(ParametersSet<'a>),
     /// The peer's parameters remembered for 0-RTT.
     ParametersRestored(&'a marline_wire::params::TransportParameters),
-    /// A packet was sealed and handed over.
+    /// A packet was sealed and handed over to be sent.
     PacketSent(PacketSent<'a>),
     /// A packet was opened.
     PacketReceived(PacketReceived<'a>),
-    /// A packet was thrown away unread.
+    /// A packet was dropped.
     PacketDropped(PacketDropped),
     /// Packets were acknowledged for the first time.
     PacketsAcked(PacketsAcked<'a>),
@@ -77,9 +76,9 @@ pub enum Event<'a> {
     PacketLost(PacketLost),
     /// A packet declared lost was acknowledged after all.
     SpuriousLoss(SpuriousLoss),
-    /// What loss detection and congestion control start from.
+    /// Initial parameters of loss detection and congestion control.
     RecoveryParametersSet(RecoveryParametersSet),
-    /// A path begins with this window.
+    /// The initial window of a path was chosen.
     InitialWindowChosen(InitialWindowChosen),
     /// RTT or window changed.
     MetricsUpdated(MetricsUpdated),
@@ -89,21 +88,21 @@ pub enum Event<'a> {
     TimerUpdated(TimerUpdated),
     /// Keys became available.
     KeyUpdated(KeyUpdated),
-    /// Keys were forgotten.
+    /// Keys were discarded.
     KeyDiscarded(KeyDiscarded),
-    /// A path has other addresses, or none any more.
+    /// A path got other addresses, or is abandoned.
     PathAssigned(PathAssigned),
-    /// A path carries datagrams of another size.
+    /// The datagram size of a path has changed.
     MtuUpdated(MtuUpdated),
-    /// ECN validation moved on.
+    /// ECN validation entered another state.
     EcnStateUpdated(EcnStateUpdated),
-    /// Migration moved on.
+    /// Migration made a step.
     MigrationStateUpdated(MigrationStateUpdated),
-    /// One half of a stream moved on.
+    /// One half of a stream entered another state.
     StreamStateUpdated(StreamStateUpdated),
-    /// More or less received data waits for what is missing before it.
+    /// The number of bytes that wait for reassembly has changed.
     ReassemblyUpdated(ReassemblyUpdated),
-    /// Other acknowledgement behavior was asked for.
+    /// Another frequency of acknowledgments was requested.
     AckFrequencyUpdated(AckFrequencyUpdated),
     /// A path entered another phase of Careful Resume.
     CarefulResumePhaseUpdated(CarefulResumePhaseUpdated),
@@ -152,7 +151,7 @@ impl Event<'_> {
     }
 }
 
-/// An event in the `marline` namespace, for what coordination, schedulers and experiments report.
+/// An event in the `marline` namespace, for reports of coordination, schedulers and experiments.
 #[derive(Clone, Copy, Debug)]
 pub struct MarlineEvent<'a> {
     /// The path it concerns, if one.
@@ -168,12 +167,12 @@ pub struct MarlineEvent<'a> {
 pub enum Value<'a> {
     /// A count, or bytes.
     U64(u64),
-    /// A ratio; what is not finite is shown as null.
+    /// A ratio; written as null if not finite.
     F64(f64),
-    /// A yes or no.
+    /// A flag.
     Bool(bool),
-    /// A word.
+    /// A name.
     Str(&'a str),
-    /// A time span, shown in milliseconds.
+    /// A time span, written in milliseconds.
     Duration(std::time::Duration),
 }

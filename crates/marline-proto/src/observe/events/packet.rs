@@ -1,6 +1,6 @@
-//! Packets come and go.
+//! Packets that are sent, received, dropped or acknowledged.
 
-use super::PathId;
+use marline_wire::PathId;
 
 /// The kind of a packet (RFC 9000, section 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,17 +19,17 @@ pub enum PacketKind {
     VersionNegotiation,
     /// Stateless Reset.
     StatelessReset,
-    /// Not to be told from its bytes.
+    /// Unknown: its bytes do not show it.
     Unknown,
 }
 
 impl PacketKind {
-    /// The space it takes its number from; `None` if it has no number.
-    pub const fn space(self) -> Option<Space> {
+    /// The packet number space of its number; `None` if it has no number.
+    pub const fn space(self) -> Option<PacketNumberSpace> {
         match self {
-            Self::Initial => Some(Space::Initial),
-            Self::Handshake => Some(Space::Handshake),
-            Self::ZeroRtt | Self::OneRtt => Some(Space::ApplicationData),
+            Self::Initial => Some(PacketNumberSpace::Initial),
+            Self::Handshake => Some(PacketNumberSpace::Handshake),
+            Self::ZeroRtt | Self::OneRtt => Some(PacketNumberSpace::ApplicationData),
             Self::Retry | Self::VersionNegotiation | Self::StatelessReset | Self::Unknown => None,
         }
     }
@@ -37,7 +37,7 @@ impl PacketKind {
 
 /// A packet number space (RFC 9000, section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
+pub enum PacketNumberSpace {
     /// Of Initial packets.
     Initial,
     /// Of Handshake packets.
@@ -60,23 +60,23 @@ pub enum Ecn {
     Ce,
 }
 
-/// Why a packet left that would not have left by itself.
+/// What caused a packet to be sent, other than new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SendTrigger {
-    /// It repeats what a reordered packet lost (RFC 9002, section 6.1.1).
+    /// It retransmits a packet lost by packet threshold (RFC 9002, section 6.1.1).
     RetransmitReordered,
-    /// It repeats what a late packet lost (RFC 9002, section 6.1.2).
+    /// It retransmits a packet lost by time threshold (RFC 9002, section 6.1.2).
     RetransmitTimeout,
     /// The probe timeout fired (RFC 9002, section 6.2.4).
     PtoProbe,
-    /// It repeats handshake data before the PTO (RFC 9002, section 6.2.3).
+    /// It retransmits handshake data before the PTO (RFC 9002, section 6.2.3).
     RetransmitCrypto,
 }
 
-/// A packet was sealed and handed over.
+/// A packet was sealed and handed over to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSent<'a> {
-    /// The path it takes.
+    /// The path it is sent on.
     pub path: PathId,
     /// Its kind.
     pub kind: PacketKind,
@@ -92,14 +92,14 @@ pub struct PacketSent<'a> {
     pub datagram: u32,
     /// Whether it probes for a larger datagram size (RFC 9000, section 14.4).
     pub is_mtu_probe: bool,
-    /// What made it leave, if anything special did.
+    /// What caused it, other than new data.
     pub trigger: Option<SendTrigger>,
 }
 
-/// A packet was opened.
+/// A packet was opened: its protection was removed.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketReceived<'a> {
-    /// The path it took.
+    /// The path it was received on.
     pub path: PathId,
     /// Its kind.
     pub kind: PacketKind,
@@ -115,10 +115,10 @@ pub struct PacketReceived<'a> {
     pub datagram: u32,
 }
 
-/// Why a packet was thrown away.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropTrigger {
-    /// This end failed.
+    /// An internal error of this end.
     InternalError,
     /// A limit was reached.
     Rejected,
@@ -126,24 +126,24 @@ pub enum DropTrigger {
     Unsupported,
     /// Its header is malformed.
     Invalid,
-    /// It was here before.
+    /// A packet of this number was received before.
     Duplicate,
     /// It belongs to no connection.
     ConnectionUnknown,
-    /// Its tag does not fit.
+    /// Its authentication tag is wrong.
     DecryptionFailure,
-    /// Its keys are not here yet, or no more.
+    /// Its keys are not available yet, or were discarded.
     KeyUnavailable,
     /// Something else.
     General,
 }
 
-/// A packet was thrown away unread.
+/// A packet was dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketDropped {
-    /// The path it took, if one is known.
+    /// The path it was received on, if known.
     pub path: Option<PathId>,
-    /// Its kind as far as it can be told.
+    /// Its kind, as far as known.
     pub kind: PacketKind,
     /// Its bytes.
     pub size: usize,
@@ -154,10 +154,10 @@ pub struct PacketDropped {
 /// Packets were acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketsAcked<'a> {
-    /// The path they took.
+    /// The path they were sent on.
     pub path: PathId,
-    /// The space of their numbers.
-    pub space: Space,
+    /// Their packet number space.
+    pub space: PacketNumberSpace,
     /// Their numbers.
     pub numbers: &'a [u64],
 }

@@ -1,10 +1,10 @@
-//! Paths: addresses, sizes, marks.
+//! Paths: addresses, datagram size, ECN, migration.
 
 use std::net::SocketAddr;
 
-use super::PathId;
+use marline_wire::PathId;
 
-/// A path has other addresses. Without any, it is abandoned.
+/// A path got other addresses; without any, it is abandoned.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAssigned {
     /// The path.
@@ -15,7 +15,7 @@ pub struct PathAssigned {
     pub remote: Option<SocketAddr>,
 }
 
-/// A path carries datagrams of another size.
+/// The datagram size of a path has changed.
 #[derive(Clone, Copy, Debug)]
 pub struct MtuUpdated {
     /// The path.
@@ -24,24 +24,24 @@ pub struct MtuUpdated {
     pub old: u16,
     /// Bytes of UDP payload now.
     pub new: u16,
-    /// Whether the search is over.
+    /// Whether the search for it has ended.
     pub done: bool,
 }
 
 /// States of ECN validation (RFC 9000, appendix A.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EcnState {
-    /// Marked packets are on their way.
+    /// Marked packets are sent.
     Testing,
     /// Waiting for acknowledgements of marked packets.
     Unknown,
-    /// The path mangles marks.
+    /// The path changes ECN codepoints.
     Failed,
-    /// The path carries marks.
+    /// The path carries ECN codepoints.
     Capable,
 }
 
-/// ECN validation moved on.
+/// ECN validation entered another state.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnStateUpdated {
     /// The path.
@@ -57,19 +57,19 @@ pub struct EcnStateUpdated {
 pub enum MigrationState {
     /// A new path is probed.
     ProbingStarted,
-    /// It did not answer.
+    /// It did not respond.
     ProbingAbandoned,
-    /// It answered.
+    /// It responded.
     ProbingSuccessful,
-    /// Data goes over the new path.
+    /// Data is sent on the new path.
     MigrationStarted,
-    /// The new path did not hold.
+    /// The new path failed.
     MigrationAbandoned,
-    /// The old path is gone.
+    /// The old path is no longer used.
     MigrationComplete,
 }
 
-/// Migration moved on.
+/// Migration made a step.
 #[derive(Clone, Copy, Debug)]
 pub struct MigrationStateUpdated {
     /// The path that migrates.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{PacketKind, PathId, Space};
+use marline_wire::PathId;
+
+use super::{PacketKind, PacketNumberSpace};
 
 /// What declared a packet lost (RFC 9002, section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +20,7 @@ pub enum LossTrigger {
 /// A packet was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketLost {
-    /// The path it took.
+    /// The path it was sent on.
     pub path: PathId,
     /// Its kind.
     pub kind: PacketKind,
@@ -26,16 +28,16 @@ pub struct PacketLost {
     pub number: u64,
     /// Bytes of the whole packet.
     pub size: usize,
-    /// Whether it probed for a larger datagram size, which tells nothing about congestion.
+    /// Whether it probed for a larger datagram size: its loss is no sign of congestion.
     pub is_mtu_probe: bool,
-    /// Why it counts as lost.
+    /// What declared it lost.
     pub trigger: LossTrigger,
 }
 
 /// A packet declared lost was acknowledged after all.
 #[derive(Clone, Copy, Debug)]
 pub struct SpuriousLoss {
-    /// The path it took.
+    /// The path it was sent on.
     pub path: PathId,
     /// Its kind.
     pub kind: PacketKind,
@@ -47,25 +49,25 @@ pub struct SpuriousLoss {
     pub elapsed: Duration,
 }
 
-/// A path begins with this window; on the first path, once the handshake has told who the peer is.
+/// The initial window of a path was chosen; on the first path, after the handshake has authenticated the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialWindowChosen {
     /// The path.
     pub path: PathId,
     /// The window, in bytes.
     pub window: u64,
-    /// That of a path of which nothing is known, in bytes.
+    /// The window of a path without history, in bytes.
     pub default: u64,
 }
 
 impl InitialWindowChosen {
-    /// Whether it is larger because of what earlier connections saw.
+    /// Whether it is larger because of the history of earlier connections.
     pub const fn is_learnt(&self) -> bool {
         self.window > self.default
     }
 }
 
-/// What loss detection and congestion control start from (RFC 9002, appendices A.2 and B.2).
+/// Initial parameters of loss detection and congestion control (RFC 9002, appendices A.2 and B.2).
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryParametersSet {
     /// The path.
@@ -88,7 +90,7 @@ pub struct RecoveryParametersSet {
     pub controller: &'static str,
 }
 
-/// RTT and window of a path as they stand now.
+/// The present RTT and congestion state of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetricsUpdated {
     /// The path.
@@ -139,11 +141,11 @@ pub enum Timer {
     Pto,
     /// Time-threshold loss detection.
     LossTimeout,
-    /// A path did not answer its challenge.
+    /// Path validation.
     PathValidation,
     /// The handshake takes too long.
     Handshake,
-    /// Nothing was heard for too long.
+    /// Idle timeout.
     Idle,
 }
 
@@ -166,7 +168,7 @@ pub struct TimerUpdated {
     /// Which timer.
     pub timer: Timer,
     /// The space it belongs to, if one.
-    pub space: Option<Space>,
+    pub space: Option<PacketNumberSpace>,
     /// What happened to it.
     pub change: TimerChange,
 }

@@ -1,8 +1,8 @@
-//! Keys come and go. The keys themselves are never shown.
+//! Keys that become available or are discarded. The keys themselves are not part of the events.
 
 use marline_wire::Side;
 
-/// What keys protect (RFC 9001, section 2.1).
+/// Which packets keys protect (RFC 9001, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// Initial packets.
@@ -15,7 +15,7 @@ pub enum KeyKind {
     OneRtt,
 }
 
-/// What made keys change.
+/// What caused a change of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyTrigger {
     /// The handshake.
@@ -33,21 +33,21 @@ pub struct KeyUpdated {
     pub sender: Side,
     /// Which packets.
     pub kind: KeyKind,
-    /// How many updates came before; for 1-RTT keys.
+    /// Number of key updates before them; for 1-RTT keys.
     pub key_phase: Option<u64>,
-    /// What made them.
+    /// What caused that.
     pub trigger: KeyTrigger,
 }
 
-/// Keys were forgotten.
+/// Keys were discarded.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyDiscarded {
     /// Whose packets they protected.
     pub sender: Side,
     /// Which packets.
     pub kind: KeyKind,
-    /// How many updates came before; for 1-RTT keys.
+    /// Number of key updates before them; for 1-RTT keys.
     pub key_phase: Option<u64>,
-    /// What ended them.
+    /// What caused that.
     pub trigger: KeyTrigger,
 }

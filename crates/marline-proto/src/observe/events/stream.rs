@@ -1,4 +1,4 @@
-//! The life of a stream, and what streams hold.
+//! States of streams, and bytes that wait for reassembly.
 
 use marline_wire::StreamId;
 
@@ -34,13 +34,13 @@ pub enum StreamState {
     DataReceived,
     /// Receiving: the application has everything.
     DataRead,
-    /// Receiving: the application knows about the reset.
+    /// Receiving: the application was notified of the reset.
     ResetRead,
-    /// Its memory is free.
+    /// Its state is discarded.
     Destroyed,
 }
 
-/// One half of a stream moved on.
+/// One half of a stream entered another state.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamStateUpdated {
     /// The stream.
@@ -51,11 +51,11 @@ pub struct StreamStateUpdated {
     pub old: Option<StreamState>,
     /// The state now.
     pub new: StreamState,
-    /// Who moved it, if known.
+    /// Which end caused it, if known.
     pub trigger: Option<Initiator>,
 }
 
-/// The receiving halves of all streams hold another number of bytes that cannot be read yet.
+/// The number of received bytes that cannot be read yet has changed, on all streams together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReassemblyUpdated {
     /// Bytes received and held because earlier ones of their stream are missing.

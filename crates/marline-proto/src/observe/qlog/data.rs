@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use marline_wire::ConnectionId;
 use marline_wire::params::TransportParameters;
+use marline_wire::{ConnectionId, PathId};
 
 use super::{State, frames, names};
 use crate::observe::Event;
@@ -77,7 +77,15 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
         }
         Event::ParametersRestored(parameters) => remembered_parameters(data, parameters),
         Event::PacketSent(event) => {
-            header(data, (event.kind, event.number), Some(event.path), state);
+            header(
+                data,
+                &PacketHeader {
+                    kind: event.kind,
+                    number: event.number,
+                    path: Some(event.path),
+                },
+                state,
+            );
             packet_body(
                 data,
                 event.kind,
@@ -93,7 +101,15 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.opt_str("trigger", event.trigger.map(names::send_trigger));
         }
         Event::PacketReceived(event) => {
-            header(data, (event.kind, event.number), Some(event.path), state);
+            header(
+                data,
+                &PacketHeader {
+                    kind: event.kind,
+                    number: event.number,
+                    path: Some(event.path),
+                },
+                state,
+            );
             packet_body(
                 data,
                 event.kind,
@@ -105,7 +121,15 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             ecn(data, event.ecn);
         }
         Event::PacketDropped(event) => {
-            header(data, (event.kind, None), event.path, state);
+            header(
+                data,
+                &PacketHeader {
+                    kind: event.kind,
+                    number: None,
+                    path: event.path,
+                },
+                state,
+            );
             raw(data, event.size);
             data.str("trigger", names::drop_trigger(event.trigger));
         }
@@ -120,8 +144,11 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
         Event::PacketLost(event) => {
             header(
                 data,
-                (event.kind, Some(event.number)),
-                Some(event.path),
+                &PacketHeader {
+                    kind: event.kind,
+                    number: Some(event.number),
+                    path: Some(event.path),
+                },
                 state,
             );
             raw(data, event.size);
@@ -133,8 +160,11 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
         Event::SpuriousLoss(event) => {
             header(
                 data,
-                (event.kind, Some(event.number)),
-                Some(event.path),
+                &PacketHeader {
+                    kind: event.kind,
+                    number: Some(event.number),
+                    path: Some(event.path),
+                },
                 state,
             );
             data.u64("reordering", event.reordering);
@@ -259,19 +289,21 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
     }
 }
 
-/// Writes what is shown of a packet's header. Where there may be several paths, 1-RTT packets have a path
-/// ID, which their connection ID stands for.
-fn header(
-    data: &mut Json<'_>,
-    (kind, number): (PacketKind, Option<u64>),
+/// The fields of a packet's header that are logged.
+struct PacketHeader {
+    kind: PacketKind,
+    number: Option<u64>,
     path: Option<PathId>,
-    state: &State,
-) {
+}
+
+/// Writes the header of a packet. Only 1-RTT packets of connections that may have several paths have a path
+/// ID, which their connection ID stands for.
+fn header(data: &mut Json<'_>, packet: &PacketHeader, state: &State) {
     data.object("header", |header| {
-        header.str("packet_type", names::packet_type(kind));
-        header.opt_u64("packet_number", number);
-        let has_path = kind == PacketKind::OneRtt && state.is_multipath();
-        header.opt_u64("path_id", path.filter(|_| has_path).map(u64::from));
+        header.str("packet_type", names::packet_type(packet.kind));
+        header.opt_u64("packet_number", packet.number);
+        let has_path = packet.kind == PacketKind::OneRtt && state.is_multipath();
+        header.opt_u64("path_id", packet.path.filter(|_| has_path).map(u64::from));
     });
 }
 
@@ -280,8 +312,8 @@ fn header(
 fn packet_body(data: &mut Json<'_>, kind: PacketKind, payload: &[u8], exponent: u64) {
     let exponent = match kind.space() {
         None => return,
-        Some(Space::ApplicationData) => exponent,
-        Some(Space::Initial | Space::Handshake) => 3,
+        Some(PacketNumberSpace::ApplicationData) => exponent,
+        Some(PacketNumberSpace::Initial | PacketNumberSpace::Handshake) => 3,
     };
     frames::write(data, payload, exponent);
 }

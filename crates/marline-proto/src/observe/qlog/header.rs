@@ -70,10 +70,10 @@ impl Header<'_> {
     }
 }
 
-/// A moment as RFC 3339 writes it, to the millisecond.
+/// A moment in the format of RFC 3339, to the millisecond.
 fn rfc3339(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs();
-    let (year, month, day) = civil(seconds / 86_400);
+    let Date { year, month, day } = Date::from_days(seconds / 86_400);
     format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
         seconds / 3600 % 24,
@@ -83,23 +83,36 @@ fn rfc3339(since_1970: Duration) -> String {
     )
 }
 
-/// Year, month and day of a day counted from 1970-01-01. Years begin in March, so that leap days
-/// come last.
-const fn civil(days: u64) -> (u64, u64, u64) {
-    /// Days of 400 years.
-    const ERA: u64 = 146_097;
-    let days = days + 719_468;
-    let (era, day) = (days / ERA, days % ERA);
-    let year = (day - day / 1_460 + day / 36_524 - day / (ERA - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next_year) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    (era * 400 + year + next_year, month, day)
+/// A date of the Gregorian calendar.
+struct Date {
+    year: u64,
+    month: u64,
+    day: u64,
+}
+
+impl Date {
+    /// The date `days` after 1970-01-01. The calculation lets years begin in March, so that leap days come
+    /// last.
+    const fn from_days(days: u64) -> Self {
+        /// Days of 400 years.
+        const ERA: u64 = 146_097;
+        let days = days + 719_468;
+        let (era, day) = (days / ERA, days % ERA);
+        let year = (day - day / 1_460 + day / 36_524 - day / (ERA - 1)) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let (month, next_year) = if month < 10 {
+            (month + 3, 0)
+        } else {
+            (month - 9, 1)
+        };
+        Self {
+            year: era * 400 + year + next_year,
+            month,
+            day,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ pub use header::{Header, VantagePoint};
 
 use std::io;
 
+use marline_wire::PathId;
 use marline_wire::params::TransportParameters;
 
-use super::events::{Initiator, MetricsUpdated, PathId};
+use super::events::{Initiator, MetricsUpdated};
 use super::json::Json;
 use super::{Event, Observer};
 use crate::Instant;

@@ -1,9 +1,9 @@
-//! The words of qlog for the values of events.
+//! The names of qlog for the values of events.
 
 use crate::observe::Event;
 use crate::observe::events::*;
 use crate::observe::json::Json;
-use marline_wire::{Dir, Side};
+use marline_wire::{Dir, PathId, Side};
 
 /// Writes the name of an event.
 pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
@@ -46,7 +46,7 @@ pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
     record.str("name", name);
 }
 
-/// Writes the number of a path as the text that qlog wants.
+/// Writes the ID of a path as text, which qlog requires.
 pub(super) fn path(json: &mut Json<'_>, key: &str, path: PathId) {
     json.quoted_u64(key, path.into());
 }
@@ -64,11 +64,11 @@ pub(super) const fn packet_type(kind: PacketKind) -> &'static str {
     }
 }
 
-pub(super) const fn space(space: Space) -> &'static str {
+pub(super) const fn space(space: PacketNumberSpace) -> &'static str {
     match space {
-        Space::Initial => "initial",
-        Space::Handshake => "handshake",
-        Space::ApplicationData => "application_data",
+        PacketNumberSpace::Initial => "initial",
+        PacketNumberSpace::Handshake => "handshake",
+        PacketNumberSpace::ApplicationData => "application_data",
     }
 }
 

@@ -1,6 +1,6 @@
-//! What every path scheduler must keep.
+//! Rules that every path scheduler must keep.
 //!
-//! A scheduler of your own joins with one line in a test:
+//! The test of a further scheduler is one line:
 //!
 //! ```
 //! use marline_proto::scheduling::path::{Lrf, conformance};
@@ -57,7 +57,7 @@ fn stream(id: u64, remaining: u64) -> StreamView {
     }
 }
 
-/// Asks `scheduler`, which sees what it wants to see.
+/// The plan of `scheduler`, which gets the streams that it asks for.
 fn plan(scheduler: &mut dyn PathScheduler, paths: &[PathView], streams: &[StreamView]) -> Plan {
     let seen = if scheduler.compares_streams() {
         streams.len()
@@ -81,7 +81,7 @@ fn waits_without_paths_or_work(scheduler: &mut dyn PathScheduler) {
     assert_eq!(plan(scheduler, &paths, &[]), Plan::Wait, "no stream");
 }
 
-/// Random views: a plan is possible, and paths with room are not left alone.
+/// Random views: plans can be executed, and paths with room are used.
 fn plans_what_can_be(make: &dyn Fn() -> Box<dyn PathScheduler>) {
     let mut rng = Pcg32::seed_from_u64(1);
     let mut pair = [make(), make()];
@@ -183,7 +183,7 @@ fn leaves_backups_alone(scheduler: &mut dyn PathScheduler) {
     assert_eq!(plan.path(), Some(PathId(0)), "now there is nothing else");
 }
 
-/// A transfer on paths that deliver, once every window is full or nobody wants to send, what they have.
+/// A transfer on paths that deliver their packets once every window is full or the scheduler waits.
 struct Transfer {
     scheduler: Box<dyn PathScheduler>,
     paths: Vec<PathView>,
@@ -191,8 +191,8 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Plans until the scheduler waits, then delivers a window of each path; says how many packets each
-    /// path got, copies included.
+    /// Plans until the scheduler waits, then delivers a window of each path; returns how many packets each path
+    /// got, copies included.
     fn round(&mut self) -> Vec<u64> {
         let mut packets = vec![0; self.paths.len()];
         while let Some(choice) = self.step() {
@@ -207,7 +207,7 @@ impl Transfer {
             }
             assert!(
                 packets.iter().sum::<u64>() < 100_000,
-                "queues without end: {:?}",
+                "queues grow without bound: {:?}",
                 self.paths
             );
         }
@@ -243,12 +243,12 @@ fn completes(make: &dyn Fn() -> Box<dyn PathScheduler>) {
         while !transfer.streams.is_empty() {
             let sent = transfer.round().iter().sum::<u64>();
             idle = if sent == 0 { idle + 1 } else { 0 };
-            assert!(idle < 1000, "a transfer that comes to a halt");
+            assert!(idle < 1000, "the transfer stalls");
         }
     }
 }
 
-/// A path that was not there for long is used as before.
+/// A path that returns after a long time is used as before.
 fn returns_to_a_path(make: &dyn Fn() -> Box<dyn PathScheduler>) {
     for silent in [0, 1] {
         let both = vec![path(0, 20), path(1, 50)];
@@ -278,7 +278,7 @@ fn returns_to_a_path(make: &dyn Fn() -> Box<dyn PathScheduler>) {
     }
 }
 
-/// Streams and paths that come and go leave nothing behind.
+/// No state is kept of streams and paths that no longer exist.
 fn stays_small(scheduler: &mut dyn PathScheduler) {
     let mut most = 0;
     for n in 0..10_000 {
@@ -288,5 +288,5 @@ fn stays_small(scheduler: &mut dyn PathScheduler) {
         plan(scheduler, &paths, &streams);
         most = most.max(format!("{scheduler:?}").len());
     }
-    assert!(most < 8192, "{most} characters say what it remembers");
+    assert!(most < 8192, "its state takes {most} characters");
 }

@@ -5,23 +5,23 @@ use std::time::Duration;
 use super::view::{open, usable};
 use super::{PathScheduler, PathView, Plan, Work};
 
-/// Which reading of ECF.
+/// Variants of ECF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcfVariant {
-    /// As the scheduler for Linux has it: what is to send counts as a window at least, so that the end of
-    /// a transfer waits for the fast path.
+    /// As implemented for Linux: the bytes to send count as one window at least, so that the end of a transfer
+    /// waits for the fast path.
     #[default]
     Linux,
-    /// As the paper has it: the end of a transfer goes to the slow path.
+    /// As in the paper: the end of a transfer is sent on the slow path.
     Paper,
 }
 
-/// The switches of ECF.
+/// The configuration of ECF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcfConfig {
-    /// Hysteresis: whoever waits goes on waiting up to this part longer.
+    /// Hysteresis: once waiting, a sender accepts a wait that is longer by this part.
     pub beta: f64,
-    /// Which reading.
+    /// The variant.
     pub variant: EcfVariant,
 }
 
@@ -34,7 +34,7 @@ impl Default for EcfConfig {
     }
 }
 
-/// Waits for the fastest path where that completes earlier than a slower path with room.
+/// Waits for the fastest path if the transfer then completes earlier than on a slower path with room.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ecf {
     config: EcfConfig,
@@ -42,12 +42,12 @@ pub struct Ecf {
 }
 
 impl Ecf {
-    /// A scheduler that waits for nothing.
+    /// A scheduler that does not wait yet.
     pub const fn new(config: EcfConfig) -> Self {
         Self::resume(config, false)
     }
 
-    /// A scheduler that is waiting, or not.
+    /// A scheduler in a given state.
     pub const fn resume(config: EcfConfig, waiting: bool) -> Self {
         Self { config, waiting }
     }
@@ -78,12 +78,12 @@ impl PathScheduler for Ecf {
     }
 }
 
-/// What the paths offer.
+/// The two paths to compare.
 pub(super) enum Offer<'a> {
     Nothing,
-    /// The fastest path has room, or one whose delay is not known.
+    /// The fastest path has room, or there is room only on a path without a sample.
     Fastest(&'a PathView),
-    /// The first has no room; the second is the fastest that has.
+    /// The fastest path, which has no room, and the fastest one with room.
     Slower(&'a PathView, &'a PathView),
 }
 
@@ -102,8 +102,8 @@ impl<'a> Offer<'a> {
 }
 
 impl EcfConfig {
-    /// Whether `unsent` bytes complete earlier if they wait for `fast`, which is full, than if some leave
-    /// on `slow`. `waiting` is the memory of it, for the hysteresis.
+    /// Whether `unsent` bytes complete earlier if they wait for `fast`, which is full, than if some are sent on
+    /// `slow`. `waiting` is the state of the hysteresis.
     pub(super) fn waits(
         &self,
         fast: &PathView,

@@ -7,47 +7,46 @@ use marline_wire::PathId;
 use super::view::usable;
 use super::{PathScheduler, PathView, Plan, Work};
 
-/// What a packet waits for before it leaves.
+/// The model of the time that a packet waits before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueModel {
-    /// The path's queue drains at the path's rate, whether its window has room or not: equation 1 of the
-    /// paper.
+    /// The queue of a path drains at the rate of the path, even if its window has room: equation 1 of the paper.
     #[default]
     Paper,
-    /// What the window has room for leaves at once, and only the rest takes its time.
+    /// Bytes that the window has room for are sent at once, and only the rest waits.
     FreeWindow,
 }
 
-/// The switches of [`Hbes`].
+/// The configuration of [`Hbes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HbesConfig {
-    /// What a packet waits for.
+    /// The model of the waiting time.
     pub queue_model: QueueModel,
-    /// The size of a packet, in bytes, by which delays are rated; `None` is the path's own.
+    /// Size of a packet for the calculation of delays, in bytes; `None` is a full packet of the path.
     pub packet: Option<u64>,
 }
 
-/// The path by which the packet arrives earliest, be its window full: then the packet waits there, while
-/// later ones take other paths.
+/// Chooses the path on which the packet arrives earliest, even if its window is full: then the packet is
+/// queued there, while later ones are sent on other paths.
 ///
-/// It waits only while every window is full. Equals keep the stream's previous path, and then go by ID.
-/// Paths without a round-trip sample cannot be rated: they are used only while no path can be, so that
-/// somebody must see to it that they get one, as path validation does.
+/// It waits only while every window is full. Among equal paths, the previous path of the stream is preferred,
+/// and then the lowest ID. Paths without a round-trip sample cannot be compared: they are used only while no
+/// path has one. Path validation gives them one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hbes {
     config: HbesConfig,
 }
 
 impl Hbes {
-    /// A scheduler with these switches.
+    /// A scheduler with this configuration.
     pub const fn new(config: HbesConfig) -> Self {
         Self { config }
     }
 
-    /// Seconds until the next packet that is given to `path` arrives: it waits for those before it, leaves,
-    /// and travels for half a round trip. `None` for a path without a sample.
+    /// Seconds until the next packet of `path` arrives: it waits for those before it, is sent, and arrives half
+    /// a round trip later. `None` for a path without a sample.
     pub fn arrival(&self, path: &PathView) -> Option<f64> {
-        // Where delays are emulated there may be none.
+        // An emulated path may have no delay.
         let rtt = path.smoothed_rtt?.max(Duration::from_micros(1));
         let packet = self.config.packet.unwrap_or(path.mtu);
         let bytes = path.queued.saturating_add(packet);
@@ -61,7 +60,7 @@ impl Hbes {
         Some(waits as f64 * rtt / path.window_bytes() + rtt / 2.0)
     }
 
-    /// The usable path by which the next packet arrives earliest; `previous` goes before equals.
+    /// The usable path on which the next packet arrives earliest; `previous` wins among equals.
     fn earliest<'a>(
         &self,
         paths: &'a [PathView],

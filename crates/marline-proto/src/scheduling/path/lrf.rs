@@ -5,7 +5,7 @@ use super::{PathScheduler, PathView, Plan, Work};
 
 /// The path with the lowest smoothed round-trip time that has room.
 ///
-/// Equals go by ID, and paths without a sample come last.
+/// Among equal paths, the lowest ID wins; paths without a sample come last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lrf;
 

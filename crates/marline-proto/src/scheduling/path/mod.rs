@@ -1,4 +1,4 @@
-//! Which path carries the next packet.
+//! Path schedulers: which path carries the next packet.
 
 mod algorithm;
 mod analysis;
@@ -29,32 +29,32 @@ pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
 pub use view::{PathStatus, PathView, StreamView, Work};
 pub use water_filling::WaterFilling;
 
-/// What to do with the next packet's opportunity: an order, not bytes.
+/// What to do with the next opportunity to send a packet; it holds no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Nothing is sent now. Ask again when a view has changed.
+    /// Nothing is sent until a view has changed.
     Wait,
     /// `stream` is sent on `path`, whose window has room.
     Send {
-        /// Whose data.
+        /// The stream whose data is sent.
         stream: StreamId,
-        /// On which path.
+        /// The path that carries it.
         path: PathId,
-        /// Whether every other path that is usable and has room carries a copy.
+        /// Whether every other usable path with room carries a copy.
         copies: bool,
     },
-    /// `stream` is queued on `path`, whose window is full, and leaves when that has room. The packet is
-    /// not sealed before, so that a path that fails returns what it has queued.
+    /// `stream` is queued on `path`, whose window is full, and is sent when that has room. The packet is built
+    /// only then, so that the segments queued on a path that fails can be sent on another one.
     Queue {
-        /// Whose data.
+        /// The stream whose data is sent.
         stream: StreamId,
-        /// On which path.
+        /// The path that carries it.
         path: PathId,
     },
 }
 
 impl Plan {
-    /// The path that is chosen.
+    /// The path that was chosen.
     pub const fn path(&self) -> Option<PathId> {
         match self {
             Self::Wait => None,
@@ -62,7 +62,7 @@ impl Plan {
         }
     }
 
-    /// The stream that is chosen.
+    /// The stream that was chosen.
     pub const fn stream(&self) -> Option<StreamId> {
         match self {
             Self::Wait => None,
@@ -70,7 +70,7 @@ impl Plan {
         }
     }
 
-    /// One copy on a path that has room, or nothing.
+    /// Sends on a path that has room, if there is one.
     fn send(stream: StreamId, path: Option<&PathView>) -> Self {
         path.map_or(Self::Wait, |path| Self::Send {
             stream,
@@ -82,16 +82,15 @@ impl Plan {
 
 /// Chooses among the paths of a connection.
 ///
-/// It is asked once for every packet that may carry stream data, and its plan is carried out. Every
-/// scheduler uses backup paths only while there is no other, and waits while every window is full, so that
-/// what is queued stays bounded.
+/// It is called once for every packet that may carry stream data, and its plan is executed. Every scheduler
+/// uses backup paths only while there is no other, and waits while every window is full, so that queues stay
+/// bounded.
 pub trait PathScheduler: Send + Debug {
-    /// Where the next packet goes. `paths` are those that can be used now, by ascending ID; `work` is
-    /// what there is to send.
+    /// Plans the next packet. `paths` are those that can be used now, by ascending ID; `work` is the data to
+    /// send.
     fn plan(&mut self, paths: &[PathView], work: &Work<'_>) -> Plan;
 
-    /// Whether [`Work::streams`] must have all streams that have something to send, and not only the
-    /// next one.
+    /// Whether [`Work::streams`] must contain all streams that have something to send, and not only the next.
     fn compares_streams(&self) -> bool {
         false
     }

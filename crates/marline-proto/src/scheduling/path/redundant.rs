@@ -2,10 +2,10 @@
 
 use super::{Lrf, PathScheduler, PathView, Plan, Work};
 
-/// Each packet on the path with the lowest round-trip time that has room, and a copy on every other that
-/// has room.
+/// Sends each packet on the path with the lowest round-trip time that has room, and a copy on every other
+/// path with room.
 ///
-/// The delay is that of the path that is faster at the moment, and the rate about that of the best path.
+/// The delay is that of the path that is the fastest at the time, and the rate about that of the best path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Redundant;
 

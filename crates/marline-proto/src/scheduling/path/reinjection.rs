@@ -1,4 +1,4 @@
-//! Copies of what is late on its path (XLINK: Zheng et al., SIGCOMM 2021).
+//! Reinjection: copies of late data on another path (XLINK: Zheng et al., SIGCOMM 2021).
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use super::view::open;
 use crate::Instant;
 use crate::samples::scaled;
 
-/// Bytes that may be copied before any budget has built up: a few packets, for transfers that are short.
+/// Bytes that may be copied beyond the budget: a few packets, for short transfers.
 const ALLOWANCE: u64 = 8 * 1200;
 
-/// How much is copied.
+/// The configuration of reinjection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReinjectionConfig {
-    /// Copied bytes as a part of all that were sent, at most. What XLINK copies is about 0.02.
+    /// Upper bound of copied bytes, as a part of all bytes sent. XLINK copies about 0.02.
     pub budget: f64,
-    /// What is copied first.
+    /// Which bytes are copied first.
     pub order: ReinjectionOrder,
 }
 
-/// What is copied first.
+/// Which bytes are copied first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReinjectionOrder {
-    /// The oldest bytes: what the peer reads, and what its flow control waits for.
+    /// The oldest bytes: those that the peer reads next, and that block flow control.
     Oldest,
-    /// Of streams that are sent to their end the latest bytes, which arrive last: the transfer ends earlier
-    /// with every one of them, be the budget used up. Of other streams the oldest.
+    /// The latest bytes of streams that are sent to their end: each copy makes the transfer complete earlier,
+    /// even if the budget ends before all are copied. The oldest bytes of other streams.
     #[default]
     Ends,
 }
@@ -46,26 +46,26 @@ impl Default for ReinjectionConfig {
 pub struct Outstanding {
     /// The path that carries them.
     pub path: PathId,
-    /// When they left; `None` if they wait in the path's queue.
+    /// When they were sent; `None` if they wait in the path's queue.
     pub sent_at: Option<Instant>,
     /// How many.
     pub bytes: u64,
 }
 
-/// What is to become of bytes that are outstanding.
+/// What to do with outstanding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reinject {
-    /// This path carries a copy. What waits in a queue moves there.
+    /// Send a copy on this path; bytes that wait in a queue are moved there.
     On(PathId),
-    /// Nothing: that they arrived is known before a copy would.
+    /// Nothing: their acknowledgment arrives before a copy would.
     Never,
     /// Nothing now: no other path has room, or the budget is used up.
     NotNow,
 }
 
-/// Sends again on a faster path what was sent on a slow one, when any scheduler has nothing else to do.
+/// Copies bytes that are in flight on a slow path to a faster one, when there is nothing else to send.
 ///
-/// The end of a transfer then does not wait for the slowest path. Whoever asks sees to it that bytes are
+/// The end of a transfer then does not wait for the slowest path. The caller must ensure that bytes are
 /// copied once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reinjection {
@@ -75,7 +75,7 @@ pub struct Reinjection {
 }
 
 impl Reinjection {
-    /// Copies within these limits.
+    /// A reinjection without history.
     pub const fn new(config: ReinjectionConfig) -> Self {
         Self {
             config,
@@ -89,7 +89,7 @@ impl Reinjection {
         self.config.order
     }
 
-    /// So many bytes were sent for the first time so far: the budget is a part of them.
+    /// Sets how many bytes were sent for the first time so far: the budget is a part of them.
     pub const fn set_sent(&mut self, bytes: u64) {
         self.sent = bytes;
     }
@@ -99,13 +99,13 @@ impl Reinjection {
         self.copied = self.copied.saturating_add(bytes);
     }
 
-    /// What is to become of `oldest`, the oldest bytes that nobody copied and that are not acknowledged;
-    /// there is nothing else to send.
+    /// What to do with `oldest`, the oldest bytes that are neither acknowledged nor copied; there is nothing
+    /// else to send.
     ///
-    /// A path must have room and be faster, and the copy must arrive before anybody could know that the
-    /// original has: it may be lost, and on a slow path that takes long to notice. What waits in a queue
-    /// must arrive earlier than from there. Where the original should be acknowledged by now, any other path
-    /// will do.
+    /// The other path must have room and be faster, and the copy must arrive before an acknowledgment of the
+    /// original can: the original may be lost, which takes long to detect on a slow path. Bytes that wait in a
+    /// queue are moved if they then arrive earlier. If the acknowledgment is overdue, any other path is good
+    /// enough.
     pub fn plan(&self, now: Instant, paths: &[PathView], oldest: &Outstanding) -> Reinject {
         let others = open(paths).filter(|path| path.id != oldest.path);
         let Some(best) = others.min_by_key(|path| path.delay()) else {
@@ -142,7 +142,7 @@ impl Reinjection {
     }
 }
 
-/// How long a packet on `path` waits and travels; without a sample, for ever.
+/// Time until a packet on `path` arrives, its waiting time included; the maximum without a sample.
 fn flight(path: &PathView) -> Duration {
     let rounds = path.queued as f64 / path.window_bytes() + 0.5;
     scaled(path.delay(), rounds)

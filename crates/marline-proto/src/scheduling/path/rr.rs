@@ -5,14 +5,14 @@ use marline_wire::PathId;
 use super::view::open;
 use super::{PathScheduler, PathView, Plan, Work};
 
-/// A packet on each path that has room, in turn.
+/// Sends one packet on each path that has room, in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rr {
     last: Option<PathId>,
 }
 
 impl Rr {
-    /// A turn that goes on after path `last`.
+    /// A scheduler whose next turn is that of the path after `last`.
     pub const fn after(last: Option<PathId>) -> Self {
         Self { last }
     }

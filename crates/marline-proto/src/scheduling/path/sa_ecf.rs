@@ -6,25 +6,25 @@ use rustc_hash::FxHashSet;
 use super::ecf::Offer;
 use super::{EcfConfig, PathScheduler, PathView, Plan, StreamView, Work};
 
-/// Waiting streams that are remembered beyond those that there are.
+/// Waiting streams that are remembered beyond twice the number of present streams.
 const SLACK: usize = 64;
 
-/// The switches of SA-ECF.
+/// The configuration of SA-ECF.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SaEcfConfig {
     /// How each stream decides.
     pub ecf: EcfConfig,
-    /// Whether a sibling counts for no more than it has to send; costs time in the square of the streams.
+    /// Whether a sibling counts for no more than it has to send; takes time quadratic in the number of streams.
     pub cap: bool,
     /// What a stream of weight 1 sends in its turn, in bytes; `None` is a full packet of the path that is
     /// considered.
     pub unit: Option<u64>,
 }
 
-/// ECF for each stream by itself: the first that would not complete earlier by waiting uses the slower
-/// path.
+/// ECF for each stream: the first stream that would not complete earlier by waiting uses the slower path.
 ///
-/// What a stream waits for is all that leaves until it is complete, its siblings' turns included.
+/// The bytes that count for a stream are all that are sent until it is complete, including those of its
+/// siblings' turns.
 #[derive(Clone, Debug, Default)]
 pub struct SaEcf {
     config: SaEcfConfig,
@@ -33,12 +33,12 @@ pub struct SaEcf {
 }
 
 impl SaEcf {
-    /// A scheduler by which no stream waits.
+    /// A scheduler without waiting streams.
     pub fn new(config: SaEcfConfig) -> Self {
         Self::resume(config, [])
     }
 
-    /// A scheduler by which the streams `waiting` wait.
+    /// A scheduler whose waiting streams are `waiting`.
     pub fn resume(config: SaEcfConfig, waiting: impl IntoIterator<Item = StreamId>) -> Self {
         Self {
             config,
@@ -56,7 +56,7 @@ impl SaEcf {
             self.waiting.remove(&stream);
             return;
         }
-        // Streams that are gone are not heard of again.
+        // Streams that have ended are not reported: removes them from time to time.
         if self.waiting.len() > 2 * streams.len() + SLACK {
             let is_there = |id: &StreamId| streams.iter().any(|stream| stream.id == *id);
             self.waiting.retain(is_there);
@@ -103,7 +103,7 @@ impl PathScheduler for SaEcf {
 #[derive(Clone, Copy, Debug)]
 pub struct Turns<'a> {
     streams: &'a [StreamView],
-    /// Weights of those that have something to send.
+    /// Sum of the weights of streams that have something to send.
     weights: u64,
     unit: f64,
 }
@@ -119,8 +119,8 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Bytes that are sent of all streams until `stream`, one of them, is complete, if it takes its turn
-    /// first. With `cap` no sibling sends more than it has.
+    /// Bytes of all streams that are sent until `stream`, one of them, is complete, if its turn is first. With
+    /// `cap`, no sibling sends more than it has.
     pub fn bytes_until_complete(&self, stream: &StreamView, cap: bool) -> f64 {
         let own = stream.remaining as f64;
         let turn = f64::from(stream.weight.max(1)) * self.unit;

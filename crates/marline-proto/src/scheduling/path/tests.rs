@@ -137,7 +137,7 @@ fn the_fastest_path_with_room_goes_first() {
 }
 
 #[test]
-fn backups_are_used_when_no_other_path_is_there() {
+fn backups_are_used_only_without_an_available_path() {
     let (wifi, lte) = (path(0, 20, 10), backup(path(1, 5, 10)));
     assert_eq!(choice(&mut Lrf, &[wifi, lte], 1), Some(0));
     assert_eq!(
@@ -149,7 +149,7 @@ fn backups_are_used_when_no_other_path_is_there() {
 }
 
 #[test]
-fn copies_go_everywhere() {
+fn redundant_copies_each_packet_to_every_path_with_room() {
     let paths = [path(0, 50, 10), path(1, 20, 10)];
     let Plan::Send { path, copies, .. } = plan(&mut Redundant, &paths, 1) else {
         panic!("both paths have room");
@@ -205,7 +205,7 @@ fn a_short_stream_waits_and_a_long_one_does_not() {
 }
 
 #[test]
-fn a_packet_waits_on_the_path_by_which_it_arrives_first() {
+fn hbes_queues_on_a_full_path_if_the_packet_arrives_earlier_there() {
     // The paper's example: 20 ms by the full path, 40 ms by the other.
     let mut paths = [full(path(1, 20, 10)), path(3, 76, 38)];
     paths[0].queued = 4 * PACKET;
@@ -251,7 +251,7 @@ fn a_free_window_sends_at_once() {
 }
 
 #[test]
-fn equals_keep_the_streams_path() {
+fn hbes_prefers_the_previous_path_among_equals() {
     let paths = [path(1, 20, 10), path(3, 20, 10)];
     let planned = |previous| {
         let streams = [StreamView {
@@ -324,7 +324,7 @@ fn a_slower_path_fills_when_the_faster_ones_would_be_later() {
 }
 
 #[test]
-fn what_waits_on_a_faster_path_is_delivered_before() {
+fn bytes_queued_on_a_faster_path_are_delivered_first() {
     let slow = path(1, 100, 100);
     let queued = |packets| PathView {
         queued: packets * PACKET,
@@ -348,7 +348,7 @@ fn what_waits_on_a_faster_path_is_delivered_before() {
 }
 
 #[test]
-fn a_slower_path_counts_on_no_backup() {
+fn backups_do_not_count_among_the_faster_paths() {
     let (wifi, lte) = (path(1, 100, 100), backup(full(path(0, 10, 10))));
     let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
     assert_eq!(chosen(&[lte, wifi], 1), Some(1));
@@ -380,7 +380,7 @@ fn a_path_without_a_faster_one_is_used_while_it_has_room() {
 }
 
 #[test]
-fn what_siblings_send_meanwhile_counts_as_they_share() {
+fn bytes_of_siblings_count_as_the_stream_scheduler_shares() {
     let paths = [full(path(0, 10, 10)), path(1, 100, 100)];
     let streams = |weight| {
         [

@@ -1,4 +1,4 @@
-//! What a path scheduler sees: plain numbers.
+//! Views of paths and streams for path schedulers: plain numbers.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::scheduling::stream::Sharing;
 /// Whether a path is for ordinary use (draft-ietf-quic-multipath-21, section 3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
-    /// It is.
+    /// It is for ordinary use.
     #[default]
     Available,
-    /// Only while no other path is usable.
+    /// It is used only while no other path is usable.
     Backup,
 }
 
-/// A path that can be used: it is validated, and nothing says that it is dead. Bytes are UDP payload.
+/// A path that can be used: it is validated and not suspected to have failed. Bytes are UDP payload.
 ///
 /// A path is *full* when its window has no room: `in_flight >= window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub struct PathView {
     pub rttvar: Duration,
     /// The congestion window, in bytes.
     pub window: u64,
-    /// Bytes in flight, and those of its queue that the window has room for.
+    /// Bytes in flight, and bytes of its queue that the window has room for.
     pub in_flight: u64,
-    /// Bytes of its queue beyond that: they wait for acknowledgments.
+    /// Further bytes of its queue, which wait for acknowledgments.
     pub queued: u64,
     /// The size of a full packet, in bytes.
     pub mtu: u64,
@@ -45,8 +45,8 @@ impl PathView {
         self.in_flight >= self.window
     }
 
-    /// Accounts for a packet of `bytes` bytes that goes to this path: it is in flight, or as good as
-    /// that, if the window has room, and else it waits.
+    /// Accounts for a packet of `bytes` bytes that is sent on this path: it counts as in flight if the window has
+    /// room, and as queued otherwise.
     pub const fn take(&mut self, bytes: u64) {
         if self.is_full() {
             self.queued = self.queued.saturating_add(bytes);
@@ -55,7 +55,7 @@ impl PathView {
         }
     }
 
-    /// What paths are ordered by that differ in delay alone: those without a sample come last.
+    /// The delay by which paths are ordered: paths without a sample come last.
     pub(super) fn delay(&self) -> Duration {
         self.smoothed_rtt.unwrap_or(Duration::MAX)
     }
@@ -75,7 +75,7 @@ impl PathView {
 pub struct StreamView {
     /// Which stream.
     pub id: StreamId,
-    /// Bytes that it has to send, as far as is known; an end without bytes counts as one.
+    /// Bytes that it has to send, as far as known; an end of the stream without bytes counts as one.
     pub remaining: u64,
     /// Its weight among the streams ([`Priority::weight`](crate::Priority::weight)).
     pub weight: u16,
@@ -83,7 +83,7 @@ pub struct StreamView {
     pub previous: Option<PathId>,
 }
 
-/// What there is to send.
+/// The data to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
     /// The streams that have something to send, in the order in which the stream scheduler would pick
@@ -91,7 +91,7 @@ pub struct Work<'a> {
     pub streams: &'a [StreamView],
     /// Bytes that all streams together have to send.
     pub unsent: u64,
-    /// How the streams share what is sent.
+    /// How the streams share the opportunities to send.
     pub sharing: Sharing,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn usable(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Cl
     paths.iter().filter(move |path| path.status == wanted)
 }
 
-/// Of the usable paths those with room.
+/// The usable paths with room.
 pub(super) fn open(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
     usable(paths).filter(|path| !path.is_full())
 }

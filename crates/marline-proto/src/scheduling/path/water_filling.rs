@@ -1,26 +1,28 @@
-//! Slower paths carry what faster ones would deliver later.
+//! Slower paths carry the data that faster ones would deliver later.
 
 use super::view::{open, usable};
 use super::{PathScheduler, PathView, Plan, StreamView, Work};
 use crate::scheduling::stream::Sharing;
 
-/// A packet takes the fastest path that has room; on a slower one it is of a stream which the faster ones
-/// would complete only after that packet has arrived, and without such a stream, there is none.
+/// Sends a packet on the fastest path with room. If that is not the fastest path, the packet is taken from the
+/// first stream that the faster paths would complete only after the packet has arrived; without such a
+/// stream, nothing is sent.
 ///
-/// Water fills connected vessels so: the deeper ones first, the others from the level where they begin. How
-/// deep a path is follows from half its round-trip time, how wide from its window and that time. What a
-/// stream waits for are its own bytes and those that its siblings send meanwhile, as the stream scheduler
-/// shares: a short or urgent stream stays on fast paths beside a long one that uses all. Nothing is queued
-/// on a path, so that what comes later and is more urgent can still go first.
+/// This is the water-filling principle: fast paths are filled first, slower ones from the point in time at
+/// which they contribute. That point follows from half the round-trip time of a path, its rate from its window
+/// and round-trip time. The bytes that count for a stream are its own and those that its siblings send
+/// meanwhile, as the stream scheduler shares: a short or urgent stream stays on fast paths beside a long one
+/// that uses all. Nothing is queued on a path, so that more urgent data that is written later can still be
+/// sent first.
 ///
-/// It differs from [`SaEcf`](super::SaEcf), which compares whole rounds of two paths and remembers who waits, in
-/// that it has the rates of all faster paths and no memory; and from [`Hbes`](super::Hbes) in that it knows what a
-/// stream has left, and keeps it waiting rather than in a queue.
+/// Unlike [`SaEcf`](super::SaEcf), which compares whole rounds of two paths and has a hysteresis, it uses the
+/// rates of all faster paths and has no state. Unlike [`Hbes`](super::Hbes), it uses the remaining bytes of
+/// streams, and lets them wait without a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaterFilling;
 
 impl WaterFilling {
-    /// Bytes that `path`, which is full, delivers of what it is given from now on, within `seconds`.
+    /// Bytes given to `path`, which is full, from now on that it delivers within `seconds`.
     fn delivers(path: &PathView, seconds: f64) -> f64 {
         let Some(rtt) = path.smoothed_rtt else {
             return 0.0;
@@ -31,7 +33,7 @@ impl WaterFilling {
     }
 }
 
-/// Bytes that leave until `stream`, at `place` in the order, is complete.
+/// Bytes that are sent until `stream`, at `place` in the order, is complete.
 fn until_complete(work: &Work<'_>, place: usize, stream: &StreamView) -> f64 {
     let streams = work.streams;
     match work.sharing {

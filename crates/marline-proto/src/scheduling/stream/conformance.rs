@@ -1,4 +1,4 @@
-//! What every stream scheduler must keep.
+//! Rules that every stream scheduler must keep.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ const PACKET: u64 = 1200;
 /// If a scheduler breaks a rule; the message says which.
 pub fn conformance(make: impl Fn() -> Box<dyn StreamScheduler>) {
     is_empty_at_first(make().as_mut());
-    keeps_its_books(make().as_mut());
-    says_the_order(make().as_mut());
+    picks_active_streams(make().as_mut());
+    orders_as_it_picks(make().as_mut());
     serves_all(make().as_mut());
 }
 
@@ -39,8 +39,8 @@ fn is_empty_at_first(scheduler: &mut dyn StreamScheduler) {
     );
 }
 
-/// Random calls: whoever is picked is active, and somebody is picked while anybody is active.
-fn keeps_its_books(scheduler: &mut dyn StreamScheduler) {
+/// Random calls: a picked stream is active, and one is picked while any stream is active.
+fn picks_active_streams(scheduler: &mut dyn StreamScheduler) {
     let mut rng = Pcg32::seed_from_u64(1);
     let mut active = BTreeMap::new();
     for _ in 0..STEPS {
@@ -71,22 +71,22 @@ fn keeps_its_books(scheduler: &mut dyn StreamScheduler) {
         assert_eq!(
             picked.is_some(),
             !active.is_empty(),
-            "somebody is picked if, and only if, somebody is active"
+            "a stream is picked if, and only if, one is active"
         );
         assert!(
             picked.is_none_or(|id| active.contains_key(&id)),
-            "whoever is picked is active"
+            "a picked stream is active"
         );
-        assert_eq!(scheduler.pick(), picked, "asking changes nothing");
+        assert_eq!(scheduler.pick(), picked, "a pick changes nothing");
     }
     for id in active.keys() {
         scheduler.deactivate(*id);
     }
-    assert_eq!(scheduler.pick(), None, "nobody is left");
+    assert_eq!(scheduler.pick(), None, "no stream is left");
 }
 
-/// Whoever is passed over gives way to the next in order.
-fn says_the_order(scheduler: &mut dyn StreamScheduler) {
+/// The order is that of picks when the streams before are deactivated.
+fn orders_as_it_picks(scheduler: &mut dyn StreamScheduler) {
     let mut rng = Pcg32::seed_from_u64(2);
     let mut order = Vec::new();
     for _ in 0..STEPS / 40 {
@@ -103,14 +103,18 @@ fn says_the_order(scheduler: &mut dyn StreamScheduler) {
         let picked = scheduler.pick();
         order.clear();
         scheduler.order(0, &mut order);
-        assert!(order.is_empty(), "no more than were asked for");
+        assert!(order.is_empty(), "no more than requested");
         scheduler.order(STREAMS as usize, &mut order);
-        assert_eq!(order.first().copied(), picked, "who is picked is first");
-        assert_eq!(scheduler.pick(), picked, "asking changes nothing");
+        assert_eq!(order.first().copied(), picked, "the picked stream is first");
+        assert_eq!(scheduler.pick(), picked, "a pick changes nothing");
         let mut once = order.clone();
         once.sort_unstable();
         once.dedup();
-        assert_eq!(once.len(), order.len(), "each is there once: {order:?}");
+        assert_eq!(
+            once.len(),
+            order.len(),
+            "each stream appears once: {order:?}"
+        );
     }
     for passed in order.drain(..) {
         assert_eq!(scheduler.pick(), Some(passed), "in order");

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use super::ring::Ring;
 use super::{Priority, StreamScheduler};
 
-/// Serves the stream that has been active longest until it has nothing more to send; priorities do
-/// not count.
+/// Serves the stream that has been active longest until it has nothing more to send; ignores
+/// priorities.
 #[derive(Debug, Default)]
 pub struct Fifo {
     ring: Ring,

@@ -1,4 +1,4 @@
-//! Which stream gets the next packet's opportunity.
+//! Stream schedulers: which stream is sent in the next packet.
 
 pub mod conformance;
 mod fifo;
@@ -13,12 +13,12 @@ use marline_wire::StreamId;
 pub use crate::priority::{Dependency, InvalidPriority, Priority};
 pub use fifo::Fifo;
 pub use rfc9218::Rfc9218;
-pub use wrr::{Newcomer, Rounding, Tokens, Wrr, WrrConfig};
+pub use wrr::{FirstTurn, Rounding, Tokens, Wrr, WrrConfig};
 
-/// How streams that have something to send share it.
+/// How active streams share the opportunities to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// One after another, in their order, or nearly so.
+    /// One after another, in order, or nearly so.
     #[default]
     InOrder,
     /// All at once, in proportion to their weights.
@@ -27,18 +27,16 @@ pub enum Sharing {
 
 /// Chooses among the streams that have something to send.
 ///
-/// Calls come once or more per packet: they search no list of streams, and do not allocate once as
-/// many streams have been active before.
+/// Calls are made once or more per packet. They do not search lists of streams, and they do not allocate
+/// if as many streams have been active before.
 pub trait StreamScheduler: Send + Debug {
-    /// `id` has something to send. Nothing happens if it is active already, but its priority is
-    /// updated.
+    /// `id` has something to send. If it is active already, only its priority is updated.
     fn activate(&mut self, id: StreamId, priority: Priority);
 
-    /// `id` has nothing to send for now. Nothing happens if it is not active.
+    /// `id` has nothing to send for now. No effect if it is not active.
     fn deactivate(&mut self, id: StreamId);
 
-    /// `id` has sent all that it ever will, unless some of it is lost. Streams that depend on it need wait
-    /// no longer.
+    /// `id` has sent all of its data at least once. Streams that depend on it need no longer wait.
     fn finish(&mut self, id: StreamId) {
         self.deactivate(id);
     }
@@ -47,14 +45,13 @@ pub trait StreamScheduler: Send + Debug {
     /// stream was first active.
     fn set_priority(&mut self, id: StreamId, priority: Priority);
 
-    /// Who gets the next opportunity. Asking does not spend it: the answer stays the same until
-    /// another call changes something. `None` if no stream is active, or if all that are wait for others
-    /// that are not.
+    /// The stream that gets the next opportunity. The result stays the same until another call changes
+    /// something. `None` if no stream is active, or if all active ones depend on streams that are not.
     fn pick(&mut self) -> Option<StreamId>;
 
     /// Appends to `out` up to `most` active streams, each once, in the order in which they would be picked
-    /// if every one before were passed over. Asking spends nothing. A scheduler that cannot say more names
-    /// the one it picks.
+    /// if those before were not active. Changes nothing. A scheduler without an order appends the stream
+    /// that it picks.
     fn order(&mut self, most: usize, out: &mut Vec<StreamId>) {
         out.extend(self.pick().filter(|_| most > 0));
     }
@@ -62,7 +59,7 @@ pub trait StreamScheduler: Send + Debug {
     /// `id` used one opportunity for `bytes` bytes.
     fn on_sent(&mut self, id: StreamId, bytes: u64);
 
-    /// How those that are active share what is sent.
+    /// How active streams share the opportunities to send.
     fn sharing(&self) -> Sharing {
         Sharing::InOrder
     }

@@ -26,15 +26,15 @@ pub struct Rfc9218 {
 #[derive(Clone, Copy, Debug)]
 struct Active {
     priority: Priority,
-    /// Its seat, if it is incremental.
+    /// Its index in the ring, if it is incremental.
     seat: usize,
 }
 
 /// Streams of one urgency.
 #[derive(Debug, Default)]
 struct Level {
-    /// By ID. New streams join at the back and finished ones leave at the front, so that little
-    /// moves.
+    /// By ID. New streams are mostly added at the back and finished ones removed at the front, so that little
+    /// is moved.
     sequential: VecDeque<StreamId>,
     incremental: Ring,
     /// Whether the incremental ones are next.
@@ -74,7 +74,7 @@ impl Level {
         }
     }
 
-    /// All of them, as they would be picked if every one before were passed over.
+    /// All of them, in the order in which they would be picked if those before were not active.
     fn iter(&self) -> impl Iterator<Item = StreamId> {
         let sequential = || self.sequential.iter().copied();
         let (first, last) = if self.alternate {

@@ -3,8 +3,8 @@
 use marline_wire::StreamId;
 use slab::Slab;
 
-/// Streams in turn. Every operation takes constant time; a ring that has been as large before does
-/// not allocate.
+/// Streams that take turns. Every operation takes constant time; a ring does not allocate if it has been as
+/// large before.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     seats: Slab<Seat>,
@@ -19,7 +19,7 @@ struct Seat {
 }
 
 impl Ring {
-    /// Whose turn it is.
+    /// The stream whose turn it is.
     pub(super) fn head(&self) -> Option<StreamId> {
         self.head.map(|seat| self.seats[seat].id)
     }
@@ -28,7 +28,7 @@ impl Ring {
         self.head.is_none()
     }
 
-    /// All in turn, from the head on.
+    /// All streams in order, from the head on.
     pub(super) fn iter(&self) -> impl Iterator<Item = StreamId> {
         let mut next = self.head;
         std::iter::from_fn(move || {
@@ -38,7 +38,7 @@ impl Ring {
         })
     }
 
-    /// Seats `id` last; returns its seat.
+    /// Adds `id` as the last one; returns the index of its seat.
     pub(super) fn push(&mut self, id: StreamId) -> usize {
         let entry = self.seats.vacant_entry();
         let seat = entry.key();
@@ -62,7 +62,8 @@ impl Ring {
         seat
     }
 
-    /// Clears `seat`, which [`push`](Self::push) returned; if it was the head, the next one is.
+    /// Removes the stream at `seat`, an index that [`push`](Self::push) returned; if it was the head, the next
+    /// stream becomes the head.
     pub(super) fn remove(&mut self, seat: usize) {
         let Seat { prev, next, .. } = self.seats.remove(seat);
         if next == seat {

@@ -14,10 +14,10 @@ fn rfc9218_conforms() {
 #[test]
 fn wrr_conforms() {
     for config in [WrrConfig::WRR, WrrConfig::SCATTERED] {
-        for newcomer in [Newcomer::Wait, Newcomer::Immediate] {
+        for first_turn in [FirstTurn::Wait, FirstTurn::Immediate] {
             for strict_parent in [false, true] {
                 let config = WrrConfig {
-                    newcomer,
+                    first_turn,
                     strict_parent,
                     ..config
                 };

@@ -7,11 +7,11 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn the_limit_moves_by_half_a_window() {
+fn a_new_limit_is_due_after_half_a_window() {
     let mut window = ReceiveWindow::new(1000, 1000);
     assert!(!window.consume(499));
     assert!(window.consume(1));
-    assert_eq!(window.announce(), 1500);
+    assert_eq!(window.advertise(), 1500);
     assert!(!window.consume(499));
 }
 
@@ -28,7 +28,7 @@ fn a_fast_reader_gets_a_larger_window_up_to_the_ceiling() {
 }
 
 #[test]
-fn a_raised_limit_says_whether_it_was_waited_for() {
+fn raising_a_limit_reports_whether_it_had_blocked() {
     let mut credit = SendCredit::default();
     assert!(credit.raise(10));
     assert!(!credit.raise(20));

@@ -1,4 +1,4 @@
-//! How streams end, and what is kept of them: nothing.
+//! How streams end; no state is kept of closed ones.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn stop_sending_is_answered_with_a_reset() {
     assert_eq!(ready_changes(&mut client), []);
     assert_eq!(client.take_segment(id, 200), None);
     assert_eq!(client.write_segment(&sent, true, &mut Vec::new()), None);
-    let (frames, tokens) = control_frames(&mut client);
+    let DueControlFrames { frames, tokens } = control_frames(&mut client);
     let reset = frame::ResetStream {
         id,
         error_code: 5,
@@ -31,7 +31,7 @@ fn stop_sending_is_answered_with_a_reset() {
     };
     assert_eq!(frames, [frame::Frame::ResetStream(reset)]);
     client.on_token_lost(&tokens[0]);
-    assert_eq!(control_frames(&mut client).0, frames);
+    assert_eq!(control_frames(&mut client).frames, frames);
     client.on_token_acked(&tokens[0]);
     assert!(client.is_idle());
     client.on_token_lost(&tokens[0]);
@@ -53,13 +53,13 @@ fn a_finished_stream_can_be_reset_until_it_is_acknowledged() {
         final_size: 0,
     };
     assert_eq!(
-        control_frames(&mut client).0,
+        control_frames(&mut client).frames,
         [frame::Frame::ResetStream(reset)]
     );
 }
 
 #[test]
-fn a_stopped_stream_still_counts_and_then_goes() {
+fn data_of_a_stopped_stream_still_counts_until_its_end() {
     let mut server = streams(Side::Server);
     let id = StreamId::new(Side::Client, Dir::Uni, 0);
     server
@@ -68,7 +68,7 @@ fn a_stopped_stream_still_counts_and_then_goes() {
     server.stop(id, 8).expect("open");
     assert_eq!(server.stop(id, 8), Err(ClosedStream));
     assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
-    let (frames, tokens) = control_frames(&mut server);
+    let DueControlFrames { frames, tokens } = control_frames(&mut server);
     let stop = frame::StopSending { id, error_code: 8 };
     assert_eq!(frames, [frame::Frame::StopSending(stop)]);
     server.on_token_lost(&tokens[0]);
@@ -87,13 +87,13 @@ fn a_stopped_stream_still_counts_and_then_goes() {
         maximum: 4,
     };
     assert_eq!(
-        control_frames(&mut server).0,
+        control_frames(&mut server).frames,
         [frame::Frame::MaxStreams(more)]
     );
 }
 
 #[test]
-fn credit_of_dropped_bytes_goes_back() {
+fn credit_of_dropped_bytes_is_returned() {
     let mut server = streams(Side::Server);
     for index in 0..3 {
         let id = client_bidi(index);
@@ -108,7 +108,10 @@ fn credit_of_dropped_bytes_goes_back() {
         server.on_reset_stream(&reset).expect("allowed");
     }
     let more = frame::MaxData { maximum: 6000 };
-    assert_eq!(control_frames(&mut server).0, [frame::Frame::MaxData(more)]);
+    assert_eq!(
+        control_frames(&mut server).frames,
+        [frame::Frame::MaxData(more)]
+    );
 }
 
 #[test]
@@ -127,11 +130,11 @@ fn streams_open_in_order_and_are_accepted_in_order() {
 }
 
 #[test]
-fn at_the_limit_the_application_hears_when_it_may_open_again() {
+fn an_event_reports_that_a_stream_can_be_opened_again() {
     let mut client = streams(Side::Client);
     while client.open(Dir::Uni).is_some() {}
     assert_eq!(client.open(Dir::Uni), None);
-    let (frames, tokens) = control_frames(&mut client);
+    let DueControlFrames { frames, tokens } = control_frames(&mut client);
     let blocked = frame::StreamsBlocked {
         dir: Dir::Uni,
         limit: 3,
@@ -150,9 +153,9 @@ fn at_the_limit_the_application_hears_when_it_may_open_again() {
     assert!(client.open(Dir::Uni).is_some());
 }
 
-/// Ten thousand requests, one after the other: nothing of them stays.
+/// Ten thousand requests, one after the other.
 #[test]
-fn closed_streams_leave_nothing_behind() {
+fn no_state_is_left_of_closed_streams() {
     let mut server = streams(Side::Server);
     for index in 0..10_000 {
         let id = client_bidi(index);
@@ -164,7 +167,7 @@ fn closed_streams_leave_nothing_behind() {
         assert_eq!(server.read(id, 100, NOW), Ok(None));
         server.write(id, b"response").expect("room");
         server.finish(id).expect("open");
-        assert!(ready_changes(&mut server).contains(&(id, true)));
+        assert!(ready_changes(&mut server).contains(&change(id, true)));
         let segment = server.take_segment(id, 100).expect("ready");
         server.on_segment_acked(&segment);
         events(&mut server);

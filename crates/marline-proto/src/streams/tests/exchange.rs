@@ -1,11 +1,11 @@
-//! Two ends and a bad wire: whatever happens on the way, what is read is what was written.
+//! Two ends on a lossy link: the bytes that are read are those that were written.
 
 use super::wire::End;
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What one application knows of one stream.
+/// What one application knows about one stream.
 #[derive(Default)]
 struct Note {
     written: u64,
@@ -116,18 +116,18 @@ impl World {
             Op::Copy(index) => {
                 self.ends[side].copy(index);
             }
-            Op::QueueOnDyingPath(max) => self.ends[side].queue_on_dying_path(max),
+            Op::QueueOnDyingPath(max) => self.ends[side].queue_on_abandoned_path(max),
             Op::Deliver(index, again) => {
-                let (from, to) = self.both(side);
+                let [from, to] = self.both(side);
                 from.deliver(index, again, to);
             }
             Op::Lose(index, spurious) => {
-                let (from, to) = self.both(side);
+                let [from, to] = self.both(side);
                 from.lose(index, spurious, to);
             }
         }
         for side in 0..2 {
-            self.hear(side);
+            self.handle_events(side);
             let streams = &self.ends[side].streams;
             assert!(streams.stats().bytes_held <= streams.config.send_buffer_limit);
             let held = streams
@@ -149,16 +149,17 @@ impl World {
         self.notes[side].get_mut(&id).expect("a known stream")
     }
 
-    fn both(&mut self, from: usize) -> (&mut End, &mut End) {
+    /// Both ends, `from` first.
+    fn both(&mut self, from: usize) -> [&mut End; 2] {
         let [client, server] = &mut self.ends;
         if from == 0 {
-            (client, server)
+            [client, server]
         } else {
-            (server, client)
+            [server, client]
         }
     }
 
-    fn hear(&mut self, side: usize) {
+    fn handle_events(&mut self, side: usize) {
         while let Some(event) = self.ends[side].streams.poll_event() {
             match event {
                 StreamEvent::Opened(dir) => {
@@ -216,12 +217,12 @@ impl World {
         }
     }
 
-    /// On a good wire everything comes to its end.
+    /// Without further loss, all streams end.
     fn settle(&mut self) {
         loop {
             let mut busy = false;
             for side in 0..2 {
-                self.hear(side);
+                self.handle_events(side);
                 let ids: Vec<StreamId> = self.notes[side].keys().copied().collect();
                 for id in ids {
                     if self.ends[side].streams.finish(id).is_ok() {
@@ -232,7 +233,7 @@ impl World {
                 busy |= self.ends[side].send(500, side);
                 while !self.ends[side].in_flight.is_empty() {
                     busy = true;
-                    let (from, to) = self.both(side);
+                    let [from, to] = self.both(side);
                     from.deliver(0, false, to);
                 }
             }
@@ -246,7 +247,7 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn what_is_read_is_what_was_written(
+    fn bytes_read_are_the_bytes_written_on_a_lossy_link(
         ops in prop::collection::vec((0usize..2, op()), 0..250),
     ) {
         let mut world = World::new();

@@ -42,7 +42,7 @@ fn limits_are_exact_to_the_byte() {
 }
 
 #[test]
-fn reading_gives_credit_back() {
+fn reading_returns_credit() {
     let mut server = streams(Side::Server);
     let id = client_bidi(0);
     server
@@ -51,14 +51,14 @@ fn reading_gives_credit_back() {
     assert!(server.read(id, 499, NOW).is_ok());
     assert!(!server.has_control_frames());
     assert!(server.read(id, 1, NOW).is_ok());
-    let (frames, tokens) = control_frames(&mut server);
+    let DueControlFrames { frames, tokens } = control_frames(&mut server);
     let more = frame::MaxStreamData { id, maximum: 1500 };
     assert_eq!(frames, [frame::Frame::MaxStreamData(more)]);
 
     assert!(server.read(id, 300, NOW).is_ok());
     server.on_token_lost(&tokens[0]);
     let more = frame::MaxStreamData { id, maximum: 1800 };
-    let (frames, _) = control_frames(&mut server);
+    let frames = control_frames(&mut server).frames;
     assert_eq!(frames, [frame::Frame::MaxStreamData(more)]);
     server.on_token_lost(&tokens[0]);
     assert!(!server.has_control_frames());
@@ -73,7 +73,7 @@ fn windows_grow_for_a_fast_reader() {
     for millis in 0..400 {
         server.on_stream(&data(id, 0, b"", false)).expect("allowed");
         let recv = server.table[&id].recv.as_ref().expect("open");
-        let end = recv.window.announced();
+        let end = recv.window.advertised();
         let bytes = vec![0; (end - offset) as usize];
         server
             .on_stream(&data(id, offset, &bytes, false))
@@ -97,7 +97,7 @@ fn writes_stop_at_the_streams_limit() {
     let segment = client.take_segment(id, 5000).expect("ready");
     assert_eq!(segment.len, 1000);
     let blocked = frame::StreamDataBlocked { id, limit: 1000 };
-    let (frames, tokens) = control_frames(&mut client);
+    let DueControlFrames { frames, tokens } = control_frames(&mut client);
     assert_eq!(frames, [frame::Frame::StreamDataBlocked(blocked)]);
     client.on_token_lost(&tokens[0]);
     assert!(client.has_control_frames());
@@ -109,7 +109,7 @@ fn writes_stop_at_the_streams_limit() {
 }
 
 #[test]
-fn the_connections_limit_stops_new_bytes_only() {
+fn the_connections_limit_blocks_new_bytes_but_not_lost_ones() {
     let mut client = streams(Side::Client);
     let ids: Vec<_> = (0..4)
         .map(|_| client.open(Dir::Bi).expect("limit"))
@@ -123,26 +123,26 @@ fn the_connections_limit_stops_new_bytes_only() {
     }
     client.write(ids[3], b"x").expect("room");
     client.finish(ids[0]).expect("open");
-    assert_eq!(ready_changes(&mut client), [(ids[0], true)]);
+    assert_eq!(ready_changes(&mut client), [change(ids[0], true)]);
     assert_eq!(client.take_segment(ids[3], 100), None);
     let blocked = frame::DataBlocked { limit: 3000 };
-    let (frames, tokens) = control_frames(&mut client);
+    let DueControlFrames { frames, tokens } = control_frames(&mut client);
     assert_eq!(frames, [frame::Frame::DataBlocked(blocked)]);
     client.on_token_lost(&tokens[0]);
-    assert_eq!(control_frames(&mut client).0, frames);
+    assert_eq!(control_frames(&mut client).frames, frames);
 
     client
         .on_max_data(&frame::MaxData { maximum: 3001 })
         .expect("allowed");
     client.on_token_lost(&tokens[0]);
     assert!(!client.has_control_frames());
-    assert_eq!(ready_changes(&mut client), [(ids[3], true)]);
+    assert_eq!(ready_changes(&mut client), [change(ids[3], true)]);
     assert_eq!(client.take_segment(ids[3], 100).map(|s| s.len), Some(1));
-    assert_eq!(ready_changes(&mut client), [(ids[3], false)]);
+    assert_eq!(ready_changes(&mut client), [change(ids[3], false)]);
 }
 
 #[test]
-fn writers_wait_for_memory_and_are_woken() {
+fn writers_that_wait_for_memory_are_notified() {
     let mut client = streams(Side::Client);
     let a = client.open(Dir::Bi).expect("within the limit");
     let b = client.open(Dir::Bi).expect("within the limit");
@@ -162,7 +162,7 @@ fn writers_wait_for_memory_and_are_woken() {
 }
 
 #[test]
-fn limits_of_zero_rtt_must_hold() {
+fn limits_below_those_remembered_for_zero_rtt_are_an_error() {
     let mut client = streams(Side::Client);
     let mut smaller = limits(&config(Side::Server));
     smaller.max_stream_data_uni -= 1;
@@ -209,7 +209,10 @@ fn rejected_zero_rtt_is_sent_again_within_the_new_limits() {
         maximum: 3,
     };
     client.on_max_streams(&more).expect("allowed");
-    assert_eq!(ready_changes(&mut client), [(a, false), (b, true)]);
+    assert_eq!(
+        ready_changes(&mut client),
+        [change(a, false), change(b, true)]
+    );
     assert_eq!(client.take_segment(b, 600).map(|s| s.range()), Some(0..5));
     let reset = frame::ResetStream {
         id: c,
@@ -217,7 +220,7 @@ fn rejected_zero_rtt_is_sent_again_within_the_new_limits() {
         final_size: 0,
     };
     assert_eq!(
-        control_frames(&mut client).0,
+        control_frames(&mut client).frames,
         [frame::Frame::ResetStream(reset)]
     );
 }

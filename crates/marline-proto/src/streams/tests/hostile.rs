@@ -1,4 +1,4 @@
-//! A peer that sends whatever frames it likes: no panic, and no more memory than it was permitted.
+//! A peer that sends arbitrary frames: no panic, and no more memory than its limits permit.
 
 use super::*;
 use frame::Frame;
@@ -42,7 +42,7 @@ fn frame(payload: &'static [u8]) -> impl Strategy<Value = Frame<'static>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
-    fn no_frame_breaks_anything(
+    fn arbitrary_frames_cause_no_panic_and_stay_within_limits(
         frames in prop::collection::vec((frame(&[7; 1200]), any::<bool>()), 0..100),
     ) {
         let mut server = streams(Side::Server);
@@ -69,7 +69,7 @@ proptest! {
                         while let Ok(Some(_)) = server.read(id, 100, NOW) {}
                     }
                 }
-                while let Some((id, ready)) = server.poll_ready_change() {
+                while let Some(ReadyChange { id, ready }) = server.poll_ready_change() {
                     if ready.is_some() {
                         server.take_segment(id, 300);
                     }
@@ -79,7 +79,7 @@ proptest! {
             let parts = server.table.values().filter_map(|stream| stream.recv.as_ref());
             let buffered: usize = parts.map(RecvPart::buffered).sum();
             prop_assert!(buffered as u64 <= server.window.size());
-            prop_assert!(server.received <= server.window.announced());
+            prop_assert!(server.received <= server.window.advertised());
             prop_assert!(server.table.len() <= 8);
             prop_assert!(server.credit.sent <= server.credit.max_data);
         }

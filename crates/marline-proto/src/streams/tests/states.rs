@@ -10,10 +10,10 @@ fn a_stream_of_one_frame_is_sent_and_acknowledged() {
     assert_eq!(client.write(id, b"request"), Ok(7));
     client.finish(id).expect("still open");
     assert_eq!(client.write(id, b"more"), Err(WriteError::Closed));
-    assert_eq!(ready_changes(&mut client), [(id, true)]);
+    assert_eq!(ready_changes(&mut client), [change(id, true)]);
 
     let segment = client.take_segment(id, 100).expect("it is ready");
-    assert_eq!(ready_changes(&mut client), [(id, false)]);
+    assert_eq!(ready_changes(&mut client), [change(id, false)]);
     let mut buf = Vec::new();
     assert_eq!(
         client.write_segment(&segment, true, &mut buf),
@@ -28,7 +28,7 @@ fn a_stream_of_one_frame_is_sent_and_acknowledged() {
 }
 
 #[test]
-fn frames_are_cut_to_the_room_there_is() {
+fn frames_are_cut_to_the_room_in_the_packet() {
     let mut client = streams(Side::Client);
     let id = client.open(Dir::Uni).expect("within the limit");
     client.write(id, &[7; 500]).expect("room");
@@ -75,12 +75,12 @@ fn a_lost_end_is_sent_again() {
     assert_eq!((fin.offset, fin.len, fin.fin), (3, 0, true));
     client.on_segment_acked(&data);
     client.on_segment_lost(&fin);
-    assert_eq!(ready_changes(&mut client), [(id, true)]);
+    assert_eq!(ready_changes(&mut client), [change(id, true)]);
     let again = client.take_segment(id, 100).expect("the end is due again");
     assert_eq!(again, fin);
     client.on_segment_acked(&again);
     assert!(client.is_idle());
-    assert_eq!(ready_changes(&mut client), [(id, false)]);
+    assert_eq!(ready_changes(&mut client), [change(id, false)]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn frames_for_the_wrong_part_are_errors() {
 }
 
 #[test]
-fn the_final_size_stands() {
+fn a_changed_final_size_is_an_error() {
     let size = Some(ErrorCode::FINAL_SIZE_ERROR);
     let id = client_bidi(0);
     let fresh = || {

@@ -1,4 +1,4 @@
-//! Long transfers whose applications act on events alone: a forgotten event would stop them.
+//! Long transfers whose applications act on events only: a missing event would stall them.
 
 use super::wire::End;
 use super::*;
@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 
-/// Bytes on each stream: many times every window.
+/// Bytes on each stream: many times the size of every window.
 const LEN: u64 = 60_000;
 
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl App {
         }
     }
 
-    fn hear(&mut self, streams: &mut Streams, now: Instant) {
+    fn handle_events(&mut self, streams: &mut Streams, now: Instant) {
         while let Some(event) = streams.poll_event() {
             match event {
                 StreamEvent::Opened(dir) => while streams.accept(dir).is_some() {},
@@ -74,7 +74,7 @@ impl App {
 }
 
 #[test]
-fn events_alone_carry_a_transfer_through() {
+fn a_transfer_completes_on_events_alone() {
     for seed in 0..8 {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut ends = [End::new(Side::Client), End::new(Side::Server)];
@@ -93,7 +93,7 @@ fn events_alone_carry_a_transfer_through() {
             ends.rotate_left(1);
             apps.rotate_left(1);
             let [end, peer] = &mut ends;
-            apps[0].hear(&mut end.streams, Instant::from_nanos(rounds));
+            apps[0].handle_events(&mut end.streams, Instant::from_nanos(rounds));
             end.send(300, rng.next_u32() as usize);
             let pick = rng.next_u32() as usize;
             match rng.next_u32() % 20 {

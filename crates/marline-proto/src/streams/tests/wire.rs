@@ -1,10 +1,10 @@
-//! A wire between two ends that loses, reorders and duplicates packets of frames.
+//! A link between two ends that loses, reorders and duplicates packets of frames.
 
 use super::*;
 use frame::{Frame, Frames};
 use std::collections::BTreeSet;
 
-/// Frames that travel together, and what their sender remembers of them.
+/// A packet of frames, and the retransmission information that their sender keeps.
 #[derive(Clone)]
 pub(super) struct Packet {
     bytes: Vec<u8>,
@@ -12,7 +12,7 @@ pub(super) struct Packet {
     tokens: Vec<StreamToken>,
 }
 
-/// One end: its streams, what its scheduler believes, and its packets on the way.
+/// One end: its streams, the streams that its scheduler takes for ready, and its packets in flight.
 pub(super) struct End {
     pub(super) streams: Streams,
     pub(super) ready: BTreeSet<StreamId>,
@@ -67,7 +67,7 @@ impl End {
         any
     }
 
-    /// Sends what is left of the `index`-th packet's data once more. Returns whether there was any.
+    /// Sends a copy of the `index`-th packet's data that is not acknowledged. Returns whether there was any.
     pub(super) fn copy(&mut self, index: usize) -> bool {
         let Some(original) = self.in_flight.get(index % self.in_flight.len().max(1)) else {
             return false;
@@ -94,8 +94,8 @@ impl End {
         any
     }
 
-    /// Takes a segment of every ready stream for a path that never sends them.
-    pub(super) fn queue_on_dying_path(&mut self, max: usize) {
+    /// Takes segments of every ready stream for a path that is abandoned before it sends them.
+    pub(super) fn queue_on_abandoned_path(&mut self, max: usize) {
         let mut queue = Vec::new();
         self.refresh();
         while let Some(&id) = self.ready.first() {
@@ -111,15 +111,15 @@ impl End {
         }
     }
 
-    /// Hears of changes and checks that every stream is ready if and only if it is said to be.
+    /// Applies changes of readiness, and checks that every stream is ready if and only if it is reported to be.
     fn refresh(&mut self) {
-        while let Some((id, ready)) = self.streams.poll_ready_change() {
-            let news = if ready.is_some() {
+        while let Some(ReadyChange { id, ready }) = self.streams.poll_ready_change() {
+            let changed = if ready.is_some() {
                 self.ready.insert(id)
             } else {
                 self.ready.remove(&id)
             };
-            assert!(news, "{id:?} was already {ready:?}");
+            assert!(changed, "{id:?} was already {ready:?}");
         }
         let credit = self.streams.credit.left();
         for (&id, stream) in &self.streams.table {
@@ -133,7 +133,7 @@ impl End {
         );
     }
 
-    /// The `index`-th packet on the way arrives at `peer`; stays on the way if `again`.
+    /// The `index`-th packet in flight arrives at `peer`; it stays in flight if `again`.
     pub(super) fn deliver(&mut self, index: usize, again: bool, peer: &mut Self) {
         if self.in_flight.is_empty() {
             return;
@@ -155,7 +155,7 @@ impl End {
         }
     }
 
-    /// The `index`-th packet on the way is declared lost; arrives nevertheless if `spurious`.
+    /// The `index`-th packet in flight is declared lost; it arrives nevertheless if `spurious`.
     pub(super) fn lose(&mut self, index: usize, spurious: bool, peer: &mut Self) {
         if self.in_flight.is_empty() {
             return;

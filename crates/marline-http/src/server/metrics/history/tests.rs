@@ -1,3 +1,4 @@
+use marline::PathId;
 use marline::observe::events::CarefulResumePhase::{self, *};
 use marline::observe::events::CarefulResumeTrigger::{self, *};
 
@@ -28,7 +29,7 @@ fn first_windows_are_sorted() {
         watch.on_event(
             Instant::EPOCH,
             &Event::InitialWindowChosen(InitialWindowChosen {
-                path: 0,
+                path: PathId::INITIAL,
                 window,
                 default: 12_000,
             }),
@@ -93,7 +94,7 @@ fn every_way_through_careful_resume_is_counted_once() {
         let mut old = None;
         for (new, trigger) in [(Reconnaissance, None)].iter().chain(way) {
             let update = CarefulResumePhaseUpdated {
-                path: 0,
+                path: PathId::INITIAL,
                 old,
                 new: *new,
                 pipe_size: 0,

@@ -15,7 +15,7 @@ use crate::observe::{Event as Observed, Observer};
 /// What an engine decided, as one of its paths told it.
 #[derive(Clone, Debug)]
 struct Told {
-    path: Option<u32>,
+    path: Option<PathId>,
     own: usize,
     trigger: BundleTrigger,
     action: BundleAction,
@@ -188,7 +188,10 @@ fn they_share_one_initial_window() {
     let last = told.last().expect("decisions");
     assert_eq!(last.trigger, BundleTrigger::Joined);
     assert_eq!(last.action, BundleAction::Split);
-    assert_eq!((last.path, last.own, last.after.len()), (Some(2), 2, 3));
+    assert_eq!(
+        (last.path, last.own, last.after.len()),
+        (Some(PathId(2)), 2, 3)
+    );
 }
 
 #[test]
@@ -235,7 +238,7 @@ fn a_loss_on_one_path_makes_all_equal_and_slow_start_goes_on() {
         assert_eq!(told.phase, BundlePhase::SlowStart);
         assert_eq!(
             (told.before.len(), told.own as u32),
-            (3, told.path.unwrap())
+            (3, told.path.unwrap().0)
         );
         assert!(told.after.windows(2).all(|pair| pair[0] == pair[1]));
     }

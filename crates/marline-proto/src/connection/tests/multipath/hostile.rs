@@ -148,7 +148,7 @@ fn an_address_that_is_not_validated_gets_three_times_what_it_sent() {
     download(&mut several.pair, ends.0, ends.1, &pattern(200_000));
     several.pair.drive(Duration::from_millis(800));
     let stats = several.server().stats();
-    let path = stats.paths.iter().find(|path| path.id == 1);
+    let path = stats.paths.iter().find(|path| path.id == ONE);
     let path = path.expect("the server knows the path");
     assert!(path.udp_sent.bytes <= 3 * path.udp_received.bytes);
     assert!(path.udp_sent.bytes > 0);

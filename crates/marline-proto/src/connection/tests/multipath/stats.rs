@@ -8,7 +8,7 @@ use crate::observe::{PathStage, PathStats};
 
 fn of(several: &mut Several, side: Side, path: PathId) -> PathStats {
     let paths = several.end(side).stats().paths;
-    let found = paths.into_iter().find(|stats| stats.id == path.0);
+    let found = paths.into_iter().find(|stats| stats.id == path);
     found.expect("the path is there")
 }
 
@@ -77,9 +77,9 @@ fn paths_tell_what_they_carried_and_what_waits() {
 /// Notes which paths events name.
 #[derive(Default)]
 struct Named {
-    sent: BTreeSet<u32>,
-    received: BTreeSet<u32>,
-    metrics: BTreeSet<u32>,
+    sent: BTreeSet<PathId>,
+    received: BTreeSet<PathId>,
+    metrics: BTreeSet<PathId>,
     queued: u64,
 }
 
@@ -124,7 +124,7 @@ fn events_name_their_path() {
     download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
     let named = named.lock().unwrap();
     for paths in [&named.sent, &named.received, &named.metrics] {
-        assert!(paths.iter().eq(&[0, 1]), "{paths:?}");
+        assert!(paths.iter().eq(&[PathId::INITIAL, ONE]), "{paths:?}");
     }
     assert!(named.queued > 0);
 }

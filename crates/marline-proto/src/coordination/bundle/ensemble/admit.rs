@@ -1,72 +1,71 @@
-//! One more member comes to others that are at work: what they have is shared out.
+//! Adding a member to others that already send: their windows are divided anew.
 
-use super::super::member::{Directive, MemberView};
-use super::{Bundle, Member, Part};
-use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
+use super::super::member::{MemberDirective, MemberView};
+use super::{Bundle, DecisionAction, DecisionCause, EnginePhase, Member, Participants, Reason};
 
 impl<M: Copy + PartialEq> Bundle<M> {
-    /// Takes in a member whose owner knows that it goes the way of the others. What they have is shared
-    /// out, so that together they have no more than before; the first brings its own window.
+    /// Adds a member whose owner knows that it shares the others' path. Their windows are divided anew,
+    /// so that together they have no more than before; the first member keeps its own window.
     ///
-    /// Unlike [`join`](Self::join), nobody has to say how many there will be. Rates are not shared out: of
-    /// controllers that have one, the newcomer alone begins with its part of the window that it has.
+    /// Unlike [`join`](Self::join), the number of members need not be announced. Rates are not divided:
+    /// a newcomer whose controller has one begins with its part of its own window, and the others stay as
+    /// they are.
     pub fn admit(
         &mut self,
         key: M,
         view: &mut dyn FnMut(M) -> Option<MemberView>,
-    ) -> Vec<(M, Directive)> {
-        if !self.takes(key) {
+    ) -> Vec<MemberDirective<M>> {
+        if !self.accepts(key) {
             return Vec::new();
         }
         let Some(newcomer) = view(key) else {
             return Vec::new();
         };
-        let mut part = self.those_that_stand(view);
-        let others = part.views.len();
-        part.places.push(self.members.len());
-        part.views.push(newcomer);
+        let mut participants = self.members_not_collapsed(view);
+        let others = participants.views.len();
+        participants.push(self.members.len(), newcomer);
         self.members.push(Member::new(key));
         self.joined += 1;
 
         let has_left = |view: &MemberView| !view.in_slow_start && !view.rate_based;
-        if others > 0 && part.views[..others].iter().all(has_left) {
-            // There is nothing left to search for.
+        if others > 0 && participants.views[..others].iter().all(has_left) {
+            // The others have found the capacity already.
             self.engine.exit();
         }
-        let windows = self.divided(&part.views);
-        let sharers = part.places.len();
+        let windows = self.divided(&participants.views);
+        let sharers = participants.members.len();
         if self.config.fair {
-            for &place in &part.places {
-                self.set_share(place, sharers);
+            for &member in &participants.members {
+                self.set_share(member, sharers);
             }
         }
         let (fair, share) = (self.config.fair, 1.0 / sharers as f64);
-        let avoids = self.engine.phase() == BundlePhase::CongestionAvoidance;
+        let avoids = self.engine.phase() == EnginePhase::CongestionAvoidance;
         let stops = avoids && newcomer.in_slow_start && !newcomer.rate_based;
-        let why = (BundleTrigger::Joined, BundleAction::Split, None);
-        self.directives(&part, why, &windows, |place, out| {
+        let reason = Reason {
+            cause: DecisionCause::Joined,
+            action: DecisionAction::Split,
+            affected: None,
+        };
+        self.directives(&participants, reason, &windows, |index, out| {
             out.share = fair.then_some(share);
-            out.slow_start = (place == others && stops).then_some(false);
+            out.slow_start = (index == others && stops).then_some(false);
         })
     }
 
-    /// The members that have found no end of their way.
-    fn those_that_stand(&self, view: &mut dyn FnMut(M) -> Option<MemberView>) -> Part {
-        let mut part = Part {
-            places: Vec::with_capacity(self.members.len() + 1),
-            views: Vec::with_capacity(self.members.len() + 1),
-        };
-        for (place, member) in self.members.iter().enumerate() {
+    /// The members whose windows persistent congestion has not collapsed.
+    fn members_not_collapsed(&self, view: &mut dyn FnMut(M) -> Option<MemberView>) -> Participants {
+        let mut participants = Participants::with_capacity(self.members.len() + 1);
+        for (index, member) in self.members.iter().enumerate() {
             if let Some(seen) = view(member.key).filter(|_| !member.collapsed) {
-                part.places.push(place);
-                part.views.push(seen);
+                participants.push(index, seen);
             }
         }
-        part
+        participants
     }
 
-    /// The windows once the last of `views` has its part: of what the others have, or, where that says
-    /// nothing, of what it would begin with on its own.
+    /// The windows after the last of `views` has its part: of the sum of the others' windows or, if there
+    /// are none or rates are in use, of its own initial window.
     fn divided(&self, views: &[MemberView]) -> Vec<f64> {
         let mut windows: Vec<f64> = views.iter().map(|view| view.window as f64).collect();
         let sharers = windows.len() as f64;

@@ -1,8 +1,7 @@
-//! Members that come while the others are at work.
+//! Members that join while others are sending.
 
 use super::owner::*;
 use super::*;
-use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 
 /// A bundle whose only member has a window of `packets`.
 fn alone(config: BundleConfig, packets: u64) -> Owner {
@@ -13,7 +12,7 @@ fn alone(config: BundleConfig, packets: u64) -> Owner {
 }
 
 #[test]
-fn the_first_brings_its_own_window() {
+fn the_first_member_keeps_its_own_window() {
     let mut owner = Owner::new(BundleConfig::default());
     let told = owner.admit(MTU).expect("there is room");
     assert_eq!(told.len(), 1);
@@ -22,21 +21,22 @@ fn the_first_brings_its_own_window() {
 }
 
 #[test]
-fn what_the_others_have_is_shared_out() {
+fn an_admitted_member_gets_an_equal_part_of_the_sum_of_windows() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.admit(MTU);
     assert_eq!(owner.packets(), [150.0; 2]);
     let told = owner.admit(MTU).expect("there is room");
     assert_eq!(owner.packets(), [100.0; 3]);
-    let (decision, place) = told[2].1.decision.as_ref().expect("it is told why");
-    assert_eq!((decision.trigger, *place), (BundleTrigger::Joined, 2));
-    assert_eq!(decision.action, BundleAction::Split);
-    assert_eq!(decision.phase, BundlePhase::SlowStart);
+    let reason = told[2].directive.decision.as_ref();
+    let MemberDecision { decision, own } = reason.expect("it has a reason");
+    assert_eq!((decision.cause, *own), (DecisionCause::Joined, 2));
+    assert_eq!(decision.action, DecisionAction::Split);
+    assert_eq!(decision.phase, EnginePhase::SlowStart);
     assert!(owner.members.values().all(|m| m.controller.in_slow_start()));
 }
 
 #[test]
-fn without_a_shared_initial_window_all_keep_theirs() {
+fn without_window_splitting_an_admitted_member_changes_no_window() {
     let config = BundleConfig {
         split_initial_window: false,
         ..BundleConfig::default()
@@ -47,7 +47,7 @@ fn without_a_shared_initial_window_all_keep_theirs() {
 }
 
 #[test]
-fn who_comes_after_slow_start_does_not_search_again() {
+fn a_member_admitted_after_slow_start_begins_in_congestion_avoidance() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.member(0).controller.exit_slow_start();
     owner.admit(MTU);
@@ -56,7 +56,7 @@ fn who_comes_after_slow_start_does_not_search_again() {
 }
 
 #[test]
-fn who_collapsed_has_nothing_to_share() {
+fn a_collapsed_member_is_left_out_when_windows_are_divided() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.admit(MTU);
     owner.lose_as(1, true);
@@ -66,7 +66,7 @@ fn who_collapsed_has_nothing_to_share() {
 }
 
 #[test]
-fn where_all_have_collapsed_one_begins_with_its_part() {
+fn beside_collapsed_members_only_a_newcomer_gets_its_part_of_its_own_window() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.lose_as(0, true);
     owner.admit(MTU);
@@ -74,7 +74,7 @@ fn where_all_have_collapsed_one_begins_with_its_part() {
 }
 
 #[test]
-fn rates_are_not_shared_out() {
+fn with_rates_only_the_newcomers_window_is_divided() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.member(0).rate_based = true;
     owner.admit(MTU);
@@ -82,7 +82,7 @@ fn rates_are_not_shared_out() {
 }
 
 #[test]
-fn a_fair_bundle_shares_growth_out_too() {
+fn admission_to_a_fair_bundle_divides_growth() {
     let config = BundleConfig {
         fair: true,
         ..BundleConfig::default()

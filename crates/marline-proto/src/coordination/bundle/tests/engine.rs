@@ -1,9 +1,8 @@
-//! The numbers of the recursion, of rates and of initial windows.
+//! The recursion of slow start, equal rates and the split of initial windows, as numbers.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::observe::events::{BundleAction, BundlePhase};
 
 /// The settings of the paper, with windows in packets.
 fn published() -> LossBasedConfig {
@@ -18,7 +17,7 @@ fn published() -> LossBasedConfig {
     }
 }
 
-/// An event of the first of so many members.
+/// An event of the first of `members`.
 fn event(members: usize) -> Fluctuation {
     Fluctuation {
         affected: 0,
@@ -30,11 +29,11 @@ fn event(members: usize) -> Fluctuation {
 
 /// The event that ends slow start for `members`, if one of the first `most` does.
 fn exit_index(config: LossBasedConfig, members: usize, most: u64) -> Option<u64> {
-    let mut engine = LossBased::new(config);
+    let mut engine = LossBasedEngine::new(config);
     let mut windows = vec![100.0; members];
     (1..=most).find(|_| {
         windows.fill(100.0);
-        engine.on_fluctuation(&event(members), &mut windows) == BundleAction::Exited
+        engine.on_fluctuation(&event(members), &mut windows) == DecisionAction::Exited
     })
 }
 
@@ -59,11 +58,11 @@ fn growth_that_tends_to_the_threshold_never_ends_slow_start() {
 }
 
 #[test]
-fn a_round_after_an_event_all_have_what_they_would_have_had() {
-    let mut engine = LossBased::new(published());
+fn an_event_scales_the_sum_of_windows_by_gamma_over_initial_growth() {
+    let mut engine = LossBasedEngine::new(published());
     let mut windows = [21.0, 30.0, 30.0];
     let action = engine.on_fluctuation(&event(3), &mut windows);
-    assert_eq!(action, BundleAction::Synchronized);
+    assert_eq!(action, DecisionAction::Synchronized);
     let sum: f64 = windows.iter().sum();
     assert!((sum - 74.0).abs() < 1e-9, "{sum}");
     assert!((sum * 1.5 - 111.0).abs() < 1e-9);
@@ -71,33 +70,33 @@ fn a_round_after_an_event_all_have_what_they_would_have_had() {
 }
 
 #[test]
-fn who_takes_no_part_now_is_a_member_all_the_same() {
-    let mut engine = LossBased::new(published());
+fn growth_counts_members_that_take_no_part_in_the_decision() {
+    let mut engine = LossBasedEngine::new(published());
     let mut windows = [100.0];
     let action = engine.on_fluctuation(&event(3), &mut windows);
-    assert_eq!(action, BundleAction::Synchronized);
+    assert_eq!(action, DecisionAction::Synchronized);
     assert_eq!(engine.gamma(), Some(next_growth(1.5, 3, 0.7, 1.0)));
 }
 
 #[test]
-fn windows_alone_become_equal_and_lose_nothing_for_it() {
-    let mut engine = LossBased::new(LossBasedConfig {
+fn without_state_windows_become_equal_and_keep_their_sum() {
+    let mut engine = LossBasedEngine::new(LossBasedConfig {
         sync_state: false,
         ..published()
     });
     for events in 1..100 {
         let mut windows = [21.0, 30.0, 30.0];
         let action = engine.on_fluctuation(&event(3), &mut windows);
-        assert_eq!(action, BundleAction::Synchronized);
+        assert_eq!(action, DecisionAction::Synchronized);
         assert_eq!(windows, [27.0; 3]);
         assert_eq!((engine.events(), engine.gamma()), (events, None));
     }
-    assert_eq!(engine.phase(), BundlePhase::SlowStart);
+    assert_eq!(engine.phase(), EnginePhase::SlowStart);
 }
 
 #[test]
-fn with_neither_windows_nor_state_nothing_is_decided() {
-    let mut engine = LossBased::new(LossBasedConfig {
+fn an_engine_that_synchronizes_nothing_decides_nothing() {
+    let mut engine = LossBasedEngine::new(LossBasedConfig {
         sync_windows: false,
         sync_state: false,
         ..published()
@@ -105,33 +104,36 @@ fn with_neither_windows_nor_state_nothing_is_decided() {
     let mut windows = [21.0, 30.0, 30.0];
     for _ in 0..100 {
         let action = engine.on_fluctuation(&event(3), &mut windows);
-        assert_eq!(action, BundleAction::None);
-        assert_eq!(engine.on_round(&mut windows), BundleAction::None);
+        assert_eq!(action, DecisionAction::None);
+        assert_eq!(engine.on_round(&mut windows), DecisionAction::None);
     }
     assert_eq!(windows, [21.0, 30.0, 30.0]);
     assert_eq!((engine.events(), engine.gamma()), (0, None));
-    assert_eq!(engine.phase(), BundlePhase::SlowStart);
+    assert_eq!(engine.phase(), EnginePhase::SlowStart);
 }
 
 #[test]
-fn nothing_is_decided_about_nobody() {
-    let mut engine = LossBased::new(published());
+fn empty_lists_of_windows_or_rates_lead_to_no_decision() {
+    let mut engine = LossBasedEngine::new(published());
     assert_eq!(
         engine.on_fluctuation(&event(1), &mut []),
-        BundleAction::None
+        DecisionAction::None
     );
     assert_eq!(engine.events(), 0);
     engine.exit();
-    assert_eq!(engine.on_round(&mut []), BundleAction::None);
+    assert_eq!(engine.on_round(&mut []), DecisionAction::None);
     assert!(!equalize_rates(&mut [], 2.0));
 }
 
 #[test]
 fn a_ratio_at_the_threshold_is_no_imbalance() {
-    let mut engine = LossBased::new(published());
+    let mut engine = LossBasedEngine::new(published());
     engine.exit();
-    assert_eq!(engine.on_round(&mut [45.0, 30.0]), BundleAction::None);
-    assert_eq!(engine.on_round(&mut [46.0, 30.0]), BundleAction::Equalized);
+    assert_eq!(engine.on_round(&mut [45.0, 30.0]), DecisionAction::None);
+    assert_eq!(
+        engine.on_round(&mut [46.0, 30.0]),
+        DecisionAction::Equalized
+    );
     assert!(!equalize_rates(&mut [Some(2.0), Some(1.0)], 2.0));
     assert!(equalize_rates(&mut [Some(2.1), Some(1.0)], 2.0));
     assert!(equalize_rates(&mut [Some(1.0), Some(0.0)], 2.0));
@@ -179,7 +181,7 @@ proptest! {
         backoff in 0.3..0.95,
         slow_start_growth in 1.2..2.0,
     ) {
-        let mut engine = LossBased::new(config);
+        let mut engine = LossBasedEngine::new(config);
         for (is_event, before) in rounds {
             let mut windows = before.clone();
             let phase = engine.phase();
@@ -196,16 +198,16 @@ proptest! {
             prop_assert!(windows == before || windows.iter().all(|&w| w >= config.floor));
             prop_assert!(config.sync_windows || windows == before);
             match action {
-                BundleAction::Exited => prop_assert!(windows == before),
-                BundleAction::Synchronized => prop_assert!(is_event),
-                BundleAction::Equalized => prop_assert!(!is_event),
+                DecisionAction::Exited => prop_assert!(windows == before),
+                DecisionAction::Synchronized => prop_assert!(is_event),
+                DecisionAction::Equalized => prop_assert!(!is_event),
                 _ => prop_assert!(windows == before),
             }
-            // Without state it is not the engine that ends slow start.
-            prop_assert!(config.sync_state || engine.phase() == BundlePhase::SlowStart);
-            prop_assert!(config.sync_state || config.sync_windows || action == BundleAction::None);
-            // For good.
-            let avoids = phase == BundlePhase::CongestionAvoidance;
+            // If slow start is not synchronized, the engine does not end it.
+            prop_assert!(config.sync_state || engine.phase() == EnginePhase::SlowStart);
+            prop_assert!(config.sync_state || config.sync_windows || action == DecisionAction::None);
+            // Slow start does not begin again.
+            let avoids = phase == EnginePhase::CongestionAvoidance;
             prop_assert!(!avoids || engine.phase() == phase);
         }
     }
@@ -222,7 +224,7 @@ proptest! {
             return Ok(());
         }
         let known: Vec<f64> = rates.iter().flatten().copied().collect();
-        prop_assert_eq!(known.len(), rates.len(), "somebody did not report");
+        prop_assert_eq!(known.len(), rates.len(), "a rate is unknown");
         let (before, now): (f64, f64) = (known.iter().sum(), after.iter().flatten().sum());
         prop_assert!((before - now).abs() <= 1e-9 * before);
         prop_assert!(after.iter().all(|rate| *rate == after[0]));
@@ -230,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn an_initial_window_is_shared_out(packets in 0..5000_u64, members in 0..100_u64) {
+    fn parts_of_an_initial_window_differ_by_one_packet_at_most(packets in 0..5000_u64, members in 0..100_u64) {
         let parts: Vec<u64> = split_initial_window(packets, members).collect();
         prop_assert_eq!(parts.len() as u64, members.max(1));
         prop_assert_eq!(parts.iter().sum::<u64>(), packets.max(members).max(1));

@@ -1,25 +1,29 @@
-//! What a bundle tells its members.
+//! Which directives a bundle gives its members.
 
 use super::owner::*;
 use super::*;
-use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger};
 
-fn actions(told: &Told) -> Vec<BundleAction> {
-    let decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
-    decisions.map(|(decision, _)| decision.action).collect()
+fn decisions(told: &Directives) -> impl Iterator<Item = &BundleDecision> {
+    let decisions = told.iter().filter_map(|it| it.directive.decision.as_ref());
+    decisions.map(|it| &*it.decision)
 }
 
-fn phase(told: &Told) -> Option<BundlePhase> {
-    let mut decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
-    decisions.next().map(|(decision, _)| decision.phase)
+fn actions(told: &Directives) -> Vec<DecisionAction> {
+    decisions(told).map(|decision| decision.action).collect()
 }
 
-fn counted(told: &Told) -> u64 {
-    let decisions = told.iter().filter_map(|(_, it)| it.decision.as_ref());
-    decisions.map(|(it, _)| it.fluctuations).max().unwrap_or(0)
+fn phase(told: &Directives) -> Option<EnginePhase> {
+    decisions(told).next().map(|decision| decision.phase)
 }
 
-/// One that has grown in its handshake.
+fn counted(told: &Directives) -> u64 {
+    decisions(told)
+        .map(|decision| decision.fluctuations)
+        .max()
+        .unwrap_or(0)
+}
+
+/// A connection whose window grew during its handshake.
 const GROWN: Newcomer = Newcomer {
     announced: None,
     initial_window: 32 * MTU,
@@ -27,18 +31,26 @@ const GROWN: Newcomer = Newcomer {
     moved: false,
 };
 
-/// What a bundle decides about a newcomer, and the window that it is told.
-fn decided(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> (Decision, Option<u64>) {
-    let key = 1000 + bundle.len() as u32;
-    let directive = bundle.join(key, newcomer).expect("there is room");
-    let (decision, place) = directive.decision.expect("it is told why");
-    assert_eq!(place, 0);
-    (Decision::clone(&decision), directive.window)
+/// What a bundle decides about a newcomer.
+struct Welcome {
+    decision: BundleDecision,
+    window: Option<u64>,
 }
 
-/// The measured growth, as the next decision has it.
+fn welcome(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> Welcome {
+    let key = 1000 + bundle.len() as u32;
+    let directive = bundle.join(key, newcomer).expect("there is room");
+    let reason = directive.decision.expect("it has a reason");
+    assert_eq!(reason.own, 0);
+    Welcome {
+        decision: BundleDecision::clone(&reason.decision),
+        window: directive.window,
+    }
+}
+
+/// The measured growth that the next decision uses.
 fn growth_of_next(owner: &mut Owner) -> f64 {
-    decided(&mut owner.bundle, &GROWN).0.gamma
+    welcome(&mut owner.bundle, &GROWN).decision.gamma
 }
 
 /// An owner in congestion avoidance, with windows of `packets`.
@@ -62,10 +74,10 @@ fn avoiding(config: BundleConfig, packets: &[u64]) -> Owner {
 }
 
 #[test]
-fn the_example_of_the_paper() {
+fn a_loss_synchronizes_windows_as_in_the_example_of_the_paper() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 30);
     let told = owner.lose(1);
-    assert_eq!(actions(&told), [BundleAction::Synchronized; 3]);
+    assert_eq!(actions(&told), [DecisionAction::Synchronized; 3]);
     assert_eq!(owner.packets(), [24.7; 3]);
     assert!(owner.members.values().all(|m| m.controller.in_slow_start()));
 }
@@ -76,8 +88,8 @@ fn three_members_leave_slow_start_with_the_eighth_event() {
     for event in 1..=8 {
         let told = owner.lose(event % 3);
         let expected = match event {
-            8 => BundleAction::Exited,
-            _ => BundleAction::Synchronized,
+            8 => DecisionAction::Exited,
+            _ => DecisionAction::Synchronized,
         };
         assert_eq!(actions(&told), [expected; 3]);
     }
@@ -89,53 +101,60 @@ fn three_members_leave_slow_start_with_the_eighth_event() {
     );
     let before = owner.windows();
     owner.lose(0);
-    assert_eq!(owner.windows()[1..], before[1..], "each for itself");
+    assert_eq!(
+        owner.windows()[1..],
+        before[1..],
+        "each member reacts on its own"
+    );
 }
 
 #[test]
 fn a_lone_active_member_does_not_end_slow_start_for_all() {
     let config = BundleConfig {
-        scope: Scope::Active,
+        scope: BundleScope::Active,
         ..BundleConfig::published()
     };
     let mut owner = Owner::with(config, 3, 1000);
     owner.member(1).active = false;
     owner.member(2).active = false;
     for _ in 1..8 {
-        assert_eq!(actions(&owner.lose(0)), [BundleAction::Synchronized]);
+        assert_eq!(actions(&owner.lose(0)), [DecisionAction::Synchronized]);
         assert!(owner.member(0).controller.in_slow_start());
     }
-    assert_eq!(actions(&owner.lose(0)), [BundleAction::Exited]);
+    assert_eq!(actions(&owner.lose(0)), [DecisionAction::Exited]);
 }
 
 #[test]
-fn persistent_congestion_stays_with_its_member() {
+fn persistent_congestion_does_not_affect_other_members() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 30);
     assert!(owner.lose_as(1, true).is_empty());
     assert_eq!(owner.packets(), [30.0, 2.0, 30.0]);
 }
 
 #[test]
-fn who_collapsed_takes_no_part_until_it_has_left_its_own_slow_start() {
+fn a_collapsed_member_takes_no_part_until_it_leaves_slow_start() {
     let mut owner = avoiding(BundleConfig::published(), &[100, 100, 100]);
     owner.lose_as(1, true);
     let mut others = [100.0; 2];
     while owner.member(1).controller.in_slow_start() {
-        assert!(owner.lose(0).iter().all(|(key, _)| *key != 1));
+        assert!(owner.lose(0).iter().all(|it| it.member != 1));
         owner.set(0, 100);
-        assert!(owner.rounds().is_empty(), "the others are equal enough");
+        assert!(
+            owner.rounds().is_empty(),
+            "the others' windows are within the threshold"
+        );
         let packets = owner.packets();
         assert!(packets[0] >= others[0] && packets[2] >= others[1]);
         others = [packets[0].min(100.0), packets[2]];
     }
     owner.set(1, 30);
-    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 3]);
+    assert_eq!(actions(&owner.rounds()), [DecisionAction::Equalized; 3]);
     let equal = owner.windows();
     assert!(equal.iter().all(|&window| window == equal[0]));
 }
 
 #[test]
-fn what_is_heard_of_a_collapsed_member_does_not_count_for_later() {
+fn reports_of_a_collapsed_member_are_discarded() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 100, 30]);
     owner.lose_as(1, true);
     assert!(owner.round(1).is_empty());
@@ -143,11 +162,11 @@ fn what_is_heard_of_a_collapsed_member_does_not_count_for_later() {
     assert!(!owner.member(1).controller.in_slow_start());
     assert!(owner.round(0).is_empty());
     assert!(owner.round(2).is_empty(), "one has not reported yet");
-    assert_eq!(actions(&owner.round(1)), [BundleAction::Equalized; 3]);
+    assert_eq!(actions(&owner.round(1)), [DecisionAction::Equalized; 3]);
 }
 
 #[test]
-fn without_its_state_nobody_is_made_to_leave_slow_start() {
+fn without_state_no_member_is_made_to_leave_slow_start() {
     let config = BundleConfig {
         sync_state: false,
         corroborated_by: Some(1),
@@ -162,27 +181,27 @@ fn without_its_state_nobody_is_made_to_leave_slow_start() {
     };
     for _ in 0..10 {
         let told = owner.lose(0);
-        assert_eq!(actions(&told), [BundleAction::Synchronized; 3]);
-        assert_eq!(phase(&told), Some(BundlePhase::SlowStart));
+        assert_eq!(actions(&told), [DecisionAction::Synchronized; 3]);
+        assert_eq!(phase(&told), Some(EnginePhase::SlowStart));
         assert_eq!(owner.windows()[0], owner.sum() / 3);
         assert_eq!(searching(&owner), [false, true, true]);
     }
-    assert_eq!(phase(&owner.delay(1)), Some(BundlePhase::SlowStart));
+    assert_eq!(phase(&owner.delay(1)), Some(EnginePhase::SlowStart));
     let last = owner.lose(2);
-    assert_eq!(actions(&last), [BundleAction::Synchronized; 3]);
-    assert_eq!(phase(&last), Some(BundlePhase::CongestionAvoidance));
-    assert_eq!(actions(&owner.lose(2)), [BundleAction::None; 3]);
-    // One that comes later is given the others' window, and searches on.
+    assert_eq!(actions(&last), [DecisionAction::Synchronized; 3]);
+    assert_eq!(phase(&last), Some(EnginePhase::CongestionAvoidance));
+    assert_eq!(actions(&owner.lose(2)), [DecisionAction::None; 3]);
+    // A member that joins later gets the others' window and stays in slow start.
     let late = owner.join().expect("there is room");
     for key in 0..3 {
         owner.set(key, 100);
     }
-    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 4]);
+    assert_eq!(actions(&owner.rounds()), [DecisionAction::Equalized; 4]);
     assert!(owner.member(late).controller.in_slow_start());
 }
 
 #[test]
-fn without_its_state_slow_start_is_over_with_whatever_ends_it_for_the_last() {
+fn without_state_the_bundle_leaves_slow_start_with_its_last_member() {
     let config = BundleConfig {
         sync_state: false,
         ..BundleConfig::default()
@@ -190,18 +209,18 @@ fn without_its_state_slow_start_is_over_with_whatever_ends_it_for_the_last() {
     let mut owner = Owner::with(config.clone(), 2, 100);
     owner.lose(0);
     let told = owner.lose(1);
-    assert_eq!(actions(&told), [BundleAction::Coalesced; 2]);
-    assert_eq!(phase(&told), Some(BundlePhase::CongestionAvoidance));
+    assert_eq!(actions(&told), [DecisionAction::Coalesced; 2]);
+    assert_eq!(phase(&told), Some(EnginePhase::CongestionAvoidance));
     let mut owner = Owner::with(config, 2, 100);
     for (key, packets) in [(0, 100), (1, 20)] {
         owner.member(key).controller.exit_slow_start();
         owner.set(key, packets);
     }
-    assert_eq!(actions(&owner.rounds()), [BundleAction::Equalized; 2]);
+    assert_eq!(actions(&owner.rounds()), [DecisionAction::Equalized; 2]);
 }
 
 #[test]
-fn with_neither_windows_nor_state_members_go_their_own_ways() {
+fn without_windows_and_state_members_are_independent() {
     let config = BundleConfig {
         sync_windows: false,
         sync_state: false,
@@ -209,58 +228,58 @@ fn with_neither_windows_nor_state_members_go_their_own_ways() {
         ..BundleConfig::published()
     };
     let mut owner = Owner::with(config, 3, 30);
-    assert_eq!(actions(&owner.lose(1)), [BundleAction::None; 3]);
-    assert_eq!(actions(&owner.delay(2)), [BundleAction::None; 3]);
+    assert_eq!(actions(&owner.lose(1)), [DecisionAction::None; 3]);
+    assert_eq!(actions(&owner.delay(2)), [DecisionAction::None; 3]);
     assert_eq!(owner.packets(), [30.0, 21.0, 30.0]);
     assert!(owner.member(0).controller.in_slow_start());
     assert!(owner.rounds().is_empty());
     let told = owner.lose(0);
-    assert_eq!(actions(&told), [BundleAction::None; 3]);
+    assert_eq!(actions(&told), [DecisionAction::None; 3]);
     assert_eq!(counted(&told), 0);
 }
 
 #[test]
-fn those_of_one_member_coalesce_within_its_round_trip_time() {
+fn events_of_one_member_coalesce_within_its_round_trip_time() {
     let config = BundleConfig {
         coalesce: Coalesce::Member,
         ..BundleConfig::default()
     };
     let mut owner = Owner::with(config, 3, 100);
     assert_eq!(counted(&owner.lose(0)), 1);
-    assert_eq!(actions(&owner.lose(0)), [BundleAction::Coalesced; 3]);
+    assert_eq!(actions(&owner.lose(0)), [DecisionAction::Coalesced; 3]);
     assert_eq!(counted(&owner.lose(1)), 2);
     owner.wait(RTT);
     assert_eq!(counted(&owner.lose(0)), 3);
 }
 
 #[test]
-fn those_of_all_coalesce_within_the_longest_round_trip_time() {
+fn events_of_all_members_coalesce_within_the_longest_round_trip_time() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 100);
     owner.member(2).rtt = RTT * 3;
     assert_eq!(counted(&owner.lose(0)), 1);
     owner.wait(RTT * 2);
-    assert_eq!(actions(&owner.lose(1)), [BundleAction::Coalesced; 3]);
+    assert_eq!(actions(&owner.lose(1)), [DecisionAction::Coalesced; 3]);
     owner.wait(RTT);
     assert_eq!(counted(&owner.lose(1)), 2);
 }
 
 #[test]
-fn a_queue_that_two_members_see_ends_slow_start() {
+fn delay_at_two_members_ends_slow_start_for_all() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 100);
     for key in [0, 1, 2] {
         assert_eq!(
             phase(&owner.lose(key)),
-            Some(BundlePhase::SlowStart),
+            Some(EnginePhase::SlowStart),
             "losses may be chance"
         );
     }
     owner.wait(RTT);
     owner.delay(0);
-    assert_eq!(phase(&owner.delay(0)), Some(BundlePhase::SlowStart));
+    assert_eq!(phase(&owner.delay(0)), Some(EnginePhase::SlowStart));
     owner.wait(RTT);
-    assert_eq!(phase(&owner.delay(1)), Some(BundlePhase::SlowStart));
+    assert_eq!(phase(&owner.delay(1)), Some(EnginePhase::SlowStart));
     let sum = owner.sum();
-    assert_eq!(actions(&owner.delay(2)), [BundleAction::Exited; 3]);
+    assert_eq!(actions(&owner.delay(2)), [DecisionAction::Exited; 3]);
     assert_eq!(owner.sum(), sum, "windows stay");
     assert!(
         owner
@@ -271,15 +290,15 @@ fn a_queue_that_two_members_see_ends_slow_start() {
 }
 
 #[test]
-fn one_that_sends_alone_is_its_own_witness() {
+fn delay_at_the_only_active_member_ends_slow_start() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 100);
     owner.member(0).active = false;
     owner.member(2).active = false;
-    assert_eq!(actions(&owner.delay(1)), [BundleAction::Exited]);
+    assert_eq!(actions(&owner.delay(1)), [DecisionAction::Exited]);
 }
 
 #[test]
-fn a_delay_counts_as_a_loss_only_if_asked_to() {
+fn a_delay_causes_a_backoff_only_if_configured() {
     for backs_off in [false, true] {
         let config = BundleConfig {
             backoff_on_delay: backs_off,
@@ -296,23 +315,23 @@ fn a_delay_counts_as_a_loss_only_if_asked_to() {
 fn a_delay_in_congestion_avoidance_changes_nothing() {
     let mut owner = avoiding(BundleConfig::published(), &[100, 100, 100]);
     let told = owner.delay(1);
-    assert_eq!(actions(&told), [BundleAction::None; 3]);
+    assert_eq!(actions(&told), [DecisionAction::None; 3]);
     assert_eq!(owner.packets(), [100.0; 3]);
 }
 
 #[test]
-fn a_delay_that_ends_slow_start_for_good_ends_it_for_its_member_too() {
+fn a_delay_that_ends_slow_start_backs_off_its_own_member() {
     let config = BundleConfig {
         avoidance_growth: 1.49,
         ..BundleConfig::published()
     };
     let mut owner = Owner::with(config, 3, 30);
-    assert_eq!(actions(&owner.delay(1)), [BundleAction::Exited; 3]);
+    assert_eq!(actions(&owner.delay(1)), [DecisionAction::Exited; 3]);
     assert_eq!(owner.packets(), [30.0, 21.0, 30.0]);
 }
 
 #[test]
-fn windows_that_drift_apart_become_equal_and_do_not_search() {
+fn windows_that_drift_apart_become_equal_without_slow_start() {
     let mut owner = avoiding(BundleConfig::published(), &[100, 100, 40]);
     owner.rounds();
     assert_eq!(owner.sum() / 3, owner.windows()[0]);
@@ -326,24 +345,24 @@ fn windows_that_drift_apart_become_equal_and_do_not_search() {
 }
 
 #[test]
-fn who_joins_in_congestion_avoidance_is_equal_after_a_round() {
+fn a_member_that_joins_in_congestion_avoidance_is_equalized_after_a_round() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 100]);
     let late = owner.join().expect("there is room");
     assert!(owner.member(late).controller.in_slow_start());
     let told = owner.rounds();
-    assert_eq!(actions(&told), [BundleAction::Equalized; 3]);
+    assert_eq!(actions(&told), [DecisionAction::Equalized; 3]);
     assert!(owner.windows().iter().all(|&it| it == owner.windows()[0]));
     assert!(!owner.member(late).controller.in_slow_start());
 }
 
 #[test]
-fn nobody_is_judged_before_all_have_reported() {
+fn windows_are_equalized_only_after_all_active_members_have_reported() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 20, 20]);
     assert!(owner.round(0).is_empty());
     assert!(owner.round(0).is_empty());
     assert!(owner.round(1).is_empty());
     assert_eq!(owner.round(2).len(), 3);
-    // Who is gone or idle is not waited for.
+    // Members that left or are idle need not report.
     owner.set(0, 100);
     owner.member(1).active = false;
     owner.round(0);
@@ -351,18 +370,18 @@ fn nobody_is_judged_before_all_have_reported() {
 }
 
 #[test]
-fn a_full_bundle_takes_nobody() {
+fn a_full_bundle_rejects_members_until_one_leaves() {
     let mut owner = Owner::with(BundleConfig::default(), MAX_MEMBERS, 10);
     assert_eq!(owner.join(), None);
     assert_eq!(owner.bundle.len(), MAX_MEMBERS);
     owner.leave(3);
     assert!(owner.join().is_some());
     owner.leave(5);
-    assert_eq!(owner.bundle.join(0, &GROWN), None, "nobody is in twice");
+    assert_eq!(owner.bundle.join(0, &GROWN), None, "no key joins twice");
 }
 
 #[test]
-fn who_left_reports_to_nobody() {
+fn signals_of_former_members_are_ignored() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 30);
     let view = owner.member(2).view();
     owner.bundle.leave(2);
@@ -370,7 +389,7 @@ fn who_left_reports_to_nobody() {
         .bundle
         .on_signal(owner.now, 2, Signal::Round, &mut |_| Some(view));
     assert!(told.is_empty());
-    // Its owner may have dropped it before it says so.
+    // The owner may have dropped a member before its bundle knows.
     owner.members.remove(&1);
     assert_eq!(owner.lose(0).len(), 1);
     let told = owner
@@ -380,13 +399,13 @@ fn who_left_reports_to_nobody() {
 }
 
 #[test]
-fn a_newcomer_shares_the_configured_window_and_not_the_one_it_has() {
+fn a_newcomer_gets_a_part_of_the_initial_window_whatever_its_present_window() {
     let mut owner = Owner::new(BundleConfig::default());
     for packets in split_initial_window(32, 3) {
-        let (decision, window) = decided(&mut owner.bundle, &GROWN);
+        let Welcome { decision, window } = welcome(&mut owner.bundle, &GROWN);
         assert_eq!(window, Some(packets * MTU));
-        assert_eq!(decision.trigger, BundleTrigger::Joined);
-        assert_eq!(decision.action, BundleAction::Split);
+        assert_eq!(decision.cause, DecisionCause::Joined);
+        assert_eq!(decision.action, DecisionAction::Split);
         assert_eq!(decision.before, [100 * MTU]);
         assert_eq!(decision.after, [packets * MTU]);
     }
@@ -394,20 +413,20 @@ fn a_newcomer_shares_the_configured_window_and_not_the_one_it_has() {
         split_initial_window: false,
         ..BundleConfig::default()
     });
-    let (_, window) = decided(&mut owner.bundle, &GROWN);
-    assert_eq!(window, Some(100 * MTU), "it keeps what it has");
+    let window = welcome(&mut owner.bundle, &GROWN).window;
+    assert_eq!(window, Some(100 * MTU), "it keeps its window");
 }
 
 #[test]
-fn who_moved_here_begins_like_any_newcomer() {
+fn a_migrated_member_gets_a_part_of_the_initial_window() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 90]);
     let before = owner.windows();
     let moved = Newcomer {
         moved: true,
         ..GROWN
     };
-    let (decision, window) = decided(&mut owner.bundle, &moved);
-    assert_eq!(decision.trigger, BundleTrigger::Moved);
+    let Welcome { decision, window } = welcome(&mut owner.bundle, &moved);
+    assert_eq!(decision.cause, DecisionCause::Moved);
     assert_eq!(
         window,
         split_initial_window(32, 3).nth(2).map(|it| it * MTU)
@@ -416,7 +435,7 @@ fn who_moved_here_begins_like_any_newcomer() {
 }
 
 #[test]
-fn any_announcement_gives_a_window_to_begin_with() {
+fn any_announced_number_of_connections_gives_a_window() {
     for announced in [1, 2, 3, 16, 17, 1000, (1 << 62) - 1, u64::MAX, 0] {
         let mut owner = Owner::new(BundleConfig::default());
         for _ in 0..MAX_MEMBERS {
@@ -433,12 +452,12 @@ fn any_announcement_gives_a_window_to_begin_with() {
 }
 
 #[test]
-fn what_members_do_is_measured() {
+fn slow_start_growth_is_measured_and_clamped() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 30);
     owner.rounds();
     owner.rounds();
     assert!((growth_of_next(&mut owner) - 2.0).abs() < 1e-9);
-    // Growth that was not slow start's alone is not believed; absurd growth neither.
+    // Growth after a directive is not measured, and growth beyond the bounds is clamped.
     let mut owner = Owner::with(BundleConfig::default(), 3, 30);
     owner.rounds();
     for key in 0..3 {
@@ -458,7 +477,7 @@ fn what_members_do_is_measured() {
 }
 
 #[test]
-fn the_back_off_that_a_member_shows_decides() {
+fn the_backoff_of_a_member_is_measured_and_clamped() {
     for (left, believed) in [(0.5, 0.5), (0.1, 0.3), (1.0, 0.95)] {
         let config = BundleConfig {
             slow_start_growth: Some(1.5),
@@ -477,7 +496,8 @@ fn the_back_off_that_a_member_shows_decides() {
                 after,
             },
         );
-        let (decision, _) = told[0].1.decision.as_ref().expect("it is told why");
+        let reason = told[0].directive.decision.as_ref();
+        let decision = &reason.expect("it has a reason").decision;
         let gamma = next_growth(1.5, 2, believed, 1.0);
         assert!(
             (decision.gamma - gamma).abs() < 1e-9,
@@ -497,9 +517,9 @@ fn fair() -> BundleConfig {
 #[test]
 fn a_fair_bundle_backs_off_as_one_connection() {
     let mut owner = Owner::with(fair(), 3, 100);
-    assert_eq!(actions(&owner.lose(1)), [BundleAction::BackedOff; 3]);
+    assert_eq!(actions(&owner.lose(1)), [DecisionAction::BackedOff; 3]);
     assert_eq!(owner.packets(), [70.0; 3]);
-    assert_eq!(actions(&owner.lose(2)), [BundleAction::Coalesced; 3]);
+    assert_eq!(actions(&owner.lose(2)), [DecisionAction::Coalesced; 3]);
     assert_eq!(owner.packets(), [70.0; 3]);
     owner.wait(RTT);
     owner.lose(2);
@@ -513,7 +533,7 @@ fn a_fair_bundle_backs_off_as_one_connection() {
 }
 
 #[test]
-fn a_loss_right_after_a_delay_cuts_a_fair_bundle() {
+fn a_loss_after_a_delay_still_reduces_a_fair_bundle() {
     let mut owner = Owner::with(fair(), 3, 100);
     owner.delay(0);
     assert_eq!(owner.packets(), [100.0; 3]);
@@ -522,7 +542,7 @@ fn a_loss_right_after_a_delay_cuts_a_fair_bundle() {
 }
 
 #[test]
-fn two_that_lose_at_once_cut_a_fair_bundle_once() {
+fn simultaneous_losses_reduce_a_fair_bundle_once() {
     let mut owner = Owner::with(fair(), 3, 100);
     let first = owner.react(0, false);
     let second = owner.react(1, false);
@@ -534,7 +554,7 @@ fn two_that_lose_at_once_cut_a_fair_bundle_once() {
 }
 
 #[test]
-fn shares_of_a_fair_bundle_make_one_connection() {
+fn shares_of_a_fair_bundle_sum_to_one() {
     let mut owner = Owner::with(fair(), 3, 100);
     let shares = |owner: &Owner| owner.members.values().map(|m| m.share).sum::<f64>();
     owner.rounds();
@@ -562,7 +582,7 @@ fn windows_at_the_floor_stay_there() {
 }
 
 #[test]
-fn rates_that_drift_apart_become_their_mean() {
+fn rates_that_drift_apart_are_set_to_their_mean() {
     let mut owner = Owner::with(BundleConfig::default(), 3, 30);
     for (key, rate) in [(0, Some(100)), (1, Some(100)), (2, None)] {
         owner.member(key).rate_based = true;
@@ -570,9 +590,9 @@ fn rates_that_drift_apart_become_their_mean() {
     }
     let report = |owner: &mut Owner| {
         let told = (0..3).map(|key| owner.signal(key, Signal::Round));
-        told.flatten().collect::<Told>()
+        told.flatten().collect::<Directives>()
     };
-    assert!(report(&mut owner).is_empty(), "one knows no rate yet");
+    assert!(report(&mut owner).is_empty(), "one has no rate yet");
     owner.member(2).rate = Some(50);
     assert!(
         report(&mut owner).is_empty(),

@@ -1,4 +1,4 @@
-//! A fake owner: members are controllers on paths without packets, and obey at once.
+//! An owner whose members are controllers without packets, which follow directives at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::*;
 use crate::congestion::slow_start::NoExit;
 use crate::congestion::{Algorithm, Controller, ControllerConfig, ControllerFactory};
-use crate::observe::events::{BundleAction, BundlePhase};
 use crate::samples::{AckSample, LossSample, RttView};
 use crate::time::Instant;
 
@@ -29,7 +28,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// One that begins as it would on its own.
+    /// A member with the initial window that it would have outside a bundle.
     fn new(datagram: u64) -> Self {
         let controller = Algorithm::NewReno.build(ControllerConfig {
             initial_window: 32 * datagram,
@@ -88,8 +87,8 @@ pub(super) struct Owner {
     next: u32,
 }
 
-/// What a signal led to.
-pub(super) type Told = Vec<(u32, Directive)>;
+/// The answer to a signal.
+pub(super) type Directives = Vec<MemberDirective<u32>>;
 
 impl Owner {
     pub(super) fn new(config: BundleConfig) -> Self {
@@ -149,7 +148,7 @@ impl Owner {
         let key = self.next;
         let newcomer = Newcomer {
             announced,
-            // A handshake may have made it grow, or shrink.
+            // It may have changed during the handshake.
             initial_window: 32 * MTU,
             window: member.controller.window(),
             moved: false,
@@ -164,8 +163,8 @@ impl Owner {
         Some(key)
     }
 
-    /// A member comes to those that are at work, with the window that it would begin with on its own.
-    pub(super) fn admit(&mut self, datagram: u64) -> Option<Told> {
+    /// Adds a member to the others, with the initial window that it would have on its own.
+    pub(super) fn admit(&mut self, datagram: u64) -> Option<Directives> {
         let key = self.next;
         let before: u64 = self.sum();
         let is_full = self.members.len() == MAX_MEMBERS;
@@ -181,11 +180,11 @@ impl Owner {
             return None;
         }
         self.next += 1;
-        for (key, directive) in &told {
-            self.member(*key).obey(directive);
-            let (decision, place) = directive.decision.as_ref().expect("it is told why");
-            let window = self.member(*key).controller.window();
-            assert_eq!(window, decision.after[*place], "{directive:?}");
+        for MemberDirective { member, directive } in &told {
+            self.member(*member).obey(directive);
+            let reason = directive.decision.as_ref().expect("it has a reason");
+            let window = self.member(*member).controller.window();
+            assert_eq!(window, reason.decision.after[reason.own], "{directive:?}");
         }
         let rate_based = self.members.values().any(|member| member.rate_based);
         if self.config.split_initial_window && !is_first && !rate_based {
@@ -203,11 +202,11 @@ impl Owner {
     }
 
     /// A member loses a packet of its present flight.
-    pub(super) fn lose(&mut self, key: u32) -> Told {
+    pub(super) fn lose(&mut self, key: u32) -> Directives {
         self.lose_as(key, false)
     }
 
-    pub(super) fn lose_as(&mut self, key: u32, persistent: bool) -> Told {
+    pub(super) fn lose_as(&mut self, key: u32, persistent: bool) -> Directives {
         let signal = self.react(key, persistent);
         self.signal(key, signal)
     }
@@ -240,7 +239,7 @@ impl Owner {
     }
 
     /// The round-trip time of a member rises.
-    pub(super) fn delay(&mut self, key: u32) -> Told {
+    pub(super) fn delay(&mut self, key: u32) -> Directives {
         self.now += TICK;
         let member = self.member(key);
         member.controller.exit_slow_start();
@@ -255,7 +254,7 @@ impl Owner {
     }
 
     /// A member's window is acknowledged.
-    pub(super) fn round(&mut self, key: u32) -> Told {
+    pub(super) fn round(&mut self, key: u32) -> Directives {
         self.now += TICK;
         let now = self.now;
         let member = self.member(key);
@@ -285,7 +284,7 @@ impl Owner {
     }
 
     /// Every member's window is acknowledged.
-    pub(super) fn rounds(&mut self) -> Told {
+    pub(super) fn rounds(&mut self) -> Directives {
         let keys: Vec<_> = self.members.keys().copied().collect();
         let told = keys.into_iter().map(|key| self.round(key));
         told.flatten().collect()
@@ -295,8 +294,8 @@ impl Owner {
         self.now += time;
     }
 
-    /// Takes a signal to the engine and has everybody obey, under all rules that hold always.
-    pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Told {
+    /// Gives the engine a signal and applies its directives, and checks the rules that always hold.
+    pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Directives {
         let members = &self.members;
         let views: BTreeMap<u32, MemberView> =
             members.iter().map(|(&key, m)| (key, m.view())).collect();
@@ -304,35 +303,39 @@ impl Owner {
             .bundle
             .on_signal(self.now, key, signal, &mut |key| views.get(&key).copied());
         let own = views.get(&key);
-        for (place, (key, directive)) in told.iter().enumerate() {
-            let view = views.get(key).expect("who has left is told nothing");
-            self.check(*view, own.expect("the gone report nothing"), directive);
-            let collapsed = &mut self.member(*key).collapsed;
+        for (place, MemberDirective { member, directive }) in told.iter().enumerate() {
+            let view = views.get(member).expect("only members get directives");
+            self.check(*view, own.expect("only members report"), directive);
+            let collapsed = &mut self.member(*member).collapsed;
             *collapsed &= view.in_slow_start;
-            assert!(!*collapsed, "who is below its threshold takes no part");
+            assert!(!*collapsed, "a collapsed member takes no part");
             let earlier = &told[..place];
             let twice = earlier
                 .iter()
-                .any(|(other, directive)| other == key && directive.decision.is_some());
+                .any(|other| other.member == *member && other.directive.decision.is_some());
             assert!(!twice, "one decision, one directive");
         }
         self.check_sum(&views, signal, &told);
-        for (key, directive) in &told {
+        for MemberDirective {
+            member: key,
+            directive,
+        } in &told
+        {
             let member = self.member(*key);
             member.obey(directive);
-            let Some((decision, place)) = &directive.decision else {
+            let Some(MemberDecision { decision, own }) = &directive.decision else {
                 continue;
             };
-            if decision.action == BundleAction::EqualizedRates {
+            if decision.action == DecisionAction::EqualizedRates {
                 continue;
             }
             assert_eq!(
                 member.controller.window(),
-                decision.after[*place],
-                "what is told is what holds: {directive:?}"
+                decision.after[*own],
+                "the decision names the window in use: {directive:?}"
             );
-            let avoids = decision.phase == BundlePhase::CongestionAvoidance
-                && decision.action != BundleAction::None;
+            let avoids = decision.phase == EnginePhase::CongestionAvoidance
+                && decision.action != DecisionAction::None;
             let searches = self.member(*key).controller.in_slow_start();
             let ends = self.config.sync_state || self.config.fair;
             assert!(
@@ -349,7 +352,7 @@ impl Owner {
 
     fn check(&self, view: MemberView, own: &MemberView, directive: &Directive) {
         let is_own = view == *own;
-        assert!(is_own || view.active || self.config.scope == Scope::All);
+        assert!(is_own || view.active || self.config.scope == BundleScope::All);
         if let Some(window) = directive.window {
             let floor = self.floor(view.datagram).min(view.window);
             assert!(window >= floor, "{directive:?}");
@@ -368,34 +371,36 @@ impl Owner {
             assert!(!leaves && directive.slow_start != Some(true));
             assert!(sync_windows || directive.window.is_none());
         }
-        let Some((decision, place)) = &directive.decision else {
+        let Some(MemberDecision { decision, own }) = &directive.decision else {
             return;
         };
         assert_eq!(decision.bundle, 7);
         assert_eq!(decision.before.len(), decision.after.len());
-        assert!(decision.before.len() <= MAX_MEMBERS && *place < decision.after.len());
+        assert!(decision.before.len() <= MAX_MEMBERS && *own < decision.after.len());
         assert!(decision.affected.is_none_or(|it| it < decision.after.len()));
         let least = self.config.affected_growth.min(1.1) - 1e-9;
         assert!(
             decision.gamma >= least && decision.gamma <= 2.0,
             "{decision:?}"
         );
-        if decision.action == BundleAction::EqualizedRates {
-            assert_eq!(Some(decision.before[*place]), view.rate);
+        if decision.action == DecisionAction::EqualizedRates {
+            assert_eq!(Some(decision.before[*own]), view.rate);
         } else {
-            assert_eq!(decision.before[*place], view.window);
+            assert_eq!(decision.before[*own], view.window);
             let after = directive.window.unwrap_or(view.window);
-            assert_eq!(decision.after[*place], after);
+            assert_eq!(decision.after[*own], after);
         }
     }
 
-    /// Nobody gets more than there was.
-    fn check_sum(&self, views: &BTreeMap<u32, MemberView>, signal: Signal, told: &Told) {
-        let decided = told.iter().find_map(|(_, it)| it.decision.as_ref());
-        let Some((decision, _)) = decided else { return };
+    /// The sum of the windows does not grow.
+    fn check_sum(&self, views: &BTreeMap<u32, MemberView>, signal: Signal, told: &Directives) {
+        let mut reasons = told.iter().filter_map(|it| it.directive.decision.as_ref());
+        let Some(MemberDecision { decision, .. }) = reasons.next() else {
+            return;
+        };
         if matches!(
             decision.action,
-            BundleAction::EqualizedRates | BundleAction::Split
+            DecisionAction::EqualizedRates | DecisionAction::Split
         ) {
             return;
         }

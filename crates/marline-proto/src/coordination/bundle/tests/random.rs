@@ -1,4 +1,4 @@
-//! Any sequence of events keeps the rules that [`Owner`](super::owner::Owner) checks at each.
+//! Any sequence of events keeps the rules that [`Owner`](super::owner::Owner) checks after each.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ prop_compose! {
         slow_start_growth in prop::option::of(1.2..2.0),
         affected_growth in 0.9..1.1,
         imbalance in 1.0..3.0,
-        scope in prop_oneof![Just(Scope::All), Just(Scope::Active)],
+        scope in prop_oneof![Just(BundleScope::All), Just(BundleScope::Active)],
         coalesce in prop_oneof![Just(Coalesce::Never), Just(Coalesce::Member), Just(Coalesce::Bundle)],
         corroborated_by in prop::option::of(0..4_usize),
         floor_packets in 2..5_u64,
@@ -163,7 +163,7 @@ proptest! {
         for (key, ms) in losses {
             owner.wait(Duration::from_millis(ms));
             let told = owner.lose(key);
-            let (decision, _) = told[0].1.decision.as_ref().unwrap();
+            let decision = &told[0].directive.decision.as_ref().unwrap().decision;
             let slot = if is_bundle { 0 } else { key as usize };
             let fresh = last[slot].is_none_or(|at| owner.now >= at + RTT);
             if fresh {

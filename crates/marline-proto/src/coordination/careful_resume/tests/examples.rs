@@ -3,15 +3,15 @@
 
 use super::sender::*;
 use super::*;
-use Phase::*;
+use ResumePhase::*;
 
-fn course(sender: &Sender) -> Vec<Phase> {
+fn course(sender: &Sender) -> Vec<ResumePhase> {
     sender.transitions.iter().map(|t| t.new).collect()
 }
 
 /// Appendix B.1.
 #[test]
-fn no_loss() {
+fn example_b_1_no_loss() {
     let mut sender = Sender::jumped();
     assert_eq!(sender.resume.pipe_size(), 29_000);
     assert_eq!(sender.window, 150_000);
@@ -19,8 +19,11 @@ fn no_loss() {
     sender.ack(29);
     sender.send(21);
     sender.ack(1);
-    let trigger = Some(Trigger::FirstUnvalidatedPacketAcknowledged);
-    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+    let trigger = Some(ResumeTrigger::FirstUnvalidatedPacketAcknowledged);
+    assert_eq!(
+        sender.latest(),
+        transition(Unvalidated, Validating, trigger)
+    );
     let window = sender.window;
     sender.ack(119);
     assert_eq!(sender.window, window + 119_000);
@@ -30,13 +33,16 @@ fn no_loss() {
 
 /// Appendix B.2: 50 packets are all there is to send.
 #[test]
-fn no_loss_rate_limited() {
+fn example_b_2_no_loss_rate_limited() {
     let mut sender = Sender::jumped();
     sender.send(50);
     sender.wait(101);
     sender.ack(29);
-    let trigger = Some(Trigger::RttExceeded);
-    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+    let trigger = Some(ResumeTrigger::RttExceeded);
+    assert_eq!(
+        sender.latest(),
+        transition(Unvalidated, Validating, trigger)
+    );
     assert_eq!(sender.window, 50_000);
     sender.ack(50);
     assert_eq!(course(&sender), [Unvalidated, Validating, Normal]);
@@ -45,7 +51,7 @@ fn no_loss_rate_limited() {
 
 /// Appendix B.3.
 #[test]
-fn loss_in_reconnaissance() {
+fn example_b_3_loss_in_reconnaissance() {
     let mut sender = Sender::confirmed(SAVED, CarefulResumeConfig::default());
     sender.lose(false);
     assert_eq!(course(&sender), [Normal]);
@@ -54,7 +60,7 @@ fn loss_in_reconnaissance() {
 
 /// Appendix B.4: the 35th unvalidated packet is lost.
 #[test]
-fn loss_while_validating() {
+fn example_b_4_loss_while_validating() {
     let mut sender = Sender::validating();
     sender.ack(63);
     assert_eq!(sender.resume.pipe_size(), 63_000);

@@ -15,45 +15,45 @@ pub(super) const DATAGRAM: u64 = 1200;
 /// Packets acknowledged beyond a missing one that make it lost (RFC 9002, section 6.1.1).
 const REORDERING: u64 = 3;
 
-/// What there is between the ends.
+/// The bottleneck between the ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bottleneck {
     /// Bytes per second.
     pub(super) rate: u64,
     /// Round-trip time with an empty queue, transmission not counted.
     pub(super) rtt: Duration,
-    /// Bytes that wait at most.
+    /// Capacity of the queue, in bytes.
     pub(super) queue: u64,
 }
 
 impl Bottleneck {
-    /// What it holds without a queue, in bytes.
+    /// The bandwidth-delay product, in bytes.
     pub(super) fn product(&self) -> u64 {
         (u128::from(self.rate) * self.rtt.as_nanos() / 1_000_000_000) as u64
     }
 }
 
-/// What a transfer did.
+/// The course of a transfer.
 #[derive(Debug)]
 pub(super) struct Course {
     pub(super) took: Duration,
     /// Bytes dropped in the flight of the jump, and in all.
     pub(super) dropped_by_jump: u64,
     pub(super) dropped: u64,
-    pub(super) transitions: Vec<Transition>,
+    pub(super) transitions: Vec<ResumeTransition>,
     pub(super) jump: Option<u64>,
     /// PipeSize at the retreat, and the largest window until its end.
     pub(super) retreat: Option<(u64, u64)>,
     /// PipeSize at the end of the retreat, and the threshold then.
     pub(super) threshold: Option<(u64, Option<u64>)>,
     pub(super) forgotten: bool,
-    /// The most that left within a round trip of the jump, in bytes.
+    /// Bytes sent in the unvalidated phase.
     pub(super) burst: u64,
     pub(super) window: u64,
 }
 
 impl Course {
-    pub(super) fn phases(&self) -> Vec<Phase> {
+    pub(super) fn phases(&self) -> Vec<ResumePhase> {
         self.transitions.iter().map(|t| t.new).collect()
     }
 }
@@ -66,7 +66,7 @@ struct Packet {
     delivered_at: Instant,
 }
 
-/// What is still to come at the sender.
+/// A future event at the sender.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// More data, in bytes.
@@ -82,12 +82,12 @@ pub(super) struct Pipe {
     controller: Box<dyn Controller>,
     resume: Option<CarefulResume>,
     pacer: Pacer,
-    /// When the pacer lets more leave, if it is waited for.
+    /// When the pacer lets the next packet leave, if one waits for it.
     paced_at: Option<Instant>,
     now: Instant,
     events: BTreeMap<(Instant, u64), Event>,
     order: u64,
-    /// Data that waits, and that has yet to arrive at the other end.
+    /// Data that waits, and data that has yet to arrive at the other end.
     waiting: u64,
     missing: u64,
     next: u64,
@@ -95,7 +95,7 @@ pub(super) struct Pipe {
     delivered: u64,
     delivered_at: Instant,
     rtt: Option<RttView>,
-    /// When the bottleneck has sent all that waits.
+    /// When the queue of the bottleneck is empty.
     free_at: Instant,
     course: Course,
 }
@@ -142,7 +142,7 @@ impl Pipe {
         }
     }
 
-    /// Has so many bytes to send after so long.
+    /// Adds bytes to send after a time.
     pub(super) fn data(&mut self, after: Duration, bytes: u64) {
         self.missing += bytes;
         self.plan(self.now + after, Event::Data(bytes));
@@ -162,7 +162,7 @@ impl Pipe {
                         Event::Paced => self.paced_at = None,
                     }
                 }
-                None => self.on_silence(),
+                None => self.on_timeout(),
             }
             self.send();
         }
@@ -194,7 +194,7 @@ impl Pipe {
     fn send(&mut self) {
         while self.waiting > 0 {
             if self.in_flight() + DATAGRAM > self.controller.window() {
-                let limited = Limited {
+                let limited = WindowLimited {
                     bytes_in_flight: self.in_flight(),
                     window: self.controller.window(),
                     in_slow_start: self.controller.in_slow_start(),
@@ -231,7 +231,7 @@ impl Pipe {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
         });
-        let unvalidated = self.phase() == Some(Phase::Unvalidated);
+        let unvalidated = self.phase() == Some(ResumePhase::Unvalidated);
         self.course.burst += if unvalidated { DATAGRAM } else { 0 };
         let sent = SentSample {
             packet_number: number,
@@ -255,13 +255,13 @@ impl Pipe {
         self.plan(self.free_at + self.bottleneck.rtt, Event::Ack(number));
     }
 
-    fn phase(&self) -> Option<Phase> {
+    fn phase(&self) -> Option<ResumePhase> {
         self.resume.as_ref().map(CarefulResume::phase)
     }
 
     fn on_ack(&mut self, number: u64) {
         let Some(place) = self.sent.iter().position(|sent| sent.number == number) else {
-            // It came after it was declared lost; its data is on its way once more.
+            // A packet that was declared lost: its data has been sent again.
             return;
         };
         let prior_in_flight = self.in_flight();
@@ -324,8 +324,8 @@ impl Pipe {
         self.resume(|resume| resume.on_loss(&loss));
     }
 
-    /// Nothing will be heard of what is in flight.
-    fn on_silence(&mut self) {
+    /// All packets in flight were dropped.
+    fn on_timeout(&mut self) {
         self.now += self.bottleneck.rtt * 3;
         self.lose(self.sent.len());
     }
@@ -343,21 +343,25 @@ impl Pipe {
         });
     }
 
-    /// Asks the engine, if there is one, and has the controller obey.
-    fn resume(&mut self, ask: impl FnOnce(&mut CarefulResume) -> Step) {
+    /// Calls the engine, if there is one, and applies its step to the controller.
+    fn resume(&mut self, ask: impl FnOnce(&mut CarefulResume) -> ResumeStep) {
         let Some(resume) = &mut self.resume else {
             return;
         };
-        let retreated = resume.phase() == Phase::SafeRetreat;
+        let retreated = resume.phase() == ResumePhase::SafeRetreat;
         let step = ask(resume);
         let pipe = resume.pipe_size();
         step.apply(self.controller.as_mut());
         let course = &mut self.course;
-        if let Some(Window::To(bytes)) = step.window {
-            assert_eq!(self.controller.window(), bytes, "the controller obeys");
+        if let Some(ResumeWindow::To(bytes)) = step.window {
+            assert_eq!(
+                self.controller.window(),
+                bytes,
+                "the controller takes the window"
+            );
             assert_eq!(course.jump.replace(bytes), None, "one jump");
         }
-        if resume.phase() == Phase::SafeRetreat {
+        if resume.phase() == ResumePhase::SafeRetreat {
             let window = self.controller.window();
             let least = 2 * MINIMUM_WINDOW_PACKETS * DATAGRAM;
             let (_, most) = course.retreat.get_or_insert((pipe, 0));

@@ -1,4 +1,4 @@
-//! Any sequence of events keeps the rules that [`Sender`] checks at each.
+//! Any sequence of events keeps the rules that [`Sender`] checks after each.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl Sender {
 
 proptest! {
     #[test]
-    fn any_course_keeps_the_rules_and_ends(
+    fn any_sequence_keeps_the_rules_and_ends(
         packets in 0..2000_u64,
         rtt in 0..300_u64,
         max_jump in prop::option::of(0..2_000_000_u64),
@@ -80,7 +80,7 @@ proptest! {
         for op in ops {
             sender.take(op);
         }
-        // Two more rounds of data that waits, and everything is decided.
+        // With more data waiting, Careful Resume ends.
         for _ in 0..20 {
             if sender.resume.is_over() {
                 break;

@@ -1,4 +1,4 @@
-//! A sender whose window obeys, under all rules that hold always.
+//! A sender whose window follows the steps, with checks of the rules that always hold.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,12 +11,20 @@ pub(super) const DATAGRAM: u64 = 1000;
 pub(super) const RTT: Duration = Duration::from_millis(100);
 pub(super) const INITIAL: u64 = 10 * DATAGRAM;
 
-/// What appendix B remembers: 300 packets, on a path as long as now.
+/// The remembered capacity of appendix B: 300 packets, with the present round-trip time.
 pub(super) const SAVED: Capacity = Capacity {
     window: 300 * DATAGRAM,
     rtt: RTT,
     at: Instant::EPOCH,
 };
+
+pub(super) const fn transition(
+    old: ResumePhase,
+    new: ResumePhase,
+    trigger: Option<ResumeTrigger>,
+) -> ResumeTransition {
+    ResumeTransition { old, new, trigger }
+}
 
 /// Sends full datagrams that arrive in order; grows its window as slow start does.
 pub(super) struct Sender {
@@ -27,12 +35,12 @@ pub(super) struct Sender {
     pub(super) ssthresh: Option<u64>,
     pub(super) in_slow_start: bool,
     pub(super) forgotten: bool,
-    pub(super) transitions: Vec<Transition>,
+    pub(super) transitions: Vec<ResumeTransition>,
     min_rtt: Duration,
     next: u64,
     in_flight: VecDeque<u64>,
-    /// A packet that does not count as in flight, and is acknowledged with the next that do.
-    alone: Option<u64>,
+    /// An ACK-only packet, which is acknowledged together with the next others.
+    ack_only: Option<u64>,
     saved: Capacity,
     jumps: usize,
 }
@@ -51,13 +59,13 @@ impl Sender {
             min_rtt: Duration::MAX,
             next: 0,
             in_flight: VecDeque::new(),
-            alone: None,
+            ack_only: None,
             saved,
             jumps: 0,
         }
     }
 
-    /// Has had its initial window acknowledged; 29 packets are in flight and fill the window.
+    /// A sender whose initial window is acknowledged; 29 packets are in flight and fill the window.
     pub(super) fn confirmed(saved: Capacity, config: CarefulResumeConfig) -> Self {
         let mut sender = Self::new(saved, config);
         sender.send(10);
@@ -69,19 +77,19 @@ impl Sender {
         sender
     }
 
-    /// Has jumped, from 29 packets to 150.
+    /// A sender that has jumped from 29 packets to 150.
     pub(super) fn jumped() -> Self {
         let mut sender = Self::confirmed(SAVED, CarefulResumeConfig::default());
         sender.limit();
-        assert_eq!(sender.resume.phase(), Phase::Unvalidated);
+        assert_eq!(sender.resume.phase(), ResumePhase::Unvalidated);
         sender
     }
 
-    /// Has sent all 121 packets that its jump allows.
+    /// A sender that has sent all 121 packets that its jump allows.
     pub(super) fn validating() -> Self {
         let mut sender = Self::jumped();
         sender.send(121);
-        assert_eq!(sender.resume.phase(), Phase::Validating);
+        assert_eq!(sender.resume.phase(), ResumePhase::Validating);
         sender
     }
 
@@ -104,31 +112,31 @@ impl Sender {
             };
             self.next += 1;
             let step = self.resume.on_sent(self.now, &sent);
-            self.obey(step);
+            self.apply(step);
         }
     }
 
-    /// A packet leaves that holds nothing but acknowledgments.
-    pub(super) fn send_alone(&mut self) {
-        self.alone = Some(self.next);
+    /// Sends an ACK-only packet.
+    pub(super) fn send_ack_only(&mut self) {
+        self.ack_only = Some(self.next);
         self.next += 1;
     }
 
-    /// As many packets as the window allows.
+    /// Sends as many packets as the window allows.
     pub(super) fn fill(&mut self) {
         while self.in_flight() + DATAGRAM <= self.window {
             self.send(1);
         }
     }
 
-    /// One ACK frame acknowledges the oldest packets.
+    /// An ACK frame acknowledges the oldest packets.
     pub(super) fn ack(&mut self, packets: usize) {
         let packets = packets.min(self.in_flight.len());
         let prior_in_flight = self.in_flight();
         let Some(largest_acked) = self.in_flight.drain(..packets).next_back() else {
             return;
         };
-        let largest_acked = largest_acked.max(self.alone.take().unwrap_or(0));
+        let largest_acked = largest_acked.max(self.ack_only.take().unwrap_or(0));
         self.min_rtt = self.min_rtt.min(self.rtt);
         let bytes = packets as u64 * DATAGRAM;
         if self.in_slow_start {
@@ -152,7 +160,7 @@ impl Sender {
             app_limited: false,
         };
         let step = self.resume.on_ack(self.now, &ack);
-        self.obey(step);
+        self.apply(step);
     }
 
     /// The oldest packet is lost.
@@ -174,73 +182,76 @@ impl Sender {
             bytes_in_flight: self.in_flight(),
             persistent,
         });
-        self.obey(step);
+        self.apply(step);
     }
 
     pub(super) fn mark(&mut self) {
         self.window /= 2;
         self.in_slow_start = false;
         let step = self.resume.on_ce();
-        self.obey(step);
+        self.apply(step);
     }
 
-    /// Data waits.
+    /// Data waits because the window is full.
     pub(super) fn limit(&mut self) {
-        let limited = Limited {
+        let limited = WindowLimited {
             bytes_in_flight: self.in_flight(),
             window: self.window,
             in_slow_start: self.in_slow_start,
         };
         let step = self.resume.on_window_limited(self.now, &limited);
-        self.obey(step);
+        self.apply(step);
     }
 
     pub(super) fn move_away(&mut self) {
         let step = self.resume.on_path_changed();
-        self.obey(step);
+        self.apply(step);
     }
 
     pub(super) fn abandon(&mut self) {
         let step = self.resume.abandon();
-        self.obey(step);
+        self.apply(step);
     }
 
-    /// The latest transition, which ended where the engine is now.
-    pub(super) fn latest(&self) -> (Phase, Phase, Option<Trigger>) {
+    /// The latest transition, which led to the present phase.
+    pub(super) fn latest(&self) -> ResumeTransition {
         let latest = self.transitions.last().expect("something happened");
         assert_eq!(latest.new, self.resume.phase());
-        (latest.old, latest.new, latest.trigger)
+        *latest
     }
 
-    fn obey(&mut self, step: Step) {
+    fn apply(&mut self, step: ResumeStep) {
         let (before, pipe) = (self.window, self.resume.pipe_size());
         match step.window {
-            Some(Window::To(bytes)) => {
+            Some(ResumeWindow::To(bytes)) => {
                 self.jumps += 1;
-                assert!(bytes > before, "a jump goes up");
-                assert_eq!(pipe, self.in_flight(), "what is in flight is proven");
+                assert!(bytes > before, "a jump makes the window larger");
+                assert_eq!(pipe, self.in_flight(), "the pipe size is what is in flight");
                 self.window = bytes;
             }
-            Some(Window::AtMost(bytes)) => self.window = self.window.min(bytes),
+            Some(ResumeWindow::AtMost(bytes)) => self.window = self.window.min(bytes),
             None => {}
         }
         self.in_slow_start &= !step.exit_slow_start;
         if let Some(ssthresh) = step.ssthresh {
-            assert!(ssthresh <= pipe, "slow start stays below what arrived");
+            assert!(ssthresh <= pipe, "the threshold stays below the pipe size");
             self.ssthresh = Some(ssthresh);
         }
         self.forgotten |= step.forget;
         assert!(self.jumps <= 1, "one jump");
         match self.resume.phase() {
-            Phase::Unvalidated => {
-                assert!(self.window <= self.saved.window / 2, "half of what was");
+            ResumePhase::Unvalidated => {
+                assert!(
+                    self.window <= self.saved.window / 2,
+                    "half of the remembered window"
+                );
                 assert!(self.resume.pacing_rate().is_some(), "paced");
             }
-            Phase::SafeRetreat => {
+            ResumePhase::SafeRetreat => {
                 let entered = step.phase.is_some();
-                assert!(!entered || self.window <= pipe / 2, "half of what arrived");
+                assert!(!entered || self.window <= pipe / 2, "half of the pipe size");
                 assert!(entered || self.window <= before, "no growth");
-                assert!(self.forgotten, "what was wrong is forgotten");
+                assert!(self.forgotten, "the capacity is forgotten");
             }
             _ => assert!(self.resume.pacing_rate().is_none()),
         }
@@ -248,8 +259,8 @@ impl Sender {
             let old = self
                 .transitions
                 .last()
-                .map_or(Phase::Reconnaissance, |last| last.new);
-            assert_eq!(transition.old, old, "each begins where the last ended");
+                .map_or(ResumePhase::Reconnaissance, |last| last.new);
+            assert_eq!(transition.old, old, "transitions are contiguous");
             assert_ne!(transition.old, transition.new);
             self.transitions.push(transition);
         }

@@ -1,4 +1,4 @@
-//! Real controllers obey.
+//! Steps applied to real controllers.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::samples::{AckSample, RateSample, RttView};
 const DATAGRAM: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);
 
-/// A window of ten datagrams was acknowledged in a round trip.
+/// A controller that had a window of ten datagrams acknowledged in one round trip.
 fn controller(algorithm: Algorithm) -> Box<dyn Controller> {
     let mut controller = algorithm.build(ControllerConfig::new(DATAGRAM));
     let now = Instant::EPOCH + RTT;
@@ -45,47 +45,47 @@ fn controller(algorithm: Algorithm) -> Box<dyn Controller> {
 fn only_a_jump_makes_a_window_larger() {
     for algorithm in Algorithm::ALL {
         let mut controller = controller(algorithm);
-        let mut told = |window| {
-            let step = Step {
+        let mut set = |window| {
+            let step = ResumeStep {
                 window: Some(window),
-                ..Step::default()
+                ..ResumeStep::default()
             };
             step.apply(controller.as_mut());
             controller.window()
         };
-        assert_eq!(told(Window::To(150_000)), 150_000);
-        assert_eq!(told(Window::AtMost(150_001)), 150_000);
-        assert_eq!(told(Window::AtMost(50_000)), 50_000);
-        assert_eq!(told(Window::AtMost(u64::MAX)), 50_000);
-        assert!(told(Window::AtMost(0)) > 0, "the least a controller has");
+        assert_eq!(set(ResumeWindow::To(150_000)), 150_000);
+        assert_eq!(set(ResumeWindow::AtMost(150_001)), 150_000);
+        assert_eq!(set(ResumeWindow::AtMost(50_000)), 50_000);
+        assert_eq!(set(ResumeWindow::AtMost(u64::MAX)), 50_000);
+        assert!(set(ResumeWindow::AtMost(0)) > 0, "the minimum window");
     }
 }
 
 #[test]
-fn a_retreat_and_its_end_do_as_the_controller_can() {
+fn retreat_and_its_end_apply_to_every_controller() {
     for algorithm in Algorithm::ALL {
         let mut controller = controller(algorithm);
         let rate = controller.bandwidth();
-        let faster = Step {
+        let faster = ResumeStep {
             bandwidth: Some(200_000),
-            ..Step::default()
+            ..ResumeStep::default()
         };
         faster.apply(controller.as_mut());
         assert_eq!(controller.bandwidth(), rate, "no estimate becomes larger");
-        let retreat = Step {
+        let retreat = ResumeStep {
             exit_slow_start: true,
             bandwidth: Some(50_000),
-            window: Some(Window::AtMost(5000)),
-            ..Step::default()
+            window: Some(ResumeWindow::AtMost(5000)),
+            ..ResumeStep::default()
         };
         retreat.apply(controller.as_mut());
         assert_eq!(controller.bandwidth(), rate.map(|_| 50_000));
         assert_eq!(controller.window(), 5000);
         assert!(!controller.in_slow_start());
 
-        let exit = Step {
+        let exit = ResumeStep {
             ssthresh: Some(40_000),
-            ..Step::default()
+            ..ResumeStep::default()
         };
         exit.apply(controller.as_mut());
         assert_eq!(controller.window(), 5000);
@@ -96,12 +96,12 @@ fn a_retreat_and_its_end_do_as_the_controller_can() {
 }
 
 #[test]
-fn no_step_no_change() {
+fn an_empty_step_changes_nothing() {
     for algorithm in Algorithm::ALL {
         let mut controller = controller(algorithm);
         let seen = |c: &dyn Controller| (c.window(), c.ssthresh(), c.phase(), c.bandwidth());
         let before = seen(controller.as_ref());
-        Step::default().apply(controller.as_mut());
+        ResumeStep::default().apply(controller.as_mut());
         assert_eq!(seen(controller.as_ref()), before);
     }
 }

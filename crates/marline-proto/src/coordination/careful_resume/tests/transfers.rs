@@ -1,4 +1,4 @@
-//! What a return to what is remembered gains where that is right, and costs where it is not.
+//! What a jump gains on the remembered path, and what it costs on another one.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::pipe::*;
 use super::*;
 use crate::Instant;
 use crate::congestion::Algorithm;
-use Phase::*;
+use ResumePhase::*;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -26,7 +26,7 @@ const NARROW: Bottleneck = Bottleneck {
 
 const TRANSFER: u64 = 3_000_000;
 
-/// What a connection on `path` remembers.
+/// The capacity that a connection on `path` remembers.
 fn of(path: Bottleneck) -> Capacity {
     Capacity {
         window: path.product(),
@@ -42,7 +42,7 @@ fn transfer(algorithm: Algorithm, path: Bottleneck, saved: Option<Capacity>) -> 
 }
 
 #[test]
-fn the_same_path_is_full_in_fewer_round_trips() {
+fn a_jump_on_the_remembered_path_saves_round_trips() {
     for algorithm in Algorithm::ALL {
         let plain = transfer(algorithm, WIDE, None);
         let resumed = transfer(algorithm, WIDE, Some(of(WIDE)));
@@ -91,7 +91,7 @@ fn a_path_ten_times_narrower_loses_no_more_than_the_jump() {
 }
 
 #[test]
-fn another_round_trip_time_leaves_everything_as_it_is() {
+fn a_path_with_another_rtt_behaves_as_without_careful_resume() {
     for millis in [4, 40, 1100] {
         let path = Bottleneck {
             rtt: millis * MS,
@@ -109,7 +109,7 @@ fn another_round_trip_time_leaves_everything_as_it_is() {
 }
 
 #[test]
-fn who_has_little_to_send_does_not_jump() {
+fn an_app_limited_sender_does_not_jump() {
     for algorithm in Algorithm::ALL {
         let mut pipe = Pipe::new(algorithm, WIDE, Some(of(WIDE)));
         for round in 0..50 {
@@ -122,7 +122,7 @@ fn who_has_little_to_send_does_not_jump() {
 }
 
 #[test]
-fn who_stops_in_the_jump_keeps_what_was_sent() {
+fn a_sender_that_stops_in_the_jump_keeps_a_window_of_what_it_sent() {
     for algorithm in Algorithm::ALL {
         let mut pipe = Pipe::new(algorithm, WIDE, Some(of(WIDE)));
         pipe.data(Duration::ZERO, 100 * DATAGRAM);
@@ -141,11 +141,11 @@ fn who_stops_in_the_jump_keeps_what_was_sent() {
 }
 
 #[test]
-fn the_jump_is_spread_over_its_round_trip() {
+fn the_jump_is_paced_over_a_round_trip() {
     let course = transfer(Algorithm::NewReno, NARROW, Some(of(NARROW)));
     assert_eq!(course.phases(), [Unvalidated, Validating, Normal]);
     assert_eq!(course.dropped_by_jump, 0);
-    // A queue that holds the initial window's burst is enough.
+    // A queue that holds the burst of the initial window is enough.
     let shallow = Bottleneck {
         queue: 12 * DATAGRAM,
         ..WIDE

@@ -38,7 +38,7 @@ fn plan(after: u64, paths: &[PathView]) -> Option<u32> {
 }
 
 #[test]
-fn copies_must_overtake_what_is_known() {
+fn a_copy_must_arrive_before_the_acknowledgment_of_the_original() {
     let paths = [path(0, 20), path(1, 200)];
     assert_eq!(plan(10, &paths), Some(0), "10 + 10 ms are less than 100");
     assert_eq!(plan(150, &paths), Some(0), "the original may be lost");
@@ -71,7 +71,7 @@ fn copies_need_room_on_another_path() {
 }
 
 #[test]
-fn queues_count() {
+fn queued_bytes_delay_copies() {
     let mut paths = [path(0, 100), path(1, 200)];
     paths[0].queued = 12_000;
     assert_eq!(
@@ -86,7 +86,7 @@ fn queues_count() {
 }
 
 #[test]
-fn what_cannot_be_now_may_be_later() {
+fn without_room_or_budget_the_plan_is_not_now() {
     let unrated = PathView {
         smoothed_rtt: None,
         ..path(0, 0)
@@ -106,7 +106,7 @@ fn what_cannot_be_now_may_be_later() {
 }
 
 #[test]
-fn what_waits_moves_without_a_budget() {
+fn queued_bytes_are_moved_regardless_of_the_budget() {
     let none = Reinjection {
         copied: u64::MAX,
         ..Reinjection::default()

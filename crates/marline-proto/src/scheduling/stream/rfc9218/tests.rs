@@ -48,13 +48,13 @@ fn incremental_streams_take_turns() {
 }
 
 #[test]
-fn both_kinds_of_one_urgency_alternate() {
+fn incremental_and_sequential_streams_of_one_urgency_alternate() {
     let mut scheduler = scheduler(&[(0, 3, false), (4, 3, false), (8, 3, true), (12, 3, true)]);
     assert_eq!(turns(&mut scheduler, 6), [0, 8, 0, 12, 0, 8]);
 }
 
 #[test]
-fn priorities_change_in_place() {
+fn a_changed_priority_applies_at_once() {
     let mut scheduler = scheduler(&[(0, 3, false), (4, 3, false)]);
     scheduler.set_priority(StreamId::from(4), Priority::new(1, true));
     assert_eq!(turns(&mut scheduler, 2), [4, 4]);

@@ -10,39 +10,39 @@ use super::{Priority, Sharing, StreamScheduler};
 pub use tokens::{Rounding, Tokens};
 use tree::Tree;
 
-/// How a [`Wrr`] shares opportunities out.
+/// The configuration of a [`Wrr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrrConfig {
-    /// How many opportunities a stream has in a round.
+    /// How many opportunities a stream gets in a round.
     pub tokens: Tokens,
-    /// Whether streams wait until what they depend on is finished, as the paper's text has it. Otherwise
-    /// they send whenever what they depend on has nothing to send, as in RFC 7540, section 5.3.1 and the
-    /// paper's algorithm.
+    /// Whether streams wait until the stream that they depend on is finished, as in the paper's text. Otherwise
+    /// they send whenever that stream has nothing to send, as in RFC 7540, section 5.3.1 and the paper's
+    /// algorithm.
     pub strict_parent: bool,
-    /// What becomes of a stream that comes in the midst of a round.
-    pub newcomer: Newcomer,
+    /// When a stream that becomes active during a round gets its first turn.
+    pub first_turn: FirstTurn,
 }
 
-/// What becomes of a stream that comes in the midst of a round of its siblings.
+/// When a stream that becomes active during a round of its siblings gets its first turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Newcomer {
-    /// It waits for the next round, as published.
+pub enum FirstTurn {
+    /// In the next round, as published.
     #[default]
     Wait,
-    /// It gets its tokens for this round, and its turn after those that are there.
+    /// In this round, after the siblings that are active already.
     Immediate,
 }
 
 impl WrrConfig {
-    /// Weights as they are: a stream has as many opportunities in a round as it weighs.
+    /// Weights without scaling: the weight of a stream is its number of opportunities in a round.
     pub const WRR: Self = Self {
         tokens: Tokens::Weight,
         strict_parent: true,
-        newcomer: Newcomer::Wait,
+        first_turn: FirstTurn::Wait,
     };
 
-    /// Scattered: the heaviest sibling has 10 opportunities in a round, so that rounds are short and
-    /// everybody is soon served.
+    /// Scattered: the heaviest sibling has 10 opportunities in a round, so that rounds are short and every stream
+    /// is served soon.
     pub const SCATTERED: Self = Self {
         tokens: Tokens::SCATTERED,
         ..Self::WRR
@@ -51,17 +51,17 @@ impl WrrConfig {
 
 /// Weighted round robin, scattered or not.
 ///
-/// Streams form a tree by what they depend on ([`Priority::dependency`](crate::Priority)). Siblings take
+/// Streams form a tree by their dependencies ([`Priority::dependency`](crate::Priority)). Siblings take
 /// turns in the order in which they were first active; a turn lasts for as many packets as the stream has
-/// tokens, and when no sibling that could send has one left, all that could get new ones. A stream that has
-/// nothing to send passes its turns on to those that depend on it, if they may send.
+/// tokens. When no sibling that can send has a token left, all that can send get new ones. A stream that has
+/// nothing to send passes its turns on to the streams that depend on it, if they may send.
 ///
-/// Only streams that could send count when a round ends: one that is blocked with tokens left does not
-/// hold the others up. A stream that is first active after what it depends on was finished still takes its
-/// turns, while the tree remembers that.
+/// A round ends when all streams that can send have used their tokens: a blocked stream with tokens left does
+/// not delay the others. A stream that becomes active after the stream that it depends on was finished still
+/// takes its turns, as long as the tree remembers that stream.
 ///
 /// A pick takes O(depth) time and a new round O(siblings); the tree is at most 32 deep, and remembers at
-/// most 256 streams that have nothing to send and that no other depends on.
+/// most 256 streams that have nothing to send and on which no other depends.
 #[derive(Debug)]
 pub struct Wrr {
     config: WrrConfig,

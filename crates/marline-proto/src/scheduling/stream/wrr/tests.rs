@@ -34,7 +34,7 @@ fn turns(wrr: &mut Wrr, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn turns_are_as_long_as_weights_say() {
+fn a_turn_lasts_for_as_many_packets_as_the_weight() {
     let streams = [(0, top(128)), (4, top(32)), (8, top(1))];
     let mut wrr = scheduler(WrrConfig::SCATTERED, &streams);
     let round = [vec![0; 10], vec![4; 3], vec![8; 1]].concat();
@@ -45,14 +45,14 @@ fn turns_are_as_long_as_weights_say() {
 }
 
 #[test]
-fn urgencies_have_weights() {
+fn urgency_determines_the_weight() {
     let streams = [(0, Priority::new(7, false)), (4, Priority::new(0, false))];
     let mut wrr = scheduler(WrrConfig::SCATTERED, &streams);
     assert_eq!(turns(&mut wrr, 14), [vec![0; 4], vec![4; 10]].concat());
 }
 
 #[test]
-fn children_wait_for_their_parents_end() {
+fn children_wait_until_their_parent_is_finished() {
     let streams = [(0, top(256)), (4, below(0, 256))];
     let mut strict = scheduler(WrrConfig::SCATTERED, &streams);
     assert_eq!(strict.pick(), Some(id(0)));
@@ -74,7 +74,7 @@ fn children_wait_for_their_parents_end() {
 }
 
 #[test]
-fn a_blocked_sibling_does_not_hold_the_others_up() {
+fn a_blocked_sibling_does_not_delay_the_others() {
     let mut wrr = scheduler(WrrConfig::SCATTERED, &[(0, top(256)), (4, top(256))]);
     assert_eq!(turns(&mut wrr, 3), [0; 3]);
     wrr.deactivate(id(0));
@@ -88,10 +88,10 @@ fn a_blocked_sibling_does_not_hold_the_others_up() {
 }
 
 #[test]
-fn newcomers_wait_or_share_in_the_round() {
-    let begun = |newcomer| {
+fn new_streams_join_the_next_or_the_present_round() {
+    let begun = |first_turn| {
         let config = WrrConfig {
-            newcomer,
+            first_turn,
             ..WrrConfig::SCATTERED
         };
         let mut wrr = scheduler(config, &[(0, top(110)), (4, top(110))]);
@@ -101,17 +101,17 @@ fn newcomers_wait_or_share_in_the_round() {
         turns(&mut wrr, 24)
     };
     assert_eq!(
-        begun(Newcomer::Wait),
+        begun(FirstTurn::Wait),
         [vec![4; 10], vec![8; 10], vec![4; 4]].concat()
     );
     assert_eq!(
-        begun(Newcomer::Immediate),
+        begun(FirstTurn::Immediate),
         [vec![4; 10], vec![8; 10], vec![4; 4]].concat(),
         "the same, as it is last"
     );
     let mut wrr = scheduler(
         WrrConfig {
-            newcomer: Newcomer::Immediate,
+            first_turn: FirstTurn::Immediate,
             ..WrrConfig::SCATTERED
         },
         &[(0, top(110))],
@@ -141,7 +141,7 @@ fn finished_parents_pass_their_turns_on() {
 }
 
 #[test]
-fn unknown_parents_are_the_root() {
+fn a_stream_with_an_unknown_parent_is_below_the_root() {
     let wrr = scheduler(
         WrrConfig::SCATTERED,
         &[(0, below(99, 1)), (4, below(4, 1)), (8, below(0, 1))],
@@ -151,7 +151,7 @@ fn unknown_parents_are_the_root() {
 }
 
 #[test]
-fn the_tree_stays_shallow() {
+fn the_depth_of_the_tree_is_limited() {
     let mut wrr = Wrr::scattered();
     wrr.activate(id(0), top(16));
     for n in 1..1000 {
@@ -168,7 +168,7 @@ fn the_tree_stays_shallow() {
 }
 
 #[test]
-fn who_has_nothing_to_send_is_forgotten_in_time() {
+fn idle_streams_above_the_limit_are_forgotten() {
     let mut wrr = Wrr::scattered();
     for n in 0..10_000 {
         wrr.activate(id(n), top(16));

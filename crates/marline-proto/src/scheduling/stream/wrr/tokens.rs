@@ -3,19 +3,19 @@
 /// How weights become tokens, each an opportunity to fill a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    /// As many as the weight.
+    /// The weight itself.
     Weight,
     /// In proportion to the weight, `most` for the heaviest sibling, but at least one.
     Scattered {
-        /// The rescale factor r of the paper, at least 1. A small one makes rounds short and weights
-        /// coarse: with 1 all are equal.
+        /// The rescale factor r of the paper, at least 1. Small values make rounds short and weights coarse: with
+        /// 1, all are equal.
         most: u16,
-        /// What becomes of fractions.
+        /// How fractions are rounded.
         rounding: Rounding,
     },
 }
 
-/// What becomes of a fraction of a token; the paper's Table II has the nearest whole number.
+/// How fractions of tokens are rounded; the paper's Table II rounds to the nearest whole number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
     /// To the nearest whole number, halves up.

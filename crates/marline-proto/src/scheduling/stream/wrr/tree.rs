@@ -1,4 +1,4 @@
-//! Who depends on whom, and whose turn it is (HBES, Algorithm 1).
+//! The tree of dependencies, and turns within it (HBES, Algorithm 1).
 
 use std::collections::VecDeque;
 
@@ -7,20 +7,20 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 
 use super::super::ring::Ring;
-use super::{Newcomer, Priority, WrrConfig};
+use super::{FirstTurn, Priority, WrrConfig};
 use crate::limits::{IDLE_TREE_STREAMS, TREE_DEPTH};
 
-/// Streams below a root that is none.
+/// Streams below a root, which is not a stream.
 ///
-/// A stream stays below the one that it was put under. Only streams that were there before can be
-/// depended on, so that there are no cycles.
+/// The parent of a stream does not change. A stream can only depend on streams that were added before, so
+/// that there are no cycles.
 #[derive(Debug)]
 pub(super) struct Tree {
     config: WrrConfig,
     nodes: Slab<Node>,
     root: usize,
     ids: FxHashMap<StreamId, usize>,
-    /// Streams with nothing to send and nobody below them, the longest so first.
+    /// Streams that have nothing to send and no children, in the order in which they became so.
     leftover: Ring,
     leftovers: usize,
     established: u64,
@@ -37,15 +37,15 @@ struct Node {
     state: State,
     /// Opportunities left in this round of its siblings.
     tokens: u32,
-    /// Where it is among those that may be forgotten.
+    /// Its index among the streams that may be forgotten.
     seat: Option<usize>,
-    /// Those that depend on it, by place.
+    /// Streams that depend on it, by place.
     children: VecDeque<usize>,
-    /// Those of them that could send and have tokens, by place.
+    /// The children that can send and have tokens, by place.
     turns: VecDeque<usize>,
-    /// How many of them could send.
+    /// How many children can send.
     ready: usize,
-    /// The place from which on the next child is looked for.
+    /// The place from which the search for the next child begins.
     next: u64,
 }
 
@@ -55,7 +55,7 @@ enum State {
     Active,
     /// Has nothing to send for now.
     Idle,
-    /// Is done.
+    /// Has sent all of its data.
     Finished,
 }
 
@@ -82,21 +82,21 @@ impl Tree {
         };
         self.nodes[key].weight = priority.weight();
         self.keep(key);
-        self.turn_into(key, State::Active);
+        self.set_state(key, State::Active);
     }
 
     pub(super) fn pause(&mut self, id: StreamId) {
         if let Some(key) = self.ids.get(&id).copied()
             && self.nodes[key].state == State::Active
         {
-            self.turn_into(key, State::Idle);
+            self.set_state(key, State::Idle);
             self.release(key);
         }
     }
 
     pub(super) fn finish(&mut self, id: StreamId) {
         if let Some(key) = self.ids.get(&id).copied() {
-            self.turn_into(key, State::Finished);
+            self.set_state(key, State::Finished);
             self.release(key);
         }
     }
@@ -123,7 +123,7 @@ impl Tree {
         self.visit(self.root, most, out);
     }
 
-    /// A stream used an opportunity: so did all that it depends on, which passed it on.
+    /// A stream used an opportunity, which counts for all its ancestors too, because they passed it on.
     pub(super) fn spend(&mut self, id: StreamId) {
         let Some(mut key) = self.ids.get(&id).copied() else {
             return;
@@ -170,7 +170,7 @@ impl Tree {
         if !node.turns.is_empty() {
             return self.circle(&node.turns, node.next).next();
         }
-        // A round begins when somebody is served, and then all who could send have tokens.
+        // A round begins when a stream is served; then all that can send get tokens.
         self.circle(&node.children, node.next)
             .find(|child| self.is_ready(*child))
     }
@@ -196,7 +196,7 @@ impl Tree {
         }
     }
 
-    /// All of `keys`, which are by place, beginning with `place` and coming round.
+    /// All of `keys`, which are sorted by place, in cyclic order from `place`.
     fn circle<'a>(
         &'a self,
         keys: &'a VecDeque<usize>,
@@ -206,9 +206,9 @@ impl Tree {
         keys.range(start..).chain(keys.range(..start)).copied()
     }
 
-    /// Gives tokens to all children of `key` that could send; none of these has any.
+    /// Gives tokens to all children of `key` that can send; none of them has any.
     fn begin_round(&mut self, key: usize) {
-        // The lists are taken out while nodes change, and put back.
+        // The lists are taken out of the node while its children change.
         let children = std::mem::take(&mut self.nodes[key].children);
         let mut turns = std::mem::take(&mut self.nodes[key].turns);
         let heaviest = self.heaviest(&children);
@@ -223,7 +223,7 @@ impl Tree {
         self.nodes[key].turns = turns;
     }
 
-    /// The largest weight among those that are not done, or pass on to somebody who is not.
+    /// The largest weight among the children that are not finished, or that pass turns on to a descendant.
     fn heaviest(&self, children: &VecDeque<usize>) -> u16 {
         let counts = |key: &&usize| {
             self.nodes[**key].state != State::Finished || self.nodes[**key].ready > 0
@@ -235,7 +235,7 @@ impl Tree {
             .unwrap_or(1)
     }
 
-    /// Whether `key`, or one below that it lets through, could send.
+    /// Whether `key`, or a descendant to which it passes its turns, can send.
     fn is_ready(&self, key: usize) -> bool {
         let node = &self.nodes[key];
         match node.state {
@@ -245,17 +245,17 @@ impl Tree {
         }
     }
 
-    fn turn_into(&mut self, key: usize, state: State) {
+    fn set_state(&mut self, key: usize, state: State) {
         let before = self.is_ready(key);
         self.nodes[key].state = state;
         let after = self.is_ready(key);
         if before != after {
-            self.tell_parents(key, after);
+            self.propagate_ready(key, after);
         }
     }
 
-    /// `key` became ready or ceased to be; so do perhaps those that it depends on.
-    fn tell_parents(&mut self, mut key: usize, ready: bool) {
+    /// `key` became ready or ceased to be; updates its ancestors.
+    fn propagate_ready(&mut self, mut key: usize, ready: bool) {
         while key != self.root {
             let parent = self.nodes[key].parent;
             let before = self.is_ready(parent);
@@ -313,17 +313,17 @@ impl Tree {
         key
     }
 
-    /// The tokens of a newcomer below `parent`: if a round is under way, it may share in it.
+    /// The tokens of a new child of `parent` in the present round.
     fn first_tokens(&self, parent: usize, weight: u16) -> u32 {
         let node = &self.nodes[parent];
-        if self.config.newcomer == Newcomer::Wait || node.turns.is_empty() {
+        if self.config.first_turn == FirstTurn::Wait || node.turns.is_empty() {
             return 0;
         }
         let heaviest = self.heaviest(&node.children).max(weight);
         self.config.tokens.of(weight, heaviest)
     }
 
-    /// `key` must not be forgotten.
+    /// `key` may not be forgotten.
     fn keep(&mut self, key: usize) {
         if let Some(seat) = self.nodes[key].seat.take() {
             self.leftover.remove(seat);
@@ -331,7 +331,8 @@ impl Tree {
         }
     }
 
-    /// `key` may be forgotten if nobody depends on it; forgets who may be longest, if these are too many.
+    /// `key` may be forgotten if no stream depends on it; above the limit, forgets the streams that have been
+    /// so for longest.
     fn release(&mut self, key: usize) {
         self.leave(key);
         while self.leftovers > IDLE_TREE_STREAMS {
@@ -359,7 +360,7 @@ impl Tree {
         }
     }
 
-    /// Streams that it remembers.
+    /// How many streams it remembers.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.ids.len()

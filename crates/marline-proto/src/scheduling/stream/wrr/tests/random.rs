@@ -1,4 +1,4 @@
-//! Any streams, in any order, against a model that does what the paper says and searches for all of it.
+//! Random streams in random order, compared with a simple model of the paper that uses linear searches.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ struct Stream {
     next: usize,
 }
 
-/// All streams in order of establishment; nobody is forgotten.
+/// All streams in the order in which they were added; none is forgotten.
 #[derive(Debug)]
 struct Model {
     config: WrrConfig,
@@ -43,7 +43,7 @@ impl Model {
         self.has_data(n) || passes && children.any(|child| self.sends(child))
     }
 
-    /// Serves one packet below `of`; says whose.
+    /// Serves one packet below `of`; returns its stream.
     fn serve(&mut self, of: Option<usize>) -> Option<u64> {
         let children = self.children(of);
         let ready: Vec<_> = children
@@ -117,7 +117,7 @@ fn config() -> impl Strategy<Value = WrrConfig> {
     (tokens, any::<bool>()).prop_map(|(tokens, strict_parent)| WrrConfig {
         tokens,
         strict_parent,
-        newcomer: Newcomer::Wait,
+        first_turn: FirstTurn::Wait,
     })
 }
 
@@ -128,8 +128,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Tells the scheduler how stream `n` is.
-    fn tell(&mut self, n: usize) {
+    /// Updates the scheduler with the state of stream `n`.
+    fn update(&mut self, n: usize) {
         let stream = &self.model.streams[n];
         let (id, parent) = (id(stream.id), stream.parent);
         let parent = parent.map(|n| super::id(self.model.streams[n].id));
@@ -151,7 +151,7 @@ impl Pair {
         let served = self.model.serve(None);
         prop_assert_eq!(picked.map(u64::from), served);
         if let Some(served) = served {
-            self.tell(served as usize);
+            self.update(served as usize);
         }
         Ok(served.is_some())
     }
@@ -173,11 +173,11 @@ impl Pair {
                     tokens: 0,
                     next: 0,
                 });
-                self.tell(count);
+                self.update(count);
             }
             Step::Block(n) | Step::Unblock(n) if n < count => {
                 self.model.streams[n].blocked = matches!(step, Step::Block(_));
-                self.tell(n);
+                self.update(n);
             }
             Step::Serve(packets) => {
                 for _ in 0..packets {
@@ -200,10 +200,10 @@ proptest! {
         for step in steps {
             pair.take(step)?;
         }
-        // Nobody is lost: once nothing is blocked, all is sent.
+        // Once no stream is blocked, everything is sent.
         for n in 0..pair.model.streams.len() {
             pair.model.streams[n].blocked = false;
-            pair.tell(n);
+            pair.update(n);
         }
         while pair.serve()? {}
         prop_assert!(pair.model.streams.iter().all(|stream| stream.left == 0));
@@ -233,10 +233,10 @@ proptest! {
     }
 
     #[test]
-    fn any_calls_are_survived(calls in proptest::collection::vec((0..6_u8, 0..30_u64, 0..32_u64, 0..300_u16), 0..300), strict in any::<bool>()) {
+    fn arbitrary_calls_cause_no_panic(calls in proptest::collection::vec((0..6_u8, 0..30_u64, 0..32_u64, 0..300_u16), 0..300), strict in any::<bool>()) {
         let mut wrr = Wrr::new(WrrConfig {
             strict_parent: strict,
-            newcomer: Newcomer::Immediate,
+            first_turn: FirstTurn::Immediate,
             ..WrrConfig::SCATTERED
         });
         let mut order = Vec::new();

@@ -1,17 +1,16 @@
-//! Every arrow from phase to phase, and what does not lead to one.
+//! Every transition from phase to phase, and events that cause none.
 
 use std::time::Duration;
 
 use super::sender::*;
 use super::*;
-use crate::observe::events::CarefulResumeRestored;
-use Phase::*;
+use ResumePhase::*;
 
 fn confirmed() -> Sender {
     Sender::confirmed(SAVED, CarefulResumeConfig::default())
 }
 
-/// With another round-trip time than now remembered.
+/// A confirmed sender whose remembered round-trip time is `rtt`.
 fn remembering(rtt: Duration) -> Sender {
     Sender::confirmed(Capacity { rtt, ..SAVED }, CarefulResumeConfig::default())
 }
@@ -24,8 +23,11 @@ fn a_confirmed_path_jumps_once_data_waits() {
     assert!(sender.resume.is_confirmed());
     assert_eq!(sender.transitions, [], "no data waits");
     sender.limit();
-    let trigger = Some(Trigger::CongestionWindowLimited);
-    assert_eq!(sender.latest(), (Reconnaissance, Unvalidated, trigger));
+    let trigger = Some(ResumeTrigger::CongestionWindowLimited);
+    assert_eq!(
+        sender.latest(),
+        transition(Reconnaissance, Unvalidated, trigger)
+    );
     assert_eq!(sender.window, 150_000);
     assert_eq!(sender.resume.pacing_rate(), Some(1_500_000));
     assert!(!sender.forgotten);
@@ -48,7 +50,7 @@ fn no_jump_before_the_initial_window_is_acknowledged() {
 }
 
 #[test]
-fn a_last_packet_that_did_not_fit_is_not_waited_for() {
+fn less_than_a_datagram_of_the_initial_window_need_not_be_acknowledged() {
     let config = CarefulResumeConfig::default();
     let mut sender = Sender::new(SAVED, config);
     sender.resume = CarefulResume::new(SAVED, config, INITIAL + DATAGRAM - 1);
@@ -58,8 +60,8 @@ fn a_last_packet_that_did_not_fit_is_not_waited_for() {
 }
 
 #[test]
-fn another_round_trip_time_is_another_path() {
-    let refused = (Reconnaissance, Normal, Some(Trigger::RttNotValidated));
+fn an_rtt_that_differs_from_the_remembered_one_prevents_the_jump() {
+    let refused = transition(Reconnaissance, Normal, Some(ResumeTrigger::RttNotValidated));
 
     let mut sender = remembering(2 * RTT);
     assert_eq!(sender.latest(), refused, "as soon as it is known");
@@ -71,11 +73,18 @@ fn another_round_trip_time_is_another_path() {
     assert_eq!(sender.resume.phase(), Unvalidated);
 
     let mut sender = remembering(RTT / 10 - NANO);
-    assert_eq!(sender.transitions, [], "it may still fall");
+    assert_eq!(
+        sender.transitions,
+        [],
+        "the smallest round-trip time may still fall"
+    );
     sender.limit();
     assert_eq!(sender.latest(), refused);
     assert_eq!(sender.window, 29_000);
-    assert!(!sender.forgotten, "it may be right for the other path");
+    assert!(
+        !sender.forgotten,
+        "the record may be right for the other path"
+    );
 
     let mut sender = remembering(RTT / 10);
     sender.limit();
@@ -86,29 +95,29 @@ fn another_round_trip_time_is_another_path() {
 fn congestion_in_reconnaissance_ends_it() {
     let mut sender = confirmed();
     sender.lose(false);
-    let loss = Some(Trigger::PacketLoss);
-    assert_eq!(sender.latest(), (Reconnaissance, Normal, loss));
+    let loss = Some(ResumeTrigger::PacketLoss);
+    assert_eq!(sender.latest(), transition(Reconnaissance, Normal, loss));
     assert_eq!(sender.window, 14_500, "the controller's own reaction");
 
     let mut sender = confirmed();
     sender.mark();
-    let mark = Some(Trigger::EcnCe);
-    assert_eq!(sender.latest(), (Reconnaissance, Normal, mark));
+    let mark = Some(ResumeTrigger::EcnCe);
+    assert_eq!(sender.latest(), transition(Reconnaissance, Normal, mark));
 
     let mut sender = confirmed();
     sender.lose(true);
-    assert_eq!(sender.latest(), (Reconnaissance, Normal, loss));
+    assert_eq!(sender.latest(), transition(Reconnaissance, Normal, loss));
     assert_eq!((sender.window, sender.ssthresh), (2000, None));
 
     let mut sender = confirmed();
     sender.move_away();
-    let moved = Some(Trigger::PathChanged);
-    assert_eq!(sender.latest(), (Reconnaissance, Normal, moved));
+    let moved = Some(ResumeTrigger::PathChanged);
+    assert_eq!(sender.latest(), transition(Reconnaissance, Normal, moved));
 }
 
 #[test]
-fn what_is_too_old_or_in_use_or_no_gain_is_not_returned_to() {
-    let ended = (Reconnaissance, Normal, None);
+fn capacity_that_is_expired_claimed_or_no_gain_is_not_used() {
+    let ended = transition(Reconnaissance, Normal, None);
     let mut sender = confirmed();
     sender.wait(3_599_000);
     sender.limit();
@@ -142,7 +151,7 @@ fn what_is_too_old_or_in_use_or_no_gain_is_not_returned_to() {
 }
 
 #[test]
-fn no_jump_exceeds_what_is_configured() {
+fn no_jump_exceeds_the_configured_maximum() {
     let config = CarefulResumeConfig {
         max_jump: Some(80_000),
         ..CarefulResumeConfig::default()
@@ -153,39 +162,45 @@ fn no_jump_exceeds_what_is_configured() {
 }
 
 #[test]
-fn the_jump_is_over_when_it_is_in_flight() {
+fn a_full_window_ends_the_unvalidated_phase() {
     let mut sender = Sender::jumped();
     sender.send(120);
     assert_eq!(sender.resume.phase(), Unvalidated);
     sender.send(1);
-    let trigger = Some(Trigger::LastUnvalidatedPacketSent);
-    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
+    let trigger = Some(ResumeTrigger::LastUnvalidatedPacketSent);
+    assert_eq!(
+        sender.latest(),
+        transition(Unvalidated, Validating, trigger)
+    );
     assert_eq!(sender.window, 150_000);
 }
 
 #[test]
-fn the_jump_is_over_when_some_of_it_arrives() {
+fn the_first_acknowledged_unvalidated_packet_ends_the_unvalidated_phase() {
     let mut sender = Sender::jumped();
     sender.send(60);
     sender.ack(29);
     assert_eq!(sender.resume.phase(), Unvalidated);
     assert_eq!(sender.window, 150_000, "no growth");
     sender.ack(1);
-    let trigger = Some(Trigger::FirstUnvalidatedPacketAcknowledged);
-    assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
-    assert_eq!(sender.window, 59_000, "what is in flight");
+    let trigger = Some(ResumeTrigger::FirstUnvalidatedPacketAcknowledged);
+    assert_eq!(
+        sender.latest(),
+        transition(Unvalidated, Validating, trigger)
+    );
+    assert_eq!(sender.window, 59_000, "the bytes in flight");
     sender.ack(10);
-    assert_eq!(sender.window, 69_000, "growth as usual");
+    assert_eq!(sender.window, 69_000, "the controller grows it again");
 }
 
 #[test]
-fn a_packet_of_acknowledgments_alone_validates_nothing() {
+fn ack_only_packets_validate_nothing() {
     let mut sender = Sender::confirmed(SAVED, CarefulResumeConfig::default());
-    sender.send_alone();
+    sender.send_ack_only();
     sender.limit();
     sender.ack(1);
     assert_eq!(sender.resume.phase(), Unvalidated, "nothing is sent yet");
-    sender.send_alone();
+    sender.send_ack_only();
     sender.send(60);
     sender.ack(28);
     assert_eq!(
@@ -198,7 +213,7 @@ fn a_packet_of_acknowledgments_alone_validates_nothing() {
 }
 
 #[test]
-fn the_jump_is_over_after_a_round_trip() {
+fn a_round_trip_ends_the_unvalidated_phase() {
     type Move = fn(&mut Sender);
     let moves: [(Move, u64); 2] = [
         (|sender| sender.send(1), 90_000),
@@ -216,15 +231,18 @@ fn the_jump_is_over_after_a_round_trip() {
         sender.wait(100);
         sender.now += NANO;
         next(&mut sender);
-        let trigger = Some(Trigger::RttExceeded);
-        assert_eq!(sender.latest(), (Unvalidated, Validating, trigger));
-        assert_eq!(sender.window, window, "what is in flight");
+        let trigger = Some(ResumeTrigger::RttExceeded);
+        assert_eq!(
+            sender.latest(),
+            transition(Unvalidated, Validating, trigger)
+        );
+        assert_eq!(sender.window, window, "the bytes in flight");
     }
 }
 
 #[test]
-fn who_sends_little_keeps_what_is_proven() {
-    let limited = (Unvalidated, Normal, Some(Trigger::RateLimited));
+fn a_rate_limited_sender_keeps_the_larger_of_pipe_size_and_initial_window() {
+    let limited = transition(Unvalidated, Normal, Some(ResumeTrigger::RateLimited));
     let mut sender = Sender::jumped();
     sender.send(5);
     sender.ack(30);
@@ -239,7 +257,7 @@ fn who_sends_little_keeps_what_is_proven() {
     assert_eq!(sender.latest(), limited, "nothing was sent at all");
     assert_eq!(sender.window, 29_000);
 
-    // Little in flight when it jumped, but more than that now.
+    // Little was in flight at the jump, and more is now.
     let config = CarefulResumeConfig::default();
     let mut sender = Sender::new(SAVED, config);
     sender.send(10);
@@ -254,53 +272,56 @@ fn who_sends_little_keeps_what_is_proven() {
 }
 
 #[test]
-fn congestion_before_anything_arrives_is_retreated_from() {
+fn congestion_in_the_unvalidated_phase_leads_to_safe_retreat() {
     type Cause = fn(&mut Sender);
-    let causes: [(Cause, Trigger); 4] = [
-        (|sender| sender.lose(false), Trigger::PacketLoss),
-        (Sender::mark, Trigger::EcnCe),
-        (Sender::move_away, Trigger::PathChanged),
+    let causes: [(Cause, ResumeTrigger); 4] = [
+        (|sender| sender.lose(false), ResumeTrigger::PacketLoss),
+        (Sender::mark, ResumeTrigger::EcnCe),
+        (Sender::move_away, ResumeTrigger::PathChanged),
         (
             |sender| {
                 sender.rtt = RTT / 2;
                 sender.ack(1);
             },
-            Trigger::PathChanged,
+            ResumeTrigger::PathChanged,
         ),
     ];
     for (cause, trigger) in causes {
         let mut sender = Sender::jumped();
         sender.send(20);
         cause(&mut sender);
-        assert_eq!(sender.latest(), (Unvalidated, SafeRetreat, Some(trigger)));
+        assert_eq!(
+            sender.latest(),
+            transition(Unvalidated, SafeRetreat, Some(trigger))
+        );
         assert!(sender.window <= 14_500 && sender.forgotten);
         sender.ack(47);
         assert_eq!(sender.resume.phase(), SafeRetreat);
         sender.ack(2);
-        let exit = Some(Trigger::ExitRecovery);
-        assert_eq!(sender.latest(), (SafeRetreat, Normal, exit));
+        let exit = Some(ResumeTrigger::ExitRecovery);
+        assert_eq!(sender.latest(), transition(SafeRetreat, Normal, exit));
     }
 }
 
 #[test]
-fn what_arrives_is_validated() {
+fn acknowledgment_of_the_last_unvalidated_packet_ends_validation() {
     let mut sender = Sender::validating();
     sender.ack(149);
     assert_eq!(sender.resume.phase(), Validating);
     sender.ack(1);
-    let trigger = Some(Trigger::LastUnvalidatedPacketAcknowledged);
-    assert_eq!(sender.latest(), (Validating, Normal, trigger));
+    let trigger = Some(ResumeTrigger::LastUnvalidatedPacketAcknowledged);
+    assert_eq!(sender.latest(), transition(Validating, Normal, trigger));
     assert_eq!(sender.window, 300_000, "slow start went on");
     assert_eq!((sender.ssthresh, sender.forgotten), (None, false));
 }
 
 #[test]
-fn congestion_while_validating_is_retreated_from() {
+fn congestion_while_validating_leads_to_safe_retreat_once() {
     let mut sender = Sender::validating();
     sender.ack(100);
     sender.lose(false);
-    let loss = Some(Trigger::PacketLoss);
-    assert_eq!(sender.latest(), (Validating, SafeRetreat, loss));
+    let loss = Some(ResumeTrigger::PacketLoss);
+    assert_eq!(sender.latest(), transition(Validating, SafeRetreat, loss));
     assert_eq!(sender.window, 50_000);
     sender.lose(false);
     sender.mark();
@@ -309,18 +330,18 @@ fn congestion_while_validating_is_retreated_from() {
 
     let mut sender = Sender::validating();
     sender.mark();
-    let mark = Some(Trigger::EcnCe);
-    assert_eq!(sender.latest(), (Validating, SafeRetreat, mark));
+    let mark = Some(ResumeTrigger::EcnCe);
+    assert_eq!(sender.latest(), transition(Validating, SafeRetreat, mark));
     assert_eq!(sender.window, 14_500);
 
     let mut sender = Sender::validating();
     sender.move_away();
-    let moved = Some(Trigger::PathChanged);
-    assert_eq!(sender.latest(), (Validating, SafeRetreat, moved));
+    let moved = Some(ResumeTrigger::PathChanged);
+    assert_eq!(sender.latest(), transition(Validating, SafeRetreat, moved));
 }
 
 #[test]
-fn a_retreat_ends_with_a_later_packet_too() {
+fn acknowledgment_of_a_later_packet_ends_the_retreat_too() {
     let mut sender = Sender::validating();
     sender.ack(100);
     for _ in 0..50 {
@@ -329,13 +350,13 @@ fn a_retreat_ends_with_a_later_packet_too() {
     assert_eq!(sender.resume.phase(), SafeRetreat);
     sender.send(1);
     sender.ack(1);
-    let exit = Some(Trigger::ExitRecovery);
-    assert_eq!(sender.latest(), (SafeRetreat, Normal, exit));
+    let exit = Some(ResumeTrigger::ExitRecovery);
+    assert_eq!(sender.latest(), transition(SafeRetreat, Normal, exit));
     assert_eq!(sender.ssthresh, Some(101_000 / 2));
 }
 
 #[test]
-fn a_retreat_leaves_as_much_as_configured() {
+fn the_threshold_after_a_retreat_follows_beta() {
     for (beta, ssthresh) in [(0.0, 75_000), (0.7, 105_000), (9.0, 150_000)] {
         let config = CarefulResumeConfig {
             beta,
@@ -351,7 +372,7 @@ fn a_retreat_leaves_as_much_as_configured() {
 }
 
 #[test]
-fn persistent_congestion_ends_everything() {
+fn persistent_congestion_ends_careful_resume_and_forgets_the_capacity() {
     for mut sender in [Sender::jumped(), Sender::validating(), {
         let mut sender = Sender::validating();
         sender.mark();
@@ -359,8 +380,8 @@ fn persistent_congestion_ends_everything() {
     }] {
         let phase = sender.resume.phase();
         sender.lose(true);
-        let loss = Some(Trigger::PacketLoss);
-        assert_eq!(sender.latest(), (phase, Normal, loss));
+        let loss = Some(ResumeTrigger::PacketLoss);
+        assert_eq!(sender.latest(), transition(phase, Normal, loss));
         assert_eq!(sender.window, 2000, "the controller's own reaction");
         assert_eq!(sender.ssthresh, Some(14_500));
         assert!(sender.forgotten);
@@ -368,7 +389,7 @@ fn persistent_congestion_ends_everything() {
 }
 
 #[test]
-fn over_is_over() {
+fn no_event_has_an_effect_in_the_normal_phase() {
     let mut sender = Sender::validating();
     sender.ack(150);
     let before = sender.transitions.len();
@@ -386,36 +407,18 @@ fn over_is_over() {
 }
 
 #[test]
-fn who_has_jumped_cannot_take_it_back() {
+fn abandoning_does_not_undo_a_jump() {
     let mut sender = Sender::jumped();
     sender.abandon();
     assert_eq!(sender.resume.phase(), Unvalidated);
 }
 
 #[test]
-fn the_event_tells_what_changed() {
+fn the_range_of_unvalidated_packets_begins_after_the_jump() {
     let mut sender = Sender::jumped();
-    let event = sender
-        .resume
-        .event(3, &sender.transitions[0], sender.window, None);
-    assert_eq!(event.path, 3);
-    assert_eq!((event.old, event.new), (Some(Reconnaissance), Unvalidated));
-    assert_eq!(event.pipe_size, 29_000);
-    assert_eq!(event.first_unvalidated_packet, 48);
-    assert_eq!(event.last_unvalidated_packet, 47, "none so far");
-    assert_eq!(event.congestion_window, Some(150_000));
-    let restored = CarefulResumeRestored {
-        congestion_window: 300_000,
-        rtt: RTT,
-    };
-    assert_eq!(event.restored, Some(restored));
-
+    assert_eq!(sender.resume.first_unvalidated_packet(), 48);
+    assert_eq!(sender.resume.last_unvalidated_packet(), 47, "none so far");
     sender.send(121);
-    let event = sender
-        .resume
-        .event(3, &sender.transitions[1], sender.window, Some(7));
-    assert_eq!(event.first_unvalidated_packet, 48);
-    assert_eq!(event.last_unvalidated_packet, 168);
-    assert_eq!((event.ssthresh, event.restored), (Some(7), None));
-    assert_eq!(event.trigger, Some(Trigger::LastUnvalidatedPacketSent));
+    assert_eq!(sender.resume.first_unvalidated_packet(), 48);
+    assert_eq!(sender.resume.last_unvalidated_packet(), 168);
 }
