@@ -2,6 +2,21 @@
 //!
 //! Time comes in as an argument, datagrams come in and go out as bytes. The same core runs behind
 //! tokio, in the simulator's virtual time, and under the fuzzer.
+//!
+//! # Features
+//!
+//! | feature | |
+//! | --- | --- |
+//! | `aws-lc-rs` (default) | cryptography by AWS-LC; takes precedence over `ring` |
+//! | `ring` | cryptography by ring, for targets that AWS-LC does not support; without post-quantum key exchange |
+//! | `testing` | endpoints and networks in virtual time, and certificates, for the tests of other crates |
+//!
+//! One of `aws-lc-rs` and `ring` must be enabled; `cargo build --no-default-features` alone fails and says so.
+
+#[cfg(not(any(feature = "aws-lc-rs", feature = "ring")))]
+compile_error!(
+    "no cryptographic library is chosen: enable the cargo feature `aws-lc-rs` (the default) or `ring`"
+);
 
 pub mod ack;
 mod address_tokens;
@@ -38,11 +53,12 @@ pub use config::{
     MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
 pub use connection::{Connection, ConnectionError, EndpointEvent, Event};
-pub use crypto::{RESET_TOKEN_LEN, ResetKey, TokenKey};
+pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TokenKey, hmac_sha256};
 pub use datagrams::DatagramError;
 pub use endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
+    default_crypto_provider,
 };
 pub use marline_wire::{ConnectionId, Dir, ErrorCode, PathId, Side, StreamId, TransportError};
 pub use paths::{AbandonPathError, OpenPathError};

@@ -85,9 +85,9 @@ pub use marline_proto::{
     AbandonPathError, AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ConnectionError,
     ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EndpointConfig, ErrorCode, Instant,
     MakeObserver, MtuConfig, MultipathConfig, PathId, Priority, ResetKey, RetryPolicy,
-    ServerConfig, Side, StreamId, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey,
-    Transmit, TransportConfig, TransportError, ack, congestion, coordination, crypto_provider,
-    observe, recovery, samples, scheduling,
+    ServerConfig, Sha256, Side, StreamId, TlsClientConfig, TlsConfigError, TlsServerConfig,
+    TokenKey, Transmit, TransportConfig, TransportError, ack, congestion, coordination,
+    crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

@@ -4,9 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{Context, SHA256};
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
+use marline::Sha256;
 
 use super::{ClientError, Destination};
 
@@ -30,7 +30,7 @@ impl Validator {
 /// Takes, counts and hashes content.
 pub(super) struct Sink {
     out: Out,
-    hash: Context,
+    hash: Sha256,
     len: u64,
     /// Content of an error, which is counted but not kept.
     aside: bool,
@@ -50,7 +50,7 @@ impl Sink {
     pub(super) fn open(destination: &Destination, resume: bool) -> Result<Self, ClientError> {
         let mut sink = Self {
             out: Out::Nowhere,
-            hash: Context::new(&SHA256),
+            hash: Sha256::new(),
             len: 0,
             aside: false,
         };
@@ -87,7 +87,7 @@ impl Sink {
 
     /// Forgets what is there: a whole representation follows, named by `validator`.
     pub(super) fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
-        self.hash = Context::new(&SHA256);
+        self.hash = Sha256::new();
         self.len = 0;
         match &mut self.out {
             Out::File(part) => part.start_over(validator),
@@ -124,7 +124,7 @@ impl Sink {
             Out::File(part) => {
                 let rewound = part.file.rewind();
                 rewound.map_err(|cause| failed(&part.path, cause))?;
-                self.hash = Context::new(&SHA256);
+                self.hash = Sha256::new();
                 self.len = part.hash_rest(&mut self.hash)?;
             }
         }
@@ -133,7 +133,7 @@ impl Sink {
 
     /// What follows is not the object.
     pub(super) fn set_aside(&mut self) {
-        self.hash = Context::new(&SHA256);
+        self.hash = Sha256::new();
         self.len = 0;
         self.aside = true;
     }
@@ -166,7 +166,7 @@ impl Sink {
             return Ok((None, None));
         }
         let digest = self.hash.finish();
-        let hash = digest.as_ref().iter().fold(String::new(), |mut hex, byte| {
+        let hash = digest.iter().fold(String::new(), |mut hex, byte| {
             // Writing to a String cannot fail.
             let _ = std::fmt::Write::write_fmt(&mut hex, format_args!("{byte:02x}"));
             hex
@@ -235,7 +235,7 @@ impl Part {
     }
 
     /// Hashes what an earlier attempt left; leaves the file's position at its end.
-    fn recall(&mut self, hash: &mut Context) -> Result<u64, ClientError> {
+    fn recall(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
         match self.validator.0 {
             None => Ok(0),
             Some(_) => self.hash_rest(hash),
@@ -243,7 +243,7 @@ impl Part {
     }
 
     /// Hashes from the file's position to its end; returns how many bytes.
-    fn hash_rest(&mut self, hash: &mut Context) -> Result<u64, ClientError> {
+    fn hash_rest(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
         let mut buffer = vec![0; 1 << 16];
         let mut len = 0;
         loop {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use marline::{Cipher, Sha256};
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, PublicKeyData, SerialNumber};
-use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -108,7 +108,7 @@ impl Identity {
 
     fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
         let certificate = params.self_signed(key)?;
-        let hash = digest::digest(&digest::SHA256, &key.subject_public_key_info());
+        let hash = Sha256::of(&key.subject_public_key_info());
         Ok(Self {
             chain: vec![certificate.der().clone()],
             key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
@@ -147,9 +147,9 @@ impl Identity {
 
 /// The algorithms this crate uses; with `chacha20_only`, one cipher suite for TLS 1.3.
 pub(crate) fn crypto_provider(chacha20_only: bool) -> Arc<CryptoProvider> {
-    let mut provider = provider::default_provider();
-    if chacha20_only {
-        provider.cipher_suites = vec![provider::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256];
-    }
-    Arc::new(provider)
+    Arc::new(if chacha20_only {
+        marline::crypto_provider(Some(Cipher::ChaCha20Poly1305))
+    } else {
+        marline::default_crypto_provider()
+    })
 }

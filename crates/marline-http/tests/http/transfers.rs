@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{self, TestServer, VERSIONS, client, directory_of, nowhere, pattern};
-use aws_lc_rs::digest::{SHA256, digest};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::StreamBody;
+use marline::Sha256;
 use marline_http::client::{
     ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges, Target,
 };
@@ -18,8 +18,7 @@ use marline_http::{Body, BoxError};
 use tempfile::TempDir;
 
 fn sha256(content: &[u8]) -> String {
-    let hash = digest(&SHA256, content);
-    hash.as_ref()
+    Sha256::of(content)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use http::HeaderValue;
-use marline::Bytes;
+use marline::{Bytes, Sha256};
 use marline_http::client::{Destination, ObjectReport, Target};
 use marline_http::server::GeneratedObject;
 
@@ -82,9 +81,7 @@ fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunEr
     if let Some(error) = &fetched.error {
         return Err(failed(format_args!("{path}: {error}")));
     }
-    let served = digest(&SHA256, content);
-    let served: String = served
-        .as_ref()
+    let served: String = Sha256::of(content)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use aws_lc_rs::digest::{Context, SHA256};
+use marline::Sha256;
 
 /// SHA-256 over texts and numbers that cannot run into each other.
-pub(super) struct Digest(Context);
+pub(super) struct Digest(Sha256);
 
 impl Default for Digest {
     fn default() -> Self {
-        Self(Context::new(&SHA256))
+        Self(Sha256::new())
     }
 }
 
@@ -29,7 +29,7 @@ impl Digest {
 
     pub(super) fn hex(self) -> String {
         let mut hex = String::new();
-        for byte in self.0.finish().as_ref() {
+        for byte in self.0.finish() {
             // Writing to a string does not fail.
             let _ = write!(hex, "{byte:02x}");
         }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::hmac;
-
-use crate::crypto::{ResetKey, TokenKey};
+use crate::crypto::{ResetKey, TokenKey, hmac_sha256};
 
 /// Settings shared by all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -29,20 +27,12 @@ impl EndpointConfig {
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self {
             connection_id_len: 8,
-            reset_key: Arc::new(ResetKey::new(&derive(&seed, b"stateless reset"))),
-            token_key: Arc::new(TokenKey::new(&derive(&seed, b"address tokens"))),
+            reset_key: Arc::new(ResetKey::new(&hmac_sha256(&seed, b"stateless reset"))),
+            token_key: Arc::new(TokenKey::new(&hmac_sha256(&seed, b"address tokens"))),
             grease_fixed_bit: true,
             rng_seed: seed,
         }
     }
-}
-
-/// A key for `purpose`, from which the seed cannot be found.
-fn derive(seed: &[u8; 32], purpose: &[u8]) -> [u8; 32] {
-    let mut key = [0; 32];
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, seed), purpose);
-    key.copy_from_slice(tag.as_ref());
-    key
 }
 
 /// When a server asks clients to prove their address before it keeps state (RFC 9000, section 8.1.2).

@@ -32,9 +32,8 @@ impl Connection {
                     self.keys.handshake = Some(keys);
                     self.tell_keys(now, KeyKind::Handshake, KeyTrigger::Tls);
                 }
-                HandshakeStep::OneRttKeys(keys) => {
-                    let (keys, secrets) = *keys;
-                    let mut keys = OneRttKeys::new(keys, secrets);
+                HandshakeStep::OneRttKeys { keys, secrets } => {
+                    let mut keys = OneRttKeys::new(*keys, *secrets);
                     if let Some(interval) = self.config.key_update_interval {
                         keys.update_after(interval);
                     }

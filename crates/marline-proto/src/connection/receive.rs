@@ -334,7 +334,7 @@ impl Connection {
                 let unprotected = keys.unprotect(packet, offset)?;
                 let number = number_of(&unprotected);
                 let payload_offset = offset + unprotected.number_len;
-                let incoming = crypto::Incoming {
+                let incoming = crypto::OneRttPacket {
                     path_id,
                     number,
                     largest_received: largest,

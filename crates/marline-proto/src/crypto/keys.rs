@@ -1,12 +1,12 @@
-//! Keys that both ends know before TLS spoke (RFC 9001, sections 5.2 and 5.8).
+//! Keys that both ends derive without TLS (RFC 9001, sections 5.2 and 5.8).
 
 use std::sync::LazyLock;
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use marline_wire::{ConnectionId, Side};
-use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::quic::{Suite, Version};
+
+use super::provider::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use super::provider::{FixedNonceTag, equal};
 
 pub(crate) use rustls::quic::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, Secrets};
 
@@ -28,29 +28,18 @@ pub(crate) fn initial_keys(dcid: &ConnectionId, side: Side) -> Keys {
 
 /// The integrity tag of a Retry packet, given its pseudo-packet (RFC 9001, section 5.8).
 pub(crate) fn retry_tag(pseudo_packet: &[u8]) -> [u8; 16] {
-    /// Fixed by the RFC for version 1: the tag guards against accidents, not against attackers.
+    /// Fixed by the RFC for version 1, so the tag detects accidents and not attackers.
     const KEY: [u8; 16] = 0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128.to_be_bytes();
     const NONCE: [u8; 12] = [
         0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb,
     ];
-    static RETRY: LazyLock<LessSafeKey> = LazyLock::new(|| {
-        LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &KEY).expect("the key has the right length"))
-    });
-    let tag = RETRY
-        .seal_in_place_separate_tag(
-            Nonce::assume_unique_for_key(NONCE),
-            Aad::from(pseudo_packet),
-            &mut [],
-        )
-        .expect("a datagram is far below the limit of AES-GCM");
-    let mut out = [0; 16];
-    out.copy_from_slice(tag.as_ref());
-    out
+    static RETRY: LazyLock<FixedNonceTag> = LazyLock::new(|| FixedNonceTag::new(&KEY, NONCE));
+    RETRY.tag(pseudo_packet)
 }
 
 /// Whether `tag` is the integrity tag of `pseudo_packet`, in constant time.
 pub(crate) fn verify_retry_tag(pseudo_packet: &[u8], tag: &[u8; 16]) -> bool {
-    verify_slices_are_equal(&retry_tag(pseudo_packet), tag).is_ok()
+    equal(&retry_tag(pseudo_packet), tag)
 }
 
 #[cfg(test)]

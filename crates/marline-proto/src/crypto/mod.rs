@@ -2,15 +2,17 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | where do keys come from? | `keys` |
+//! | which library computes? | `provider` |
+//! | which keys exist before TLS has any? | `keys` |
 //! | how is one packet sealed or opened? | `packet` |
 //! | which 1-RTT key, and until when? | `one_rtt` |
-//! | who may come back with which address? | `token`, `replay` |
-//! | which stateless reset belongs to an ID? | `reset` |
+//! | which client has validated its address already? | `token`, `replay` |
+//! | which stateless reset belongs to a connection ID? | `reset` |
 
 mod keys;
 mod one_rtt;
 mod packet;
+pub(crate) mod provider;
 mod replay;
 mod reset;
 mod token;
@@ -19,8 +21,9 @@ pub(crate) use keys::{
     DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, Secrets, initial_keys, retry_tag,
     verify_retry_tag,
 };
-pub(crate) use one_rtt::{Incoming, KeyChange, OneRttKeys};
+pub(crate) use one_rtt::{KeyChange, OneRttKeys, OneRttPacket};
 pub(crate) use packet::{OpenError, Sealing, TAG_LEN, Unprotected, open, seal, unprotect};
+pub use provider::{Sha256, hmac_sha256};
 pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
 pub use token::TokenKey;

@@ -7,9 +7,9 @@
 //!  send      never             yes              from the update on
 //! ```
 //!
-//! Every packet costs one attempt to open, whichever key its phase bit selects, and the next keys
-//! are derived while sending: how long a received packet takes tells nobody whether it carried an
-//! update (RFC 9001, sections 6.3 and 9.5).
+//! Each received packet is opened with one key, which its phase bit selects, and the next keys are
+//! derived while sending, so that the time to process a packet does not reveal a key update (RFC 9001,
+//! sections 6.3 and 9.5).
 
 use marline_wire::packet::bits;
 use marline_wire::{ErrorCode, PathId, TransportError};
@@ -21,7 +21,7 @@ use crate::Instant;
 
 /// Both directions' 1-RTT keys of one connection, all paths together.
 pub(crate) struct OneRttKeys {
-    /// How often the keys were updated; its lowest bit is the key phase.
+    /// Number of key updates; its lowest bit is the key phase.
     generation: u64,
     local: DirectionalKeys,
     remote: DirectionalKeys,
@@ -36,13 +36,19 @@ pub(crate) struct OneRttKeys {
     /// Whether the peer acknowledged a packet sealed with the current key.
     acknowledged: bool,
     /// First packet sealed with the current key on each path, until one is acknowledged.
-    first_sealed: Vec<(PathId, u64)>,
+    first_sealed: Vec<FirstSealed>,
     /// Received packets that failed authentication, under all keys.
     forged: u64,
     confidentiality_limit: u64,
     /// Packets after which an update is tried.
     update_after: u64,
     integrity_limit: u64,
+}
+
+/// The first packet on a path that was sealed with the current key.
+struct FirstSealed {
+    path_id: PathId,
+    number: u64,
 }
 
 /// The receive key before the last update.
@@ -52,7 +58,7 @@ struct Previous {
     expiry: Option<Instant>,
 }
 
-/// Where the current phase began on one path.
+/// Packet numbers between which the key phase changed on one path.
 struct Boundary {
     path_id: PathId,
     /// Lowest number opened with the current key.
@@ -61,9 +67,9 @@ struct Boundary {
     last_before: Option<u64>,
 }
 
-/// A packet to open: what its header said, and what the path knew before it.
+/// A 1-RTT packet to open, whose header protection is removed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct OneRttPacket {
     /// Path whose number space `number` belongs to; 0 without multipath.
     pub(crate) path_id: PathId,
     /// Full packet number.
@@ -72,35 +78,35 @@ pub(crate) struct Incoming {
     pub(crate) largest_received: Option<u64>,
     /// First byte, unprotected.
     pub(crate) first_byte: u8,
-    /// Where the payload begins in the packet.
+    /// Offset of the payload in the packet.
     pub(crate) payload_offset: usize,
 }
 
-impl Incoming {
+impl OneRttPacket {
     #[inline]
     fn open<'a>(self, key: &dyn PacketKey, packet: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
         open(key, self.path_id, self.number, packet, self.payload_offset)
     }
 }
 
-/// A packet that was opened.
+/// A 1-RTT packet that was opened.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Opened<'a> {
+pub(crate) struct OpenedOneRtt<'a> {
     /// Its frames.
     pub(crate) payload: &'a [u8],
     /// Generation of the key that opened it.
     pub(crate) generation: u64,
-    /// What it did to the keys.
+    /// The key update that it belongs to, if it is the first of one.
     pub(crate) change: Option<KeyChange>,
 }
 
-/// A step of a key update that a received packet brought. After either the caller says
-/// how long old packets may still arrive: [`OneRttKeys::expire_previous_at`].
+/// A key update that a received packet shows. After either kind the caller sets until when older packets
+/// may arrive: [`OneRttKeys::expire_previous_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyChange {
-    /// The peer updated; what is sent from now on uses the new keys as well.
+    /// The peer initiated an update; from now on this end sends with the new keys as well.
     UpdatedByPeer,
-    /// The peer follows the update that this end initiated.
+    /// The peer responded to the update that this end initiated.
     Followed,
 }
 
@@ -113,13 +119,13 @@ pub(crate) enum UpdateRefused {
     /// No packet under the current key is acknowledged.
     #[error("no packet of the current key phase is acknowledged")]
     NotAcknowledged,
-    /// The peer may still keep its previous keys in the place of the next ones.
+    /// The peer may still keep its previous keys and not have the next ones.
     #[error("the last update was less than three probe timeouts ago")]
     TooSoon,
 }
 
 impl OneRttKeys {
-    /// Starts with the keys and secrets that TLS gave.
+    /// Starts with the first keys and secrets, which TLS derived.
     pub(crate) fn new(keys: Keys, mut secrets: Secrets) -> Self {
         let Keys { local, remote } = keys;
         Self {
@@ -140,12 +146,13 @@ impl OneRttKeys {
         }
     }
 
-    /// Has an update tried after `packets` sealed with one key, if that is sooner than need be.
+    /// Initiates an update after `packets` packets are sealed with one key, if the AEAD's limit does not
+    /// require it sooner.
     pub(crate) fn update_after(&mut self, packets: u64) {
         self.update_after = self.update_after.min(packets.max(1));
     }
 
-    /// How often the keys were updated.
+    /// Number of key updates.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
@@ -155,7 +162,7 @@ impl OneRttKeys {
         &*self.remote.header
     }
 
-    /// From now on this end may update keys (RFC 9001, section 6.1).
+    /// Permits this end to initiate updates (RFC 9001, section 6.1).
     pub(crate) fn on_handshake_confirmed(&mut self) {
         self.handshake_confirmed = true;
     }
@@ -183,9 +190,9 @@ impl OneRttKeys {
     #[inline]
     pub(crate) fn open<'a>(
         &mut self,
-        incoming: Incoming,
+        incoming: OneRttPacket,
         packet: &'a mut [u8],
-    ) -> Result<Opened<'a>, OpenError> {
+    ) -> Result<OpenedOneRtt<'a>, OpenError> {
         if (incoming.first_byte & bits::KEY_PHASE != 0) != self.key_phase() {
             return self.open_other_phase(incoming, packet);
         }
@@ -196,25 +203,26 @@ impl OneRttKeys {
             None => None,
             Some(previous) => previous.on_current(incoming)?,
         };
-        Ok(Opened {
+        Ok(OpenedOneRtt {
             payload,
             generation: self.generation,
             change,
         })
     }
 
-    /// The phase bit is not the current one: an old packet that was late, or an update.
+    /// Opens a packet whose phase bit is not the current one: a late packet of before the last update, or
+    /// one that begins an update.
     #[cold]
     fn open_other_phase<'a>(
         &mut self,
-        incoming: Incoming,
+        incoming: OneRttPacket,
         packet: &'a mut [u8],
-    ) -> Result<Opened<'a>, OpenError> {
+    ) -> Result<OpenedOneRtt<'a>, OpenError> {
         let is_late = matches!(&self.previous, Some(previous) if previous.is_before(incoming));
         let (key, is_update) = match (&self.next, &self.previous) {
             (Some(next), _) if !is_late => (&*next.remote, true),
             (_, Some(previous)) => (&*previous.key, false),
-            // Not reached: where `next` is absent, `previous` stands.
+            // Not reached: while `next` is absent, `previous` is present.
             (_, None) => (&*self.remote.packet, false),
         };
         let payload = incoming
@@ -224,7 +232,7 @@ impl OneRttKeys {
             if let Some(previous) = &mut self.previous {
                 previous.on_previous(incoming);
             }
-            return Ok(Opened {
+            return Ok(OpenedOneRtt {
                 payload,
                 generation: self.generation.saturating_sub(1),
                 change: None,
@@ -234,15 +242,15 @@ impl OneRttKeys {
         if let Some(previous) = &mut self.previous {
             previous.on_current(incoming)?;
         }
-        Ok(Opened {
+        Ok(OpenedOneRtt {
             payload,
             generation: self.generation,
             change: Some(KeyChange::UpdatedByPeer),
         })
     }
 
-    /// The key phase bit of the next packet to be sent. Updates the keys if they have sealed many
-    /// packets, and prepares the keys after them.
+    /// The key phase bit of the next packet to be sent. Initiates an update if the current key has sealed
+    /// many packets, and derives the next keys if they are absent.
     ///
     /// # Errors
     ///
@@ -252,7 +260,7 @@ impl OneRttKeys {
         if self.next.is_none() {
             self.prepare();
         }
-        // Half of the limit leaves as much again for updates that must wait.
+        // The other half is left for the time in which an update is not possible.
         if self.sealed >= self.update_after.min(self.confidentiality_limit / 2)
             && self.initiate_update().is_err()
             && self.sealed >= self.confidentiality_limit
@@ -275,9 +283,12 @@ impl OneRttKeys {
             && !self
                 .first_sealed
                 .iter()
-                .any(|&(id, _)| id == packet.path_id)
+                .any(|first| first.path_id == packet.path_id)
         {
-            self.first_sealed.push((packet.path_id, packet.number));
+            self.first_sealed.push(FirstSealed {
+                path_id: packet.path_id,
+                number: packet.number,
+            });
         }
     }
 
@@ -286,14 +297,14 @@ impl OneRttKeys {
     ///
     /// # Errors
     ///
-    /// KEY_UPDATE_ERROR if the peer received an update but does not follow (RFC 9001, section 6.2).
+    /// KEY_UPDATE_ERROR if the peer received an update but does not respond to it (RFC 9001, section 6.2).
     pub(crate) fn on_acked(
         &mut self,
         path_id: PathId,
         largest: u64,
         generation: u64,
     ) -> Result<(), TransportError> {
-        let is_current = |&(id, first): &(PathId, u64)| id == path_id && first <= largest;
+        let is_current = |first: &FirstSealed| first.path_id == path_id && first.number <= largest;
         if self.acknowledged || !self.first_sealed.iter().any(is_current) {
             return Ok(());
         }
@@ -308,11 +319,11 @@ impl OneRttKeys {
         Ok(())
     }
 
-    /// Updates the keys now: every packet from here on is sealed with the next ones.
+    /// Updates the keys. Every packet from now on is sealed with the next ones.
     ///
     /// # Errors
     ///
-    /// [`UpdateRefused`] while the peer could not follow.
+    /// [`UpdateRefused`] while the peer may not be able to respond.
     pub(crate) fn initiate_update(&mut self) -> Result<(), UpdateRefused> {
         if !self.handshake_confirmed {
             return Err(UpdateRefused::NotConfirmed);
@@ -341,7 +352,7 @@ impl OneRttKeys {
         self.previous.as_ref()?.expiry
     }
 
-    /// Drops the previous receive key if its time is over.
+    /// Drops the previous receive key if it has expired.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         if self.next_timeout().is_some_and(|expiry| expiry <= now) {
             self.previous = None;
@@ -349,9 +360,9 @@ impl OneRttKeys {
         }
     }
 
-    /// No packet of `path` comes or goes any more.
+    /// Drops the state of `path`, on which no packet is sent or opened any more.
     pub(crate) fn forget_path(&mut self, path: PathId) {
-        self.first_sealed.retain(|&(id, _)| id != path);
+        self.first_sealed.retain(|first| first.path_id != path);
         if let Some(previous) = &mut self.previous {
             previous.boundaries.retain(|known| known.path_id != path);
         }
@@ -396,16 +407,16 @@ impl OneRttKeys {
 }
 
 impl Previous {
-    /// Whether `packet` precedes all that the current key opened on its path.
-    fn is_before(&self, packet: Incoming) -> bool {
+    /// Whether `packet` precedes all packets on its path that the current key opened.
+    fn is_before(&self, packet: OneRttPacket) -> bool {
         !self
             .boundaries
             .iter()
             .any(|boundary| boundary.path_id == packet.path_id && boundary.first <= packet.number)
     }
 
-    /// The current key opened `packet`.
-    fn on_current(&mut self, packet: Incoming) -> Result<Option<KeyChange>, OpenError> {
+    /// Notes that the current key opened `packet`.
+    fn on_current(&mut self, packet: OneRttPacket) -> Result<Option<KeyChange>, OpenError> {
         let change = self.boundaries.is_empty().then_some(KeyChange::Followed);
         let on_path = |boundary: &&mut Boundary| boundary.path_id == packet.path_id;
         let last_before = if let Some(boundary) = self.boundaries.iter_mut().find(on_path) {
@@ -428,8 +439,8 @@ impl Previous {
         Ok(change)
     }
 
-    /// The previous key opened `packet`.
-    fn on_previous(&mut self, packet: Incoming) {
+    /// Notes that the previous key opened `packet`.
+    fn on_previous(&mut self, packet: OneRttPacket) {
         for boundary in &mut self.boundaries {
             if boundary.path_id == packet.path_id {
                 boundary.last_before = boundary.last_before.max(Some(packet.number));

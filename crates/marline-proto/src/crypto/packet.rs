@@ -1,8 +1,8 @@
 //! Sealing and opening one packet in place (RFC 9001, sections 5.3 to 5.5).
 //!
-//! Every packet of a connection passes here once: no allocation, no copy. The nonce tells paths
-//! apart (draft-ietf-quic-multipath-21, section 2.4); path 0 has the nonce of RFC 9001, which is
-//! that of a connection without multipath:
+//! Every packet of a connection is sealed or opened here, without an allocation or copy. The nonce
+//! contains the path ID (draft-ietf-quic-multipath-21, section 2.4); on path 0 it equals the nonce of
+//! RFC 9001, which connections without multipath use:
 //!
 //! ```text
 //! nonce = IV xor { Path ID (32), 0 (2), Packet Number (62) }
@@ -13,39 +13,40 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 
-/// What an AEAD adds to a packet, in bytes.
+/// Length of an AEAD's tag, in bytes.
 pub(crate) const TAG_LEN: usize = 16;
 
-/// What header protection samples, in bytes (RFC 9001, section 5.4.2).
+/// Length of the sample for header protection, in bytes (RFC 9001, section 5.4.2).
 const SAMPLE_LEN: usize = 16;
 
-/// The sample starts where the payload would, were the packet number as long as it can be.
+/// Distance from the start of the packet number to the sample: the longest packet number, in bytes.
 const SAMPLE_DISTANCE: usize = 4;
 
-/// Why a packet could not be opened. It is dropped; only the last kind ends the connection.
+/// Why a packet could not be opened. The packet is dropped; [`Fatal`](Self::Fatal) also ends the
+/// connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OpenError {
     /// Too short to hold a sample, a packet number and a tag.
     TooShort,
-    /// Not sealed with this key, or altered on the way.
+    /// Not sealed with this key, or altered.
     Unauthentic,
-    /// The peer broke the rules, or a limit is reached.
+    /// The peer violated the protocol, or the limit of an AEAD is reached.
     Fatal(TransportError),
 }
 
-/// What header protection hid.
+/// The fields of a packet that header protection covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unprotected {
     /// The first byte as it was sealed.
     pub(crate) first_byte: u8,
-    /// The packet number as it stands in the packet.
+    /// The truncated packet number, as the packet contains it.
     pub(crate) truncated: u32,
     /// Its length in bytes, 1 to 4.
     pub(crate) number_len: usize,
 }
 
 impl Unprotected {
-    /// Checks the reserved bits, once the packet is opened: before, anybody may have set them.
+    /// Checks the reserved bits. Only of an opened packet: before, they are not authenticated.
     ///
     /// # Errors
     ///
@@ -123,18 +124,18 @@ pub(crate) fn open<'a>(
     .map_err(|_| OpenError::Unauthentic)
 }
 
-/// The packet to seal: where it lies in a buffer that may hold others, and its full number.
+/// A packet to seal: its position in a buffer that may hold others, and its full number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealing {
     /// Path whose number space `number` belongs to; 0 without multipath.
     pub(crate) path_id: PathId,
     /// Full packet number.
     pub(crate) number: u64,
-    /// Where the packet's first byte lies in the buffer.
+    /// Offset of its first byte in the buffer.
     pub(crate) packet_start: usize,
-    /// Where its packet number begins in the buffer.
+    /// Offset of its packet number in the buffer.
     pub(crate) number_offset: usize,
-    /// Where its payload begins in the buffer.
+    /// Offset of its payload in the buffer.
     pub(crate) payload_offset: usize,
 }
 
@@ -142,15 +143,15 @@ pub(crate) struct Sealing {
 ///
 /// # Panics
 ///
-/// If the payload is so short that there is nothing to sample: packet number and payload together
-/// must be at least 4 bytes long, the caller pads. If the path is not 0 and the TLS provider's
-/// ciphers know no paths.
+/// If the payload is too short for a sample: packet number and payload together must have at least 4
+/// bytes, by padding of the caller. If the path is not 0 and the ciphers of a custom rustls provider do
+/// not implement `encrypt_in_place_for_path`; those of aws-lc-rs and ring do.
 #[inline]
 pub(crate) fn seal(keys: &DirectionalKeys, packet: Sealing, buf: &mut Vec<u8>) {
     seal_with(&*keys.packet, &*keys.header, packet, buf);
 }
 
-/// As [`seal`], for keys that are not updated together.
+/// As [`seal`], with separate keys: key updates replace the packet key alone.
 #[inline]
 pub(super) fn seal_with(
     packet_key: &dyn PacketKey,

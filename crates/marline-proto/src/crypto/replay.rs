@@ -1,4 +1,4 @@
-//! Which one-time tokens were used already, in bounded memory.
+//! A filter for tokens that are used again, in bounded memory.
 
 use std::collections::hash_map::Entry;
 
@@ -6,22 +6,23 @@ use rustc_hash::FxHashMap;
 
 use crate::limits::REPLAY_GENERATION;
 
-/// Remembers used tokens so that each counts once (RFC 9000, section 8.1.4).
+/// Remembers used tokens so that each is accepted once (RFC 9000, section 8.1.4).
 ///
-/// Two generations of at most [`REPLAY_GENERATION`] tokens each. What falls out of the older one
-/// is not forgotten but summed up: no token issued up to then is taken any more. So memory is
-/// bounded and yet no token works twice; a client whose token is refused only loses a round trip.
+/// It keeps two generations of at most [`REPLAY_GENERATION`] tokens each. When the older generation is
+/// dropped, no token is accepted any more that was issued before the latest of it. So memory is bounded
+/// and no token is accepted twice; a client whose unused token is refused loses a round trip.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayFilter {
     /// Token ID to issue time, in seconds since the Unix epoch.
     recent: FxHashMap<u64, u64>,
     older: FxHashMap<u64, u64>,
-    /// First issue time that is still taken, in seconds since the Unix epoch.
+    /// Earliest issue time that is still accepted, in seconds since the Unix epoch.
     accepted_from: u64,
 }
 
 impl ReplayFilter {
-    /// Whether the token `id`, issued at `issued`, is used for the first time; it is used now.
+    /// Marks the token `id`, issued at `issued`, as used. False if it was used before, or is too old to
+    /// know.
     pub(crate) fn first_use(&mut self, id: u64, issued: u64) -> bool {
         if issued < self.accepted_from || self.older.contains_key(&id) {
             return false;
@@ -47,7 +48,7 @@ mod tests {
     use crate::crypto::ReplayFilter;
 
     #[test]
-    fn a_token_counts_once() {
+    fn a_token_is_accepted_once() {
         let mut filter = ReplayFilter::default();
         assert!(filter.first_use(1, 100));
         assert!(!filter.first_use(1, 100));
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_nothing_works_twice() {
+    fn memory_is_bounded_and_no_token_is_accepted_twice() {
         let mut filter = ReplayFilter::default();
         let count = 5 * REPLAY_GENERATION as u64;
         for id in 0..count {
@@ -63,7 +64,7 @@ mod tests {
             assert!(filter.recent.len() + filter.older.len() <= 2 * REPLAY_GENERATION);
         }
         for id in 0..count {
-            assert!(!filter.first_use(id, id), "token {id} worked twice");
+            assert!(!filter.first_use(id, id), "token {id} was accepted twice");
         }
         assert!(filter.first_use(count, count));
     }

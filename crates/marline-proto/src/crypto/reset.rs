@@ -1,20 +1,20 @@
 //! Stateless reset tokens (RFC 9000, section 10.3).
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use marline_wire::ConnectionId;
+
+use super::provider::{HmacKey, equal};
 
 /// Length of a stateless reset token, in bytes.
 pub const RESET_TOKEN_LEN: usize = 16;
 
 /// The static key from which an endpoint derives the reset token of each of its connection IDs
-/// (RFC 9000, section 10.3.2). Endpoints that share an address and survive a restart share it.
-pub struct ResetKey(hmac::Key);
+/// (RFC 9000, section 10.3.2). Endpoints that share an address share it, and keep it across restarts.
+pub struct ResetKey(HmacKey);
 
 impl ResetKey {
     /// The key that `secret` is.
     pub fn new(secret: &[u8; 32]) -> Self {
-        Self(hmac::Key::new(HMAC_SHA256, secret))
+        Self(HmacKey::new(secret))
     }
 
     /// A key that `rng` draws.
@@ -27,14 +27,14 @@ impl ResetKey {
     /// The token of connection ID `id`.
     pub fn token(&self, id: &ConnectionId) -> [u8; RESET_TOKEN_LEN] {
         let mut token = [0; RESET_TOKEN_LEN];
-        token.copy_from_slice(&hmac::sign(&self.0, id).as_ref()[..RESET_TOKEN_LEN]);
+        token.copy_from_slice(&self.0.sign(id)[..RESET_TOKEN_LEN]);
         token
     }
 
-    /// Whether two tokens are equal, in constant time: an attacker who times the comparison must
-    /// not learn a prefix (RFC 9000, section 10.3.1).
+    /// Whether two tokens are equal, in constant time, so that an attacker who times the comparison
+    /// learns no prefix (RFC 9000, section 10.3.1).
     pub fn matches(a: &[u8; RESET_TOKEN_LEN], b: &[u8; RESET_TOKEN_LEN]) -> bool {
-        verify_slices_are_equal(a, b).is_ok()
+        equal(a, b)
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_depend_on_key_and_id() {
+    fn reset_tokens_depend_on_key_and_connection_id() {
         let key = ResetKey::new(&[1; 32]);
         let id = ConnectionId::new(&[1, 2, 3]).unwrap();
         let token = key.token(&id);

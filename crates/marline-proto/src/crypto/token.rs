@@ -1,19 +1,19 @@
 //! Address validation tokens (RFC 9000, section 8.1).
 //!
-//! A token is what the server wants to remember of a client, sealed so that only it can read or
-//! make one: nothing is stored. Layout: nonce (12 bytes), then sealed: kind (1), issue time (8),
-//! and the client's address (and for Retry its port and two connection IDs; and for a client that carries
-//! what its path was seen to bear, that). Another layout is another kind.
+//! A token holds what the server needs to know of a client, encrypted and authenticated with a key of
+//! the server, which stores nothing. Its content: kind (1 byte), issue time (8), the client's IP address
+//! (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token for a client that
+//! carries a path's capacity then a [`Carried`]. A new layout takes a new kind.
 
 mod carried;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
-use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use marline_wire::{ConnectionId, Reader, Truncated};
 
 use super::ReplayFilter;
+use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
 use crate::limits::{NEW_TOKEN_LIFETIME, RETRY_TOKEN_LIFETIME};
 
 pub(crate) use carried::Carried;
@@ -23,24 +23,25 @@ const NEW_TOKEN: u8 = 1;
 /// A NEW_TOKEN token with a [`Carried`].
 const CARRYING: u8 = 2;
 
-/// The key that seals a server's tokens. Servers that share an address share it.
+/// The key that seals a server's tokens. Servers that share an address share it; they must be built with
+/// the same cryptographic library (cargo feature `aws-lc-rs` or `ring`), whose tokens differ.
 ///
-/// Under AES-256-GCM-SIV two tokens that by chance share a nonce reveal at most that they are
-/// equal; no counter has to be kept over restarts or between servers.
+/// Two tokens that were sealed with the same random bytes reveal at most that they are equal; no counter
+/// has to be kept over restarts or between servers.
 ///
-/// What clients carry for careful resume is claimed here, so that one connection at a time resumes from
-/// it. Other processes with the same secret do not know of these claims, nor does a restarted one.
+/// The capacities that clients carry for careful resume are claimed here, so that one connection at a
+/// time resumes from each. Other processes with the same secret do not know of these claims, nor does a
+/// restarted one.
 pub struct TokenKey {
-    key: LessSafeKey,
+    cipher: TokenCipher,
     claims: Mutex<ReplayFilter>,
 }
 
 impl TokenKey {
     /// The key that `secret` is.
     pub fn new(secret: &[u8; 32]) -> Self {
-        let key = UnboundKey::new(&AES_256_GCM_SIV, secret).expect("the key has the right length");
         Self {
-            key: LessSafeKey::new(key),
+            cipher: TokenCipher::new(secret),
             claims: Mutex::default(),
         }
     }
@@ -75,8 +76,8 @@ impl TokenKey {
     }
 
     /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix
-    /// epoch), with what the client shall carry. The port may change until the client returns, so it is
-    /// left out.
+    /// epoch), with the capacity that the client is to carry. It has no port, which may change until the
+    /// client returns.
     pub(crate) fn new_token(
         &self,
         ip: IpAddr,
@@ -94,7 +95,8 @@ impl TokenKey {
         })
     }
 
-    /// Whether nobody has claimed what a client carried, in whichever token; it is claimed now.
+    /// Claims the capacity that a client carried. False if it was claimed before, by way of this or
+    /// another token of the same source.
     pub(crate) fn claim(&self, carried: &Carried) -> bool {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
         claims.first_use(carried.source, carried.observed)
@@ -105,8 +107,8 @@ impl TokenKey {
     ///
     /// # Errors
     ///
-    /// [`TokenError::Retry`] is worth INVALID_TOKEN (RFC 9000, section 8.1.3); with every other
-    /// error the packet counts as one without a token.
+    /// [`TokenError::Retry`] is to be answered with INVALID_TOKEN (RFC 9000, section 8.1.3); after any
+    /// other error the packet is treated as one without a token.
     pub(crate) fn open(
         &self,
         token: &[u8],
@@ -117,34 +119,16 @@ impl TokenKey {
         let mut buf = [0; MAX_LEN];
         let buf = buf.get_mut(..token.len()).ok_or(TokenError::Unknown)?;
         buf.copy_from_slice(token);
-        let (&mut nonce, sealed) = buf
-            .split_first_chunk_mut::<NONCE_LEN>()
-            .ok_or(TokenError::Unknown)?;
-        let plain = self
-            .key
-            .open_in_place(Nonce::assume_unique_for_key(nonce), Aad::empty(), sealed)
-            .map_err(|_| TokenError::Unknown)?;
-        let mut id = [0; 8];
-        id.copy_from_slice(&nonce[..8]);
-        read(plain, u64::from_be_bytes(id), client, dcid, now)
+        let opened = self.cipher.open(buf).ok_or(TokenError::Unknown)?;
+        read(&opened, client, dcid, now)
     }
 
     fn seal(&self, rng: &mut impl rand::Rng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut nonce = [0; NONCE_LEN];
-        rng.fill_bytes(&mut nonce);
-        let mut buf = Vec::with_capacity(MAX_LEN);
-        buf.extend_from_slice(&nonce);
-        write(&mut buf);
-        let tag = self
-            .key
-            .seal_in_place_separate_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::empty(),
-                &mut buf[NONCE_LEN..],
-            )
-            .expect("a token is far below the limit of the AEAD");
-        buf.extend_from_slice(tag.as_ref());
-        buf
+        let mut random = [0; TOKEN_RANDOM_LEN];
+        rng.fill_bytes(&mut random);
+        let mut plain = Vec::with_capacity(MAX_LEN);
+        write(&mut plain);
+        self.cipher.seal(random, &plain)
     }
 }
 
@@ -155,7 +139,7 @@ impl std::fmt::Debug for TokenKey {
 }
 
 /// The longest token this server makes, in bytes; longer ones are not its own.
-const MAX_LEN: usize = NONCE_LEN + 1 + 8 + 17 + 2 + 21 + 21 + 16;
+const MAX_LEN: usize = TokenCipher::OVERHEAD + 1 + 8 + 17 + 2 + 21 + 21;
 
 /// What a valid token proves: the client receives at the address it sends from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,29 +151,29 @@ pub(crate) enum Token {
         /// Source ID of the Retry, for the transport parameters.
         retry_scid: ConnectionId,
     },
-    /// The client was here before.
+    /// The client was connected before.
     NewToken {
-        /// Unique to the token: ask [`ReplayFilter`] whether it is used twice.
+        /// Unique to the token, for [`ReplayFilter`].
         id: u64,
         /// When it was issued, in seconds since the Unix epoch.
         issued: u64,
-        /// What the client carries.
+        /// The capacity that the client carries.
         carried: Option<Carried>,
     },
 }
 
-/// Why a token does not count.
+/// Why a token is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenError {
     /// Not made with this key, or altered.
     Unknown,
-    /// A Retry token that does not hold here and now.
+    /// A Retry token that is not valid for this packet at this time.
     Retry(TokenFault),
-    /// A NEW_TOKEN token that does not hold here and now.
+    /// A NEW_TOKEN token that is not valid for this packet at this time.
     NewToken(TokenFault),
 }
 
-/// What does not hold.
+/// What is wrong with a token of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
     /// Issued too long ago, or in the future.
@@ -200,20 +184,49 @@ pub(crate) enum TokenFault {
     ConnectionId,
 }
 
+/// What every token begins with.
+struct TokenHeader {
+    kind: u8,
+    issued: u64,
+    ip: IpAddr,
+}
+
+impl TokenHeader {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            kind: reader.u8()?,
+            issued: u64::from_be_bytes(reader.array()?),
+            ip: decode_ip(reader)?,
+        })
+    }
+}
+
+/// What follows in a Retry token.
+struct RetryContent {
+    port: u16,
+    original_dcid: ConnectionId,
+    retry_scid: ConnectionId,
+}
+
+impl RetryContent {
+    fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            port: u16::from_be_bytes(reader.array().ok()?),
+            original_dcid: decode_id(reader)?,
+            retry_scid: decode_id(reader)?,
+        })
+    }
+}
+
 fn read(
-    plain: &[u8],
-    id: u64,
+    opened: &OpenedToken<'_>,
     client: SocketAddr,
     dcid: &ConnectionId,
     now: u64,
 ) -> Result<Token, TokenError> {
-    let mut reader = Reader::new(plain);
-    let mut header = || -> Result<_, Truncated> {
-        let kind = reader.u8()?;
-        let issued = u64::from_be_bytes(reader.array()?);
-        Ok((kind, issued, decode_ip(&mut reader)?))
-    };
-    let (kind, issued, ip) = header().map_err(|_| TokenError::Unknown)?;
+    let mut reader = Reader::new(opened.plain);
+    let TokenHeader { kind, issued, ip } =
+        TokenHeader::decode(&mut reader).map_err(|_| TokenError::Unknown)?;
     let check = |lifetime, port| {
         if !matches!(now.checked_sub(issued), Some(age) if age <= lifetime) {
             Err(TokenFault::Expired)
@@ -225,15 +238,14 @@ fn read(
     };
     match kind {
         RETRY => {
-            let (port, original_dcid, retry_scid) =
-                decode_retry(&mut reader).ok_or(TokenError::Unknown)?;
-            check(RETRY_TOKEN_LIFETIME, port).map_err(TokenError::Retry)?;
-            if retry_scid != *dcid {
+            let retry = RetryContent::decode(&mut reader).ok_or(TokenError::Unknown)?;
+            check(RETRY_TOKEN_LIFETIME, retry.port).map_err(TokenError::Retry)?;
+            if retry.retry_scid != *dcid {
                 return Err(TokenError::Retry(TokenFault::ConnectionId));
             }
             Ok(Token::Retry {
-                original_dcid,
-                retry_scid,
+                original_dcid: retry.original_dcid,
+                retry_scid: retry.retry_scid,
             })
         }
         NEW_TOKEN | CARRYING => {
@@ -243,7 +255,7 @@ fn read(
             };
             check(NEW_TOKEN_LIFETIME, client.port()).map_err(TokenError::NewToken)?;
             Ok(Token::NewToken {
-                id,
+                id: opened.id,
                 issued,
                 carried,
             })
@@ -272,13 +284,9 @@ fn decode_ip(reader: &mut Reader<'_>) -> Result<IpAddr, Truncated> {
     })
 }
 
-fn decode_retry(reader: &mut Reader<'_>) -> Option<(u16, ConnectionId, ConnectionId)> {
-    let port = u16::from_be_bytes(reader.array().ok()?);
-    let mut id = || {
-        let len = usize::from(reader.u8().ok()?);
-        ConnectionId::new(reader.take(len).ok()?)
-    };
-    Some((port, id()?, id()?))
+fn decode_id(reader: &mut Reader<'_>) -> Option<ConnectionId> {
+    let len = usize::from(reader.u8().ok()?);
+    ConnectionId::new(reader.take(len).ok()?)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use marline_wire::params::TransportParameters;
 use marline_wire::{ConnectionId, ErrorCode, Side, TransportError};
 
-/// What the peer's parameters must say, from the packets seen.
+/// The connection IDs of the handshake's packets, which the peer's parameters must repeat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedIds {
     /// Which end we are.
@@ -17,16 +17,18 @@ pub(crate) struct ExpectedIds {
 }
 
 impl ExpectedIds {
+    /// Compares the peer's parameters with them.
+    ///
     /// # Errors
     ///
-    /// TRANSPORT_PARAMETER_ERROR if an ID is missing, or not the one that was seen.
+    /// TRANSPORT_PARAMETER_ERROR if an ID is missing or differs from that of the packets.
     pub(crate) fn check(&self, params: &TransportParameters) -> Result<(), TransportError> {
         let from_server = self.side.is_client();
-        let fits = params.initial_source_connection_id == Some(self.initial_source)
+        let match_packets = params.initial_source_connection_id == Some(self.initial_source)
             && (!from_server
                 || params.original_destination_connection_id == Some(self.original_destination)
                     && params.retry_source_connection_id == self.retry_source);
-        if fits {
+        if match_packets {
             Ok(())
         } else {
             Err(TransportError::new(
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_must_match() {
+    fn a_missing_or_different_connection_id_is_an_error() {
         let id = |n: u8| ConnectionId::new(&[n; 8]).unwrap();
         let expected = ExpectedIds {
             side: Side::Client,

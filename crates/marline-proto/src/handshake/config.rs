@@ -1,19 +1,20 @@
-//! What TLS must be set to before QUIC may use it (RFC 9001, sections 4.2 and 4.6.1).
+//! TLS configurations that QUIC can use (RFC 9001, sections 4.2 and 4.6.1).
 
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
+
+use crate::crypto::provider::{self, cipher_suite};
 
 /// An AEAD that may protect packets (RFC 9001, section 5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// `TLS_AES_128_GCM_SHA256`: the fastest where the processor knows AES.
+    /// `TLS_AES_128_GCM_SHA256`: the fastest on processors with instructions for AES.
     Aes128Gcm,
     /// `TLS_AES_256_GCM_SHA384`.
     Aes256Gcm,
-    /// `TLS_CHACHA20_POLY1305_SHA256`: the fastest where it does not.
+    /// `TLS_CHACHA20_POLY1305_SHA256`: the fastest on other processors.
     ChaCha20Poly1305,
 }
 
@@ -30,16 +31,21 @@ impl Cipher {
     }
 }
 
-/// The cryptography to build TLS configurations with: AWS-LC, ciphers in the order of
-/// [`Cipher::ALL`], or `only` one of them.
+/// The cryptography to build TLS configurations with: the library that the cargo feature chose
+/// (`aws-lc-rs`, or else `ring`), with the ciphers in the order of [`Cipher::ALL`], or with `only` one.
 pub fn crypto_provider(only: Option<Cipher>) -> CryptoProvider {
     let ciphers = Cipher::ALL
         .into_iter()
         .filter(|cipher| only.is_none_or(|only| only == *cipher));
     CryptoProvider {
         cipher_suites: ciphers.map(Cipher::suite).collect(),
-        ..aws_lc_rs::default_provider()
+        ..provider::default_provider()
     }
+}
+
+/// The cryptography of the same library with the ciphers in the order that `rustls` prefers.
+pub fn default_crypto_provider() -> CryptoProvider {
+    provider::default_provider()
 }
 
 /// Why a TLS configuration does not fit QUIC.
@@ -61,7 +67,7 @@ pub enum TlsConfigError {
 pub struct TlsClientConfig(Arc<ClientConfig>);
 
 impl TlsClientConfig {
-    /// Checks `config`; 0-RTT is attempted if `enable_early_data` is set there.
+    /// Checks `config`. 0-RTT is attempted if its `enable_early_data` is set.
     ///
     /// # Errors
     ///
@@ -88,11 +94,11 @@ pub struct TlsServerConfig {
 }
 
 impl TlsServerConfig {
-    /// Checks `config`; 0-RTT is accepted if `max_early_data_size` is 2^32 - 1 there.
+    /// Checks `config`. 0-RTT is accepted if its `max_early_data_size` is 2^32 - 1.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// [`TlsConfigError`].
     pub fn new(config: Arc<ServerConfig>) -> Result<Self, TlsConfigError> {
         check_suites(config.crypto_provider())?;
         if !matches!(config.max_early_data_size, 0 | u32::MAX) {

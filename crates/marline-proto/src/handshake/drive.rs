@@ -1,4 +1,4 @@
-//! The handshake: bytes in, bytes and keys out.
+//! The TLS handshake of one connection: CRYPTO data in, CRYPTO data and keys out.
 
 use std::collections::VecDeque;
 
@@ -18,54 +18,59 @@ use super::outcome::{self, Outcome};
 use super::stream::{CryptoStream, CryptoToken};
 use crate::level::SpaceId;
 
-/// Why a client could not even begin.
+/// Why a client could not start a connection.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither a DNS name nor an IP address.
+    /// The server name is neither a DNS name nor an IP address.
     #[error("`{0}` is neither a DNS name nor an IP address")]
     ServerName(String),
-    /// The TLS configuration does not work.
+    /// TLS refuses its configuration.
     #[error("TLS cannot start: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// What the handshake yields, in the order in which the connection is to act on it.
+/// A result of the handshake. The connection handles them in order.
 pub(crate) enum HandshakeStep {
-    /// What the peer said of itself. The client gets it once it is authenticated, the server as
-    /// soon as the client's first flight is read.
+    /// The peer's transport parameters. The client gets them when the handshake is complete, the server
+    /// when it has read the client's first flight.
     PeerParameters(Box<TransportParameters>),
-    /// 0-RTT may be sent (client) or read (server).
+    /// 0-RTT packets may be sent (client) or opened (server).
     ZeroRttKeys {
         /// Protects 0-RTT packets.
         keys: DirectionalKeys,
-        /// The client's memory of the server's parameters, as far as it may use them (RFC 9000,
-        /// section 7.4.1).
+        /// Client: the server's parameters of the earlier session, without those that must not be used
+        /// (RFC 9000, section 7.4.1).
         remembered: Option<Box<TransportParameters>>,
     },
-    /// The server reads what was sent in 0-RTT packets.
+    /// The server accepted 0-RTT.
     ZeroRttAccepted,
-    /// The server drops what was sent in 0-RTT packets: it is due again.
+    /// The server rejected 0-RTT: the data of 0-RTT packets is to be sent again.
     ZeroRttRejected,
     /// Keys of the Handshake space.
     HandshakeKeys(Box<Keys>),
-    /// Keys of 1-RTT packets, and the secrets from which later ones come.
-    OneRttKeys(Box<(Keys, Secrets)>),
+    /// Keys of 1-RTT packets.
+    OneRttKeys {
+        /// Protects packets until the first key update.
+        keys: Box<Keys>,
+        /// Later keys derive from them.
+        secrets: Box<Secrets>,
+    },
     /// The handshake is complete (RFC 9001, section 4.1.1).
     Complete,
 }
 
-/// TLS of one connection, with the CRYPTO data of all spaces.
+/// The TLS state of one connection, and the CRYPTO data of all packet number spaces.
 pub(crate) struct Handshake {
     side: Side,
-    /// `None` once a server needs it no longer.
+    /// `None` after the handshake of a server that does not keep its exporter.
     tls: Option<Box<Connection>>,
-    /// Some once complete.
+    /// `Some` once the handshake is complete.
     outcome: Option<Outcome>,
-    /// `None` once discarded.
+    /// By packet number space; `None` once discarded.
     streams: [Option<Box<CryptoStream>>; 3],
-    /// Whose data TLS expects next.
+    /// Space from which TLS reads next.
     reads: SpaceId,
-    /// Where TLS puts its next data.
+    /// Space to which TLS writes next.
     writes: SpaceId,
     steps: VecDeque<HandshakeStep>,
     parameters_known: bool,
@@ -82,7 +87,7 @@ enum EarlyData {
 }
 
 impl Handshake {
-    /// A client that will send its first flight to `server_name`, telling `params`.
+    /// A client of `server_name` with transport parameters `params`; its first flight is ready to be sent.
     ///
     /// # Errors
     ///
@@ -109,11 +114,11 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// A server that awaits a client's first flight and will tell `params`.
+    /// A server with transport parameters `params`, which awaits a client's first flight.
     ///
     /// # Errors
     ///
-    /// The TLS configuration does not work.
+    /// TLS refuses the configuration.
     pub(crate) fn server(
         config: &TlsServerConfig,
         params: &TransportParameters,
@@ -137,7 +142,7 @@ impl Handshake {
         }
     }
 
-    /// Takes in CRYPTO data of `space`; [`poll`](Self::poll) then tells what came of it.
+    /// Receives CRYPTO data of `space`; [`poll`](Self::poll) then returns the results.
     ///
     /// # Errors
     ///
@@ -159,7 +164,7 @@ impl Handshake {
         .map_err(|error| error.in_frame(Crypto::TYPE))
     }
 
-    /// What came of the data so far; `None` if all is told.
+    /// The next result.
     pub(crate) fn poll(&mut self) -> Option<HandshakeStep> {
         let step = self.steps.pop_front()?;
         if self.steps.is_empty() {
@@ -168,14 +173,14 @@ impl Handshake {
         Some(step)
     }
 
-    /// Whether CRYPTO data of `space` is due.
+    /// Whether CRYPTO data of `space` is to be sent.
     pub(crate) fn has_crypto(&self, space: SpaceId) -> bool {
         self.streams[space as usize]
             .as_ref()
             .is_some_and(|stream| stream.has_outgoing())
     }
 
-    /// Appends what CRYPTO data of `space` is due, as long as `buf` stays within `limit` bytes.
+    /// Appends frames with CRYPTO data of `space` that is to be sent, up to `limit` bytes in `buf`.
     pub(crate) fn write_frames(
         &mut self,
         space: SpaceId,
@@ -188,34 +193,34 @@ impl Handshake {
         }
     }
 
-    /// The peer has the data of `token`.
+    /// The packet with the data of `token` was acknowledged.
     pub(crate) fn on_acked(&mut self, token: &CryptoToken) {
         let stream = &mut self.streams[token.space as usize];
         let Some(open) = stream else {
             return;
         };
         open.outgoing.on_acked(token.range.clone());
-        // A server whose tickets arrived has nothing more to say or hear.
+        // After its session tickets, a server neither sends nor expects CRYPTO data.
         if token.space == SpaceId::Data && self.tls.is_none() && open.outgoing.is_fully_acked() {
             *stream = None;
         }
     }
 
-    /// The data of `token` is due again, unless it arrived otherwise.
+    /// The packet with the data of `token` was lost: it is sent again, unless another packet carried it.
     pub(crate) fn on_lost(&mut self, token: &CryptoToken) {
         if let Some(stream) = &mut self.streams[token.space as usize] {
             stream.outgoing.on_lost(token.range.clone());
         }
     }
 
-    /// The server answered with Retry: the first flight is due again from its beginning.
+    /// The server sent a Retry: the first flight is sent again from its beginning.
     pub(crate) fn on_retry(&mut self) {
         if let Some(stream) = &mut self.streams[SpaceId::Initial as usize] {
             stream.outgoing.retransmit_all();
         }
     }
 
-    /// The keys of `space` are discarded, so its data is settled (RFC 9001, section 4.9).
+    /// The keys of `space` are discarded, so that its data is no longer sent (RFC 9001, section 4.9).
     pub(crate) fn discard(&mut self, space: SpaceId) {
         self.streams[space as usize] = None;
     }
@@ -225,8 +230,7 @@ impl Handshake {
         self.outcome.is_none()
     }
 
-    /// The application protocol agreed on; a server knows it as soon as it read the client's first
-    /// flight.
+    /// The negotiated application protocol; a server knows it when it has read the client's first flight.
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
         match (&self.outcome, &self.tls) {
             (Some(outcome), _) => outcome.alpn.as_deref(),
@@ -247,8 +251,8 @@ impl Handshake {
         self.outcome.as_ref()?.certificates.as_deref()
     }
 
-    /// Whether the handshake is full or resumes a session, once the peers have agreed on it; a server knows
-    /// it as soon as it read the client's first flight.
+    /// Whether the handshake is full or resumes a session, once negotiated; a server knows it when it has
+    /// read the client's first flight.
     pub(crate) fn kind(&self) -> Option<HandshakeKind> {
         match (&self.outcome, &self.tls) {
             (Some(outcome), _) => outcome.kind,
@@ -256,7 +260,7 @@ impl Handshake {
         }
     }
 
-    /// Whether the server reads 0-RTT data.
+    /// Whether the server accepted 0-RTT.
     pub(crate) fn is_early_data_accepted(&self) -> bool {
         self.early_data == EarlyData::Accepted
     }
@@ -281,7 +285,7 @@ impl Handshake {
         tls.export_keying_material(output, label, context).map(drop)
     }
 
-    /// Gives TLS what is in order, space after space.
+    /// Passes the CRYPTO data that is in order to TLS, space by space.
     fn read_streams(&mut self) -> Result<(), TransportError> {
         while let Some(data) = self.read_stream() {
             let Some(tls) = &mut self.tls else {
@@ -306,13 +310,13 @@ impl Handshake {
         self.streams[self.reads as usize].as_mut()?.read()
     }
 
-    /// Tells what TLS learned and takes what it has to say.
+    /// Queues the results of what TLS has read, and takes the data and keys that it has produced.
     fn advance(&mut self) -> Result<(), TransportError> {
         let Some(tls) = &self.tls else {
             return Ok(());
         };
         let completes = self.outcome.is_none() && !tls.is_handshaking();
-        // Before, what a client sees are the parameters it remembered.
+        // Before that, a client's TLS returns the parameters of the earlier session.
         let may_report = self.side.is_server() || completes;
         if may_report
             && !self.parameters_known
@@ -320,7 +324,7 @@ impl Handshake {
         {
             let params = TransportParameters::decode(self.side.peer(), bytes)?;
             self.parameters_known = true;
-            // Limits remembered for rejected 0-RTT must be gone before the real ones come.
+            // After a rejection, the remembered limits are dropped before the new ones apply.
             self.settle_early_data();
             self.steps
                 .push_back(HandshakeStep::PeerParameters(Box::new(params)));
@@ -340,7 +344,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// The server decided about 0-RTT when it told its parameters.
+    /// Queues the decision about 0-RTT, which is known together with the server's parameters.
     fn settle_early_data(&mut self) {
         match self.tls.as_deref() {
             Some(Connection::Client(tls)) if self.early_data == EarlyData::Offered => {
@@ -365,7 +369,7 @@ impl Handshake {
         }
     }
 
-    /// Moves what TLS has to send into the streams, and its keys into the steps.
+    /// Moves the data that TLS has produced into the streams, and its keys into the steps.
     fn write_tls(&mut self) {
         let Some(tls) = &mut self.tls else {
             return;
@@ -385,7 +389,10 @@ impl Handshake {
                 }
                 Some(KeyChange::OneRtt { keys, next }) => {
                     self.writes = SpaceId::Data;
-                    let step = HandshakeStep::OneRttKeys(Box::new((keys, next)));
+                    let step = HandshakeStep::OneRttKeys {
+                        keys: Box::new(keys),
+                        secrets: Box::new(next),
+                    };
                     self.steps.push_back(step);
                 }
                 None if is_idle => return,
@@ -394,7 +401,7 @@ impl Handshake {
         }
     }
 
-    /// TLS expects its next data in `space`.
+    /// TLS reads its next data from `space`.
     fn read_from(&mut self, space: SpaceId) -> Result<(), TransportError> {
         if space > self.reads {
             if let Some(stream) = &self.streams[self.reads as usize] {
@@ -425,14 +432,14 @@ impl std::fmt::Debug for HandshakeStep {
             Self::ZeroRttAccepted => "ZeroRttAccepted",
             Self::ZeroRttRejected => "ZeroRttRejected",
             Self::HandshakeKeys(_) => "HandshakeKeys",
-            Self::OneRttKeys(_) => "OneRttKeys",
+            Self::OneRttKeys { .. } => "OneRttKeys",
             Self::Complete => "Complete",
         })
     }
 }
 
-/// The client has nothing to tell a server's TLS after the handshake, not even new keys (RFC 9001,
-/// section 6).
+/// A client sends no TLS messages after the handshake; keys are not updated by TLS (RFC 9001, section
+/// 6).
 fn unexpected_message() -> TransportError {
     TransportError::new(
         ErrorCode::crypto(AlertDescription::UnexpectedMessage.into()),
@@ -446,9 +453,9 @@ fn encode(params: &TransportParameters) -> Vec<u8> {
     bytes
 }
 
-/// What a client may use of the parameters that came with the session it resumes: not what names
-/// the old connection, says how its server acknowledged, or was meant for that connection alone
-/// (RFC 9000, section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
+/// The server's parameters of the session that a client resumes, without those that it must not use:
+/// connection IDs and addresses, acknowledgment delays, and those for one connection alone (RFC 9000,
+/// section 7.4.1; draft-ietf-quic-multipath-21, section 2.1).
 fn remembered_parameters(tls: &ClientConnection) -> Option<TransportParameters> {
     let params =
         TransportParameters::decode(Side::Server, tls.quic_transport_parameters()?).ok()?;

@@ -2,11 +2,12 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | what moves TLS on, what does it yield? | `drive` |
-//! | how do its bytes travel? | `stream` |
-//! | what is known of the peer afterwards? | `outcome` |
-//! | how far has it come, between whom? | `progress` |
-//! | what must TLS be set to? | `config` |
+//! | how is TLS driven, what does it yield? | `drive` |
+//! | how are its bytes sent and received? | `stream` |
+//! | which connection IDs does the handshake authenticate? | `binding` |
+//! | what is kept of TLS afterwards? | `outcome` |
+//! | how far has it come, between which ends? | `progress` |
+//! | which TLS configurations can QUIC use? | `config` |
 
 mod binding;
 mod config;
@@ -16,7 +17,10 @@ mod progress;
 mod stream;
 
 pub(crate) use binding::ExpectedIds;
-pub use config::{Cipher, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider};
+pub use config::{
+    Cipher, TlsClientConfig, TlsConfigError, TlsServerConfig, crypto_provider,
+    default_crypto_provider,
+};
 pub use drive::ConnectError;
 pub(crate) use drive::{Handshake, HandshakeStep};
 pub(crate) use progress::{HandshakeIds, Progress, Source};

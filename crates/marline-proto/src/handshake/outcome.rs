@@ -1,4 +1,4 @@
-//! What remains of TLS once it is dropped.
+//! The results of a handshake, which outlive its TLS state.
 
 use rustls::HandshakeKind;
 use rustls::pki_types::CertificateDer;
@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// The name that the client asked for; known to the server only.
+/// The server name that the client asked for; `None` at a client.
 pub(super) fn server_name(tls: &Connection) -> Option<&str> {
     match tls {
         Connection::Client(_) => None,

@@ -10,7 +10,7 @@ use crate::buffers::{Assembler, SendBuffer};
 use crate::level::SpaceId;
 use crate::limits::CRYPTO_BUFFER;
 
-/// CRYPTO data that travels in a packet: the packet's fate settles the data's.
+/// Retransmission information of CRYPTO data in a sent packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CryptoToken {
     /// Space of the packet.
@@ -33,7 +33,7 @@ impl CryptoStream {
         }
     }
 
-    /// Takes in a frame. `is_over` says that TLS expects no more data here.
+    /// Receives a frame. With `is_over`, TLS expects no more data in this space.
     pub(super) fn on_crypto(
         &mut self,
         frame: &Crypto<'_>,
@@ -53,12 +53,12 @@ impl CryptoStream {
         Ok(())
     }
 
-    /// The next bytes in order.
+    /// The received bytes that come next in order.
     pub(super) fn read(&mut self) -> Option<Bytes> {
         self.incoming.read(usize::MAX)
     }
 
-    /// Checks that TLS read all that came, now that it goes on in the next space.
+    /// Checks that TLS read all received data before it continues in the next space.
     pub(super) fn check_all_read(&self) -> Result<(), TransportError> {
         if self.incoming.end() == self.incoming.bytes_read() {
             Ok(())
@@ -80,10 +80,10 @@ impl CryptoStream {
         tokens: &mut impl FnMut(CryptoToken),
     ) {
         loop {
-            let room = limit.saturating_sub(buf.len());
-            // No offset of this buffer takes more bytes than its last.
-            let header = Crypto::header_size(self.outgoing.offset_end(), room);
-            let Some(range) = self.outgoing.take(room.saturating_sub(header)) else {
+            let available = limit.saturating_sub(buf.len());
+            // The last offset of the buffer has the longest encoding.
+            let header = Crypto::header_size(self.outgoing.offset_end(), available);
+            let Some(range) = self.outgoing.take(available.saturating_sub(header)) else {
                 return;
             };
             Crypto::encode_header(range.start, (range.end - range.start) as usize, buf);

@@ -59,7 +59,7 @@ impl Runtime for TokioRuntime {
 
     fn seed(&self) -> io::Result<[u8; 32]> {
         let mut seed = [0; 32];
-        rustls::crypto::aws_lc_rs::default_provider()
+        crate::default_crypto_provider()
             .secure_random
             .fill(&mut seed)
             .map_err(|_| io::Error::other("the system has no randomness"))?;

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use aws_lc_rs::hmac;
 use marline::coordination::bundle::{Membership, MembershipId};
 
 use crate::client::ClientError;
@@ -33,11 +32,10 @@ impl Bundles {
             Some(seed) => seed,
             None => *seed.insert(world.runtime().seed().map_err(ClientError::Runtime)?),
         };
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &seed);
         let name = format!("bundle {}:{}", origin.host, origin.port);
-        let tag = hmac::sign(&key, name.as_bytes());
+        let tag = marline::hmac_sha256(&seed, name.as_bytes());
         let mut id = [0; 16];
-        id.copy_from_slice(&tag.as_ref()[..16]);
+        id.copy_from_slice(&tag[..16]);
         Ok(Membership {
             id: MembershipId(id),
             connections: connections.max(1) as u64,

@@ -5,8 +5,8 @@ use marline_wire::{ConnectionId, PathId};
 use rustls::quic::{self, ClientConnection, ServerConnection, Version};
 
 use super::*;
-use crate::crypto::one_rtt::{Opened, UpdateRefused};
-use crate::crypto::{Incoming, KeyChange, OneRttKeys};
+use crate::crypto::one_rtt::{OpenedOneRtt, UpdateRefused};
+use crate::crypto::{KeyChange, OneRttKeys, OneRttPacket};
 use crate::handshake::Cipher;
 use crate::testing::TestIdentity;
 
@@ -17,7 +17,19 @@ struct End {
     largest_received: Option<u64>,
 }
 
-type Received = Result<(u64, Option<KeyChange>), OpenError>;
+/// What a received packet showed.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    generation: u64,
+    change: Option<KeyChange>,
+}
+
+/// A packet of key `generation` that belongs to the update `change`.
+fn shown(generation: u64, change: Option<KeyChange>) -> Received {
+    Ok(Shown { generation, change })
+}
+
+type Received = Result<Shown, OpenError>;
 
 impl End {
     fn new(keys: OneRttKeys) -> Self {
@@ -62,8 +74,8 @@ impl End {
         let mut packet = packet.to_vec();
         let found = self.keys.unprotect(&mut packet, 1)?;
         let number = expand(self.largest_received, found.truncated, found.number_len);
-        let opened: Opened<'_> = self.keys.open(
-            Incoming {
+        let opened: OpenedOneRtt<'_> = self.keys.open(
+            OneRttPacket {
                 path_id: PathId(path_id),
                 number,
                 largest_received: self.largest_received,
@@ -74,14 +86,14 @@ impl End {
         )?;
         assert_eq!(opened.payload, b"hello");
         self.largest_received = self.largest_received.max(Some(number));
-        Ok((opened.generation, opened.change))
+        shown(opened.generation, opened.change)
     }
 
     /// A packet of this end reaches `peer`, and its acknowledgment comes back.
     fn exchange(&mut self, peer: &mut Self) {
         let number = self.next_number;
         peer.receive(&self.send()).unwrap();
-        let (generation, _) = self.receive(&peer.send()).unwrap();
+        let generation = self.receive(&peer.send()).unwrap().generation;
         self.keys.on_acked(PathId(0), number, generation).unwrap();
     }
 }
@@ -144,14 +156,14 @@ const UPDATED: Option<KeyChange> = Some(KeyChange::UpdatedByPeer);
 const FOLLOWED: Option<KeyChange> = Some(KeyChange::Followed);
 
 #[test]
-fn both_ends_update_in_turn() {
+fn either_end_initiates_updates_in_turn() {
     for cipher in Cipher::ALL {
         let (mut client, mut server) = confirmed(cipher);
         let (mut first, mut second) = (&mut client, &mut server);
         for generation in 1..5 {
             first.keys.initiate_update().unwrap();
-            assert_eq!(second.receive(&first.send()), Ok((generation, UPDATED)));
-            assert_eq!(first.receive(&second.send()), Ok((generation, FOLLOWED)));
+            assert_eq!(second.receive(&first.send()), shown(generation, UPDATED));
+            assert_eq!(first.receive(&second.send()), shown(generation, FOLLOWED));
             first.exchange(second);
             second.exchange(first);
             expire(first);
@@ -162,7 +174,7 @@ fn both_ends_update_in_turn() {
 }
 
 #[test]
-fn updates_wait_for_their_turn() {
+fn an_update_needs_confirmation_acknowledgment_and_time() {
     let (mut client, mut server) = ends(Cipher::Aes128Gcm);
     let refused = |end: &mut End| end.keys.initiate_update().unwrap_err();
     assert_eq!(refused(&mut client), UpdateRefused::NotConfirmed);
@@ -183,53 +195,53 @@ fn late_packets_open_with_the_previous_key() {
     let late = [client.send(), client.send(), client.send()];
     client.keys.initiate_update().unwrap();
     let (overtaken, first) = (client.send(), client.send());
-    assert_eq!(server.receive(&first), Ok((1, UPDATED)));
-    assert_eq!(server.receive(&late[0]), Ok((0, None)));
-    assert_eq!(server.receive(&overtaken), Ok((1, None)));
-    assert_eq!(server.receive(&late[1]), Ok((0, None)));
+    assert_eq!(server.receive(&first), shown(1, UPDATED));
+    assert_eq!(server.receive(&late[0]), shown(0, None));
+    assert_eq!(server.receive(&overtaken), shown(1, None));
+    assert_eq!(server.receive(&late[1]), shown(0, None));
     expire(&mut server);
     assert_eq!(server.receive(&late[2]), Err(OpenError::Unauthentic));
     client.exchange(&mut server);
 }
 
 #[test]
-fn the_initiator_opens_what_was_under_way() {
+fn the_initiator_opens_packets_sent_before_its_update() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     let under_way = [server.send(), server.send()];
     client.keys.initiate_update().unwrap();
-    assert_eq!(client.receive(&under_way[0]), Ok((0, None)));
+    assert_eq!(client.receive(&under_way[0]), shown(0, None));
     server.receive(&client.send()).unwrap();
-    assert_eq!(client.receive(&server.send()), Ok((1, FOLLOWED)));
-    assert_eq!(client.receive(&under_way[1]), Ok((0, None)));
+    assert_eq!(client.receive(&server.send()), shown(1, FOLLOWED));
+    assert_eq!(client.receive(&under_way[1]), shown(0, None));
 }
 
 #[test]
-fn a_second_update_while_the_previous_key_is_kept() {
+fn a_second_update_of_the_peer_is_followed_while_the_previous_key_is_kept() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     client.keys.initiate_update().unwrap();
     client.exchange(&mut server);
     expire(&mut client);
     client.keys.initiate_update().unwrap();
-    assert_eq!(server.receive(&client.send()), Ok((2, UPDATED)));
+    assert_eq!(server.receive(&client.send()), shown(2, UPDATED));
 }
 
 #[test]
-fn each_path_has_its_own_boundary() {
+fn each_path_changes_phase_at_its_own_packet_number() {
     let (mut client, mut server) = confirmed(Cipher::ChaCha20Poly1305);
     let late = client.send_on(1);
     client.keys.initiate_update().unwrap();
     let (first, elsewhere) = (client.send(), client.send_on(1));
-    assert_eq!(server.receive(&first), Ok((1, UPDATED)));
+    assert_eq!(server.receive(&first), shown(1, UPDATED));
     // On path 1 the server received nothing yet.
     server.largest_received = None;
     let wrong_path = server.receive_on(2, &elsewhere);
     assert_eq!(wrong_path, Err(OpenError::Unauthentic));
-    assert_eq!(server.receive_on(1, &late), Ok((0, None)));
-    assert_eq!(server.receive_on(1, &elsewhere), Ok((1, None)));
+    assert_eq!(server.receive_on(1, &late), shown(0, None));
+    assert_eq!(server.receive_on(1, &elsewhere), shown(1, None));
 }
 
 #[test]
-fn older_keys_on_a_later_packet_are_an_error() {
+fn an_older_key_on_a_later_packet_is_a_key_update_error() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     let number = client.next_number;
     client.next_number += 5;
@@ -242,7 +254,7 @@ fn older_keys_on_a_later_packet_are_an_error() {
 }
 
 #[test]
-fn older_keys_among_newer_ones_are_an_error() {
+fn an_older_key_between_newer_ones_is_a_key_update_error() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     let number = client.next_number;
     client.next_number += 3;
@@ -257,7 +269,7 @@ fn older_keys_among_newer_ones_are_an_error() {
 }
 
 #[test]
-fn an_acknowledgment_under_old_keys_is_an_error() {
+fn an_acknowledgment_of_new_keys_under_old_ones_is_a_key_update_error() {
     let (mut client, _) = confirmed(Cipher::Aes128Gcm);
     client.keys.initiate_update().unwrap();
     let number = client.next_number;
@@ -269,7 +281,7 @@ fn an_acknowledgment_under_old_keys_is_an_error() {
 }
 
 #[test]
-fn a_forged_phase_bit_changes_nothing() {
+fn a_forged_phase_bit_does_not_update_keys() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     for _ in 0..3 {
         let mut packet = client.send();
@@ -281,7 +293,7 @@ fn a_forged_phase_bit_changes_nothing() {
 }
 
 #[test]
-fn keys_update_by_themselves_before_the_limit() {
+fn keys_are_updated_before_the_confidentiality_limit() {
     let (mut client, mut server) = confirmed(Cipher::Aes128Gcm);
     client.keys.confidentiality_limit = 10;
     while client.keys.sealed < 5 {
@@ -293,7 +305,7 @@ fn keys_update_by_themselves_before_the_limit() {
 }
 
 #[test]
-fn a_key_that_cannot_be_updated_stops_at_the_limit() {
+fn a_key_that_cannot_be_updated_stops_at_the_confidentiality_limit() {
     let (mut client, _) = ends(Cipher::Aes128Gcm);
     client.keys.confidentiality_limit = 10;
     for _ in 0..10 {
@@ -304,7 +316,7 @@ fn a_key_that_cannot_be_updated_stops_at_the_limit() {
 }
 
 #[test]
-fn too_many_forgeries_end_the_connection() {
+fn forgeries_beyond_the_integrity_limit_end_the_connection() {
     let (_, mut server) = confirmed(Cipher::ChaCha20Poly1305);
     server.keys.integrity_limit = 2;
     let forged = [0x40; 60];

@@ -1,9 +1,9 @@
 use marline_wire::packet::{LongHeader, LongType, VERSION_1, expand, patch_length, truncate};
 use marline_wire::{ConnectionId, PathId, Side};
 use proptest::prelude::*;
-use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
+use crate::crypto::provider::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256;
 use crate::crypto::{
     DirectionalKeys, OpenError, Sealing, TAG_LEN, Unprotected, initial_keys, open, seal, unprotect,
 };
@@ -134,7 +134,7 @@ fn nonce_of_multipath_draft_section_2_4() {
 }
 
 #[test]
-fn a_path_is_in_the_nonce_as_a_whole() {
+fn the_nonce_contains_all_32_bits_of_the_path_id() {
     let largest = (1 << 62) - 1;
     let keys = chacha20("000000000000000000000000");
     let nonce_as_iv = chacha20("ffffffff3fffffffffffffff");
@@ -160,7 +160,7 @@ fn short_header_of_rfc_9001_appendix_a5() {
 }
 
 #[test]
-fn reserved_bits_are_checked() {
+fn a_reserved_bit_that_is_set_is_a_violation() {
     for (first_byte, ok) in [
         (0x40, true),
         (0x48, false),
@@ -180,7 +180,7 @@ fn reserved_bits_are_checked() {
 
 proptest! {
     #[test]
-    fn round_trip(
+    fn opening_returns_what_was_sealed_unless_it_was_altered(
         before in proptest::collection::vec(any::<u8>(), 0..40),
         path_id in prop_oneof![Just(0), any::<u32>()].prop_map(PathId),
         number in 0..1u64 << 62,
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused(
+    fn arbitrary_bytes_do_not_open(
         mut packet in proptest::collection::vec(any::<u8>(), 0..80),
         number_offset in 0..60usize,
         number: u64,

@@ -1,29 +1,29 @@
-//! What a path was seen to carry, in the hands of the client.
+//! The capacity of a path, which a client keeps for the server in its token.
 
 use std::time::Duration;
 
 use marline_wire::{Reader, Truncated};
 
-/// A capacity for careful resume (RFC 9959), as a token has it: window (8 bytes), least round-trip time in
-/// microseconds (4), when it was observed (8), by whom (8).
+/// A capacity for careful resume (RFC 9959). Layout in a token: window (8 bytes), minimum round-trip time
+/// in microseconds (4), time of observation (8), source (8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// A window of which acknowledgments have told that the path carries it, in bytes.
+    /// A congestion window that acknowledgments confirmed, in bytes.
     pub(crate) window: u64,
-    /// The least round-trip time then, in whole microseconds up to 71 minutes.
+    /// The minimum round-trip time then, in whole microseconds up to 71 minutes.
     pub(crate) rtt: Duration,
-    /// When that was, in seconds since the Unix epoch.
+    /// When it was observed, in seconds since the Unix epoch.
     pub(crate) observed: u64,
-    /// Names the connection that observed it on one path: its tokens tell of one thing.
+    /// Identifies the path of the connection that observed it; equal in all tokens of that path.
     pub(crate) source: u64,
 }
 
 impl Carried {
-    /// Bytes that it takes.
+    /// Encoded length, in bytes.
     #[cfg(test)]
     pub(super) const LEN: usize = 8 + 4 + 8 + 8;
 
-    /// How old it is at `now`, in seconds since the Unix epoch.
+    /// Its age at `now` (seconds since the Unix epoch).
     pub(crate) fn age(&self, now: u64) -> Duration {
         Duration::from_secs(now.saturating_sub(self.observed))
     }

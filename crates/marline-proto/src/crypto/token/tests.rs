@@ -24,7 +24,7 @@ fn key() -> (TokenKey, Pcg64) {
 }
 
 #[test]
-fn retry_tokens_bind_address_and_ids_for_seconds() {
+fn retry_tokens_are_valid_for_one_address_and_id_for_seconds() {
     let (key, mut rng) = key();
     let client = address("[2001:db8::1]:4433");
     let (original, retry) = (id(&[1; 8]), id(&[2; 20]));
@@ -66,7 +66,7 @@ fn retry_tokens_bind_address_and_ids_for_seconds() {
 }
 
 #[test]
-fn new_tokens_bind_the_ip_for_days() {
+fn new_tokens_are_valid_for_one_ip_address_for_days() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
     let token = key.new_token(client.ip(), NOW, None, &mut rng);
@@ -102,7 +102,7 @@ const CARRIED: Carried = Carried {
 };
 
 #[test]
-fn a_token_carries_what_a_path_bore() {
+fn a_new_token_carries_a_capacity() {
     let (key, mut rng) = key();
     let client = address("[2001:db8::1]:4433");
     let token = key.new_token(client.ip(), NOW, Some(&CARRIED), &mut rng);
@@ -125,10 +125,10 @@ fn a_token_carries_what_a_path_bore() {
 }
 
 #[test]
-fn tokens_without_it_are_as_they_were() {
+fn tokens_without_a_capacity_keep_their_first_layout() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
-    // Kind, issue time, address: sealed by whoever knew no other layout.
+    // Kind, issue time, address: the only layout before tokens could carry a capacity.
     let token = key.seal(&mut rng, |buf| {
         buf.push(1);
         buf.extend_from_slice(&NOW.to_be_bytes());
@@ -148,7 +148,7 @@ fn tokens_without_it_are_as_they_were() {
 }
 
 #[test]
-fn what_many_tokens_tell_of_is_claimed_once() {
+fn the_capacity_of_one_source_is_claimed_once() {
     let (key, _) = key();
     assert!(key.claim(&CARRIED));
     let later = Carried {
@@ -164,7 +164,7 @@ fn what_many_tokens_tell_of_is_claimed_once() {
 }
 
 #[test]
-fn another_key_does_not_open() {
+fn a_token_of_another_key_is_unknown() {
     let (key, mut rng) = key();
     let client = address("192.0.2.1:1000");
     let token = key.new_token(client.ip(), NOW, None, &mut rng);
@@ -177,7 +177,7 @@ fn another_key_does_not_open() {
 
 proptest! {
     #[test]
-    fn what_is_carried_comes_back(
+    fn a_capacity_is_decoded_as_it_was_encoded(
         window: u64,
         micros: u32,
         observed: u64,
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_sealed_panics_nobody(plain in proptest::collection::vec(any::<u8>(), 0..60), kind in 0..4u8) {
+    fn arbitrary_sealed_content_does_not_panic(plain in proptest::collection::vec(any::<u8>(), 0..60), kind in 0..4u8) {
         let (key, mut rng) = key();
         let client = address("192.0.2.1:1000");
         let token = key.seal(&mut rng, |buf| {
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_unknown(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_an_unknown_token(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let (key, _) = key();
         let opened = key.open(&bytes, address("192.0.2.1:1"), &ConnectionId::EMPTY, NOW);
         prop_assert_eq!(opened, Err(TokenError::Unknown));

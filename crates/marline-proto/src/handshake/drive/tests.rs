@@ -21,7 +21,7 @@ fn params(initial_max_data: u64) -> TransportParameters {
     }
 }
 
-/// A handshake and what it told.
+/// A handshake and its results so far.
 struct End {
     tls: Handshake,
     steps: Vec<HandshakeStep>,
@@ -41,7 +41,7 @@ impl End {
         self.steps.extend(std::iter::from_fn(|| self.tls.poll()));
     }
 
-    fn told(&self) -> Vec<String> {
+    fn step_names(&self) -> Vec<String> {
         self.steps.iter().map(|step| format!("{step:?}")).collect()
     }
 
@@ -91,7 +91,7 @@ impl End {
 
     fn one_rtt_keys(&self) -> Option<&Keys> {
         self.steps.iter().find_map(|step| match step {
-            HandshakeStep::OneRttKeys(keys) => Some(&keys.0),
+            HandshakeStep::OneRttKeys { keys, .. } => Some(&**keys),
             _ => None,
         })
     }
@@ -174,15 +174,15 @@ fn assert_match(sender: &DirectionalKeys, receiver: &DirectionalKeys) {
 }
 
 #[test]
-fn full_handshakes_with_each_cipher() {
+fn a_full_handshake_completes_with_each_cipher() {
     for cipher in Cipher::ALL {
         let configs = Configs::new(&[b"other", H3], &[H3], Some(cipher));
         let (client, server) = connected(&configs);
 
-        let told = ["HandshakeKeys", "PeerParameters", "OneRttKeys", "Complete"];
-        assert_eq!(client.told(), told);
-        let told = ["PeerParameters", "HandshakeKeys", "OneRttKeys", "Complete"];
-        assert_eq!(server.told(), told);
+        let expected = ["HandshakeKeys", "PeerParameters", "OneRttKeys", "Complete"];
+        assert_eq!(client.step_names(), expected);
+        let expected = ["PeerParameters", "HandshakeKeys", "OneRttKeys", "Complete"];
+        assert_eq!(server.step_names(), expected);
         assert_eq!(client.parameters(), Some(&params(2)));
         assert_eq!(server.parameters(), Some(&params(1)));
 
@@ -204,7 +204,7 @@ fn full_handshakes_with_each_cipher() {
 }
 
 #[test]
-fn handshakes_are_equally_long() {
+fn handshakes_with_other_keys_are_equally_long() {
     let length = || {
         let (mut client, mut server) = Configs::new(&[H3], &[H3], None).ends();
         let mut lengths = Vec::new();
@@ -231,7 +231,7 @@ fn zero_rtt_is_accepted() {
     let configs = Configs::new(&[H3], &[H3], None);
     connected(&configs);
     let (mut client, mut server) = configs.ends();
-    assert_eq!(client.told(), ["ZeroRttKeys"]);
+    assert_eq!(client.step_names(), ["ZeroRttKeys"]);
     let (_, remembered) = client.zero_rtt().unwrap();
     let remembered = remembered.unwrap();
     assert_eq!(remembered.initial_max_data, 2);
@@ -239,7 +239,7 @@ fn zero_rtt_is_accepted() {
     assert_eq!(remembered.initial_max_path_id, None);
 
     shake(&mut client, &mut server).unwrap();
-    let told = [
+    let expected = [
         "ZeroRttKeys",
         "HandshakeKeys",
         "ZeroRttAccepted",
@@ -247,15 +247,15 @@ fn zero_rtt_is_accepted() {
         "OneRttKeys",
         "Complete",
     ];
-    assert_eq!(client.told(), told);
-    let told = [
+    assert_eq!(client.step_names(), expected);
+    let expected = [
         "ZeroRttKeys",
         "PeerParameters",
         "HandshakeKeys",
         "OneRttKeys",
         "Complete",
     ];
-    assert_eq!(server.told(), told);
+    assert_eq!(server.step_names(), expected);
     let (at_client, at_server) = (client.zero_rtt().unwrap(), server.zero_rtt().unwrap());
     assert_match(at_client.0, at_server.0);
     for end in [&client, &server] {
@@ -280,7 +280,7 @@ fn zero_rtt_is_rejected_by_a_server_without_the_session() {
     };
     connected(&fresh());
     let (client, server) = connected(&fresh());
-    let told = [
+    let expected = [
         "ZeroRttKeys",
         "HandshakeKeys",
         "ZeroRttRejected",
@@ -288,7 +288,7 @@ fn zero_rtt_is_rejected_by_a_server_without_the_session() {
         "OneRttKeys",
         "Complete",
     ];
-    assert_eq!(client.told(), told);
+    assert_eq!(client.step_names(), expected);
     assert!(server.zero_rtt().is_none());
     assert!(!client.tls.is_early_data_accepted());
     assert_eq!(client.tls.kind(), Some(HandshakeKind::Full));
@@ -312,7 +312,7 @@ fn sessions_resume_without_zero_rtt() {
 }
 
 #[test]
-fn no_common_protocol_is_told_by_alert() {
+fn no_common_protocol_causes_an_alert() {
     let (mut client, mut server) = Configs::new(&[b"other"], &[H3], None).ends();
     let error = shake(&mut client, &mut server).unwrap_err();
     assert_eq!(error.code, ErrorCode(0x178));
@@ -320,7 +320,7 @@ fn no_common_protocol_is_told_by_alert() {
 }
 
 #[test]
-fn a_certificate_of_another_key_is_told_by_alert() {
+fn a_certificate_of_another_key_causes_an_alert() {
     let (mut client, _) = Configs::new(&[H3], &[H3], None).ends();
     let (_, mut server) = Configs::new(&[H3], &[H3], None).ends();
     let error = shake(&mut client, &mut server).unwrap_err();
@@ -328,7 +328,7 @@ fn a_certificate_of_another_key_is_told_by_alert() {
 }
 
 #[test]
-fn bad_parameters_are_refused() {
+fn malformed_parameters_are_an_error() {
     let configs = Configs::new(&[H3], &[H3], None);
     let only_servers_send_this = TransportParameters {
         stateless_reset_token: Some([1; 16]),
@@ -341,7 +341,7 @@ fn bad_parameters_are_refused() {
 }
 
 #[test]
-fn names_are_checked() {
+fn an_invalid_server_name_is_an_error() {
     let configs = Configs::new(&[H3], &[H3], None);
     let client = |name| Handshake::client(&configs.client, name, &params(1));
     assert!(client("192.0.2.1").is_ok());
@@ -350,7 +350,7 @@ fn names_are_checked() {
 }
 
 #[test]
-fn crypto_data_far_ahead_is_refused() {
+fn crypto_data_far_ahead_exceeds_the_buffer() {
     let (_, mut server) = Configs::new(&[H3], &[H3], None).ends();
     let (at, data) = (CRYPTO_BUFFER - 10, [1; 20]);
     server.data(SpaceId::Initial, at, &data[..10]).unwrap();
@@ -359,7 +359,7 @@ fn crypto_data_far_ahead_is_refused() {
 }
 
 #[test]
-fn a_flood_of_crypto_data_is_no_tls() {
+fn a_flood_of_crypto_data_is_not_valid_tls() {
     let (_, mut server) = Configs::new(&[H3], &[H3], None).ends();
     let flood = [1; 1200];
     let error = (0..)
@@ -369,7 +369,7 @@ fn a_flood_of_crypto_data_is_no_tls() {
 }
 
 #[test]
-fn data_after_the_end_of_a_space_is_refused() {
+fn crypto_data_after_the_end_of_a_space_is_an_error() {
     let (mut client, mut server) = Configs::new(&[H3], &[H3], None).ends();
     let hello = client.frames(1200);
     for (token, frame) in &hello {
@@ -384,7 +384,7 @@ fn data_after_the_end_of_a_space_is_refused() {
 }
 
 #[test]
-fn data_that_waits_at_the_end_of_a_space_is_refused() {
+fn crypto_data_left_unread_at_the_end_of_a_space_is_an_error() {
     let (mut client, mut server) = Configs::new(&[H3], &[H3], None).ends();
     server.data(SpaceId::Initial, 5000, &[1]).unwrap();
     let error = shake(&mut client, &mut server).unwrap_err();
@@ -392,7 +392,7 @@ fn data_that_waits_at_the_end_of_a_space_is_refused() {
 }
 
 #[test]
-fn key_updates_of_tls_are_refused() {
+fn a_key_update_message_of_tls_is_an_error() {
     const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
     for keep in [false, true] {
         let mut configs = Configs::new(&[H3], &[H3], None);
@@ -404,7 +404,7 @@ fn key_updates_of_tls_are_refused() {
 }
 
 #[test]
-fn keying_material_is_exported_where_it_is_kept() {
+fn keying_material_is_exported_where_the_exporter_is_kept() {
     let mut configs = Configs::new(&[H3], &[H3], None);
     configs.server = configs.server.keep_exporter(true);
     let export = |end: &End| {
@@ -420,7 +420,7 @@ fn keying_material_is_exported_where_it_is_kept() {
 }
 
 #[test]
-fn a_finished_server_keeps_little() {
+fn a_server_drops_tls_after_its_tickets_are_acknowledged() {
     let (_, mut server) = connected(&Configs::new(&[H3], &[H3], None));
     assert!(server.tls.tls.is_none());
     server.tls.discard(SpaceId::Initial);
@@ -431,7 +431,7 @@ fn a_finished_server_keeps_little() {
 }
 
 #[test]
-fn a_retry_repeats_the_first_flight() {
+fn a_retry_resends_the_first_flight() {
     let (mut client, _) = Configs::new(&[H3], &[H3], None).ends();
     let first = client.frames(100);
     assert!(!client.tls.has_crypto(SpaceId::Initial));
@@ -440,7 +440,7 @@ fn a_retry_repeats_the_first_flight() {
 }
 
 #[test]
-fn tls_configurations_are_checked() {
+fn tls_configurations_that_do_not_fit_quic_are_errors() {
     let identity = TestIdentity::new(&["localhost"]);
     let mut server = identity.server(&[H3], None);
     server.max_early_data_size = 1000;
@@ -491,7 +491,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
-    fn completes_over_a_bad_link(
+    fn a_handshake_completes_over_a_lossy_link(
         size in 20..1400usize,
         fates in proptest::collection::vec(0..4u8, 1..200),
         order in 0..1u64 << 32,
@@ -508,7 +508,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_or_awaited(
+    fn arbitrary_crypto_data_is_an_error_or_incomplete(
         offset in 0..100u64,
         data in proptest::collection::vec(any::<u8>(), 0..200),
         space in 0..3usize,
