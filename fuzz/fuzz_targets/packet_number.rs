@@ -2,18 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marline_wire::packet::{expand, truncate};
-use marline_wire::varint;
+use marline_proto::testing::fuzz::check_packet_number;
 
 fuzz_target!(|input: (u64, Option<u64>, u32, u8)| {
     let (number, largest, truncated, len) = input;
-    let _ = expand(largest, truncated, len.into());
-
-    let number = number & varint::MAX;
-    let largest = largest.map(|largest| largest & varint::MAX);
-    let known = largest.filter(|largest| *largest < number && number - *largest < 1 << 31);
-    if known.is_some() || number < 1 << 31 {
-        let short = truncate(number, known);
-        assert_eq!(expand(known, short.value(), short.len()), number);
-    }
+    check_packet_number(number, largest, truncated, len);
 });

@@ -1,6 +1,7 @@
 //! What tests of this crate and of others share.
 
 mod certs;
+pub mod fuzz;
 #[cfg(test)]
 mod hex;
 mod network;
