@@ -70,11 +70,14 @@ mod connection;
 mod endpoint;
 mod error;
 mod manager;
+mod observers;
 mod profile;
 pub mod runtime;
 mod signal;
 mod stream;
 pub mod tls;
+#[cfg(feature = "tracing")]
+pub mod trace;
 mod wakers;
 
 pub use bytes::Bytes;
@@ -99,6 +102,7 @@ pub use crate::error::{
 pub use crate::manager::{
     InvalidPathRule, ManagedConnectError, PathManager, PathPolicy, PathRule, PathSource,
 };
+pub use crate::observers::both_observers;
 pub use crate::profile::{Profile, UnknownProfile};
 pub use crate::runtime::{Runtime, TokioRuntime};
 pub use crate::stream::{RecvStream, SendStream};

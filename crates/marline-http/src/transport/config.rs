@@ -6,10 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marline::observe::{Event, Observer};
 use marline::{
-    EndpointConfig, Instant, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig,
-    TransportConfig,
+    EndpointConfig, MakeObserver, RetryPolicy, TlsClientConfig, TlsServerConfig, TransportConfig,
+    both_observers,
 };
 
 use super::qlog;
@@ -131,22 +130,7 @@ pub fn observed(
 /// Who sees what `one` and `other` see.
 pub(crate) fn both(one: Option<MakeObserver>, other: Option<MakeObserver>) -> Option<MakeObserver> {
     match (one, other) {
-        (Some(one), Some(other)) => Some(Arc::new(move |connection| {
-            match (one(connection), other(connection)) {
-                (Some(one), Some(other)) => Some(Box::new(Both(one, other)) as Box<dyn Observer>),
-                (one, other) => one.or(other),
-            }
-        })),
+        (Some(one), Some(other)) => Some(both_observers(one, other)),
         (one, other) => one.or(other),
-    }
-}
-
-/// Two who see the same.
-struct Both(Box<dyn Observer>, Box<dyn Observer>);
-
-impl Observer for Both {
-    fn on_event(&mut self, now: Instant, event: &Event<'_>) {
-        self.0.on_event(now, event);
-        self.1.on_event(now, event);
     }
 }

@@ -5,6 +5,8 @@
 mod manager;
 mod paths;
 mod resumed;
+#[cfg(feature = "tracing")]
+mod trace;
 mod world;
 
 use std::sync::Arc;
