@@ -10,8 +10,8 @@ use marline_lab::sim::Simulator;
 use crate::failure::Failure;
 use crate::lab::{progress::Bar, report, stop_switch, table};
 
-/// The experiment, with `docs` for the directory.
-const EXPERIMENT: &str = include_str!("../../../experiments/demo/page.toml");
+/// The experiment, with `docs` for the directory: a link to `experiments/demo/page.toml`, for the crate's package.
+const EXPERIMENT: &str = include_str!("demo.toml");
 
 /// See in a minute what marline does: a web page on a phone, over LTE
 ///
