@@ -28,6 +28,8 @@ pub(crate) struct ConfigFile {
     pub(crate) profile: Option<Profile>,
     pub(crate) cc: Option<Congestion>,
     pub(crate) qlog: Option<PathBuf>,
+    #[cfg(feature = "tracing")]
+    pub(crate) log: Option<crate::log::LogFilter>,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) follow_links: Option<bool>,

@@ -89,6 +89,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     transport: TransportFlags,
 
+    #[cfg(feature = "tracing")]
+    #[command(flatten)]
+    log: crate::log::LogFlags,
+
     /// Send this header field; may be given several times
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
@@ -281,6 +285,8 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         });
     }
     config.quic.transport = transport.into();
+    #[cfg(feature = "tracing")]
+    arguments.log.start(&mut config.quic);
     Ok(config)
 }
 

@@ -10,6 +10,8 @@ mod get;
 mod history;
 #[cfg(target_os = "linux")]
 mod lab;
+#[cfg(feature = "tracing")]
+mod log;
 mod man;
 mod progress;
 mod qlog;

@@ -78,6 +78,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     transport: TransportFlags,
 
+    #[cfg(feature = "tracing")]
+    #[command(flatten)]
+    log: crate::log::LogFlags,
+
     /// Keep what connections learn of clients' networks in FILE, which is made if it does not exist, and go
     /// on from there; in place of what [history] says of `file` and `server`
     #[arg(long, value_name = "FILE")]
@@ -144,6 +148,10 @@ impl Arguments {
         self.transport.profile = self.transport.profile.or(file.profile);
         self.transport.cc = self.transport.cc.or(file.cc);
         self.transport.qlog = self.transport.qlog.take().or(file.qlog);
+        #[cfg(feature = "tracing")]
+        {
+            self.log.log = self.log.log.take().or(file.log);
+        }
         self.metrics = self.metrics.or(file.metrics);
         self.access_log = self.access_log.take().or(file.access_log);
         self.follow_links |= file.follow_links.unwrap_or(false);
@@ -185,6 +193,8 @@ fn config(
     config.metrics = arguments.metrics;
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
     config.quic.transport = transport.into();
+    #[cfg(feature = "tracing")]
+    arguments.log.start(&mut config.quic);
     Ok((config, store))
 }
 

@@ -15,6 +15,8 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 mod history;
+#[cfg(feature = "tracing")]
+mod log;
 mod paths;
 
 fn marline(arguments: &[&str]) -> Command {

@@ -61,7 +61,7 @@ pub enum TlsConfigError {
 
 /// A client's TLS configuration, checked to fit QUIC; cheap to clone.
 ///
-/// Sessions to resume are kept where the `rustls` configuration says (`resumption`), together with
+/// The `resumption` of the `rustls` configuration keeps the sessions to resume, together with
 /// the server's transport parameters.
 #[derive(Clone, Debug)]
 pub struct TlsClientConfig(Arc<ClientConfig>);

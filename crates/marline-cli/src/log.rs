@@ -1,0 +1,104 @@
+//! `--log`: what connections do, as lines on standard error.
+
+use std::io;
+use std::str::FromStr;
+
+use clap::Args;
+use marline::trace;
+use marline_http::transport::{Observers, QuicOptions};
+use serde::{Deserialize, Deserializer, de};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Flags that say what is logged, shared by server and client.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct LogFlags {
+    /// Log what QUIC connections do to standard error: info, debug or trace, or other levels by target
+    /// (info,marline::recovery=debug)
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log: Option<LogFilter>,
+}
+
+impl LogFlags {
+    /// Starts the log, if one is wanted, and has the connections of `quic` write into it. Once in a process.
+    pub(crate) fn start(&self, quic: &mut QuicOptions) {
+        let Some(filter) = &self.log else { return };
+        tracing_subscriber::registry()
+            .with(tracing_subscriber::fmt::layer().with_writer(io::stderr))
+            .with(filter.0.clone())
+            .init();
+        quic.observers = Some(Observers(trace::observer()));
+    }
+}
+
+/// Which events are logged.
+#[derive(Clone, Debug)]
+pub(crate) struct LogFilter(Targets);
+
+impl FromStr for LogFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut targets = Targets::new();
+        for part in text.split(',') {
+            let (target, level) = match part.split_once('=') {
+                Some((target, level)) => (Some(target), level),
+                None => (None, part),
+            };
+            let known = LevelFilter::from_str(level).ok();
+            // An empty text stands for errors there.
+            let level = known.filter(|_| !level.is_empty()).ok_or_else(|| {
+                format!(
+                    "`{level}` is no level; give off, error, warn, info, debug or trace, also for a target: \
+                     marline::recovery=debug"
+                )
+            })?;
+            targets = match target {
+                Some(target) => targets.with_target(target, level),
+                None => targets.with_default(level),
+            };
+        }
+        Ok(Self(targets))
+    }
+}
+
+impl<'de> Deserialize<'de> for LogFilter {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?
+            .parse()
+            .map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::filter::LevelFilter;
+
+    use super::LogFilter;
+
+    fn level_of(filter: &str, target: &str) -> Option<LevelFilter> {
+        let filter: LogFilter = filter.parse().unwrap();
+        let mut levels = [LevelFilter::TRACE, LevelFilter::DEBUG, LevelFilter::INFO].into_iter();
+        levels.find(|level| filter.0.would_enable(target, &level.into_level().unwrap()))
+    }
+
+    #[test]
+    fn a_level_is_for_all_targets_but_those_with_their_own() {
+        let filter = "info,marline::recovery=debug,marline::keys=off";
+        assert_eq!(level_of(filter, "marline::path"), Some(LevelFilter::INFO));
+        assert_eq!(
+            level_of(filter, "marline::recovery"),
+            Some(LevelFilter::DEBUG)
+        );
+        assert_eq!(level_of(filter, "marline::keys"), None);
+    }
+
+    #[test]
+    fn a_misspelt_level_is_an_error_that_names_those_there_are() {
+        for text in ["inof", "", "marline::keys=loud", "info,"] {
+            let error = text.parse::<LogFilter>().unwrap_err();
+            assert!(error.contains("info, debug or trace"), "{error}");
+        }
+    }
+}
