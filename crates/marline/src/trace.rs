@@ -82,15 +82,15 @@ impl Observer for Tracer {
             Event::ConnectionClosed(e) => emit!(info, self, "marline::connection", "closed",
                 initiator = ?e.initiator, error = ?e.error, reason = e.reason, trigger = ?e.trigger),
             Event::PathAssigned(e) => emit!(info, self, "marline::path", "path assigned",
-                path = e.path, local = ?e.local, remote = ?e.remote),
+                path = e.path.0, local = ?e.local, remote = ?e.remote),
             Event::MigrationStateUpdated(e) => emit!(info, self, "marline::path", "migration",
-                path = e.path, old = ?e.old, new = ?e.new),
+                path = e.path.0, old = ?e.old, new = ?e.new),
 
             Event::ConnectionStateUpdated(e) => emit!(debug, self, "marline::connection", "state",
                 old = ?e.old, new = ?e.new),
             Event::ConnectionIdUpdated(e) => {
                 emit!(debug, self, "marline::connection", "connection ID",
-                path = e.path, initiator = ?e.initiator, old = ?e.old, new = ?e.new);
+                path = e.path.map(|path| path.0), initiator = ?e.initiator, old = ?e.old, new = ?e.new);
             }
             Event::VersionInformation(e) => emit!(
                 debug,
@@ -120,35 +120,35 @@ impl Observer for Tracer {
                 max_ack_delay = ?e.requested_max_ack_delay, reordering = e.reordering_threshold);
             }
             Event::Marline(e) => emit!(debug, self, "marline::connection", "marline",
-                path = e.path, name = e.name, fields = ?e.fields),
+                path = e.path.map(|path| path.0), name = e.name, fields = ?e.fields),
             Event::MtuUpdated(e) => emit!(
                 debug,
                 self,
                 "marline::path",
                 "datagram size",
-                path = e.path,
+                path = e.path.0,
                 old = e.old,
                 new = e.new,
                 done = e.done
             ),
             Event::EcnStateUpdated(e) => emit!(debug, self, "marline::path", "ECN",
-                path = e.path, old = ?e.old, new = ?e.new),
+                path = e.path.0, old = ?e.old, new = ?e.new),
             Event::KeyUpdated(e) => emit!(debug, self, "marline::keys", "keys available",
                 sender = ?e.sender, kind = ?e.kind, phase = e.key_phase, trigger = ?e.trigger),
             Event::KeyDiscarded(e) => emit!(debug, self, "marline::keys", "keys discarded",
                 sender = ?e.sender, kind = ?e.kind, phase = e.key_phase, trigger = ?e.trigger),
             Event::PacketLost(e) => emit!(debug, self, "marline::recovery", "packet lost",
-                path = e.path, kind = ?e.kind, number = e.number, size = e.size,
+                path = e.path.0, kind = ?e.kind, number = e.number, size = e.size,
                 mtu_probe = e.is_mtu_probe, trigger = ?e.trigger),
             Event::SpuriousLoss(e) => emit!(debug, self, "marline::recovery", "spurious loss",
-                path = e.path, kind = ?e.kind, number = e.number, reordering = e.reordering,
+                path = e.path.0, kind = ?e.kind, number = e.number, reordering = e.reordering,
                 elapsed = ?e.elapsed),
             Event::CongestionStateUpdated(e) => emit!(
                 debug,
                 self,
                 "marline::recovery",
                 "congestion",
-                path = e.path,
+                path = e.path.0,
                 old = e.old,
                 new = e.new,
                 trigger = e.trigger
@@ -158,36 +158,36 @@ impl Observer for Tracer {
                 self,
                 "marline::recovery",
                 "initial window",
-                path = e.path,
+                path = e.path.0,
                 window = e.window,
                 default = e.default
             ),
             Event::RecoveryParametersSet(e) => {
                 emit!(debug, self, "marline::recovery", "parameters",
-                path = e.path, controller = e.controller, parameters = ?e);
+                path = e.path.0, controller = e.controller, parameters = ?e);
             }
             Event::CarefulResumePhaseUpdated(e) => {
                 emit!(debug, self, "marline::recovery", "careful resume",
-                path = e.path, old = ?e.old, new = ?e.new, pipe_size = e.pipe_size);
+                path = e.path.0, old = ?e.old, new = ?e.new, pipe_size = e.pipe_size);
             }
             Event::BundleUpdated(e) => emit!(debug, self, "marline::bundle", "decision",
                 bundle = e.bundle, trigger = ?e.trigger, action = ?e.action, phase = ?e.phase,
                 own = e.own, before = ?e.before, after = ?e.after),
 
             Event::PacketSent(e) => emit!(trace, self, "marline::packet", "sent",
-                path = e.path, kind = ?e.kind, number = e.number, size = e.size, trigger = ?e.trigger),
+                path = e.path.0, kind = ?e.kind, number = e.number, size = e.size, trigger = ?e.trigger),
             Event::PacketReceived(e) => emit!(trace, self, "marline::packet", "received",
-                path = e.path, kind = ?e.kind, number = e.number, size = e.size, ecn = ?e.ecn),
+                path = e.path.0, kind = ?e.kind, number = e.number, size = e.size, ecn = ?e.ecn),
             Event::PacketDropped(e) => emit!(trace, self, "marline::packet", "dropped",
-                path = e.path, kind = ?e.kind, size = e.size, trigger = ?e.trigger),
+                path = e.path.map(|path| path.0), kind = ?e.kind, size = e.size, trigger = ?e.trigger),
             Event::PacketsAcked(e) => emit!(trace, self, "marline::packet", "acknowledged",
-                path = e.path, packets = ?e),
+                path = e.path.0, packets = ?e),
             Event::MetricsUpdated(e) => emit!(trace, self, "marline::recovery", "metrics",
-                path = e.path, smoothed_rtt = ?e.smoothed_rtt, latest_rtt = ?e.latest_rtt,
+                path = e.path.0, smoothed_rtt = ?e.smoothed_rtt, latest_rtt = ?e.latest_rtt,
                 congestion_window = e.congestion_window, bytes_in_flight = e.bytes_in_flight,
                 pto_count = e.pto_count, pacing_rate = e.pacing_rate),
             Event::TimerUpdated(e) => emit!(trace, self, "marline::recovery", "timer",
-                path = e.path, timer = ?e.timer, space = ?e.space, change = ?e.change),
+                path = e.path.map(|path| path.0), timer = ?e.timer, space = ?e.space, change = ?e.change),
             Event::StreamStateUpdated(e) => emit!(trace, self, "marline::stream", "state",
                 id = ?e.id, half = ?e.half, old = ?e.old, new = ?e.new, trigger = ?e.trigger),
             Event::ReassemblyUpdated(e) => emit!(
