@@ -62,7 +62,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "marline",
         title: "marline",
-        program: &["target/release/peer-marline"],
+        program: &["../target/debug/peer-marline"],
         version: Version::Own,
         kind: Kind::Stack,
         multipath: true,
@@ -70,7 +70,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "quinn",
         title: "quinn with h3-quinn",
-        program: &["target/release/peer-quinn"],
+        program: &["../target/debug/peer-quinn"],
         version: Version::Crate("quinn"),
         kind: Kind::Stack,
         multipath: false,
@@ -78,7 +78,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "noq",
         title: "noq with h3",
-        program: &["target/release/peer-noq"],
+        program: &["../target/debug/peer-noq"],
         version: Version::Crate("noq"),
         kind: Kind::Stack,
         multipath: true,
@@ -86,7 +86,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "quiche",
         title: "quiche",
-        program: &["target/quiche/release/peer-quiche"],
+        program: &["../target/quiche/debug/peer-quiche"],
         version: Version::Crate("quiche"),
         kind: Kind::Stack,
         multipath: false,
@@ -102,7 +102,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "quic-go",
         title: "quic-go",
-        program: &["target/peer-quic-go"],
+        program: &["../target/peer-quic-go"],
         version: Version::Module("github.com/quic-go/quic-go"),
         kind: Kind::Stack,
         multipath: false,
@@ -118,7 +118,7 @@ pub(crate) const PEERS: &[Peer] = &[
     Peer {
         name: "command",
         title: "the command",
-        program: &["target/release/peer-command", "../target/debug/marline"],
+        program: &["../target/debug/peer-command", "../target/debug/marline"],
         version: Version::Own,
         kind: Kind::Command,
         multipath: false,
