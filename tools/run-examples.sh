@@ -3,7 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-cargo build --quiet -p marline --examples
+# The build of the tests, which have built them.
+"${CARGO:-cargo}" build --quiet --workspace --all-features --examples
 examples=target/debug/examples
 
 $examples/custom_controller | grep 'keeps every rule of a controller' >/dev/null

@@ -10,15 +10,17 @@ if [ -n "${MARLINE_VECTORS:-}" ]; then
     export MARLINE_VECTORS
 fi
 
+mkdir -p target
+log=target/vectors.log
+# All crates at once and with all features: the same build as that of the other tests.
+"${CARGO:-cargo}" test --quiet --workspace --all-features --no-fail-fast --test vectors >"$log" 2>&1 || true
+cat "$log"
+
 passed=0 failed=0 later=0 all=0 broken=0
 for test in crates/*/tests/vectors.rs; do
     crate=${test#crates/}
     crate=${crate%%/*}
-    log=target/vectors-$crate.log
-    mkdir -p target
-    "${CARGO:-cargo}" test --quiet -p "$crate" --test vectors >"$log" 2>&1 || true
     sum=$(sed -n "s/^$crate: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) later, \([0-9]*\) in all\$/\1 \2 \3 \4/p" "$log")
-    cat "$log"
     if [ -z "$sum" ]; then
         broken=1
         continue

@@ -136,7 +136,7 @@ fn constant_traces_have_the_requested_mean_rate() {
 fn mahimahi_traces_have_their_known_length_and_rate() {
     const DIRECTORY: &str = "MARLINE_TRACES";
     let Some(directory) = std::env::var_os(DIRECTORY) else {
-        println!("skipped: {DIRECTORY} names no directory with the traces of Mahimahi");
+        println!("note: {DIRECTORY} names no directory with the traces of Mahimahi");
         return;
     };
     let traces = [

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Runs parts of the gate, each a target of the Makefile, one after another, and sums up.
+#
+#   tools/gate.sh [--beside PART] PART...
+#
+# The part after --beside begins at once, at the lowest priority, and is waited for when its turn comes in the list.
+# A part that fails does not keep the others from running. What a part prints decides what the summary says of it:
+#   skipped: WHY   it, or a piece of it, did not run; where CI is set, that is a failure
+#   note: WHAT     repeated in the summary
+# Logs are in target/gate/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+logs=target/gate
+rm -rf "$logs"
+mkdir -p "$logs"
+beside=
+if [ "${1:-}" = --beside ]; then
+    beside=$2
+    shift 2
+fi
+
+# run PART [PREFIX...]: prints and logs what it prints; keeps its seconds, of the clock and of processors, and its status.
+run() {
+    local part=$1 status=0 TIMEFORMAT='%R %U %S'
+    shift
+    { time "$@" "${MAKE:-make}" --no-print-directory "$part" 2>&1; } 2>"$logs/$part.time" |
+        tee "$logs/$part.log" || status=${PIPESTATUS[0]}
+    echo "$status" >"$logs/$part.status"
+}
+
+if [ -n "$beside" ]; then
+    # A process group of its own, so that it can be ended with all that it started.
+    set -m
+    run "$beside" nice -n 19 >/dev/null 2>&1 </dev/null &
+    aside=$!
+    set +m
+    trap 'kill -- "-$aside" 2>/dev/null || true' EXIT
+fi
+
+for part in "$@"; do
+    echo "== $part"
+    if [ "$part" = "$beside" ]; then
+        wait "$aside"
+        trap - EXIT
+        cat "$logs/$part.log"
+    else
+        run "$part"
+    fi
+done
+
+passed=0 failed=0 skipped=0
+echo
+echo "part          seconds  of processors"
+for part in "$@"; do
+    read -r real user system <"$logs/$part.time"
+    whys=$(grep '^skipped: ' "$logs/$part.log" | sort -u || true)
+    if [ "$(cat "$logs/$part.status")" -ne 0 ]; then
+        result=FAILED failed=$((failed + 1))
+    elif [ -n "$whys" ] && [ -n "${CI:-}" ]; then
+        result='FAILED (nothing may be skipped in CI)' failed=$((failed + 1))
+    elif [ -n "$whys" ]; then
+        result=skipped skipped=$((skipped + 1))
+    else
+        result=passed passed=$((passed + 1))
+    fi
+    cpu=$(awk "BEGIN { print $user + $system }")
+    printf '%-12s %8.0f %8.0f       %s\n' "$part" "$real" "$cpu" "$result"
+    { [ -z "$whys" ] || echo "$whys"; grep '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
+done
+printf '%-12s %8.0f\n' 'in all' "$SECONDS"
+echo "gate: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
