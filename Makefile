@@ -7,7 +7,8 @@
 #   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make lint bench bench-peers fuzz
 #
-# Parts of `make test` can be run alone: format deny lint docs unit vectors examples msrv peers interop.
+# Parts of `make test` can be run alone: format deny clippy clippy-peers docs unit vectors
+# examples msrv peers interop.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -19,7 +20,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help demo experiments deps test check lint bench bench-peers fuzz clean
-.PHONY: format deny lint-code docs unit quick vectors examples msrv peers interop
+.PHONY: format deny clippy clippy-peers docs unit quick vectors examples msrv peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -39,12 +40,12 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last.
 test: deps
-	+@tools/gate.sh --beside peers format deny lint-code docs unit vectors examples msrv peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-peers docs unit vectors examples msrv peers interop
 
 check:
-	+@tools/gate.sh format lint-code quick vectors
+	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
 
-lint: format deny lint-code docs
+lint: format deny clippy clippy-peers docs
 
 format:
 	$(CARGO) fmt --check
@@ -53,8 +54,10 @@ format:
 deny:
 	@sh tools/deny.sh
 
-lint-code:
+clippy:
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
+
+clippy-peers:
 	$(MAKE) -C interop lint
 
 # With the examples, because these have the features of tests: everything else is then as checked before.

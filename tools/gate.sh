@@ -11,6 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# What is built once has no use for incremental compilation.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
+
 logs=target/gate
 rm -rf "$logs"
 mkdir -p "$logs"

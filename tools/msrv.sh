@@ -8,4 +8,4 @@ if ! rustup run "$version" cargo --version >/dev/null 2>&1; then
     echo "skipped: Rust $version is not installed (make deps)"
     exit 0
 fi
-exec rustup run "$version" cargo check --workspace --all-features --locked
+exec rustup run "$version" cargo check --workspace --all-features --locked --target-dir target/msrv

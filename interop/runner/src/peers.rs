@@ -9,7 +9,7 @@ pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// Its name in the table.
     pub(crate) title: &'static str,
-    /// Program and leading arguments; paths are below `interop/`.
+    /// Program and leading arguments; paths are relative to `interop/`.
     program: &'static [&'static str],
     /// The source of its version.
     version: Version,
