@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{completions, get, man, qlog, serve};
+use crate::{completions, get, man, qlog, reference, serve};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
 
@@ -33,6 +33,7 @@ pub(crate) enum Verb {
     #[cfg(target_os = "linux")]
     Lab(lab::Arguments),
     Qlog(qlog::Arguments),
+    Reference(reference::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }

@@ -273,7 +273,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
         qlog: arguments.transport.qlog_directory()?,
         ..ClientConfig::default()
     };
-    let mut transport = arguments.transport.config();
+    let mut transport = arguments.transport.config()?;
     if !arguments.path.is_empty() {
         let paths = arguments.path.len() as u32;
         let multipath = transport.multipath.get_or_insert_default();

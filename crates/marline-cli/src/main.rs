@@ -15,6 +15,7 @@ mod log;
 mod man;
 mod progress;
 mod qlog;
+mod reference;
 mod serve;
 mod transport;
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Verb::Lab(arguments) => lab::run(arguments),
         Verb::Qlog(arguments) => qlog::run(&arguments),
+        Verb::Reference(arguments) => reference::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };

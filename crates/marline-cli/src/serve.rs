@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use marline::congestion::ControllerConfig;
 use marline::{Profile, TransportConfig};
 use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
 use tokio::signal;
 
-use crate::config_file::{Bundle, ConfigFile, Multipath};
+use crate::config_file::{ConfigFile, WrittenTable};
 use crate::failure::{Failure, tell};
 use crate::history::{History, Place, Store};
 use crate::transport::TransportFlags;
@@ -31,13 +32,16 @@ use crate::transport::TransportFlags;
     marline serve public --listen 0.0.0.0:4433 --profile multipath --scheduler hbes\n  \
     marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
-    A configuration file has the names of the flags as keys, and three tables that switch something on \
-    under any profile: [bundle] has the connections of clients' bundles coordinated (docs/bundle.md has \
-    all its keys), [history] has connections go on where earlier ones of the client's network ended \
-    (docs/history.md), [multipath] lets clients use several paths in one connection:\n  \
+    A configuration file has the names of the flags as keys, every key that `marline reference settings` \
+    lists, and among these three tables that switch something on under any profile: [bundle] has the \
+    connections of clients' bundles coordinated (docs/bundle.md), [history] has connections go on where \
+    earlier ones of the client's network ended (docs/history.md), [multipath] lets clients use several paths \
+    in one connection:\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
     follow-links = false\n  \
+    slow_start_exit = 'hybrid(factor=0.25)'\n  \
+    receive_window = '4MiB'\n  \
     [bundle]\n  \
     fair = true           # together they take one connection's share\n  \
     scope = 'active'      # or 'all': idle connections take part, too\n  \
@@ -46,13 +50,13 @@ use crate::transport::TransportFlags;
     policy = 'careful'    # RFC 9959; or 'average': begin with the average window\n  \
     lifetime = '1h'\n  \
     [multipath]\n  \
-    max-paths = 4         # of one connection, 1 to 16\n  \
+    max_paths = 4         # of one connection, 1 to 16\n  \
     scheduler = 'water_filling'  # as --scheduler, which counts more\n  \
-    probe-interval = '1s' # between probes of a path that is silent\n  \
-    give-up-after = '30s' # how long a path may be silent; or 'never'\n  \
-    keep-alive = 'never'  # how long a path may be idle before it is pinged\n  \
+    probe_interval = '1s' # between probes of a path that is silent\n  \
+    give_up_after = '30s' # how long a path may be silent; or 'never'\n  \
+    keep_alive = 'never'  # how long a path may be idle before it is pinged\n  \
     reinjection = 0.05    # the part of what is sent that may be copies on a faster path\n  \
-    bundle-paths = false  # paths with the same addresses share what they learn")]
+    bundle_paths = false  # paths with the same addresses share what they learn")]
 pub(crate) struct Arguments {
     /// The directory whose files to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
@@ -132,8 +136,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
 
 /// What has no flag.
 struct Tables {
-    bundle: Option<Bundle>,
-    multipath: Option<Multipath>,
+    transport: WrittenTable,
     /// There if connections learn from earlier ones.
     history: Option<History>,
 }
@@ -146,7 +149,6 @@ impl Arguments {
         self.cert = self.cert.take().or(file.cert);
         self.key = self.key.take().or(file.key);
         self.transport.profile = self.transport.profile.or(file.profile);
-        self.transport.cc = self.transport.cc.or(file.cc);
         self.transport.qlog = self.transport.qlog.take().or(file.qlog);
         #[cfg(feature = "tracing")]
         {
@@ -162,8 +164,7 @@ impl Arguments {
             history.place = Place::File(path);
         }
         Tables {
-            bundle: file.bundle,
-            multipath: file.multipath,
+            transport: file.transport,
             history,
         }
     }
@@ -211,14 +212,30 @@ fn transport(
             (transport, Some(store))
         }
     };
-    if let Some(multipath) = &tables.multipath {
-        multipath.apply(&mut transport);
-    }
-    flags.adjust(&mut transport);
-    if let Some(bundle) = &tables.bundle {
-        bundle.apply(&mut transport, flags.cc)?;
-    }
+    let written = &tables.transport;
+    written
+        .apply(TransportConfig::SETTINGS, &mut transport)
+        .map_err(Failure::Usage)?;
+    flags.adjust(&mut transport)?;
+    check_fairness(&transport, written)?;
     Ok((transport, store))
+}
+
+/// Refuses a bundle that is `fair` with a controller that has no window to share; the bundle may be `written` in
+/// a file.
+fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result<(), Failure> {
+    let is_fair = transport.bundle.as_ref().is_some_and(|bundle| bundle.fair);
+    let controller = transport.controller.build(ControllerConfig::new(1200));
+    if !is_fair || !controller.is_rate_based() {
+        return Ok(());
+    }
+    let key = ["bundle", "fair"];
+    let place = written.has(&key).then(|| written.place(&key));
+    let place = place.map_or_else(String::new, |place| format!("{place}: "));
+    let name = controller.name();
+    Err(Failure::Usage(format!(
+        "{place}`fair` shares a window out, and {name} has none; leave `fair` out, or set `cc` to newreno or cubic"
+    )))
 }
 
 fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure> {

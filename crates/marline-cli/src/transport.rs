@@ -1,31 +1,18 @@
 //! Flags that say how QUIC behaves, shared by server and client.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
-use marline::congestion::Algorithm;
-use marline::scheduling::path::PathAlgorithm;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
+use marline::congestion::{CONTROLLERS, ControllerFactory};
+use marline::scheduling::path::{PathScheduler, SCHEDULERS};
+use marline::settings::{Make, Refused, Registry, Written, apply};
 use marline::{Profile, TransportConfig};
-use serde::{Deserialize, Deserializer, de};
 
 use crate::failure::Failure;
-
-/// A congestion controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Congestion {
-    /// RFC 9002
-    #[value(name = "newreno")]
-    NewReno,
-    /// RFC 9438
-    Cubic,
-    /// BBR version 1
-    Bbr,
-    /// NewReno, whose windows on several paths are coupled: where they meet, they take one share
-    Olia,
-}
 
 /// How QUIC behaves.
 #[derive(Clone, Debug, Default, Args)]
@@ -35,12 +22,17 @@ pub(crate) struct TransportFlags {
     pub(crate) profile: Option<Profile>,
 
     /// The congestion controller to use instead of the profile's
-    #[arg(long, value_name = "NAME", value_enum)]
-    pub(crate) cc: Option<Congestion>,
+    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Arc<dyn ControllerFactory>>(&CONTROLLERS))]
+    pub(crate) cc: Option<String>,
 
-    /// What decides which path carries the next packet that this end sends; switches multipath on
-    #[arg(long, value_name = "NAME", value_parser = schedulers())]
-    pub(crate) scheduler: Option<PathAlgorithm>,
+    /// What decides which path carries the next packet that this end sends; switches multipath on. With
+    /// parameters as in 'ecf(beta=0.5)'
+    #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Make<dyn PathScheduler>>(&SCHEDULERS))]
+    pub(crate) scheduler: Option<String>,
+
+    /// Change one setting; may be given several times. `marline reference settings` lists the keys and their values
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<Set>,
 
     /// Write a qlog file for each QUIC connection into DIR, which is made if it does not exist
     #[arg(long, value_name = "DIR")]
@@ -48,10 +40,10 @@ pub(crate) struct TransportFlags {
 }
 
 impl TransportFlags {
-    pub(crate) fn config(&self) -> TransportConfig {
+    pub(crate) fn config(&self) -> Result<TransportConfig, Failure> {
         let mut config = self.profile().config();
-        self.adjust(&mut config);
-        config
+        self.adjust(&mut config)?;
+        Ok(config)
     }
 
     pub(crate) fn profile(&self) -> Profile {
@@ -59,19 +51,27 @@ impl TransportFlags {
     }
 
     /// Has what other flags say replace what the profile says.
-    pub(crate) fn adjust(&self, config: &mut TransportConfig) {
-        if let Some(congestion) = self.cc {
-            config.controller = Arc::new(match congestion {
-                Congestion::NewReno => Algorithm::NewReno,
-                Congestion::Cubic => Algorithm::Cubic,
-                Congestion::Bbr => Algorithm::Bbr,
-                Congestion::Olia => Algorithm::Olia,
-            });
+    ///
+    /// # Errors
+    /// A setting needs another one that is not there.
+    pub(crate) fn adjust(&self, config: &mut TransportConfig) -> Result<(), Failure> {
+        let flag = |name: &'static str, key: &str, value: &Option<String>| {
+            let value = value.as_deref().map(Written::from);
+            value.map(|value| (name.to_owned(), Set::new(key, value)))
+        };
+        let flags = [
+            flag("--cc", "cc", &self.cc),
+            flag("--scheduler", "multipath.scheduler", &self.scheduler),
+        ];
+        let sets = self
+            .set
+            .iter()
+            .map(|set| (format!("--set {}", set.text), set.clone()));
+        for (name, set) in flags.into_iter().flatten().chain(sets) {
+            set.apply(config)
+                .map_err(|why| Failure::Usage(format!("{name}: {}", why.text)))?;
         }
-        if let Some(scheduler) = self.scheduler {
-            config.multipath.get_or_insert_default().scheduler =
-                Arc::new(move || scheduler.build());
-        }
+        Ok(())
     }
 
     /// Makes the directory for logs.
@@ -83,35 +83,96 @@ impl TransportFlags {
     }
 }
 
+/// One setting, by its dotted key.
+#[derive(Clone, Debug)]
+pub(crate) struct Set {
+    /// As the user wrote it.
+    text: String,
+    written: Vec<(String, Written)>,
+}
+
+impl Set {
+    /// `value` for the dotted key `key`.
+    fn new(key: &str, value: Written) -> Self {
+        let text = format!("{key}={value}");
+        let inside = |value, key: &str| Written::Table(vec![(key.to_owned(), value)]);
+        let mut keys = key.split('.').rev();
+        let last = keys.next().unwrap_or_default().to_owned();
+        let (key, value) = keys.fold((last, value), |(key, value), outer| {
+            (outer.to_owned(), inside(value, &key))
+        });
+        Self {
+            text,
+            written: vec![(key, value)],
+        }
+    }
+
+    fn apply(&self, config: &mut TransportConfig) -> Result<(), Refused> {
+        apply(TransportConfig::SETTINGS, config, &self.written)
+    }
+}
+
+impl std::str::FromStr for Set {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err("write it as KEY=VALUE, as in receive_window=4MB".to_owned());
+        };
+        let set = Self {
+            text: text.to_owned(),
+            ..Self::new(key.trim(), Written::parse(value))
+        };
+        // A whole configuration, so that what needs other settings finds them.
+        let mut config = Profile::Multipath.config();
+        match set.apply(&mut config) {
+            Ok(()) => Ok(set),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}
+
 /// Reads the name of a profile, and lists them in the help.
 fn profiles() -> impl TypedValueParser<Value = Profile> {
     let name = |profile: Profile| PossibleValue::new(profile.name()).help(profile.about());
     PossibleValuesParser::new(Profile::ALL.map(name)).try_map(|name| name.parse::<Profile>())
 }
 
-/// Reads the name of a path scheduler, and lists them in the help.
-fn schedulers() -> impl TypedValueParser<Value = PathAlgorithm> {
-    let about = |algorithm: PathAlgorithm| match algorithm {
-        PathAlgorithm::Rr => "One path after the other",
-        PathAlgorithm::Lrf => "The path with the lowest round-trip time that has room",
-        PathAlgorithm::Ecf => "A slower path only if that completes the transfer earlier",
-        PathAlgorithm::SaEcf => "The same, for each stream on its own",
-        PathAlgorithm::Hbes => "The path on which the packet arrives first, its queue included",
-        PathAlgorithm::Redundant => "Every packet on all paths",
-        PathAlgorithm::WaterFilling => {
-            "A slower path only for what faster ones would deliver later"
-        }
-    };
-    let name =
-        move |algorithm: PathAlgorithm| PossibleValue::new(algorithm.name()).help(about(algorithm));
-    PossibleValuesParser::new(PathAlgorithm::ALL.map(name))
-        .try_map(|name| name.parse::<PathAlgorithm>())
+/// Reads a policy, with parameters or without, and lists all of them in the help.
+struct PolicyParser<F: 'static>(&'static Registry<F>);
+
+impl<F> Clone for PolicyParser<F> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
 }
 
-/// Reads the name of a profile from a configuration file.
-pub(crate) fn profile<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Profile>, D::Error> {
-    let name = String::deserialize(from)?;
-    name.parse().map(Some).map_err(de::Error::custom)
+impl<F: 'static> TypedValueParser for PolicyParser<F> {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, arg, value)?;
+        match self.0.make(&text) {
+            Ok(_) => Ok(text),
+            Err(why) => {
+                let arg = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
+                let message = format!("invalid value '{text}'{arg}: {why}\n");
+                Err(clap::Error::raw(ErrorKind::ValueValidation, message))
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let entries = self.0.entries().iter();
+        Some(Box::new(entries.map(|entry| {
+            PossibleValue::new(entry.name()).help(entry.about())
+        })))
+    }
 }
 
 /// Makes `directory` unless it exists.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::congestion::Algorithm;
-use marline::coordination::bundle::BundleConfig;
+use marline::settings::Written;
 use marline_lab::scenario::{
     Backend, BackendKind, Background, Direction, Ecmp, EndpointSettings, HttpSettings, Job,
     LinkDef, Order, RangeKind, RunError, Settings, Topology, Traffic, Workload,
@@ -48,10 +47,8 @@ fn job(link: &str, workload: Workload) -> Job {
 }
 
 fn newreno() -> EndpointSettings {
-    EndpointSettings {
-        cc: Some(Algorithm::NewReno),
-        ..EndpointSettings::default()
-    }
+    let settings = EndpointSettings::default();
+    settings.with("cc", "newreno").expect("it is one")
 }
 
 fn objects(warm: bool) -> Workload {
@@ -246,16 +243,20 @@ fn connections_without_end_share_with_flows() {
     assert!(three["background_share_of_fair"] < 0.8, "{three:?}");
 }
 
+/// An end that coordinates the connections of bundles as published.
+fn coordinated() -> EndpointSettings {
+    newreno().with("bundle", "published").expect("it is one")
+}
+
 #[test]
 fn a_fair_bundle_leaves_more_to_others() {
     let bundle = |fair| {
         let mut job = beside(3, 1);
         let settings = Arc::make_mut(&mut job.settings);
         settings.http.bundle = true;
-        settings.server.bundle = Some(BundleConfig {
-            fair,
-            ..BundleConfig::published()
-        });
+        let fair = ("fair".to_owned(), Written::Switch(fair));
+        let server = coordinated().with("bundle", Written::Table(vec![fair]));
+        settings.server = server.unwrap();
         Simulator.run(&job).unwrap().metrics
     };
     let plain = Simulator.run(&beside(3, 1)).unwrap().metrics;
@@ -311,7 +312,7 @@ fn files_arrive_as_they_are() {
 }
 
 /// 600 kB over three connections.
-fn in_ranges(ranges: RangeKind, bundle: Option<BundleConfig>) -> Job {
+fn in_ranges(ranges: RangeKind, is_bundle: bool) -> Job {
     let workload = Workload::Objects {
         objects: vec![600_000],
         order: Order::AtOnce,
@@ -323,18 +324,19 @@ fn in_ranges(ranges: RangeKind, bundle: Option<BundleConfig>) -> Job {
         connections: 3,
         split: Some(10_000),
         ranges,
-        bundle: bundle.is_some(),
+        bundle: is_bundle,
         ..HttpSettings::default()
     };
-    settings.server.bundle = bundle;
+    if is_bundle {
+        settings.server = coordinated();
+    }
     job
 }
 
 #[test]
 fn connections_of_a_client_are_coordinated_if_both_ends_say_so() {
-    let published = || Some(BundleConfig::published());
     for ranges in [RangeKind::Equal, RangeKind::Handed] {
-        let job = in_ranges(ranges, published());
+        let job = in_ranges(ranges, true);
         let first = Simulator.run(&job).unwrap();
         assert_eq!(Simulator.run(&job).unwrap(), first);
         let metrics = &first.metrics;
@@ -343,10 +345,12 @@ fn connections_of_a_client_are_coordinated_if_both_ends_say_so() {
         assert!(metrics["completion_s"] < 5.0, "{metrics:?}");
     }
     for (asked, coordinates) in [(true, false), (false, true)] {
-        let mut job = in_ranges(RangeKind::Equal, published());
+        let mut job = in_ranges(RangeKind::Equal, true);
         let settings = Arc::make_mut(&mut job.settings);
         settings.http.bundle = asked;
-        settings.server.bundle = published().filter(|_| coordinates);
+        if !coordinates {
+            settings.server = newreno();
+        }
         let metrics = Simulator.run(&job).unwrap().metrics;
         assert!(!metrics.contains_key("bundle_decisions"), "{metrics:?}");
     }
@@ -356,7 +360,7 @@ fn connections_of_a_client_are_coordinated_if_both_ends_say_so() {
 fn all_connections_ask_at_once() {
     let link = "rate=100mbps,rtt=100ms,buffer=1MB";
     let run = |connections| {
-        let mut job = in_ranges(RangeKind::Equal, None);
+        let mut job = in_ranges(RangeKind::Equal, false);
         let settings = Arc::make_mut(&mut job.settings);
         settings.topology.links[0].spec = link.into();
         settings.http.connections = connections;

@@ -39,6 +39,7 @@ pub mod recovery;
 mod rng;
 pub mod samples;
 pub mod scheduling;
+pub mod settings;
 mod spaces;
 mod streams;
 #[cfg(any(test, feature = "testing"))]

@@ -91,6 +91,7 @@ pub use marline_proto::{
     ServerConfig, Sha256, Side, StreamId, TlsClientConfig, TlsConfigError, TlsServerConfig,
     TokenKey, Transmit, TransportConfig, TransportError, ack, congestion, coordination,
     crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling,
+    settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

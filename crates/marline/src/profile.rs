@@ -10,6 +10,7 @@ use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::loss::Fixed;
+use marline_proto::settings::unknown;
 use marline_proto::{MultipathConfig, TransportConfig};
 
 /// A named set of policies: how a connection behaves, in one word.
@@ -162,11 +163,8 @@ pub struct UnknownProfile(pub String);
 
 impl fmt::Display for UnknownProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown profile `{}`; known:", self.0)?;
-        for (index, profile) in Profile::ALL.into_iter().enumerate() {
-            write!(f, "{} {profile}", if index == 0 { "" } else { "," })?;
-        }
-        Ok(())
+        let known = Profile::ALL.map(Profile::name);
+        f.write_str(&unknown("profile", &self.0, known))
     }
 }
 
@@ -197,7 +195,7 @@ mod tests {
         let error = "plan".parse::<Profile>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown profile `plan`; known: plain, published, today, bundle, history, multipath"
+            "unknown profile \"plan\"; did you mean plain? known: plain, published, today, bundle, history, multipath"
         );
     }
 

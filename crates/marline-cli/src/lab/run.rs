@@ -45,7 +45,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     quick: bool,
 
-    /// Change a setting by its dotted key, as link.loss=3%; repeatable
+    /// Change a setting by its dotted key, as link.loss=3% or slow_start_exit='hybrid(factor=0.25)'; repeatable.
+    /// `marline reference settings` lists those of connections
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 

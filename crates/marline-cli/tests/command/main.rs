@@ -419,6 +419,17 @@ fn failures_of_serve_are_one_line() {
         2,
         &["site.toml:3:", "`fair`", "bbr"],
     );
+    for (set, words) in [
+        ("receive_windw=4MB", "did you mean receive_window?"),
+        (
+            "slow_start_exit=hybrid(factor=11)",
+            "a number from 0 to 10, not 11",
+        ),
+        ("bundle.scope=some", "known: all, active"),
+        ("receive_window", "KEY=VALUE"),
+    ] {
+        fails(&["serve", ".", "--set", set], 2, &[words]);
+    }
     fs::write(&config, "dir = '.'\nlisten = '127.0.0.1:0'\n[bundle]\n").unwrap();
     let server = Server::start(&["--config", text(&config)]);
     assert!(
@@ -489,7 +500,7 @@ fn presets_are_verified() {
 fn explains_itself() {
     let help = run(&["--help"]);
     assert!(help.status.success());
-    for verb in ["serve", "get", "qlog", "completions", "man"] {
+    for verb in ["serve", "get", "qlog", "reference", "completions", "man"] {
         assert!(String::from_utf8_lossy(&help.stdout).contains(verb));
         let help = run(&[verb, "--help"]);
         assert!(help.status.success());
@@ -505,7 +516,7 @@ fn explains_itself() {
     let serve = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
     assert!(serve.contains("[bundle]") && serve.contains("fair = true"));
     assert!(get.contains("--path wwan0,backup,cap=10MB") && get.contains("--scheduler"));
-    assert!(serve.contains("[multipath]") && serve.contains("max-paths"));
+    assert!(serve.contains("[multipath]") && serve.contains("max_paths"));
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]);
         assert!(

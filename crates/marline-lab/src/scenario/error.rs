@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub(super) use marline::settings::unknown;
+
 /// What is wrong with a scenario: file, line and key, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
@@ -70,37 +72,5 @@ impl Problem {
             place: self.place,
             problem: self.text,
         }
-    }
-}
-
-/// Lists of known words stop helping when they are longer than this, if a near word is found.
-const LISTED: usize = 12;
-
-/// `unknown {what} "{word}"`, with the nearest known word if one is near, and those that are known.
-pub(super) fn unknown<'a>(
-    what: &str,
-    word: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> String {
-    let mut words: Vec<&str> = Vec::new();
-    for name in known {
-        if !words.contains(&name) {
-            words.push(name);
-        }
-    }
-    let nearest = words
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, name)| *distance < name.len() && *distance <= (name.len() / 3).max(1));
-    match nearest {
-        Some((_, name)) if words.len() > LISTED => {
-            format!("unknown {what} \"{word}\"; did you mean {name}?")
-        }
-        Some((_, name)) => format!(
-            "unknown {what} \"{word}\"; did you mean {name}? known: {}",
-            words.join(", ")
-        ),
-        None => format!("unknown {what} \"{word}\"; known: {}", words.join(", ")),
     }
 }

@@ -1,17 +1,16 @@
 //! The first congestion window, as scenarios and results say it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use marline::TransportConfig;
 use marline::congestion::FixedWindow;
 use marline::coordination::careful_resume::CarefulResumeConfig;
-use marline::coordination::history::{
-    Average, HistoryConfig, HistoryPolicy, MemoryStore, PathScope, StoreLimits, ZeroRtt,
-};
-use serde::Serialize;
+use marline::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, StoreLimits};
+use marline::settings::{Shown, show};
 
+use super::Value;
 use super::document::{Item, Node, Table};
+use super::endpoint::shown_value;
 
 /// With which window connections begin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,38 +79,6 @@ pub(super) const CAREFULS: [(&str, CarefulBase); 2] = [
     }),
 ];
 
-/// A kind of average, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AverageKind {
-    Mean,
-    Window,
-    Ewma,
-}
-
-/// Kinds of averages, by name.
-pub(super) const AVERAGES: [(&str, AverageKind); 3] = [
-    ("mean", AverageKind::Mean),
-    ("window", AverageKind::Window),
-    ("ewma", AverageKind::Ewma),
-];
-
-/// Whose connections learn from each other, by name.
-pub(super) const SCOPES: [(&str, PathScope); 3] = [
-    ("prefix", PathScope::Prefix { v4: 24, v6: 48 }),
-    ("address", PathScope::Address),
-    ("global", PathScope::Global),
-];
-
-/// How resumed sessions begin, by name.
-pub(super) const ZERO_RTTS: [(&str, ZeroRtt); 3] = [
-    ("carry", ZeroRtt::Carry),
-    ("history", ZeroRtt::History),
-    ("default", ZeroRtt::Default),
-];
-
-/// What is no limit.
-pub(super) const NONE: &str = "none";
-
 /// Makes a table of `initial_window = 10` and `initial_window = "history"`, so that single switches can be
 /// replaced.
 pub(super) fn take_apart(node: Node) -> Node {
@@ -136,71 +103,14 @@ pub(super) fn take_apart(node: Node) -> Node {
     }
 }
 
-/// Every switch as it comes out.
-#[derive(Serialize)]
-pub(super) struct DescribedLearnt {
-    average: &'static str,
-    window: Option<usize>,
-    weight: Option<f64>,
-    scope: String,
-    per_server_name: bool,
-    zero_rtt: &'static str,
-    cap_bytes: Option<u64>,
-    raise_only_when_limited: bool,
-    lifetime_s: Option<f64>,
-    careful: Option<DescribedCareful>,
-}
-
-#[derive(Serialize)]
-struct DescribedCareful {
-    max_jump_bytes: Option<u64>,
-    lifetime_s: f64,
-    beta: f64,
-    /// Whether clients remember, not the server.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    tokens: bool,
-}
-
-impl From<&Learnt> for DescribedLearnt {
-    fn from(learnt: &Learnt) -> Self {
-        let HistoryConfig {
-            average,
-            scope,
-            per_server_name,
-            zero_rtt,
-            cap,
-            raise_only_when_limited,
-            lifetime,
-        } = learnt.history;
-        let (average, window, weight) = match average {
-            Average::Mean => ("mean", None, None),
-            Average::Window(samples) => ("window", Some(samples), None),
-            Average::Ewma { weight } => ("ewma", None, Some(weight)),
-        };
-        Self {
-            average,
-            window,
-            weight,
-            scope: match scope {
-                PathScope::Prefix { v4, v6 } => format!("prefix /{v4} /{v6}"),
-                PathScope::Address => "address".to_owned(),
-                PathScope::Global => "global".to_owned(),
-            },
-            per_server_name,
-            zero_rtt: match zero_rtt {
-                ZeroRtt::Carry => "carry",
-                ZeroRtt::History => "history",
-                ZeroRtt::Default => "default",
-            },
-            cap_bytes: cap,
-            raise_only_when_limited,
-            lifetime_s: (lifetime != Duration::MAX).then_some(lifetime.as_secs_f64()),
-            careful: learnt.careful.map(|careful| DescribedCareful {
-                max_jump_bytes: careful.max_jump,
-                lifetime_s: careful.lifetime.as_secs_f64(),
-                beta: careful.beta,
-                tokens: careful.tokens,
-            }),
+impl Learnt {
+    /// Every switch as results have it.
+    pub(super) fn shown(&self) -> Value {
+        let mut entries = show(HistoryConfig::SETTINGS, &self.history);
+        if let Some(careful) = &self.careful {
+            let careful = show(CarefulResumeConfig::SETTINGS, careful);
+            entries.push(("careful", Shown::Table(careful)));
         }
+        shown_value(Shown::Table(entries))
     }
 }

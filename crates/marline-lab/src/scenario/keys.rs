@@ -1,6 +1,9 @@
-//! Words that several readers know.
+//! Keys that several readers know.
+
+use marline::TransportConfig;
 
 use super::Direction;
+use super::document::{Item, Node, Table};
 
 /// Keys that settings begin with, but `path`, which a parameter may be called: nothing is below it.
 pub(super) const SETTINGS_KEYS: [&str; 13] = [
@@ -19,26 +22,114 @@ pub(super) const SETTINGS_KEYS: [&str; 13] = [
     "time_limit",
 ];
 
-/// Keys that may stand for both ends.
-pub(super) const ENDPOINT_KEYS: [&str; 17] = [
-    "profile",
-    "cc",
-    "initial_window",
-    "slow_start_exit",
-    "ack",
-    "loss_detection",
-    "stream_scheduler",
-    "pacing",
-    "ecn",
-    "mtu",
-    "backoff",
-    "bundle",
-    "multipath",
-    "path_scheduler",
-    "reinjection",
-    "same_tuple_paths",
-    "bundle_paths",
+/// Keys of `multipath` that may stand beside it, as they did before the table had them all.
+pub(super) const FLAT_KEYS: [(&str, &str); 4] = [
+    ("path_scheduler", "scheduler"),
+    ("reinjection", "reinjection"),
+    ("same_tuple_paths", "same_tuple_paths"),
+    ("bundle_paths", "bundle_paths"),
 ];
+
+/// The table that has them.
+pub(super) const MULTIPATH: &str = "multipath";
+
+/// Keys that may stand for both ends.
+pub(super) fn endpoint_keys() -> impl Iterator<Item = &'static str> {
+    let settings = TransportConfig::SETTINGS
+        .iter()
+        .map(|setting| setting.key());
+    let flat = FLAT_KEYS.iter().map(|(key, _)| *key);
+    std::iter::once("profile").chain(settings).chain(flat)
+}
+
+/// Whether `key` may stand for both ends.
+pub(super) fn is_endpoint_key(key: &str) -> bool {
+    endpoint_keys().any(|known| known == key)
+}
+
+/// Where the keys of an end begin in a dotted key: at the top, in one end, in a member of the background.
+fn of_end(path: &[String]) -> usize {
+    match path.first().map(String::as_str) {
+        Some("client" | "server") => 1,
+        Some("background") => 2,
+        _ => 0,
+    }
+}
+
+/// Puts a dotted key into its table: `path_scheduler` is `multipath.scheduler`, and `multipath = true` sets
+/// `multipath.on`.
+pub(super) fn put_into_table(path: &mut Vec<String>, node: &Node) {
+    let at = of_end(path);
+    let Some(key) = path.get(at) else { return };
+    if let Some((_, inner)) = FLAT_KEYS.iter().find(|(flat, _)| flat == key) {
+        path[at] = (*inner).to_owned();
+        path.insert(at, MULTIPATH.to_owned());
+    }
+    let of_end: Vec<_> = path[at..].iter().map(String::as_str).collect();
+    if is_table(&of_end) && matches!(node.item, Item::Switch(_)) {
+        path.push("on".to_owned());
+    }
+}
+
+/// Whether a dotted key of an end is a table that can be switched, or that a word can stand for.
+fn is_table(key: &[&str]) -> bool {
+    matches!(key, ["bundle" | MULTIPATH] | [MULTIPATH, "bundle_paths"])
+}
+
+/// Makes a table of what was written in one word for the dotted key `path`.
+pub(super) fn make_table(path: &[String], node: Node) -> Node {
+    let of_end: Vec<_> = path[of_end(path).min(path.len())..]
+        .iter()
+        .map(String::as_str)
+        .collect();
+    if is_table(&of_end) {
+        table_of_word(node)
+    } else {
+        node
+    }
+}
+
+/// `bundle = "published"` and `bundle = true` as tables, so that single keys can be replaced.
+fn table_of_word(node: Node) -> Node {
+    let key = match node.item {
+        Item::Text(_) => "base",
+        Item::Switch(_) => "on",
+        _ => return node,
+    };
+    Node {
+        place: node.place.clone(),
+        item: Item::Table(Table(vec![(key.to_owned(), node)])),
+    }
+}
+
+/// Makes tables of what the keys of an end say in one word, in `table`.
+pub(super) fn make_tables(table: &mut Table) {
+    for key in ["bundle", MULTIPATH] {
+        if let Some(node) = table.get_mut(key) {
+            *node = table_of_word(node.clone());
+        }
+    }
+    for (flat, inner) in FLAT_KEYS {
+        let Some(node) = table.remove(flat) else {
+            continue;
+        };
+        if table.get(MULTIPATH).is_none() {
+            let empty = Node {
+                place: node.place.clone(),
+                item: Item::Table(Table::default()),
+            };
+            table.set(MULTIPATH, empty);
+        }
+        if let Some(Item::Table(multipath)) = table.get_mut(MULTIPATH).map(|node| &mut node.item) {
+            multipath.set(inner, node);
+        }
+    }
+    if let Some(Item::Table(multipath)) = table.get_mut(MULTIPATH).map(|node| &mut node.item)
+        && let Some(node) = multipath.get_mut("bundle_paths")
+    {
+        *node = table_of_word(node.clone());
+    }
+}
 
 /// Kinds of workload: naming one replaces the others.
 pub(super) const WORKLOADS: [&str; 7] = [

@@ -36,9 +36,8 @@
 //! | `paths` | a list of links that all join client and server, each with addresses of its own at both ends |
 //! | `path` | the one of `paths` on which connections begin, from 1; where both ends have `multipath = true` they use all of them |
 //! | `hosts`, `routers`, `ecmp` | other nodes of named links; how routers choose: `mixed` or `xor` |
-//! | `profile`, `cc`, `initial_window`, `slow_start_exit`, `ack`, `loss_detection`, `stream_scheduler`, `pacing`, `ecn`, `mtu`, `backoff`, `bundle`, `multipath`, `path_scheduler`, `reinjection`, `same_tuple_paths`, `bundle_paths` | [how both ends behave](EndpointSettings); in `[client]` and `[server]`, one of them |
-//! | `[bundle]` | `base` is `published` or `default`, as in `bundle = "published"`; every switch of [`BundleConfig`](marline::coordination::bundle::BundleConfig) by its name: `backoff` and `slow_start_growth` are numbers or `measured`, `corroborated_by` is a number or `never`, `scope` is `all` or `active`, `coalesce` is `never`, `member` or `bundle` |
-//! | `initial_window` | packets, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the switches of [`HistoryConfig`](marline::coordination::history::HistoryConfig) by their names, of which `average` is `mean`, `window` (with `window = 8`) or `ewma` (with `weight = 0.125`), `scope` is `prefix`, `address` or `global`, `cap` is bytes or `none`, `lifetime` a time or `none`; `careful` is `default`, with `max_jump` (bytes or `none`) and `beta` of [`CarefulResumeConfig`](marline::coordination::careful_resume::CarefulResumeConfig) |
+//! | `profile`, and every key of [`TransportConfig::SETTINGS`](marline::TransportConfig::SETTINGS) | [how both ends behave](EndpointSettings), as docs/reference/settings.md lists it; in `[client]` and `[server]`, one of them. A policy has its parameters in parentheses: `slow_start_exit = "hybrid(factor=0.25)"`. Keys of `multipath` mean something only where it is on, by `multipath = true` or the profile; `path_scheduler`, `reinjection`, `same_tuple_paths` and `bundle_paths` may stand outside the table |
+//! | `initial_window` | packets, a policy, `history`, `careful`, or a table: `fallback` is packets where nothing is known; `history` is `published` or `default`, with the keys of [`HistoryConfig::SETTINGS`](marline::coordination::history::HistoryConfig::SETTINGS); `careful` is `default` or `tokens`, with `max_jump` and `beta` of [`CarefulResumeConfig::SETTINGS`](marline::coordination::careful_resume::CarefulResumeConfig::SETTINGS) |
 //! | `[http]` | `version`, `connections`, `split`, `ranges` (`auto`, `equal` or `handed`), `bundle`: [`HttpSettings`] |
 //! | `[workload]` | one of `objects`, `files`, `streams`, `page`, `transfer`, `measure`, `visits`, and `order`, `warm`, `seed`, `direction`: [`Workload`] |
 //! | `[[background]]` | `kind` is `flows`, `tcp`, `on-off` or `poisson`; `from`, `to`, `start`, and [the kind's own](Traffic); flows have the keys of an end (`profile`, `cc`, ...), and of TCP `cc` is `cubic`, `reno` or `bbr`: [`TcpFlows`] |
@@ -66,7 +65,6 @@
 //! column to read; and `where`, columns and what they must be. In both, `{NAME}` is a parameter and
 //! `{variant}` the variant; in comparisons, `{a}`, `{b}` and `{statistic}` are what is compared. A column with the name of a parameter must have its value.
 
-mod bundle;
 mod choose;
 mod comparison;
 mod correlation;
@@ -79,7 +77,6 @@ mod job;
 mod keys;
 mod links;
 mod model;
-mod multipath;
 mod must;
 mod overrides;
 mod published;
@@ -93,9 +90,7 @@ mod wsp;
 
 pub use comparison::Comparison;
 pub use correlation::Correlation;
-pub use endpoint::{
-    AckKind, EndpointSettings, LossDetection, SlowStartExitKind, StreamSchedulerKind,
-};
+pub use endpoint::EndpointSettings;
 pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use first_window::{FirstWindow, Learnt};
@@ -104,7 +99,6 @@ pub use model::{
     Background, Change, Direction, Ecmp, HttpSettings, HttpVersion, LinkDef, Order, RangeKind,
     Settings, StreamDef, Topology, Traffic, Visit, When, Workload,
 };
-pub use multipath::{Multipath, PathSchedulerKind};
 pub use must::{Check, Claim, Must};
 pub use tcp::{TcpController, TcpFlows, TcpRunner};
 

@@ -2,8 +2,8 @@
 
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
-use super::keys::{ENDPOINT_KEYS, WORKLOADS};
-use super::{bundle, first_window, links};
+use super::keys::{self, WORKLOADS, is_endpoint_key};
+use super::{first_window, links};
 
 /// One value to replace.
 #[derive(Clone, Debug)]
@@ -16,10 +16,9 @@ pub(super) struct Override {
 
 impl Override {
     pub(super) fn new(path: &str, node: Node) -> Self {
-        Self {
-            path: path.split('.').map(str::to_owned).collect(),
-            node,
-        }
+        let mut path = path.split('.').map(str::to_owned).collect();
+        keys::put_into_table(&mut path, &node);
+        Self { path, node }
     }
 
     /// Reads `KEY=VALUE`.
@@ -66,13 +65,8 @@ pub(super) fn apply_all(root: &mut Table, overrides: &[Override]) -> Result<(), 
 }
 
 fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
-    let mut node = change.node.clone();
+    let mut node = keys::make_table(&change.path, change.node.clone());
     let path: Vec<_> = change.path.iter().map(String::as_str).collect();
-    if let ["bundle" | "bundle_paths"] | ["client" | "server", "bundle" | "bundle_paths"] =
-        path.as_slice()
-    {
-        node = bundle::take_apart(node);
-    }
     if let ["initial_window"]
     | ["client" | "server", "initial_window"]
     | ["background", _, "initial_window"] = path.as_slice()
@@ -101,7 +95,7 @@ fn apply(root: &mut Table, change: &Override) -> Result<(), Problem> {
             let path = paths.and_then(|paths| member(paths, number));
             set_in_link(path, &key.join("."), node)
         }
-        [key, ..] if ENDPOINT_KEYS.contains(key) => {
+        [key, ..] if is_endpoint_key(key) => {
             for side in ["client", "server"] {
                 remove_at(root.get_mut(side), &path);
             }
@@ -223,11 +217,7 @@ pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
 }
 
 fn take_words_apart(table: &mut Table) {
-    for key in ["bundle", "bundle_paths"] {
-        if let Some(node) = table.get_mut(key) {
-            *node = bundle::take_apart(node.clone());
-        }
-    }
+    keys::make_tables(table);
     if let Some(node) = table.get_mut("initial_window") {
         *node = first_window::take_apart(node.clone());
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use marline::congestion::Algorithm;
+use marline::settings::{read_bytes, read_time};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
@@ -115,20 +115,12 @@ impl Node {
         }
     }
 
-    /// A number above 0 and below 1.
-    pub(super) fn part(&self) -> Result<f64, Problem> {
-        match self.item {
-            Item::Float(number) if number > 0.0 && number < 1.0 => Ok(number),
-            _ => Err(self.problem("this must be a number above 0 and below 1, as 0.7")),
-        }
-    }
-
     pub(super) fn size(&self) -> Result<u64, Problem> {
-        units::size(&self.words()?).map_err(|text| self.problem(text))
+        read_bytes(&self.words()?).map_err(|text| self.problem(text))
     }
 
     pub(super) fn time(&self) -> Result<Duration, Problem> {
-        units::time(&self.words()?).map_err(|text| self.problem(text))
+        read_time(&self.words()?).map_err(|text| self.problem(text))
     }
 
     pub(super) fn rate(&self) -> Result<u64, Problem> {
@@ -142,13 +134,6 @@ impl Node {
         found
             .map(|(_, value)| *value)
             .ok_or_else(|| self.problem(unknown(what, &word, names.iter().map(|(name, _)| *name))))
-    }
-
-    pub(super) fn controller(&self) -> Result<Algorithm, Problem> {
-        self.named(
-            "controller",
-            &Algorithm::ALL.map(|algorithm| (algorithm.name(), algorithm)),
-        )
     }
 
     /// The members of a list; anything else counts as its only member.

@@ -1,11 +1,13 @@
 //! Parameters and the points at which experiments are done.
 
+use marline::settings::split_unit;
+
 use super::document::{Item, Node, Table};
 use super::error::Problem;
-use super::keys::{ENDPOINT_KEYS, SETTINGS_KEYS};
+use super::keys::{SETTINGS_KEYS, is_endpoint_key};
 use super::overrides::{Override, flatten};
 use super::reader::Reader;
-use super::{Value, units, wsp};
+use super::{Value, wsp};
 
 /// One of several independent things that vary.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub(super) fn points(factors: &[Factor]) -> Vec<Choice> {
 
 fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), Problem> {
     let first = key.split('.').next().unwrap_or(key);
-    let is_key = SETTINGS_KEYS.contains(&first) || ENDPOINT_KEYS.contains(&first);
+    let is_key = SETTINGS_KEYS.contains(&first) || is_endpoint_key(first);
     match &node.item {
         Item::List(values) if !values.is_empty() => {
             let choices = values.iter().map(|value| Choice {
@@ -234,10 +236,7 @@ fn read_axes(prefix: &str, table: &Table, axes: &mut Vec<Axis>) -> Result<(), Pr
 fn read_axis(key: String, node: &Node) -> Result<Axis, Problem> {
     let bounds: Result<Vec<_>, _> = node.members().iter().map(Node::words).collect();
     let bounds = bounds?;
-    let parsed: Vec<_> = bounds
-        .iter()
-        .filter_map(|text| units::split(text))
-        .collect();
+    let parsed: Vec<_> = bounds.iter().filter_map(|text| split_unit(text)).collect();
     match parsed.as_slice() {
         [(low, unit), (high, other)] if unit == other && low < high => Ok(Axis {
             key,

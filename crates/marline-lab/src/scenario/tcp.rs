@@ -27,11 +27,9 @@ pub struct TcpFlows {
 impl TcpFlows {
     /// How a QUIC flow behaves that stands for one of these.
     pub fn stand_in(&self) -> EndpointSettings {
-        EndpointSettings {
-            profile: Profile::Today,
-            cc: Some(self.cc.algorithm()),
-            ..EndpointSettings::default()
-        }
+        EndpointSettings::new(Profile::Today)
+            .with("cc", self.cc.stand_in())
+            .expect("every controller has one of its kind")
     }
 }
 
@@ -64,12 +62,12 @@ impl TcpController {
         }
     }
 
-    /// What we have of the same kind.
-    pub const fn algorithm(self) -> Algorithm {
+    /// The name of what we have of the same kind.
+    fn stand_in(self) -> &'static str {
         match self {
-            Self::Cubic => Algorithm::Cubic,
-            Self::Reno => Algorithm::NewReno,
-            Self::Bbr => Algorithm::Bbr,
+            Self::Cubic => Algorithm::Cubic.name(),
+            Self::Reno => Algorithm::NewReno.name(),
+            Self::Bbr => Algorithm::Bbr.name(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod bundle;
 mod comparison;
 mod first_window;
 mod paths;
+mod settings;
 mod streams;
 mod tcp;
 mod visits;
@@ -44,6 +45,11 @@ fn error(text: &str) -> String {
     read_with(text, &[]).unwrap_err()
 }
 
+/// The name of the controller of an end.
+fn cc(end: &EndpointSettings) -> &'static str {
+    end.transport().controller.spec().name()
+}
+
 fn spec(experiment: &Experiment, cell: usize) -> &str {
     &experiment.cells[cell].settings.topology.links[0].spec
 }
@@ -73,8 +79,8 @@ fn fifteen_lines_are_an_experiment() {
         spec(&train, 5),
         "rate=12mbps, rtt=80ms, loss=3%, buffer=200kB"
     );
-    assert_eq!(bbr.settings.client.cc.unwrap().name(), "bbr");
-    assert_eq!(bbr.settings.server.cc, bbr.settings.client.cc);
+    assert_eq!(cc(&bbr.settings.client), "bbr");
+    assert_eq!(bbr.settings.server, bbr.settings.client);
     let Workload::Objects {
         objects,
         order,
@@ -183,20 +189,23 @@ rate = "1mbps"
         topology.links[1].spec,
         "rtt=25ms, outage=1s..2s+3s..4s, mtu=1400B"
     );
-    assert_eq!(settings.client.ack, Some(AckKind::Decimation));
-    assert_eq!(settings.client.cc.unwrap().name(), "newreno");
-    let server = &settings.server;
-    assert_eq!(server.cc.unwrap().name(), "bbr");
-    assert_eq!(server.ack, Some(AckKind::Every(10)));
-    assert_eq!(server.loss_detection, Some(LossDetection::Patient));
-    assert_eq!(server.slow_start_exit, Some(SlowStartExitKind::None));
+    let client = settings.client.transport();
+    assert_eq!((client.ack_policy)().spec().to_string(), "decimation");
+    assert_eq!(client.controller.spec().name(), "newreno");
+    let server = settings.server.transport();
+    assert_eq!(server.controller.spec().name(), "bbr");
+    let ack = (server.ack_policy)().spec();
+    assert_eq!(ack.to_string(), "as_asked(packets=10)");
+    assert_eq!((server.loss_detector)().spec().name(), "patient");
+    assert_eq!((server.slow_start_exit)().spec().name(), "none");
     assert_eq!(settings.time_limit, Duration::from_secs(60));
     assert_eq!(settings.http.version, HttpVersion::Http2Parallel);
     assert_eq!(settings.http.split, Some(1_000_000));
     assert_eq!(settings.http.ranges, RangeKind::Handed);
     assert!(settings.http.bundle);
-    assert_eq!(server.bundle, Some(BundleConfig::published()));
-    assert_eq!(settings.client.bundle, None);
+    let published = BundleConfig::published();
+    assert_eq!(server.bundle.as_deref(), Some(&published));
+    assert!(client.bundle.is_none());
     let Workload::Streams { streams, .. } = &settings.workload else {
         panic!("{:?}", settings.workload);
     };
@@ -282,8 +291,8 @@ fn overrides_replace_single_values() {
     assert_eq!(spec(&experiment, 2), "lte-a");
     let settings = &experiment.cells[2].settings;
     assert_eq!(
-        (settings.client.cc, settings.server.cc.unwrap().name()),
-        (None, "bbr")
+        (cc(&settings.client), cc(&settings.server)),
+        ("cubic", "bbr")
     );
     assert!(matches!(
         settings.workload,
@@ -314,12 +323,15 @@ fn overrides_come_from_the_command_line() {
     );
     let settings = &experiment.cells[0].settings;
     assert_eq!(
-        (settings.server.ecn, settings.client.ecn),
-        (Some(false), None)
+        (
+            settings.server.transport().ecn,
+            settings.client.transport().ecn
+        ),
+        (false, true)
     );
     assert_eq!(settings.http.version, HttpVersion::Http2);
     let both = read_with(&with("server.cc = 'bbr'"), &["cc=newreno"]).unwrap();
-    assert_eq!(both.cells[0].settings.server.cc.unwrap().name(), "newreno");
+    assert_eq!(cc(&both.cells[0].settings.server), "newreno");
     for (set, words) in [
         (
             "link.loss=2%",
@@ -418,8 +430,8 @@ fn spaces_are_filled() {
             cell.settings.topology.links[0].spec,
             format!("rate={rate}, rtt={rtt}")
         );
-        assert!((5.0..=20.0).contains(&units::split(rate).unwrap().0));
-        assert_eq!(units::split(rtt).unwrap().0.fract(), 0.0);
+        assert!((5.0..=20.0).contains(&marline::settings::split_unit(rate).unwrap().0));
+        assert_eq!(marline::settings::split_unit(rtt).unwrap().0.fract(), 0.0);
     }
     let bounds = with("[sweep.wsp]\nn = 20\nfactors = { 'link.rate' = ['5mbps', '20gbps'] }");
     assert!(error(&bounds).contains("a lower and a higher bound of one unit"));
@@ -459,17 +471,23 @@ fn mistakes_are_explained() {
             "train.toml:4: time_limit: \"30\" has no unit; append one of ns, us, ms, s, min",
         ),
         ("time_limit = 30", "\"30\" has no unit"),
-        ("pacing = 'on'", "pacing: text is not true or false"),
+        (
+            "pacing = 'on'",
+            "pacing: this must be true or false, not \"on\"",
+        ),
         (
             "backoff = 1.5",
             "backoff: this must be a number above 0 and below 1",
         ),
         (
             "ack = 'every'",
-            "unknown policy of acknowledgment \"every\"; write \"every N\"",
+            "unknown policy of acknowledgment \"every\"; did you mean every_n?",
         ),
         ("initial_window = 1", "this must be an integer from 2"),
-        ("mtu = 1100", "this must be an integer from 1200"),
+        (
+            "mtu = 1100",
+            "this must be a size from 1200B to 9kB, not 1100",
+        ),
         (
             "profile = 'tody'",
             "unknown profile \"tody\"; did you mean today?",
@@ -489,7 +507,7 @@ fn mistakes_are_explained() {
         ),
         (
             "bundle = 3",
-            "bundle: an integer is no bundle; write \"published\", \"default\" or a table",
+            "bundle: this must be true, false, \"default\", \"published\" or a table, not 3",
         ),
         (
             "[server.bundle]\nsync_stat = true",
@@ -497,7 +515,7 @@ fn mistakes_are_explained() {
         ),
         (
             "bundle.backoff = 'measurd'",
-            "[bundle] backoff: \"measurd\" is no number; write one, or \"measured\"",
+            "[bundle] backoff: this must be a number above 0 and below 1, or \"measured\", not \"measurd\"",
         ),
         (
             "bundle.slow_start_growth = 0.5",
@@ -513,7 +531,7 @@ fn mistakes_are_explained() {
         ),
         (
             "[variant.a]\nbundle.fair = 1",
-            "train.toml:5: [variant.a.bundle] fair: an integer is not true or false",
+            "train.toml:5: [variant.a.bundle] fair: this must be true or false, not 1",
         ),
         (
             "id = 'other'",

@@ -1,8 +1,19 @@
 //! As the peer requests with ACK_FREQUENCY (draft-ietf-quic-ack-frequency-14, section 6).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AckDecision, AckPolicy, EveryN, ReceivedView, Requested};
+use crate::settings::{Entry, Make, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
+    name: "as_asked",
+    about: "Every so many packets, until the peer asks for something else (ACK_FREQUENCY)",
+    parameters: EveryN::SETTINGS,
+    default: EveryN::default,
+    make: |before| Arc::new(move || Box::new(AsAsked::new(before))),
+};
 
 /// Acknowledges as RFC 9000 recommends until the peer requests another frequency.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +91,10 @@ impl AckPolicy for AsAsked {
     }
 
     fn name(&self) -> &'static str {
-        "as-asked"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.before)
     }
 }

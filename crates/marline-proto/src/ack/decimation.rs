@@ -1,9 +1,20 @@
 //! Few acknowledgments, for links where they compete with data (Wi-Fi).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, EveryN, ReceivedView};
+use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, EveryN, MAX_DELAY, ReceivedView};
 use crate::samples::scaled;
+use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
+    name: "decimation",
+    about: "One acknowledgment for many packets, once a connection has had time to grow",
+    parameters: Decimation::SETTINGS,
+    default: Decimation::default,
+    make: |config| Arc::new(move || Box::new(config)),
+};
 
 /// One cumulative acknowledgment for many packets, once a connection has had time to grow.
 ///
@@ -35,6 +46,34 @@ impl Default for Decimation {
 }
 
 impl Decimation {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "packets",
+            Domain::integer(1, 1000),
+            "Packets that make an acknowledgment due",
+            |c: &mut Self| &mut c.packets,
+        ),
+        &Field::new(
+            "max_delay",
+            MAX_DELAY,
+            "The longest a packet waits",
+            |c: &mut Self| &mut c.max_delay,
+        ),
+        &Field::new(
+            "start_after",
+            Domain::integer(0, 1_000_000),
+            "Packets to receive before acknowledgments become fewer than every second packet's",
+            |c: &mut Self| &mut c.start_after,
+        ),
+        &Field::new(
+            "rtt_fraction",
+            Domain::number(0.0, 1.0),
+            "A packet waits no longer than this part of the smallest round-trip time; 0 is no such bound",
+            |c: &mut Self| &mut c.rtt_fraction,
+        ),
+    ];
+
     /// Ten packets or 25 ms, from the first packet on.
     pub const PLAIN: Self = Self {
         packets: 10,
@@ -73,6 +112,10 @@ impl AckPolicy for Decimation {
     }
 
     fn name(&self) -> &'static str {
-        "decimation"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(self)
     }
 }

@@ -1,8 +1,19 @@
 //! One acknowledgment for every N packets (RFC 9000, sections 13.2.1 and 13.2.2).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, ReceivedView};
+use super::{AckDecision, AckPolicy, DEFAULT_MAX_ACK_DELAY, MAX_DELAY, ReceivedView};
+use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
+    name: "every_n",
+    about: "Every so many packets, whatever the peer asks (RFC 9000, section 13.2)",
+    parameters: EveryN::SETTINGS,
+    default: EveryN::default,
+    make: |config| Arc::new(move || Box::new(config)),
+};
 
 /// Acknowledges every `packets`-th packet, packets out of order and marked packets at once, and all others
 /// within `max_delay`.
@@ -25,6 +36,22 @@ impl Default for EveryN {
 }
 
 impl EveryN {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "packets",
+            Domain::integer(1, 1000),
+            "Packets that make an acknowledgment due",
+            |c: &mut Self| &mut c.packets,
+        ),
+        &Field::new(
+            "max_delay",
+            MAX_DELAY,
+            "The longest a packet waits",
+            |c: &mut Self| &mut c.max_delay,
+        ),
+    ];
+
     /// The decision by number and delay, regardless of order and ECN marks.
     pub fn count(&self, packet: &ReceivedView) -> AckDecision {
         let due_at = packet.oldest_unacked_at + self.max_delay;
@@ -51,6 +78,10 @@ impl AckPolicy for EveryN {
     }
 
     fn name(&self) -> &'static str {
-        "every-n"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(self)
     }
 }

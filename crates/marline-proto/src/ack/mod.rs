@@ -15,6 +15,16 @@ pub use every_n::EveryN;
 pub(crate) use frequency::{MIN_ACK_DELAY, PeerRequest};
 
 use crate::Instant;
+use crate::settings::{Domain, Make, Registry, Spec};
+
+/// Policies of acknowledgment, by name.
+pub const POLICIES: Registry<Make<dyn AckPolicy>> = Registry::new(
+    "policy of acknowledgment",
+    &[&as_asked::ENTRY, &every_n::ENTRY, &decimation::ENTRY],
+);
+
+/// Times that an acknowledgment can wait at most: transport parameters have 14 bits of milliseconds.
+const MAX_DELAY: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(16));
 
 /// The longest a receiver waits by default (RFC 9000, section 18.2).
 pub const DEFAULT_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
@@ -92,6 +102,11 @@ pub trait AckPolicy: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crate::coordination::bundle::BundleConfig;
 use crate::limits::PATHS;
-use crate::scheduling::path::{PathAlgorithm, PathScheduler, ReinjectionConfig};
+use crate::scheduling::path::{
+    PathAlgorithm, PathScheduler, ReinjectionConfig, ReinjectionOrder, SCHEDULERS,
+};
+use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
 
 /// How a connection uses several paths at once (draft-ietf-quic-multipath-21).
 ///
@@ -28,7 +31,7 @@ pub struct MultipathConfig {
     /// from being idle.
     pub keep_alive: Option<Duration>,
     /// Makes what decides which path carries stream data of this end.
-    pub scheduler: Arc<dyn Fn() -> Box<dyn PathScheduler> + Send + Sync>,
+    pub scheduler: Make<dyn PathScheduler>,
     /// Whether a faster path carries copies of what a slow one still has on its way, when there is nothing
     /// else to send. `None` is without.
     pub reinjection: Option<ReinjectionConfig>,
@@ -59,7 +62,99 @@ impl Default for MultipathConfig {
     }
 }
 
+/// Times that a path can wait for something: a day at most.
+const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
+
 impl MultipathConfig {
+    /// Paths that a connection may have at once, whatever is configured.
+    pub const MAX_PATHS: u32 = PATHS;
+
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "max_paths",
+            Domain::integer(1, PATHS as u64),
+            "Paths that a connection may have at once",
+            |c: &mut Self| &mut c.max_paths,
+        ),
+        &Choice {
+            key: "scheduler",
+            about: "What decides which path carries the next packet that this end sends",
+            registry: &SCHEDULERS,
+            get: |c: &Self| (c.scheduler)().spec(),
+            field: |c: &mut Self| &mut c.scheduler,
+        },
+        &Field::new(
+            "probe_interval",
+            WAIT,
+            "The longest pause between two probes of a path that does not answer",
+            |c: &mut Self| &mut c.probe_interval,
+        ),
+        &Field::new(
+            "give_up_after",
+            WAIT.or("never"),
+            "How long a path may be without an answer before it is abandoned",
+            |c: &mut Self| &mut c.give_up_after,
+        ),
+        &Field::new(
+            "keep_alive",
+            WAIT.or("never"),
+            "How long a path may be idle before it is pinged",
+            |c: &mut Self| &mut c.keep_alive,
+        ),
+        &Derived {
+            key: "reinjection",
+            domain: Domain::number(0.0, 1.0)
+                .or("none")
+                .or_true(ReinjectionConfig::BUDGET),
+            about: "The part of what is sent that may be copies on a faster path; 0 is none",
+            get: |c: &Self| {
+                Some(
+                    c.reinjection
+                        .map(|reinjection| reinjection.budget)
+                        .to_value(),
+                )
+            },
+            set: |c: &mut Self, value: &Value| {
+                let budget = f64::from_value(value).filter(|budget| *budget > 0.0);
+                let before = c.reinjection.unwrap_or_default();
+                c.reinjection = budget.map(|budget| ReinjectionConfig { budget, ..before });
+                Ok(())
+            },
+        },
+        &Derived {
+            key: "reinjection_order",
+            domain: Domain::words::<ReinjectionOrder>(),
+            about: "What is copied first",
+            get: |c: &Self| Some(c.reinjection?.order.to_value()),
+            set: |c: &mut Self, value: &Value| match (
+                &mut c.reinjection,
+                ReinjectionOrder::from_value(value),
+            ) {
+                (Some(reinjection), Some(order)) => {
+                    reinjection.order = order;
+                    Ok(())
+                }
+                _ => Err("there is no order without reinjection".to_owned()),
+            },
+        },
+        &Field::new(
+            "same_tuple_paths",
+            Domain::integer(1, PATHS as u64),
+            "Client: paths between the addresses of the handshake",
+            |c: &mut Self| &mut c.same_tuple_paths,
+        ),
+        &Table {
+            key: "bundle_paths",
+            about: "How paths that share one 4-tuple are coordinated",
+            settings: BundleConfig::SETTINGS,
+            bases: BundleConfig::BASES,
+            get: |c: &Self| c.bundle_paths.as_deref(),
+            open: |c: &mut Self| Arc::make_mut(c.bundle_paths.get_or_insert_default()),
+            off: Some(|c: &mut Self| c.bundle_paths = None),
+        },
+    ];
+
     /// The last path that the peer may use at first: `initial_max_path_id`.
     pub(crate) fn last_path(&self) -> u32 {
         self.max_paths.clamp(1, PATHS) - 1

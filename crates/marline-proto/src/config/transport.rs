@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use super::MultipathConfig;
 use crate::ack::{self, AckPolicy};
-use crate::congestion::slow_start::{HyStartPp, SlowStartExit};
-use crate::congestion::{Algorithm, ControllerFactory, InitialWindow, Rfc9002Window};
+use crate::congestion::slow_start::{self, HyStartPp, SlowStartExit};
+use crate::congestion::{
+    Algorithm, CONTROLLERS, ControllerFactory, INITIAL_WINDOWS, InitialWindow, Rfc9002Window,
+};
 use crate::coordination::bundle::BundleConfig;
 use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::coordination::history::{
     HistoryConfig, HistoryParts, HistoryPolicy, PathHistory, PathStore,
 };
-use crate::recovery::loss::{Adaptive, LossDetector};
-use crate::scheduling::stream::{Rfc9218, StreamScheduler};
-
-type Make<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::recovery::loss::{Adaptive, DETECTORS, LossDetector};
+use crate::scheduling::stream::{self, Rfc9218, StreamScheduler};
+use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
 
 /// How a connection behaves.
 ///
@@ -103,6 +105,234 @@ pub struct TransportConfig {
     pub skip_packet_numbers: bool,
     /// Packets sealed with one key before a key update; `None` updates only as the AEAD requires.
     pub key_update_interval: Option<u64>,
+}
+
+/// Times that a connection can wait for something: a day at most.
+const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(24 * 3600));
+
+/// Streams that may be open at once.
+const STREAMS: Domain = Domain::integer(0, 1 << 20);
+
+/// A window of flow control, or a buffer.
+const WINDOW: Domain = Domain::bytes(1, 16 << 30);
+
+/// Buffers of datagrams.
+const DATAGRAMS: Domain = Domain::bytes(1, 1 << 30);
+
+impl TransportConfig {
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Choice {
+            key: "cc",
+            about: "The congestion controller",
+            registry: &CONTROLLERS,
+            get: |c: &Self| c.controller.spec(),
+            field: |c: &mut Self| &mut c.controller,
+        },
+        &Choice {
+            key: "slow_start_exit",
+            about: "What ends slow start before a loss does",
+            registry: &slow_start::EXITS,
+            get: |c: &Self| (c.slow_start_exit)().spec(),
+            field: |c: &mut Self| &mut c.slow_start_exit,
+        },
+        &Choice {
+            key: "initial_window",
+            about: "The first congestion window",
+            registry: &INITIAL_WINDOWS,
+            get: |c: &Self| c.initial_window.spec(),
+            field: |c: &mut Self| &mut c.initial_window,
+        },
+        &Field::new(
+            "backoff",
+            Domain::PART.or("own"),
+            "What a loss leaves of the window; own is the controller's",
+            |c: &mut Self| &mut c.backoff,
+        ),
+        &Choice {
+            key: "loss_detection",
+            about: "What decides that packets are lost",
+            registry: &DETECTORS,
+            get: |c: &Self| (c.loss_detector)().spec(),
+            field: |c: &mut Self| &mut c.loss_detector,
+        },
+        &Choice {
+            key: "ack",
+            about: "When received packets are acknowledged",
+            registry: &ack::POLICIES,
+            get: |c: &Self| (c.ack_policy)().spec(),
+            field: |c: &mut Self| &mut c.ack_policy,
+        },
+        &Choice {
+            key: "stream_scheduler",
+            about: "What chooses among the streams that have something to send",
+            registry: &stream::SCHEDULERS,
+            get: |c: &Self| (c.stream_scheduler)().spec(),
+            field: |c: &mut Self| &mut c.stream_scheduler,
+        },
+        &Field::new(
+            "pacing",
+            Domain::SWITCH,
+            "Whether packets are spread over the round trip",
+            |c: &mut Self| &mut c.pacing,
+        ),
+        &Field::new(
+            "ecn",
+            Domain::SWITCH,
+            "Whether packets are marked ECT(0), and marks count as congestion",
+            |c: &mut Self| &mut c.ecn,
+        ),
+        &Derived {
+            key: "mtu",
+            domain: Domain::bytes(MIN_DATAGRAM_SIZE as u64, 9000),
+            about: "The largest UDP payload to probe for; 1200B does not probe",
+            get: |c: &Self| {
+                let MtuConfig { ceiling, discover } = c.mtu;
+                Some(if discover { ceiling } else { MIN_DATAGRAM_SIZE }.to_value())
+            },
+            set: |c: &mut Self, value: &Value| {
+                if let Some(ceiling) = u16::from_value(value) {
+                    c.mtu = MtuConfig {
+                        ceiling,
+                        discover: ceiling > MIN_DATAGRAM_SIZE,
+                    };
+                }
+                Ok(())
+            },
+        },
+        &Field::new(
+            "initial_rtt",
+            Domain::time(Duration::from_millis(1), Duration::from_secs(60)),
+            "The round-trip time assumed before the first sample",
+            |c: &mut Self| &mut c.initial_rtt,
+        ),
+        &Field::new(
+            "max_idle_timeout",
+            WAIT.or("never"),
+            "The connection closes after this long without a packet; the smaller of both ends' counts",
+            |c: &mut Self| &mut c.max_idle_timeout,
+        ),
+        &Field::new(
+            "handshake_timeout",
+            WAIT,
+            "How long a handshake may take",
+            |c: &mut Self| &mut c.handshake_timeout,
+        ),
+        &Field::new(
+            "keep_alive",
+            WAIT.or("never"),
+            "How long a connection may be idle before it is pinged",
+            |c: &mut Self| &mut c.keep_alive,
+        ),
+        &Field::new(
+            "max_concurrent_bidi_streams",
+            STREAMS,
+            "Streams that the peer may have open at once, in both directions",
+            |c: &mut Self| &mut c.max_concurrent_bidi_streams,
+        ),
+        &Field::new(
+            "max_concurrent_uni_streams",
+            STREAMS,
+            "Streams that the peer may have open at once, from it to us",
+            |c: &mut Self| &mut c.max_concurrent_uni_streams,
+        ),
+        &Field::new(
+            "stream_receive_window",
+            WINDOW,
+            "What the peer may send on one stream before we read, at first",
+            |c: &mut Self| &mut c.stream_receive_window,
+        ),
+        &Field::new(
+            "receive_window",
+            WINDOW,
+            "What the peer may send on all streams before we read, at first",
+            |c: &mut Self| &mut c.receive_window,
+        ),
+        &Field::new(
+            "max_stream_receive_window",
+            WINDOW,
+            "How far auto-tuning may widen stream_receive_window",
+            |c: &mut Self| &mut c.max_stream_receive_window,
+        ),
+        &Field::new(
+            "max_receive_window",
+            WINDOW,
+            "How far auto-tuning may widen receive_window",
+            |c: &mut Self| &mut c.max_receive_window,
+        ),
+        &Field::new(
+            "send_buffer",
+            WINDOW,
+            "What streams hold of data written and not yet acknowledged, before writes block",
+            |c: &mut Self| &mut c.send_buffer,
+        ),
+        &Field::new(
+            "datagram_receive_buffer",
+            DATAGRAMS.or("none"),
+            "Received datagrams kept for the application; none refuses datagrams",
+            |c: &mut Self| &mut c.datagram_receive_buffer,
+        ),
+        &Field::new(
+            "datagram_send_buffer",
+            DATAGRAMS,
+            "Datagrams that wait to be sent",
+            |c: &mut Self| &mut c.datagram_send_buffer,
+        ),
+        &Field::new(
+            "grease",
+            Domain::SWITCH,
+            "Whether to send reserved transport parameters and clear the fixed bit (RFC 9287)",
+            |c: &mut Self| &mut c.grease,
+        ),
+        &Field::new(
+            "skip_packet_numbers",
+            Domain::SWITCH,
+            "Whether to leave out packet numbers now and then (RFC 9000, section 21.4)",
+            |c: &mut Self| &mut c.skip_packet_numbers,
+        ),
+        &Field::new(
+            "key_update_interval",
+            Domain::integer(1, 1 << 40).or("never"),
+            "Packets sealed with one key before a key update, beside those that the AEAD requires",
+            |c: &mut Self| &mut c.key_update_interval,
+        ),
+        &Table {
+            key: "ack_frequency",
+            about: "What to ask of the peer's acknowledgments, if it supports the extension",
+            settings: AckFrequencyConfig::SETTINGS,
+            bases: &[],
+            get: |c: &Self| c.ack_frequency.as_ref(),
+            open: |c: &mut Self| c.ack_frequency.get_or_insert_default(),
+            off: Some(|c: &mut Self| c.ack_frequency = None),
+        },
+        &Table {
+            key: "careful_resume",
+            about: "How a path returns to the capacity that the first window's policy remembers",
+            settings: CarefulResumeConfig::SETTINGS,
+            bases: &[],
+            get: |c: &Self| Some(&c.careful_resume),
+            open: |c: &mut Self| &mut c.careful_resume,
+            off: None,
+        },
+        &Table {
+            key: "bundle",
+            about: "How what this end sends is coordinated with the other connections of a bundle",
+            settings: BundleConfig::SETTINGS,
+            bases: BundleConfig::BASES,
+            get: |c: &Self| c.bundle.as_deref(),
+            open: |c: &mut Self| Arc::make_mut(c.bundle.get_or_insert_default()),
+            off: Some(|c: &mut Self| c.bundle = None),
+        },
+        &Table {
+            key: "multipath",
+            about: "How the connection uses several paths at once, if both ends want it",
+            settings: MultipathConfig::SETTINGS,
+            bases: &[],
+            get: |c: &Self| c.multipath.as_ref(),
+            open: |c: &mut Self| c.multipath.get_or_insert_default(),
+            off: Some(|c: &mut Self| c.multipath = None),
+        },
+    ];
 }
 
 impl Default for TransportConfig {
@@ -203,4 +433,40 @@ pub struct AckFrequencyConfig {
     pub max_delay: Duration,
     /// How far a gap reaches back before it is reported at once; 0 is never.
     pub reordering_threshold: u64,
+}
+
+impl AckFrequencyConfig {
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "threshold",
+            Domain::integer(0, 1_000_000),
+            "Ack-eliciting packets that may come without an immediate ACK",
+            |c: &mut Self| &mut c.threshold,
+        ),
+        &Field::new(
+            "max_delay",
+            Domain::time(Duration::from_micros(1), Duration::from_secs(16)),
+            "The longest an ACK may wait",
+            |c: &mut Self| &mut c.max_delay,
+        ),
+        &Field::new(
+            "reordering_threshold",
+            Domain::integer(0, 1_000_000),
+            "How far a gap reaches back before it is reported at once; 0 is never",
+            |c: &mut Self| &mut c.reordering_threshold,
+        ),
+    ];
+}
+
+impl Default for AckFrequencyConfig {
+    /// What RFC 9000, section 13.2 has every receiver do: an ACK for every second packet, within 25 ms, and at
+    /// once for a gap.
+    fn default() -> Self {
+        Self {
+            threshold: 1,
+            max_delay: ack::DEFAULT_MAX_ACK_DELAY,
+            reordering_threshold: 1,
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Which controller a path gets.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::slow_start::{HybridSlowStart, SlowStartExit};
-use super::{Bbr, Controller, Cubic, NewReno, OliaGroup};
+use super::{Bbr, Controller, Cubic, NewReno, OliaGroup, bbr, cubic, new_reno, olia};
+use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::settings::Spec;
 
 /// What a new controller needs to know.
 #[derive(Debug)]
@@ -46,6 +47,25 @@ pub trait ControllerFactory: Send + Sync + fmt::Debug {
     fn of_connection(&self) -> Option<Arc<dyn ControllerFactory>> {
         None
     }
+
+    /// How its controllers are written in settings.
+    fn spec(&self) -> Spec {
+        self.build(ControllerConfig::new(MIN_DATAGRAM_SIZE.into()))
+            .spec()
+    }
+}
+
+/// Makes a controller for each path from a function; paths have nothing in common.
+#[derive(Clone, Copy, Debug)]
+pub struct PerPath(
+    /// Makes one.
+    pub fn(ControllerConfig) -> Box<dyn Controller>,
+);
+
+impl ControllerFactory for PerPath {
+    fn build(&self, config: ControllerConfig) -> Box<dyn Controller> {
+        (self.0)(config)
+    }
 }
 
 /// The congestion control algorithms that come with this crate.
@@ -66,13 +86,13 @@ impl Algorithm {
     /// Every algorithm.
     pub const ALL: [Self; 4] = [Self::NewReno, Self::Cubic, Self::Bbr, Self::Olia];
 
-    /// The name that [`FromStr`] reads.
+    /// Its name in settings.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::NewReno => "newreno",
-            Self::Cubic => "cubic",
-            Self::Bbr => "bbr",
-            Self::Olia => "olia",
+            Self::NewReno => new_reno::ENTRY.name,
+            Self::Cubic => cubic::ENTRY.name,
+            Self::Bbr => bbr::ENTRY.name,
+            Self::Olia => olia::ENTRY.name,
         }
     }
 }
@@ -97,19 +117,3 @@ impl fmt::Display for Algorithm {
         f.write_str(self.name())
     }
 }
-
-impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-            .ok_or_else(|| UnknownAlgorithm(name.to_owned()))
-    }
-}
-
-/// No congestion control algorithm has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown congestion control `{0}`: use newreno, cubic, bbr or olia")]
-pub struct UnknownAlgorithm(pub String);

@@ -1,7 +1,18 @@
 //! CUBIC (RFC 9438).
 
+use std::sync::Arc;
+
 use super::loss_based::{Growth, GrowthSample, LossBasedController};
+use super::{Algorithm, ControllerFactory};
 use crate::Instant;
+use crate::settings::Entry;
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "cubic",
+    "RFC 9438: a window that grows as a cubic function of time",
+    |()| Arc::new(Algorithm::Cubic),
+);
 
 /// How aggressively the cubic grows, in datagrams per second cubed (RFC 9438, section 5.1).
 const C: f64 = 0.4;
@@ -85,7 +96,7 @@ impl Curve {
 }
 
 impl Growth for Curve {
-    const NAME: &'static str = "cubic";
+    const NAME: &'static str = ENTRY.name;
 
     /// RFC 9438, section 4.6.
     const BACKOFF: f64 = 0.7;

@@ -2,8 +2,26 @@
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use crate::Instant;
+use crate::settings::{Domain, Entry, Field, Settings, Spec};
+
+/// Its name in settings.
+pub(super) const RFC9002: Entry<Arc<dyn InitialWindow>, ()> = Entry::plain(
+    "rfc9002",
+    "About 10 datagrams (RFC 9002, section 7.2)",
+    |()| Arc::new(Rfc9002Window),
+);
+
+/// Its name and parameters in settings.
+pub(super) const FIXED: Entry<Arc<dyn InitialWindow>, FixedWindow> = Entry {
+    name: "fixed",
+    about: "So many full datagrams, whatever the path is",
+    parameters: FixedWindow::SETTINGS,
+    default: || FixedWindow { packets: 10 },
+    make: |window| Arc::new(window),
+};
 
 /// What is known of a connection or path when its initial window is chosen.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +48,11 @@ pub trait InitialWindow: Send + Sync + Debug {
     fn window_before_handshake(&self, kind: &ConnectionKind<'_>) -> u64 {
         self.window(kind)
     }
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named("custom")
+    }
 }
 
 /// The window that RFC 9002, section 7.2 recommends: 10 datagrams, at most the larger of 14720 bytes and
@@ -41,6 +64,10 @@ impl InitialWindow for Rfc9002Window {
     fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
         rfc9002(kind.max_datagram_size)
     }
+
+    fn spec(&self) -> Spec {
+        RFC9002.spec(&())
+    }
 }
 
 /// A window of a fixed number of full datagrams.
@@ -50,12 +77,26 @@ pub struct FixedWindow {
     pub packets: u64,
 }
 
+impl FixedWindow {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[&Field::new(
+        "packets",
+        Domain::integer(super::MINIMUM_WINDOW_PACKETS, 100_000),
+        "Full datagrams",
+        |c: &mut Self| &mut c.packets,
+    )];
+}
+
 impl InitialWindow for FixedWindow {
     fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
         self.packets
             .max(super::MINIMUM_WINDOW_PACKETS)
             .saturating_mul(kind.max_datagram_size)
             .min(super::MAXIMUM_WINDOW)
+    }
+
+    fn spec(&self) -> Spec {
+        FIXED.spec(self)
     }
 }
 

@@ -1,8 +1,8 @@
 //! How much may be in flight, and how fast it leaves (RFC 9002, section 7).
 //!
-//! A [`Controller`] gets samples and returns numbers; it does not depend on packets, paths or clocks. Each
-//! algorithm is one file (or folder) here, one name in [`Algorithm`], and one line in the tests that runs
-//! [`conformance`] on it.
+//! A [`Controller`] sees samples and answers with numbers; it knows no packet, no path and no clock.
+//! Each algorithm is one file (or folder) here, with its entry in [`CONTROLLERS`], and one line in the tests
+//! that runs [`conformance`] on it.
 
 mod algorithm;
 mod bbr;
@@ -16,9 +16,10 @@ mod pacer;
 pub mod slow_start;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
-pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, UnknownAlgorithm};
+pub use algorithm::{Algorithm, ControllerConfig, ControllerFactory, PerPath};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use initial_window::{ConnectionKind, FixedWindow, InitialWindow, Rfc9002Window};
@@ -30,6 +31,20 @@ pub use slow_start::SlowStartExit;
 
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
+use crate::settings::{Registry, Spec};
+
+/// Congestion controllers, by name.
+pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
+    "controller",
+    &[&new_reno::ENTRY, &cubic::ENTRY, &bbr::ENTRY, &olia::ENTRY],
+);
+
+/// First windows, by name. Those that are learnt of earlier connections need a store, and have settings of
+/// their own ([`history`](crate::coordination::history)).
+pub const INITIAL_WINDOWS: Registry<Arc<dyn InitialWindow>> = Registry::new(
+    "first window",
+    &[&initial_window::RFC9002, &initial_window::FIXED],
+);
 
 /// The smallest window, in datagrams of maximum size (RFC 9002, section 7.2).
 pub const MINIMUM_WINDOW_PACKETS: u64 = 2;
@@ -150,6 +165,11 @@ pub trait Controller: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

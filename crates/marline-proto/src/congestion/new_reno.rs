@@ -1,6 +1,17 @@
 //! NewReno (RFC 9002, section 7 and appendix B).
 
+use std::sync::Arc;
+
 use super::loss_based::{Growth, GrowthSample, LossBasedController};
+use super::{Algorithm, ControllerFactory};
+use crate::settings::Entry;
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "newreno",
+    "RFC 9002: half the window for a loss, one datagram more a round",
+    |()| Arc::new(Algorithm::NewReno),
+);
 
 /// Adds one datagram per round trip, and halves the window on a congestion event.
 pub type NewReno = LossBasedController<Additive>;
@@ -15,7 +26,7 @@ pub struct Additive {
 }
 
 impl Growth for Additive {
-    const NAME: &'static str = "newreno";
+    const NAME: &'static str = ENTRY.name;
 
     /// RFC 9002, section 7.3.2.
     const BACKOFF: f64 = 0.5;

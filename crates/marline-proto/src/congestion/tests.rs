@@ -1,6 +1,9 @@
 use super::*;
 use conformance::conformance;
 
+/// The example of docs/policies.md.
+mod scalable;
+
 #[test]
 fn new_reno_conforms() {
     conformance(|config| Algorithm::NewReno.build(config));
@@ -19,14 +22,14 @@ fn bbr_conforms() {
 #[test]
 fn algorithms_have_names_and_kinds() {
     for algorithm in Algorithm::ALL {
-        assert_eq!(algorithm.name().parse(), Ok(algorithm));
         let controller = algorithm.build(ControllerConfig::new(1200));
         assert_eq!(controller.name(), algorithm.name());
         assert_eq!(controller.is_rate_based(), algorithm == Algorithm::Bbr);
         let couples = algorithm.of_connection().is_some();
         assert_eq!(couples, algorithm == Algorithm::Olia);
     }
-    assert!("vegas".parse::<Algorithm>().is_err());
+    assert_eq!(CONTROLLERS.names(), Algorithm::ALL.map(Algorithm::name));
+    assert!(CONTROLLERS.make("vegas").is_err());
 }
 
 #[test]
@@ -52,4 +55,36 @@ fn initial_windows_follow_the_rfc() {
         FixedWindow { packets: u64::MAX }.window(&kind),
         MAXIMUM_WINDOW
     );
+}
+
+#[test]
+fn the_controller_of_the_documentation_conforms() {
+    use crate::settings::Policy;
+    let factory = scalable::ENTRY.make(&[]).unwrap();
+    assert_eq!(factory.spec().name(), scalable::ENTRY.name);
+    conformance(|config| factory.build(config));
+}
+
+/// The page shows a diff that adds a controller: its new file is the one above, and the rest of it is about
+/// lines that are there.
+#[test]
+fn the_diff_of_the_documentation_fits() {
+    let page = include_str!("../../../../docs/policies.md");
+    let (_, diff) = page.split_once("```diff\n").unwrap();
+    let (diff, _) = diff.split_once("```").unwrap();
+    let files: Vec<_> = diff.split("diff --git ").skip(1).collect();
+    let [module, new] = files[..] else {
+        panic!("{files:?}");
+    };
+    let lines = |text: &str, of: &str| -> String {
+        let (_, hunks) = text.split_once("\n@@").unwrap();
+        let lines = hunks.lines().skip(1);
+        let lines = lines.filter_map(|line| line.strip_prefix(of));
+        lines.map(|line| format!("{line}\n")).collect()
+    };
+    assert_eq!(lines(new, "+"), include_str!("tests/scalable.rs"));
+    let source = include_str!("mod.rs");
+    for line in lines(module, " ").lines() {
+        assert!(source.contains(&format!("{line}\n")), "{line}");
+    }
 }

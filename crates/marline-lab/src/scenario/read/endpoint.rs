@@ -1,16 +1,12 @@
 //! `cc`, `initial_window` and the like: for both ends at the top, for one in `[client]`, `[server]`.
 
-use marline::Profile;
-use marline::scheduling::path::ReinjectionConfig;
+use marline::congestion::INITIAL_WINDOWS;
+use marline::settings::{Refused, Written};
+use marline::{Profile, TransportConfig};
 
-use super::bundle::read_bundle;
 use super::first_window::read_first_window;
-use super::{Node, Problem, Reader};
-use crate::scenario::endpoint::SMALLEST_DATAGRAM;
-use crate::scenario::{
-    AckKind, EndpointSettings, LossDetection, PathSchedulerKind, SlowStartExitKind,
-    StreamSchedulerKind,
-};
+use super::{Item, Node, Problem, Reader, Table};
+use crate::scenario::EndpointSettings;
 
 /// Client and server.
 pub(super) fn read_endpoints(
@@ -30,6 +26,10 @@ pub(super) fn read_endpoints(
     Ok((side("client")?, side("server")?))
 }
 
+/// The key that has a reader of its own where it is a number or a table.
+const INITIAL_WINDOW: &str = "initial_window";
+
+/// Reads what is different for one end, or for both.
 pub(super) fn read_endpoint(
     reader: &mut Reader<'_>,
     into: &mut EndpointSettings,
@@ -40,107 +40,85 @@ pub(super) fn read_endpoint(
             &Profile::ALL.map(|profile| (profile.name(), profile)),
         )?;
     }
-    let EndpointSettings {
-        profile,
-        cc,
-        initial_window,
-        slow_start_exit,
-        ack,
-        loss_detection,
-        stream_scheduler,
-        pacing,
-        ecn,
-        mtu,
-        backoff,
-        bundle,
-        multipath,
-    } = into;
-    replace(cc, reader.optional("cc", Node::controller)?);
-    if let Some(node) = reader.get("initial_window") {
-        let start = initial_window.take().unwrap_or_default();
-        *initial_window = Some(read_first_window(node, start)?);
+    let mut written = Vec::new();
+    for setting in TransportConfig::SETTINGS {
+        let key = setting.key();
+        let Some(node) = reader.get(key) else {
+            continue;
+        };
+        match &node.item {
+            Item::Text(text) if key == INITIAL_WINDOW => {
+                check_first_window(node, text)?;
+                into.initial_window = None;
+                written.push((key.to_owned(), node.written()));
+            }
+            _ if key == INITIAL_WINDOW => {
+                let start = into.initial_window.take().unwrap_or_default();
+                into.initial_window = Some(read_first_window(node, start)?);
+            }
+            _ => written.push((key.to_owned(), node.written())),
+        }
     }
-    let exit = |node: &Node| node.named("exit from slow start", &SlowStartExitKind::NAMES);
-    replace(slow_start_exit, reader.optional("slow_start_exit", exit)?);
-    replace(ack, reader.optional("ack", read_ack)?);
-    let detection = |node: &Node| node.named("loss detection", &LossDetection::NAMES);
-    replace(
-        loss_detection,
-        reader.optional("loss_detection", detection)?,
-    );
-    let scheduler = |node: &Node| node.named("scheduler of streams", &StreamSchedulerKind::NAMES);
-    replace(
-        stream_scheduler,
-        reader.optional("stream_scheduler", scheduler)?,
-    );
-    let scheduler = |node: &Node| node.named("scheduler of paths", &PathSchedulerKind::NAMES);
-    replace(
-        &mut multipath.scheduler,
-        reader.optional("path_scheduler", scheduler)?,
-    );
-    let on = reader.optional("multipath", Node::switch)?;
-    replace(&mut multipath.on, on);
-    replace(
-        &mut multipath.reinjection,
-        reader.optional("reinjection", read_budget)?,
-    );
-    let count = |node: &Node| Ok(node.within(1..=16)? as u32);
-    replace(
-        &mut multipath.same_tuple_paths,
-        reader.optional("same_tuple_paths", count)?,
-    );
-    if let Some(node) = reader.get("bundle_paths") {
-        let start = multipath.bundle_paths.take().unwrap_or_default();
-        multipath.bundle_paths = Some(read_bundle(node, start)?);
-    }
-    replace(pacing, reader.optional("pacing", Node::switch)?);
-    replace(ecn, reader.optional("ecn", Node::switch)?);
-    let datagram = |node: &Node| {
-        let bytes = node.within(u64::from(SMALLEST_DATAGRAM)..=9000)?;
-        Ok(u16::try_from(bytes).unwrap_or(SMALLEST_DATAGRAM))
-    };
-    replace(mtu, reader.optional("mtu", datagram)?);
-    replace(backoff, reader.optional("backoff", Node::part)?);
-    if let Some(node) = reader.get("bundle") {
-        let of_profile = || profile.config().bundle.map(|bundle| (*bundle).clone());
-        let start = bundle.take().or_else(of_profile).unwrap_or_default();
-        *bundle = Some(read_bundle(node, start)?);
-    }
+    *into = std::mem::take(into)
+        .with_all(written)
+        .map_err(|refused| placed(&refused, reader.table, reader))?;
     Ok(())
 }
 
-fn replace<T>(slot: &mut Option<T>, new: Option<T>) {
-    if new.is_some() {
-        *slot = new;
+fn check_first_window(node: &Node, text: &str) -> Result<(), Problem> {
+    match INITIAL_WINDOWS.make(text) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(node.problem(format_args!(
+            "{why}; or write a number of packets, \"history\", \"careful\" or a table of switches"
+        ))),
     }
 }
 
-/// A switch, or how much is copied at most.
-fn read_budget(node: &Node) -> Result<f64, Problem> {
-    match node.switch() {
-        Ok(true) => Ok(ReinjectionConfig::default().budget),
-        Ok(false) => Ok(0.0),
-        Err(_) => match node.number()? {
-            budget if (0.0..=1.0).contains(&budget) => Ok(budget),
-            _ => Err(node.problem("this must be true, false, or a part from 0 to 1, as 0.05")),
-        },
+/// What is refused, at the place where it was written.
+fn placed(refused: &Refused, table: &Table, reader: &Reader<'_>) -> Problem {
+    let mut place = reader.place;
+    let mut table = Some(table);
+    for key in &refused.path {
+        let Some(node) = table.and_then(|table| table.get(key)) else {
+            break;
+        };
+        place = &node.place;
+        table = match &node.item {
+            Item::Table(inner) => Some(inner),
+            _ => None,
+        };
+    }
+    Problem::new(place, &refused.text)
+}
+
+/// What is refused of the settings in the table `node`, at the place where it was written.
+pub(super) fn placed_in(refused: &Refused, reader: &Reader<'_>) -> Problem {
+    placed(refused, reader.table, reader)
+}
+
+impl Node {
+    /// As settings are written.
+    pub(super) fn written(&self) -> Written {
+        match &self.item {
+            Item::Text(text) => Written::Text(current(text)),
+            Item::Integer(number) => Written::Integer(*number),
+            Item::Float(number) => Written::Number(*number),
+            Item::Switch(switch) => Written::Switch(*switch),
+            Item::List(_) => Written::List,
+            Item::Table(table) => {
+                let entries = table.0.iter();
+                let entries = entries.map(|(key, node)| (key.clone(), node.written()));
+                Written::Table(entries.collect())
+            }
+        }
     }
 }
 
-fn read_ack(node: &Node) -> Result<AckKind, Problem> {
-    let words = node.words()?;
-    if words == "decimation" {
-        return Ok(AckKind::Decimation);
+/// Policies that were written otherwise before they had parameters.
+fn current(text: &str) -> String {
+    match text.strip_prefix("every ").map(str::trim) {
+        Some(packets) if !packets.is_empty() => format!("as_asked(packets={packets})"),
+        _ if text == "hbes_free_window" => "hbes(queue_model=free_window)".to_owned(),
+        _ => text.to_owned(),
     }
-    words
-        .strip_prefix("every ")
-        .and_then(|number| number.trim().parse().ok())
-        .filter(|packets| (1..=1000).contains(packets))
-        .map(AckKind::Every)
-        .ok_or_else(|| {
-            node.problem(format_args!(
-                "unknown policy of acknowledgment \"{words}\"; write \"every N\", with N from 1 to \
-                 1000, or \"decimation\""
-            ))
-        })
 }

@@ -1,7 +1,6 @@
 //! From a document to settings: every key is asked for by name, and what nobody asked for is refused.
 
 mod background;
-mod bundle;
 mod change;
 mod endpoint;
 mod experiment;

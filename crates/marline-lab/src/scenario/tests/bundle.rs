@@ -50,7 +50,7 @@ match_addresses = true
         settings.server.transport().bundle.as_deref(),
         Some(&expected)
     );
-    assert_eq!(settings.client.bundle, settings.server.bundle);
+    assert_eq!(settings.client, settings.server);
     let json = serde_json::to_value(&**settings).unwrap();
     let described = &json["server"]["bundle"];
     assert_eq!(described["backoff"], "measured");
@@ -61,7 +61,7 @@ match_addresses = true
     assert_eq!(described["corroborated_by"], 2);
     let read_plain = read(&with("http.bundle = true"));
     let json = serde_json::to_value(&*read_plain.cells[0].settings).unwrap();
-    assert!(json["server"]["bundle"].is_null());
+    assert_eq!(json["server"]["bundle"], false);
     assert_eq!(json["http"]["bundle"], true);
     assert_eq!(json["http"]["ranges"], "auto");
 }
@@ -72,7 +72,8 @@ fn a_bundle_is_varied() {
         let experiment = read_with(&with(text), sets).unwrap();
         let cells = experiment.cells.iter();
         cells
-            .map(|cell| cell.settings.server.bundle.clone().unwrap())
+            .map(|cell| cell.settings.server.transport().bundle.unwrap())
+            .map(|bundle| BundleConfig::clone(&bundle))
             .collect()
     };
     let default = BundleConfig::default;

@@ -50,8 +50,8 @@ lifetime = "10min"
     assert_eq!(server["initial_window_packets"], 32);
     assert_eq!(server["initial_window_learnt"]["average"], "window");
     assert_eq!(server["initial_window_learnt"]["window"], 4);
-    assert_eq!(server["initial_window_learnt"]["cap_bytes"], 240_000);
-    assert_eq!(server["initial_window_learnt"]["lifetime_s"], 600.0);
+    assert_eq!(server["initial_window_learnt"]["cap"], 240_000);
+    assert_eq!(server["initial_window_learnt"]["lifetime"], 600.0);
     let plain = read(&with("initial_window = 60"));
     let json = serde_json::to_value(&*plain.cells[0].settings).unwrap();
     assert!(json["server"].get("initial_window_learnt").is_none());
@@ -113,7 +113,7 @@ fn mistakes_in_first_windows_have_a_place() {
     for (text, expected) in [
         (
             "initial_window = 'histery'",
-            "train.toml:4: initial_window: \"histery\" is no first window; write a number",
+            "train.toml:4: initial_window: unknown first window \"histery\"; known: rfc9002, fixed; or write a number",
         ),
         ("initial_window = 1.5", "a number is no first window"),
         (

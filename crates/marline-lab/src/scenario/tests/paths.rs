@@ -1,7 +1,5 @@
 //! Several links side by side.
 
-use marline::scheduling::path::PathAlgorithm;
-
 use super::*;
 
 const HEAD: &str = "title = 'x'\npaths = ['rate=10mbps, rtt=20ms', 'rate=5mbps, rtt=80ms']\nworkload.transfer = '1MB'\n";
@@ -126,24 +124,22 @@ fn both_ends_say_whether_they_use_several() {
     let experiment = read(&text);
     let both = experiment.cells.iter().map(|cell| {
         let may = cell.settings.is_multipath();
-        (&*cell.variant, may, cell.settings.server.multipath.clone())
+        let server = cell.settings.server.transport().multipath;
+        let scheduler = server.map(|config| (config.scheduler)().spec().to_string());
+        (&*cell.variant, may, scheduler)
     });
-    let multipath = |on, scheduler| Multipath {
-        on,
-        scheduler: Some(PathSchedulerKind::Known(scheduler)),
-        ..Multipath::default()
-    };
+    let scheduler = |name: &str| Some(name.to_owned());
     assert_eq!(
         both.collect::<Vec<_>>(),
         [
-            ("both", true, multipath(Some(true), PathAlgorithm::Hbes)),
-            ("one", false, multipath(Some(true), PathAlgorithm::Rr)),
-            ("none", false, multipath(None, PathAlgorithm::Rr)),
+            ("both", true, scheduler("hbes")),
+            ("one", false, scheduler("rr")),
+            ("none", false, None),
         ]
     );
     let settings = serde_json::to_value(&*experiment.cells[0].settings).unwrap();
     let described = &settings["client"]["multipath"];
-    assert_eq!(described["path_scheduler"], "hbes");
+    assert_eq!(described["scheduler"], "hbes");
     assert_eq!(described["max_paths"], 16);
     let wrong = error(&format!("{HEAD}path_scheduler = 'fastest'\n"));
     assert!(wrong.contains("rr, lrf, ecf"), "{wrong}");

@@ -115,11 +115,9 @@ fn ends_have_schedulers_of_streams() {
         names,
         [["scattered_wrr", "scattered_wrr"], ["rfc9218", "fifo"]]
     );
-    for (name, kind) in StreamSchedulerKind::NAMES {
-        let settings = EndpointSettings {
-            stream_scheduler: Some(kind),
-            ..EndpointSettings::default()
-        };
+    for name in marline::scheduling::stream::SCHEDULERS.names() {
+        let settings = EndpointSettings::default();
+        let settings = settings.with("stream_scheduler", name).unwrap();
         assert_eq!((settings.transport().stream_scheduler)().name(), name);
     }
     let error = error(&with("stream_scheduler = 'wfq'"));

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{error, read, read_with, with};
+use super::{cc, error, read, read_with, with};
 use crate::scenario::{
     BackendKind, Direction, Experiment, TcpController, TcpFlows, TcpRunner, Traffic,
 };
@@ -51,7 +51,7 @@ fn one_flow_of_cubic_is_the_default() {
     let flows = flows(&experiment);
     assert_eq!((flows.count, flows.cc), (1, TcpController::Cubic));
     assert_eq!(flows.direction, Direction::Down);
-    assert_eq!(flows.stand_in().cc.unwrap().name(), "cubic");
+    assert_eq!(cc(&flows.stand_in()), "cubic");
     assert_eq!(flows.stand_in().profile.name(), "today");
 }
 

@@ -8,15 +8,24 @@ mod min_rtt;
 mod recovery;
 mod rounds;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use self::filter::MaxFilter;
 use self::min_rtt::MinRtt;
 use self::recovery::BbrRecovery;
 use self::rounds::Rounds;
-use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, Phase};
+use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, MAXIMUM_WINDOW, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RateSample, RttView, SentSample};
+use crate::settings::Entry;
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "bbr",
+    "BBR version 1: the bandwidth and the delay of the path, measured",
+    |()| Arc::new(Algorithm::Bbr),
+);
 
 /// Doubles the delivery rate every round: 2 / ln 2.
 const HIGH_GAIN: f64 = 2.885;
@@ -448,7 +457,7 @@ impl Controller for Bbr {
     }
 
     fn name(&self) -> &'static str {
-        "bbr"
+        ENTRY.name
     }
 }
 

@@ -30,7 +30,7 @@ impl Default for Coupled {
 }
 
 impl Growth for Coupled {
-    const NAME: &'static str = "olia";
+    const NAME: &'static str = super::ENTRY.name;
 
     /// As Reno (Khalili et al., section IV).
     const BACKOFF: f64 = 0.5;

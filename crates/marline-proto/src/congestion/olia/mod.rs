@@ -12,16 +12,25 @@ mod coupling;
 mod group;
 mod growth;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::loss_based::LossBasedController;
-use super::{Controller, ControllerConfig, Phase};
+use super::{Algorithm, Controller, ControllerConfig, ControllerFactory, Phase};
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
+use crate::settings::Entry;
 pub use coupling::{OliaCoupling, OliaMetric, OliaPath};
 use group::Member;
 pub use group::OliaGroup;
 use growth::Coupled;
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
+    "olia",
+    "newreno, whose windows on several paths are coupled: where they meet, they take one share",
+    |()| Arc::new(Algorithm::Olia),
+);
 
 /// The controller of one path among several: NewReno, except for its growth in congestion avoidance.
 ///

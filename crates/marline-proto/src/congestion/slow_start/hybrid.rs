@@ -1,9 +1,20 @@
 //! Hybrid slow start: leave when the round-trip time rises (Ha and Rhee, 2011), as gQUIC has it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
 use crate::samples::scaled;
+use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, HybridConfig> = Entry {
+    name: "hybrid",
+    about: "Leave when a round's smallest round-trip time exceeds the path's (Ha and Rhee, 2011)",
+    parameters: HybridConfig::SETTINGS,
+    default: HybridConfig::default,
+    make: |config| Arc::new(move || Box::new(HybridSlowStart::new(config))),
+};
 
 /// The settings of [`HybridSlowStart`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +43,9 @@ impl Default for HybridConfig {
     }
 }
 
+/// Times that can be a rise.
+const RISE: Domain = Domain::time(Duration::ZERO, Duration::from_secs(10));
+
 /// The samples of a round so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
@@ -46,6 +60,40 @@ pub struct Round {
 }
 
 impl HybridConfig {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "factor",
+            Domain::number(0.0, 10.0),
+            "Rise of the round-trip time that ends slow start, as a part of the smallest one",
+            |c: &mut Self| &mut c.factor,
+        ),
+        &Field::new(
+            "min_rise",
+            RISE,
+            "The rise is at least this",
+            |c: &mut Self| &mut c.min_rise,
+        ),
+        &Field::new(
+            "max_rise",
+            RISE.or("none"),
+            "The rise is at most this",
+            |c: &mut Self| &mut c.max_rise,
+        ),
+        &Field::new(
+            "min_samples",
+            Domain::integer(1, 1000),
+            "Samples that a round needs before it is judged",
+            |c: &mut Self| &mut c.min_samples,
+        ),
+        &Field::new(
+            "low_window",
+            Domain::integer(0, 10_000),
+            "Windows of fewer full datagrams than this stay in slow start",
+            |c: &mut Self| &mut c.low_window,
+        ),
+    ];
+
     /// The rise that ends slow start; `None` while the round cannot be judged.
     pub fn threshold(&self, round: &Round) -> Option<Duration> {
         if round.samples < self.min_samples || round.window_packets < self.low_window {
@@ -111,6 +159,10 @@ impl SlowStartExit for HybridSlowStart {
     }
 
     fn name(&self) -> &'static str {
-        "hybrid"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.config)
     }
 }

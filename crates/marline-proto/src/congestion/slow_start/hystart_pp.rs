@@ -1,8 +1,17 @@
 //! HyStart++ (RFC 9406): on a rise of the round-trip time grow slower for some rounds, then leave.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, ()> = Entry::plain(
+    "hystart++",
+    "On a rise of the round-trip time grow slower for some rounds, then leave (RFC 9406)",
+    |()| Arc::new(|| Box::new(HyStartPp::default())),
+);
 
 /// Bounds of the rise that counts (RFC 9406, section 4.3).
 const MIN_RISE: Duration = Duration::from_millis(4);
@@ -69,7 +78,7 @@ impl SlowStartExit for HyStartPp {
     }
 
     fn name(&self) -> &'static str {
-        "hystart++"
+        ENTRY.name
     }
 }
 

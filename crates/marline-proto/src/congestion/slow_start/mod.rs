@@ -14,6 +14,14 @@ pub use hybrid::{HybridConfig, HybridSlowStart, Round};
 pub use hystart_pp::HyStartPp;
 pub use none::NoExit;
 
+use crate::settings::{Make, Registry, Spec};
+
+/// What can end slow start, by name.
+pub const EXITS: Registry<Make<dyn SlowStartExit>> = Registry::new(
+    "exit from slow start",
+    &[&none::ENTRY, &hybrid::ENTRY, &hystart_pp::ENTRY],
+);
+
 /// A sample of one acknowledgment in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStartSample {
@@ -52,6 +60,11 @@ pub trait SlowStartExit: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,15 @@
 //! Slow start that only a loss ends.
 
+use std::sync::Arc;
+
 use super::{SlowStartDecision, SlowStartExit, SlowStartSample};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn SlowStartExit>, ()> =
+    Entry::plain("none", "Only a loss ends slow start", |()| {
+        Arc::new(|| Box::new(NoExit))
+    });
 
 /// Never ends slow start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +25,6 @@ impl SlowStartExit for NoExit {
     fn reset(&mut self) {}
 
     fn name(&self) -> &'static str {
-        "none"
+        ENTRY.name
     }
 }

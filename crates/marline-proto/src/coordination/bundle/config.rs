@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::MAX_MEMBERS;
+use crate::settings::{Base, Domain, Field, Named, Settings, Word};
+
 /// Names a bundle: 16 random bytes of its client's choice.
 ///
 /// They are sent in the client's first packet, which any observer on the path can read (RFC 9001, section
@@ -35,6 +38,21 @@ pub enum BundleScope {
     Active,
 }
 
+impl Named for BundleScope {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "all",
+            about: "All that are connected",
+            value: Self::All,
+        },
+        Word {
+            name: "active",
+            about: "Those that send and get acknowledgments",
+            value: Self::Active,
+        },
+    ];
+}
+
 /// Which fluctuation events count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coalesce {
@@ -45,6 +63,32 @@ pub enum Coalesce {
     /// Those of all members within the largest smoothed round-trip time.
     Bundle,
 }
+
+impl Named for Coalesce {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "never",
+            about: "None: each counts",
+            value: Self::Never,
+        },
+        Word {
+            name: "member",
+            about: "Those of one member within its smoothed round-trip time",
+            value: Self::Member,
+        },
+        Word {
+            name: "bundle",
+            about: "Those of all members within the largest smoothed round-trip time",
+            value: Self::Bundle,
+        },
+    ];
+}
+
+/// What something grows by, or how unequal things may be.
+const RATIO: Domain = Domain::number(1.0, 100.0);
+
+/// Members of a bundle.
+const MEMBERS: Domain = Domain::integer(1, MAX_MEMBERS as u64);
 
 /// How a bundle is coordinated.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,6 +141,124 @@ pub struct BundleConfig {
 }
 
 impl BundleConfig {
+    /// What settings can start from.
+    pub const BASES: &'static [Base<Self>] = &[
+        Base {
+            name: "default",
+            make: Self::default,
+        },
+        Base {
+            name: "published",
+            make: Self::published,
+        },
+    ];
+
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "split_initial_window",
+            Domain::SWITCH,
+            "Whether members share one initial window",
+            |c: &mut Self| &mut c.split_initial_window,
+        ),
+        &Field::new(
+            "sync_windows",
+            Domain::SWITCH,
+            "Whether windows are synchronized",
+            |c: &mut Self| &mut c.sync_windows,
+        ),
+        &Field::new(
+            "sync_state",
+            Domain::SWITCH,
+            "Whether members leave slow start together",
+            |c: &mut Self| &mut c.sync_state,
+        ),
+        &Field::new(
+            "backoff",
+            Domain::PART.or("measured"),
+            "The part of the window that a fluctuation event leaves (beta)",
+            |c: &mut Self| &mut c.backoff,
+        ),
+        &Field::new(
+            "slow_start_growth",
+            RATIO.or("measured"),
+            "Growth of the window in a round of slow start (gamma 0)",
+            |c: &mut Self| &mut c.slow_start_growth,
+        ),
+        &Field::new(
+            "avoidance_growth",
+            RATIO,
+            "Growth of the bundle below which slow start is given up for good (delta)",
+            |c: &mut Self| &mut c.avoidance_growth,
+        ),
+        &Field::new(
+            "affected_growth",
+            RATIO,
+            "Growth of the affected member in the round of its event",
+            |c: &mut Self| &mut c.affected_growth,
+        ),
+        &Field::new(
+            "imbalance",
+            RATIO,
+            "Largest window over smallest above which all become equal",
+            |c: &mut Self| &mut c.imbalance,
+        ),
+        &Field::new(
+            "rate_imbalance",
+            RATIO,
+            "Largest rate over smallest above which all become equal, for controllers that have a rate",
+            |c: &mut Self| &mut c.rate_imbalance,
+        ),
+        &Field::new(
+            "backoff_on_delay",
+            Domain::SWITCH,
+            "Whether a member whose round-trip time rose backs off as after a loss",
+            |c: &mut Self| &mut c.backoff_on_delay,
+        ),
+        &Field::new(
+            "scope",
+            Domain::words::<BundleScope>(),
+            "Which members take part in a decision",
+            |c: &mut Self| &mut c.scope,
+        ),
+        &Field::new(
+            "coalesce",
+            Domain::words::<Coalesce>(),
+            "Fluctuation events that count as one",
+            |c: &mut Self| &mut c.coalesce,
+        ),
+        &Field::new(
+            "corroborated_by",
+            MEMBERS.or("never"),
+            "Members whose round-trip times must have risen for all to leave slow start",
+            |c: &mut Self| &mut c.corroborated_by,
+        ),
+        &Field::new(
+            "floor_packets",
+            Domain::integer(1, 1000),
+            "No window is made smaller than this many full datagrams",
+            |c: &mut Self| &mut c.floor_packets,
+        ),
+        &Field::new(
+            "fair",
+            Domain::SWITCH,
+            "Whether all members together take no more than one connection would",
+            |c: &mut Self| &mut c.fair,
+        ),
+        &Field::new(
+            "connections",
+            MEMBERS,
+            "Members that share one initial window where the client does not say how many there will be",
+            |c: &mut Self| &mut c.connections,
+        ),
+        &Field::new(
+            "match_addresses",
+            Domain::SWITCH,
+            "Whether connections without an identifier belong together by address and server name",
+            |c: &mut Self| &mut c.match_addresses,
+        ),
+    ];
+
     /// The engine as published, with the growth of the affected member that reproduces its figure 7.
     pub fn published() -> Self {
         Self {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::settings::{Derived, Domain, Field, FieldValue, Settings, Value};
+
 /// How a path returns to remembered capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CarefulResumeConfig {
@@ -17,6 +19,46 @@ pub struct CarefulResumeConfig {
     /// cannot change what is remembered of another, and clients behind one address have separate records.
     /// The server's `address_tokens` must be on.
     pub tokens: bool,
+}
+
+impl CarefulResumeConfig {
+    /// Its keys in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "max_jump",
+            Domain::bytes(1, 1 << 32).or("none"),
+            "The largest window that is jumped to; none is half of what is remembered",
+            |c: &mut Self| &mut c.max_jump,
+        ),
+        &Derived {
+            key: "lifetime",
+            domain: Domain::LIFETIME,
+            about: "What is older is not returned to",
+            get: |c: &Self| {
+                Some(
+                    (c.lifetime != Duration::MAX)
+                        .then_some(c.lifetime)
+                        .to_value(),
+                )
+            },
+            set: |c: &mut Self, value: &Value| {
+                c.lifetime = Duration::from_value(value).unwrap_or(Duration::MAX);
+                Ok(())
+            },
+        },
+        &Field::new(
+            "beta",
+            Domain::number(0.5, 1.0),
+            "The part of what arrived up to which slow start goes after a retreat",
+            |c: &mut Self| &mut c.beta,
+        ),
+        &Field::new(
+            "tokens",
+            Domain::SWITCH,
+            "Whether clients carry what the server finds, sealed in their address tokens",
+            |c: &mut Self| &mut c.tokens,
+        ),
+    ];
 }
 
 impl Default for CarefulResumeConfig {

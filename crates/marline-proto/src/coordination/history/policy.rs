@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{CarefulHistory, HistoryConfig, HistoryWindow, PathHistory, PathStore};
 use crate::congestion::InitialWindow;
+use crate::settings::{Named, Word};
 
 /// How a connection uses what earlier ones learnt of its path. The default is what `--profile history` does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,11 +31,8 @@ impl HistoryPolicy {
     pub const ALL: [Self; 2] = [Self::Average, Self::Careful];
 
     /// Its name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Average => "average",
-            Self::Careful => "careful",
-        }
+    pub fn name(self) -> &'static str {
+        Named::name(self)
     }
 
     /// Learns into `store`; `fallback` chooses the initial window where nothing is known of a path.
@@ -58,4 +56,19 @@ impl HistoryPolicy {
             },
         }
     }
+}
+
+impl Named for HistoryPolicy {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "average",
+            about: "Begin with the average window of earlier connections",
+            value: Self::Average,
+        },
+        Word {
+            name: "careful",
+            about: "Begin like any other, and go to what earlier connections found with care (RFC 9959)",
+            value: Self::Careful,
+        },
+    ];
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{PathKey, PathRecord};
 use crate::Instant;
+use crate::settings::{Domain, Field, Settings};
 
 /// Keeps the records of paths. Connections of several threads and endpoints share it.
 ///
@@ -55,6 +56,24 @@ pub struct StoreLimits {
     pub lifetime: Duration,
     /// The most records of one network (an IPv4 /24, an IPv6 /48), at least 1.
     pub of_one_network: usize,
+}
+
+impl StoreLimits {
+    /// Its keys in settings. How long records hold is [`HistoryConfig`](super::HistoryConfig)'s.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "records",
+            Domain::integer(1, 100_000_000),
+            "Records that are kept in all",
+            |c: &mut Self| &mut c.records,
+        ),
+        &Field::new(
+            "records_per_network",
+            Domain::integer(1, 100_000_000),
+            "Records that are kept of one network (a /24 of IPv4, a /48 of IPv6)",
+            |c: &mut Self| &mut c.of_one_network,
+        ),
+    ];
 }
 
 impl Default for StoreLimits {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::learner::Learner;
-use super::{HistoryConfig, PathHistory, PathSample, PathStore, ZeroRtt};
+use super::{HistoryConfig, HistoryPolicy, PathHistory, PathSample, PathStore, ZeroRtt};
 use crate::congestion::{ConnectionKind, InitialWindow, MAXIMUM_WINDOW};
+use crate::settings::Spec;
 
 /// Learns the windows of connections, and chooses their average as the initial window of later ones if it is
 /// larger than the fallback's.
@@ -61,6 +62,10 @@ impl HistoryWindow {
 }
 
 impl InitialWindow for HistoryWindow {
+    fn spec(&self) -> Spec {
+        Spec::named(HistoryPolicy::Average.name())
+    }
+
     fn window(&self, kind: &ConnectionKind<'_>) -> u64 {
         (self.first_window(kind) as u64).min(MAXIMUM_WINDOW)
     }

@@ -1,9 +1,20 @@
 //! Thresholds that learn how much the path reorders.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{LossDetector, Spurious, Thresholds};
 use crate::samples::RttView;
+use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
+    name: "adaptive",
+    about: "As rfc9002 at first, and more patient with every loss that was none",
+    parameters: AdaptiveLimits::SETTINGS,
+    default: AdaptiveLimits::default,
+    make: |limits| Arc::new(move || Box::new(Adaptive::new(limits))),
+};
 
 /// Moments of loss without a spurious one, after which the thresholds shrink (as the reordering
 /// window of RFC 8985, section 6.2, step 4 persists).
@@ -20,6 +31,24 @@ pub struct AdaptiveLimits {
     pub packets: u64,
     /// Largest part of a round trip to wait beyond it.
     pub patience: f64,
+}
+
+impl AdaptiveLimits {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "packets",
+            Domain::integer(3, 1_000_000),
+            "The largest packet threshold",
+            |c: &mut Self| &mut c.packets,
+        ),
+        &Field::new(
+            "patience",
+            Domain::number(0.125, 10.0),
+            "The largest part of a round trip to wait beyond it",
+            |c: &mut Self| &mut c.patience,
+        ),
+    ];
 }
 
 impl Default for AdaptiveLimits {
@@ -105,6 +134,10 @@ impl LossDetector for Adaptive {
     }
 
     fn name(&self) -> &'static str {
-        "adaptive"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.limits)
     }
 }

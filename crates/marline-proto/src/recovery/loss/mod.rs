@@ -12,6 +12,18 @@ pub use fixed::{Fixed, Thresholds};
 
 use crate::Instant;
 use crate::samples::RttView;
+use crate::settings::{Make, Registry, Spec};
+
+/// Loss detectors, by name.
+pub const DETECTORS: Registry<Make<dyn LossDetector>> = Registry::new(
+    "loss detection",
+    &[
+        &fixed::RFC9002,
+        &fixed::GQUIC,
+        &fixed::PATIENT,
+        &adaptive::ENTRY,
+    ],
+);
 
 /// A packet that is neither acknowledged nor declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +99,11 @@ pub trait LossDetector: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

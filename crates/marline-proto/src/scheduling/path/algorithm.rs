@@ -1,9 +1,9 @@
 //! Which scheduler a connection gets.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::{Ecf, Hbes, Lrf, PathScheduler, Redundant, Rr, SaEcf, WaterFilling};
+use super::{ecf, hbes, lrf, redundant, rr, sa_ecf, water_filling};
 
 /// The path schedulers that come with this crate, with their default switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,16 +37,16 @@ impl PathAlgorithm {
         Self::WaterFilling,
     ];
 
-    /// The name that [`FromStr`] reads.
+    /// Its name in settings.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Rr => "rr",
-            Self::Lrf => "lrf",
-            Self::Ecf => "ecf",
-            Self::SaEcf => "sa_ecf",
-            Self::Hbes => "hbes",
-            Self::Redundant => "redundant",
-            Self::WaterFilling => "water_filling",
+            Self::Rr => rr::ENTRY.name,
+            Self::Lrf => lrf::ENTRY.name,
+            Self::Ecf => ecf::ENTRY.name,
+            Self::SaEcf => sa_ecf::ENTRY.name,
+            Self::Hbes => hbes::ENTRY.name,
+            Self::Redundant => redundant::ENTRY.name,
+            Self::WaterFilling => water_filling::ENTRY.name,
         }
     }
 
@@ -69,19 +69,3 @@ impl fmt::Display for PathAlgorithm {
         f.write_str(self.name())
     }
 }
-
-impl FromStr for PathAlgorithm {
-    type Err = UnknownPathAlgorithm;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == name)
-            .ok_or_else(|| UnknownPathAlgorithm(name.to_owned()))
-    }
-}
-
-/// No path scheduler has this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown path scheduler `{0}`: use rr, lrf, ecf, sa_ecf, hbes, redundant or water_filling")]
-pub struct UnknownPathAlgorithm(pub String);

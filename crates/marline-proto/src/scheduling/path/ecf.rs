@@ -1,9 +1,20 @@
 //! Earliest completion first (Lim et al., CoNEXT 2017).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::view::{open, usable};
 use super::{PathScheduler, PathView, Plan, Work};
+use crate::settings::{Domain, Entry, Field, Make, Named, Settings, Spec, Word};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, EcfConfig> = Entry {
+    name: "ecf",
+    about: "A slower path only if that completes the transfer earlier",
+    parameters: EcfConfig::SETTINGS,
+    default: EcfConfig::default,
+    make: |config| Arc::new(move || Box::new(Ecf::new(config))),
+};
 
 /// Variants of ECF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +27,26 @@ pub enum EcfVariant {
     Paper,
 }
 
+impl Named for EcfVariant {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "linux",
+            about: "As the scheduler for Linux: the end of a transfer waits for the fast path",
+            value: Self::Linux,
+        },
+        Word {
+            name: "paper",
+            about: "As the paper: the end of a transfer goes to the slow path",
+            value: Self::Paper,
+        },
+    ];
+}
+
+/// What a factor of hysteresis can be, and what it is; for [`SaEcf`](super::SaEcf), too.
+pub(super) const BETA: Domain = Domain::number(0.0, 10.0);
+pub(super) const ABOUT_BETA: &str = "Who waits goes on waiting up to this part longer";
+pub(super) const ABOUT_VARIANT: &str = "Which reading of ECF";
+
 /// The configuration of ECF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcfConfig {
@@ -23,6 +54,19 @@ pub struct EcfConfig {
     pub beta: f64,
     /// The variant.
     pub variant: EcfVariant,
+}
+
+impl EcfConfig {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new("beta", BETA, ABOUT_BETA, |c: &mut Self| &mut c.beta),
+        &Field::new(
+            "variant",
+            Domain::words::<EcfVariant>(),
+            ABOUT_VARIANT,
+            |c: &mut Self| &mut c.variant,
+        ),
+    ];
 }
 
 impl Default for EcfConfig {
@@ -74,7 +118,11 @@ impl PathScheduler for Ecf {
     }
 
     fn name(&self) -> &'static str {
-        "ecf"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.config)
     }
 }
 

@@ -1,11 +1,22 @@
 //! The path selector of HBES, SAPS (Xing et al., 2022, section III-C).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use marline_wire::PathId;
 
 use super::view::usable;
 use super::{PathScheduler, PathView, Plan, Work};
+use crate::settings::{Domain, Entry, Field, Make, Named, Settings, Spec, Word};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, HbesConfig> = Entry {
+    name: "hbes",
+    about: "The path on which the packet arrives first, its queue included",
+    parameters: HbesConfig::SETTINGS,
+    default: HbesConfig::default,
+    make: |config| Arc::new(move || Box::new(Hbes::new(config))),
+};
 
 /// The model of the time that a packet waits before it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +28,21 @@ pub enum QueueModel {
     FreeWindow,
 }
 
+impl Named for QueueModel {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "paper",
+            about: "The path's queue drains at the path's rate, whether its window has room or not",
+            value: Self::Paper,
+        },
+        Word {
+            name: "free_window",
+            about: "What the window has room for leaves at once",
+            value: Self::FreeWindow,
+        },
+    ];
+}
+
 /// The configuration of [`Hbes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HbesConfig {
@@ -24,6 +50,24 @@ pub struct HbesConfig {
     pub queue_model: QueueModel,
     /// Size of a packet for the calculation of delays, in bytes; `None` is a full packet of the path.
     pub packet: Option<u64>,
+}
+
+impl HbesConfig {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "queue_model",
+            Domain::words::<QueueModel>(),
+            "What a packet waits for before it leaves",
+            |c: &mut Self| &mut c.queue_model,
+        ),
+        &Field::new(
+            "packet",
+            Domain::bytes(1, 65_535).or("mtu"),
+            "The size of a packet by which delays are rated",
+            |c: &mut Self| &mut c.packet,
+        ),
+    ];
 }
 
 /// Chooses the path on which the packet arrives earliest, even if its window is full: then the packet is
@@ -98,6 +142,10 @@ impl PathScheduler for Hbes {
     }
 
     fn name(&self) -> &'static str {
-        "hbes"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.config)
     }
 }

@@ -1,7 +1,17 @@
 //! Lowest round-trip time first, as in Linux's MPTCP.
 
+use std::sync::Arc;
+
 use super::view::open;
 use super::{PathScheduler, PathView, Plan, Work};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, ()> = Entry::plain(
+    "lrf",
+    "The path with the lowest round-trip time that has room",
+    |()| Arc::new(|| Box::new(Lrf)),
+);
 
 /// The path with the lowest smoothed round-trip time that has room.
 ///
@@ -18,6 +28,6 @@ impl PathScheduler for Lrf {
     }
 
     fn name(&self) -> &'static str {
-        "lrf"
+        ENTRY.name
     }
 }

@@ -17,7 +17,7 @@ use std::fmt::Debug;
 
 use marline_wire::{PathId, StreamId};
 
-pub use algorithm::{PathAlgorithm, UnknownPathAlgorithm};
+pub use algorithm::PathAlgorithm;
 pub use analysis::{expected_wait, reorder_buffer_lrf, reorder_buffer_rr};
 pub use ecf::{Ecf, EcfConfig, EcfVariant};
 pub use hbes::{Hbes, HbesConfig, QueueModel};
@@ -28,6 +28,22 @@ pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
 pub use view::{PathStatus, PathView, StreamView, Work};
 pub use water_filling::WaterFilling;
+
+use crate::settings::{Make, Registry, Spec};
+
+/// Schedulers of paths, by name.
+pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
+    "scheduler of paths",
+    &[
+        &rr::ENTRY,
+        &lrf::ENTRY,
+        &ecf::ENTRY,
+        &sa_ecf::ENTRY,
+        &hbes::ENTRY,
+        &redundant::ENTRY,
+        &water_filling::ENTRY,
+    ],
+);
 
 /// What to do with the next opportunity to send a packet; it holds no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +113,11 @@ pub trait PathScheduler: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,15 @@
 //! Everything on every path.
 
+use std::sync::Arc;
+
 use super::{Lrf, PathScheduler, PathView, Plan, Work};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, ()> =
+    Entry::plain("redundant", "Every packet on all paths", |()| {
+        Arc::new(|| Box::new(Redundant))
+    });
 
 /// Sends each packet on the path with the lowest round-trip time that has room, and a copy on every other
 /// path with room.
@@ -22,6 +31,6 @@ impl PathScheduler for Redundant {
     }
 
     fn name(&self) -> &'static str {
-        "redundant"
+        ENTRY.name
     }
 }

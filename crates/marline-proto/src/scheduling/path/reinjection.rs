@@ -8,6 +8,7 @@ use super::PathView;
 use super::view::open;
 use crate::Instant;
 use crate::samples::scaled;
+use crate::settings::{Named, Word};
 
 /// Bytes that may be copied beyond the budget: a few packets, for short transfers.
 const ALLOWANCE: u64 = 8 * 1200;
@@ -32,10 +33,30 @@ pub enum ReinjectionOrder {
     Ends,
 }
 
+impl Named for ReinjectionOrder {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "oldest",
+            about: "The oldest bytes",
+            value: Self::Oldest,
+        },
+        Word {
+            name: "ends",
+            about: "Of streams that are sent to their end the latest bytes, of others the oldest",
+            value: Self::Ends,
+        },
+    ];
+}
+
+impl ReinjectionConfig {
+    /// [`budget`](Self::budget) by default.
+    pub const BUDGET: f64 = 0.05;
+}
+
 impl Default for ReinjectionConfig {
     fn default() -> Self {
         Self {
-            budget: 0.05,
+            budget: Self::BUDGET,
             order: ReinjectionOrder::default(),
         }
     }

@@ -1,9 +1,18 @@
 //! Round robin.
 
+use std::sync::Arc;
+
 use marline_wire::PathId;
 
 use super::view::open;
 use super::{PathScheduler, PathView, Plan, Work};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, ()> =
+    Entry::plain("rr", "One path after the other", |()| {
+        Arc::new(|| Box::new(Rr::default()))
+    });
 
 /// Sends one packet on each path that has room, in turn.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +39,6 @@ impl PathScheduler for Rr {
     }
 
     fn name(&self) -> &'static str {
-        "rr"
+        ENTRY.name
     }
 }

@@ -1,10 +1,22 @@
 //! Stream-aware ECF (Rabitsch, Hurtig and Brunstrom, EPIQ 2018).
 
+use std::sync::Arc;
+
 use marline_wire::StreamId;
 use rustc_hash::FxHashSet;
 
-use super::ecf::Offer;
-use super::{EcfConfig, PathScheduler, PathView, Plan, StreamView, Work};
+use super::ecf::{ABOUT_BETA, ABOUT_VARIANT, BETA, Offer};
+use super::{EcfConfig, EcfVariant, PathScheduler, PathView, Plan, StreamView, Work};
+use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
+
+/// Its name and parameters in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, SaEcfConfig> = Entry {
+    name: "sa_ecf",
+    about: "The same as ecf, for each stream on its own",
+    parameters: SaEcfConfig::SETTINGS,
+    default: SaEcfConfig::default,
+    make: |config| Arc::new(move || Box::new(SaEcf::new(config))),
+};
 
 /// Waiting streams that are remembered beyond twice the number of present streams.
 const SLACK: usize = 64;
@@ -19,6 +31,31 @@ pub struct SaEcfConfig {
     /// What a stream of weight 1 sends in its turn, in bytes; `None` is a full packet of the path that is
     /// considered.
     pub unit: Option<u64>,
+}
+
+impl SaEcfConfig {
+    /// Its parameters in settings.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new("beta", BETA, ABOUT_BETA, |c: &mut Self| &mut c.ecf.beta),
+        &Field::new(
+            "variant",
+            Domain::words::<EcfVariant>(),
+            ABOUT_VARIANT,
+            |c: &mut Self| &mut c.ecf.variant,
+        ),
+        &Field::new(
+            "cap",
+            Domain::SWITCH,
+            "Whether a sibling counts for no more than it has to send",
+            |c: &mut Self| &mut c.cap,
+        ),
+        &Field::new(
+            "unit",
+            Domain::bytes(1, 1 << 20).or("packet"),
+            "What a stream of weight 1 sends in its turn",
+            |c: &mut Self| &mut c.unit,
+        ),
+    ];
 }
 
 /// ECF for each stream: the first stream that would not complete earlier by waiting uses the slower path.
@@ -95,7 +132,11 @@ impl PathScheduler for SaEcf {
     }
 
     fn name(&self) -> &'static str {
-        "sa_ecf"
+        ENTRY.name
+    }
+
+    fn spec(&self) -> Spec {
+        ENTRY.spec(&self.config)
     }
 }
 

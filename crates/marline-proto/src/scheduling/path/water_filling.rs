@@ -1,8 +1,18 @@
 //! Slower paths carry the data that faster ones would deliver later.
 
+use std::sync::Arc;
+
 use super::view::{open, usable};
 use super::{PathScheduler, PathView, Plan, StreamView, Work};
 use crate::scheduling::stream::Sharing;
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn PathScheduler>, ()> = Entry::plain(
+    "water_filling",
+    "A slower path only for what faster ones would deliver later",
+    |()| Arc::new(|| Box::new(WaterFilling)),
+);
 
 /// Sends a packet on the fastest path with room. If that is not the fastest path, the packet is taken from the
 /// first stream that the faster paths would complete only after the packet has arrived; without such a
@@ -78,6 +88,6 @@ impl PathScheduler for WaterFilling {
     }
 
     fn name(&self) -> &'static str {
-        "water_filling"
+        ENTRY.name
     }
 }

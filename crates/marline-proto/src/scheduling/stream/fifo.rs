@@ -1,10 +1,19 @@
 //! First come, first served.
 
+use std::sync::Arc;
+
 use marline_wire::StreamId;
 use rustc_hash::FxHashMap;
 
 use super::ring::Ring;
 use super::{Priority, StreamScheduler};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> =
+    Entry::plain("fifo", "One after another, as they came", |()| {
+        Arc::new(|| Box::new(Fifo::default()))
+    });
 
 /// Serves the stream that has been active longest until it has nothing more to send; ignores
 /// priorities.
@@ -39,6 +48,6 @@ impl StreamScheduler for Fifo {
     fn on_sent(&mut self, _id: StreamId, _bytes: u64) {}
 
     fn name(&self) -> &'static str {
-        "fifo"
+        ENTRY.name
     }
 }

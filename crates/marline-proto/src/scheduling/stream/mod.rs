@@ -15,6 +15,19 @@ pub use fifo::Fifo;
 pub use rfc9218::Rfc9218;
 pub use wrr::{FirstTurn, Rounding, Tokens, Wrr, WrrConfig};
 
+use crate::settings::{Make, Registry, Spec};
+
+/// Schedulers of streams, by name.
+pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
+    "scheduler of streams",
+    &[
+        &fifo::ENTRY,
+        &rfc9218::ENTRY,
+        &wrr::WEIGHTED,
+        &wrr::SCATTERED,
+    ],
+);
+
 /// How active streams share the opportunities to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
@@ -66,6 +79,11 @@ pub trait StreamScheduler: Send + Debug {
 
     /// A short, lower-case name for logs and command lines.
     fn name(&self) -> &'static str;
+
+    /// How it is written in settings.
+    fn spec(&self) -> Spec {
+        Spec::named(self.name())
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,20 @@
 //! Extensible priorities (RFC 9218, section 10).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use marline_wire::StreamId;
 use rustc_hash::FxHashMap;
 
 use super::ring::Ring;
 use super::{Priority, StreamScheduler};
+use crate::settings::{Entry, Make};
+
+/// Its name in settings.
+pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> =
+    Entry::plain("rfc9218", "The most urgent first (RFC 9218)", |()| {
+        Arc::new(|| Box::new(Rfc9218::default()))
+    });
 
 const LEVELS: usize = Priority::MAX_URGENCY as usize + 1;
 
@@ -148,7 +156,7 @@ impl StreamScheduler for Rfc9218 {
     }
 
     fn name(&self) -> &'static str {
-        "rfc9218"
+        ENTRY.name
     }
 }
 

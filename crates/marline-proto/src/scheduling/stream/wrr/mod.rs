@@ -4,11 +4,55 @@
 mod tokens;
 mod tree;
 
+use std::sync::Arc;
+
 use marline_wire::StreamId;
 
 use super::{Priority, Sharing, StreamScheduler};
+use crate::settings::{
+    Derived, Domain, Entry, Field, FieldValue, Make, Named, Settings, Spec, Value, Word,
+};
 pub use tokens::{Rounding, Tokens};
 use tree::Tree;
+
+/// Its name and parameters in settings. A stream need not wait for what it depends on to finish, as in the
+/// paper's algorithm and RFC 7540, section 5.3.1.
+pub(super) const WEIGHTED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
+    name: "wrr",
+    about: "Weighted round robin: a turn is as many packets as a stream weighs",
+    parameters: &[&STRICT_PARENT, &FIRST_TURN],
+    default: || WrrConfig {
+        strict_parent: false,
+        ..WrrConfig::WRR
+    },
+    make: |config| Arc::new(move || Box::new(Wrr::new(config))),
+};
+
+/// The same, scattered.
+pub(super) const SCATTERED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry {
+    name: "scattered_wrr",
+    about: "Weighted round robin in short turns: of 10 packets for the heaviest, in proportion for others",
+    parameters: WrrConfig::SETTINGS,
+    default: || WrrConfig {
+        strict_parent: false,
+        ..WrrConfig::SCATTERED
+    },
+    make: |config| Arc::new(move || Box::new(Wrr::new(config))),
+};
+
+const STRICT_PARENT: Field<WrrConfig, bool> = Field::new(
+    "strict_parent",
+    Domain::SWITCH,
+    "Whether streams wait until what they depend on is finished",
+    |c| &mut c.strict_parent,
+);
+
+const FIRST_TURN: Field<WrrConfig, FirstTurn> = Field::new(
+    "newcomer",
+    Domain::words::<FirstTurn>(),
+    "What becomes of a stream that comes in the midst of a round",
+    |c| &mut c.first_turn,
+);
 
 /// The configuration of a [`Wrr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +77,62 @@ pub enum FirstTurn {
     Immediate,
 }
 
+impl Named for FirstTurn {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "wait",
+            about: "It waits for the next round",
+            value: Self::Wait,
+        },
+        Word {
+            name: "immediate",
+            about: "It gets tokens for this round, and its turn after those that are there",
+            value: Self::Immediate,
+        },
+    ];
+}
+
 impl WrrConfig {
+    /// Its parameters in settings, where it is scattered.
+    pub const SETTINGS: Settings<Self> = &[
+        &Derived {
+            key: "most",
+            domain: Domain::integer(1, 256),
+            about: "Packets in a turn of the heaviest stream",
+            get: |c: &Self| match c.tokens {
+                Tokens::Weight => None,
+                Tokens::Scattered { most, .. } => Some(Value::Integer(most.into())),
+            },
+            set: |c: &mut Self, value: &Value| {
+                if let (Tokens::Scattered { most, .. }, Value::Integer(packets)) =
+                    (&mut c.tokens, value)
+                {
+                    *most = u16::try_from(*packets).unwrap_or(u16::MAX);
+                }
+                Ok(())
+            },
+        },
+        &Derived {
+            key: "rounding",
+            domain: Domain::words::<Rounding>(),
+            about: "What becomes of a fraction of a packet",
+            get: |c: &Self| match c.tokens {
+                Tokens::Weight => None,
+                Tokens::Scattered { rounding, .. } => Some(rounding.to_value()),
+            },
+            set: |c: &mut Self, value: &Value| {
+                if let (Tokens::Scattered { rounding, .. }, Some(new)) =
+                    (&mut c.tokens, Rounding::from_value(value))
+                {
+                    *rounding = new;
+                }
+                Ok(())
+            },
+        },
+        &STRICT_PARENT,
+        &FIRST_TURN,
+    ];
+
     /// Weights without scaling: the weight of a stream is its number of opportunities in a round.
     pub const WRR: Self = Self {
         tokens: Tokens::Weight,
@@ -124,8 +223,15 @@ impl StreamScheduler for Wrr {
 
     fn name(&self) -> &'static str {
         match self.config.tokens {
-            Tokens::Weight => "wrr",
-            Tokens::Scattered { .. } => "scattered_wrr",
+            Tokens::Weight => WEIGHTED.name,
+            Tokens::Scattered { .. } => SCATTERED.name,
+        }
+    }
+
+    fn spec(&self) -> Spec {
+        match self.config.tokens {
+            Tokens::Weight => WEIGHTED.spec(&self.config),
+            Tokens::Scattered { .. } => SCATTERED.spec(&self.config),
         }
     }
 }

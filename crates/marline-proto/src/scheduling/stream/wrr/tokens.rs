@@ -1,5 +1,7 @@
 //! How many opportunities a stream has in a round (HBES, Algorithm 1 and Table II).
 
+use crate::settings::{Named, Word};
+
 /// How weights become tokens, each an opportunity to fill a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
@@ -25,6 +27,26 @@ pub enum Rounding {
     Floor,
     /// Up.
     Ceil,
+}
+
+impl Named for Rounding {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "nearest",
+            about: "To the nearest whole number, halves up",
+            value: Self::Nearest,
+        },
+        Word {
+            name: "floor",
+            about: "Down",
+            value: Self::Floor,
+        },
+        Word {
+            name: "ceil",
+            about: "Up",
+            value: Self::Ceil,
+        },
+    ];
 }
 
 impl Tokens {

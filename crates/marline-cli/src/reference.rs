@@ -1,0 +1,259 @@
+//! `marline reference`: every policy and every setting, from the tables that all readers share.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use marline::coordination::history::{HistoryConfig, HistoryPolicy, StoreLimits};
+use marline::settings::{Named, Registry, Row, rows};
+use marline::{Profile, TransportConfig, ack, congestion, recovery, scheduling};
+
+use crate::failure::Failure;
+
+/// List every policy, or every setting
+///
+/// Settings are keys of a configuration file, of --set and of experiments; policies are values of some of
+/// them, with parameters in parentheses: hybrid(factor=0.25). Both pages are Markdown.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline reference settings\n  \
+    marline reference policies")]
+pub(crate) struct Arguments {
+    /// Which page
+    page: Page,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Page {
+    /// Every policy and its parameters
+    Policies,
+    /// Every setting, what it can be and what it is by default
+    Settings,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every verb returns alike")]
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    print!(
+        "{}",
+        match arguments.page {
+            Page::Policies => policies(),
+            Page::Settings => settings(),
+        }
+    );
+    Ok(())
+}
+
+/// Where a page comes from, for those who would edit it.
+const GENERATED: &str = "<!-- Generated from the tables in the code. After a change there: REGENERATE=1 cargo test -p marline-cli reference -->";
+
+/// The page of policies.
+fn policies() -> String {
+    let mut page = format!(
+        "{GENERATED}\n\n# Policies by name\n\n\
+         A policy is written as its name, with parameters in parentheses where they differ from the defaults: \
+         `hybrid(factor=0.25, min_rise=8ms)`. That is the same on a command line, in the server's TOML and in \
+         experiments. What they are for: [policies.md](../policies.md).\n"
+    );
+    let mut names = String::new();
+    for profile in Profile::ALL {
+        line(&mut names, &[&code(profile.name()), profile.about()]);
+    }
+    section(
+        &mut page,
+        "`profile`: named sets of policies",
+        &["name", "is"],
+        &names,
+    );
+    seam(&mut page, "cc", &congestion::CONTROLLERS);
+    seam(&mut page, "slow_start_exit", &congestion::slow_start::EXITS);
+    seam(&mut page, "initial_window", &congestion::INITIAL_WINDOWS);
+    seam(&mut page, "loss_detection", &recovery::loss::DETECTORS);
+    seam(&mut page, "ack", &ack::POLICIES);
+    seam(
+        &mut page,
+        "stream_scheduler",
+        &scheduling::stream::SCHEDULERS,
+    );
+    seam(
+        &mut page,
+        "multipath.scheduler",
+        &scheduling::path::SCHEDULERS,
+    );
+    let mut names = String::new();
+    for word in HistoryPolicy::WORDS {
+        line(&mut names, &[&code(word.name), word.about]);
+    }
+    section(
+        &mut page,
+        "`history.policy`: what is made of earlier connections",
+        &["name", "is"],
+        &names,
+    );
+    page
+}
+
+/// The policies of one seam, and then the parameters of each.
+fn seam<F>(page: &mut String, key: &str, registry: &Registry<F>) {
+    let (mut names, mut parameters) = (String::new(), String::new());
+    for entry in registry.entries() {
+        line(&mut names, &[&code(entry.name()), entry.about()]);
+        for row in entry.parameters() {
+            let of = code(&format!("{}.{}", entry.name(), row.key));
+            line(
+                &mut parameters,
+                &[&of, &code(&row.default), &allowed(&row), row.about],
+            );
+        }
+    }
+    let title = format!("{}: {}", code(key), registry.what());
+    section(page, &title, &["name", "is"], &names);
+    if !parameters.is_empty() {
+        let head = ["parameter", "default", "can be", "is"];
+        table(page, &head, &parameters);
+    }
+}
+
+/// The page of settings.
+fn settings() -> String {
+    let mut page = format!(
+        "{GENERATED}\n\n# Settings\n\n\
+         Every key, what it is by default and what it can be. The same keys are read from the server's TOML, \
+         from `--set KEY=VALUE` of `marline serve` and `marline get`, and from experiments, for both ends or in \
+         `[client]` and `[server]`; results list them under `settings`. In the \
+         server's TOML and after `--set`, a `-` may stand for each `_`. Sizes are \
+         a number of bytes, or text with a unit, as `\"64kB\"`; times are text, as `\"30s\"`. Policies: \
+         [policies.md](policies.md).\n"
+    );
+    let all = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
+    let is_inside = |table: &str, row: &Row| {
+        let inside = row
+            .key
+            .strip_prefix(table)
+            .and_then(|key| key.strip_prefix('.'));
+        inside.is_some()
+    };
+    let is_table = |row: &Row| all.iter().any(|other| is_inside(&row.key, other));
+    let top: Vec<_> = all
+        .iter()
+        .filter(|row| !row.key.contains('.'))
+        .cloned()
+        .collect();
+    keys(&mut page, "How a connection behaves", &top);
+    for outer in all.iter().filter(|row| is_table(row)) {
+        let depth = outer.key.matches('.').count() + 1;
+        let inside =
+            |row: &&Row| is_inside(&outer.key, row) && row.key.matches('.').count() == depth;
+        let inside: Vec<_> = all.iter().filter(inside).cloned().collect();
+        let title = format!("{}: {}", code(&outer.key), outer.about);
+        keys(&mut page, &title, &inside);
+    }
+    let history = rows(HistoryConfig::SETTINGS, "", &HistoryConfig::default());
+    keys(
+        &mut page,
+        "What is learnt of earlier connections: `[history]` of a server, `initial_window` of an experiment",
+        &history,
+    );
+    let limits = rows(StoreLimits::SETTINGS, "", &StoreLimits::default());
+    keys(
+        &mut page,
+        "How much of it is kept: `[history]` of a server",
+        &limits,
+    );
+    page
+}
+
+fn keys(page: &mut String, title: &str, rows: &[Row]) {
+    let mut lines = String::new();
+    for row in rows {
+        let default = match row.default.is_empty() {
+            true => String::new(),
+            false => code(&row.default),
+        };
+        line(
+            &mut lines,
+            &[&code(&row.key), &default, &allowed(row), row.about],
+        );
+    }
+    section(page, title, &["key", "default", "can be", "is"], &lines);
+}
+
+/// What a setting can be, each word with what it means, unless these are policies.
+fn allowed(row: &Row) -> String {
+    if row.words.is_empty() {
+        return row.allowed.clone();
+    }
+    if !row.allowed.starts_with("one of") {
+        let names: Vec<_> = row.words.iter().map(|word| code(word.name)).collect();
+        return format!("{}: {}", row.allowed, names.join(", "));
+    }
+    let words: Vec<_> = row
+        .words
+        .iter()
+        .map(|word| format!("{}: {}", code(word.name), word.about))
+        .collect();
+    words.join("; ")
+}
+
+fn section(page: &mut String, title: &str, head: &[&str], lines: &str) {
+    let _ = write!(page, "\n## {title}\n");
+    table(page, head, lines);
+}
+
+fn table(page: &mut String, head: &[&str], lines: &str) {
+    page.push('\n');
+    line(page, head);
+    line(page, &vec!["---"; head.len()]);
+    page.push_str(lines);
+}
+
+fn line(page: &mut String, cells: &[&str]) {
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Compares a committed page with what the tables say, or writes it where `REGENERATE` is set.
+    #[track_caller]
+    fn is_current(name: &str, page: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../docs/reference")
+            .join(name);
+        if std::env::var_os("REGENERATE").is_some() {
+            std::fs::write(&path, page).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == page,
+            "docs/reference/{name} is stale; run: REGENERATE=1 cargo test -p marline-cli reference"
+        );
+    }
+
+    #[test]
+    fn the_page_of_policies_is_current() {
+        is_current("policies.md", &policies());
+    }
+
+    #[test]
+    fn the_page_of_settings_is_current() {
+        is_current("settings.md", &settings());
+    }
+
+    #[test]
+    fn every_key_and_every_policy_is_on_its_page() {
+        let page = settings();
+        for row in rows(TransportConfig::SETTINGS, "", &TransportConfig::default()) {
+            assert!(page.contains(&format!("| `{}` |", row.key)), "{}", row.key);
+        }
+        let page = policies();
+        for name in recovery::loss::DETECTORS.names() {
+            assert!(page.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+}

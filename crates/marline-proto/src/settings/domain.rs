@@ -1,0 +1,395 @@
+//! What values a setting takes.
+
+use std::fmt;
+use std::ops::Bound;
+use std::time::Duration;
+
+use super::units::{read_bytes, read_time, write_bytes, write_time};
+use super::words::unknown;
+
+/// What somebody wrote for a setting, on a command line or in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// `true` or `false`.
+    Switch(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Number(f64),
+    /// Text.
+    Text(String),
+    /// A list, which no setting takes.
+    List,
+    /// Keys and what was written for each.
+    Table(Vec<(String, Self)>),
+}
+
+impl Written {
+    /// Reads a plain value as command lines have it: what is neither a switch nor a number is text.
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if let Ok(switch) = text.parse() {
+            Self::Switch(switch)
+        } else if let Ok(integer) = text.parse() {
+            Self::Integer(integer)
+        } else {
+            match text.parse::<f64>() {
+                Ok(number) if number.is_finite() => Self::Number(number),
+                _ => Self::Text(text.to_owned()),
+            }
+        }
+    }
+}
+
+impl From<&str> for Written {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// As a message quotes it.
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(switch) => switch.fmt(f),
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::List => f.write_str("a list"),
+            Self::Table(_) => f.write_str("a table"),
+        }
+    }
+}
+
+/// A value that a [`Domain`] contains.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// No value, which the domain has a word for.
+    Without,
+    /// On or off.
+    Switch(bool),
+    /// A count, or bytes.
+    Integer(u64),
+    /// A ratio, or a part of something.
+    Number(f64),
+    /// A length of time.
+    Time(Duration),
+    /// One of several words, or a policy.
+    Word(String),
+}
+
+/// A setting as results have it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// Its value. [`Value::Without`] does not occur: its word stands there.
+    Value(Value),
+    /// The settings inside it, by key.
+    Table(Vec<(&'static str, Self)>),
+}
+
+/// One of the values of an enum that settings name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word<T> {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it means, in one line.
+    pub about: &'static str,
+    /// The value.
+    pub value: T,
+}
+
+/// An enum whose values have names in settings.
+pub trait Named: Copy + PartialEq + 'static {
+    /// Every value.
+    const WORDS: &'static [Word<Self>];
+
+    /// The name of this value.
+    fn name(self) -> &'static str {
+        let mut words = Self::WORDS.iter();
+        let word = words.find(|word| word.value == self);
+        word.map_or("", |word| word.name)
+    }
+}
+
+/// What a setting can be, and how that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Domain {
+    kind: Kind,
+    without: Option<&'static str>,
+    yes: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Switch,
+    Integer { least: u64, most: u64 },
+    Bytes { least: u64, most: u64 },
+    Number { least: Bound<f64>, most: Bound<f64> },
+    Time { least: Duration, most: Duration },
+    Words(fn() -> Vec<Word<()>>),
+}
+
+impl Domain {
+    /// `true` or `false`.
+    pub const SWITCH: Self = Self::of(Kind::Switch);
+
+    /// A part of something: above 0 and below 1.
+    pub const PART: Self = Self::of(Kind::Number {
+        least: Bound::Excluded(0.0),
+        most: Bound::Excluded(1.0),
+    });
+
+    /// A weight: above 0, and 1 at most.
+    pub const WEIGHT: Self = Self::of(Kind::Number {
+        least: Bound::Excluded(0.0),
+        most: Bound::Included(1.0),
+    });
+
+    /// How long something learnt can hold: a year at most, or for good.
+    pub const LIFETIME: Self = Self::time(
+        Duration::from_millis(1),
+        Duration::from_secs(365 * 24 * 3600),
+    )
+    .or("none");
+
+    const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            without: None,
+            yes: None,
+        }
+    }
+
+    /// Whole numbers from `least` to `most`.
+    pub const fn integer(least: u64, most: u64) -> Self {
+        Self::of(Kind::Integer { least, most })
+    }
+
+    /// Bytes from `least` to `most`: a whole number, or text with a unit, as `64kB`.
+    pub const fn bytes(least: u64, most: u64) -> Self {
+        Self::of(Kind::Bytes { least, most })
+    }
+
+    /// Numbers from `least` to `most`.
+    pub const fn number(least: f64, most: f64) -> Self {
+        Self::of(Kind::Number {
+            least: Bound::Included(least),
+            most: Bound::Included(most),
+        })
+    }
+
+    /// Times from `least` to `most`, as text with a unit.
+    pub const fn time(least: Duration, most: Duration) -> Self {
+        Self::of(Kind::Time { least, most })
+    }
+
+    /// The names of `T`'s values.
+    pub const fn words<T: Named>() -> Self {
+        Self::of(Kind::Words(names::<T>))
+    }
+
+    /// The same, and `word` for no value; `false` is that, too.
+    pub const fn or(self, word: &'static str) -> Self {
+        Self {
+            without: Some(word),
+            ..self
+        }
+    }
+
+    /// The same, and `true` for `number`.
+    pub const fn or_true(self, number: f64) -> Self {
+        Self {
+            yes: Some(number),
+            ..self
+        }
+    }
+
+    /// The value that was `written` for `what`.
+    ///
+    /// # Errors
+    /// It is not in the domain; the message says what is.
+    pub fn read(&self, what: &str, written: &Written) -> Result<Value, String> {
+        match written {
+            Written::Text(text) if self.without == Some(text) => return Ok(Value::Without),
+            Written::Switch(false) if self.without.is_some() => return Ok(Value::Without),
+            Written::Switch(true) => {
+                if let Some(yes) = self.yes {
+                    return Ok(Value::Number(yes));
+                }
+            }
+            _ => {}
+        }
+        let wrong = || format!("this must be {self}, not {written}");
+        match (self.kind, written) {
+            (Kind::Switch, Written::Switch(switch)) => Ok(Value::Switch(*switch)),
+            (Kind::Integer { least, most }, Written::Integer(number)) => {
+                integer(*number, least, most).ok_or_else(wrong)
+            }
+            (Kind::Bytes { least, most }, Written::Integer(number)) => {
+                integer(*number, least, most).ok_or_else(wrong)
+            }
+            (Kind::Bytes { least, most }, Written::Text(text)) => {
+                let bytes = read_bytes(text).map_err(|why| format!("{}: {why}", wrong()))?;
+                let is_within = (least..=most).contains(&bytes);
+                is_within.then_some(Value::Integer(bytes)).ok_or_else(wrong)
+            }
+            (Kind::Number { least, most }, Written::Number(number)) => {
+                real(*number, least, most).ok_or_else(wrong)
+            }
+            (Kind::Number { least, most }, Written::Integer(number)) => {
+                real(*number as f64, least, most).ok_or_else(wrong)
+            }
+            (Kind::Time { least, most }, Written::Text(text)) => {
+                let time = read_time(text).map_err(|why| format!("{}: {why}", wrong()))?;
+                let is_within = (least..=most).contains(&time);
+                is_within.then_some(Value::Time(time)).ok_or_else(wrong)
+            }
+            (Kind::Words(words), Written::Text(text)) => {
+                let words = words();
+                let mut names = words.iter().map(|word| word.name).chain(self.without);
+                match names.clone().find(|name| name == text) {
+                    Some(name) => Ok(Value::Word(name.to_owned())),
+                    None => Err(unknown(what, text, &mut names)),
+                }
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// `value` as it is written.
+    pub fn write(&self, value: &Value) -> String {
+        match (self.kind, value) {
+            (_, Value::Without) => self.without.unwrap_or("none").to_owned(),
+            (Kind::Bytes { .. }, Value::Integer(bytes)) => write_bytes(*bytes),
+            (_, Value::Switch(switch)) => switch.to_string(),
+            (_, Value::Integer(number)) => number.to_string(),
+            (_, Value::Number(number)) => number.to_string(),
+            (_, Value::Time(time)) => write_time(*time),
+            (_, Value::Word(word)) => word.clone(),
+        }
+    }
+
+    /// `value` with the word for no value in its place.
+    pub(super) fn show(&self, value: Value) -> Value {
+        match value {
+            Value::Without => Value::Word(self.write(&Value::Without)),
+            other => other,
+        }
+    }
+
+    /// Values at the edges of the domain, as they are written: what a test of a setting tries.
+    pub fn samples(&self) -> Vec<Written> {
+        let text = |text: String| Written::Text(text);
+        let mut samples = match self.kind {
+            Kind::Switch => vec![Written::Switch(false), Written::Switch(true)],
+            Kind::Integer { least, most } => {
+                vec![
+                    Written::Integer(least as i64),
+                    Written::Integer(most as i64),
+                ]
+            }
+            Kind::Bytes { least, most } => {
+                vec![text(write_bytes(least)), Written::Integer(most as i64)]
+            }
+            Kind::Number { least, most } => {
+                let inside = |bound, inwards| match bound {
+                    Bound::Included(number) => number,
+                    Bound::Excluded(number) => number + inwards,
+                    Bound::Unbounded => inwards,
+                };
+                vec![
+                    Written::Number(inside(least, 0.25)),
+                    Written::Number(inside(most, -0.25)),
+                ]
+            }
+            Kind::Time { least, most } => vec![text(write_time(least)), text(write_time(most))],
+            Kind::Words(words) => {
+                let words = words().into_iter();
+                words.map(|word| text(word.name.to_owned())).collect()
+            }
+        };
+        samples.extend(self.without.map(Written::from));
+        samples
+    }
+
+    /// The words that it has, with what they mean; none where it is no choice.
+    pub fn choices(&self) -> Vec<Word<()>> {
+        match self.kind {
+            Kind::Words(words) => words(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What is allowed, for messages and the reference.
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let without = self.without;
+        let yes = self.yes.map(|_| "true");
+        match self.kind {
+            Kind::Switch => f.write_str("true or false")?,
+            Kind::Integer { least, most } => write!(f, "an integer from {least} to {most}")?,
+            Kind::Bytes { least, most } => {
+                let (least, most) = (write_bytes(least), write_bytes(most));
+                write!(f, "a size from {least} to {most}")?;
+            }
+            Kind::Number { least, most } => {
+                let (low, high) = match (least, most) {
+                    (Bound::Included(low), Bound::Included(high)) => {
+                        (format!("from {low}"), format!(" to {high}"))
+                    }
+                    (least, most) => (edge(least, "above"), edge(most, " and below")),
+                };
+                write!(f, "a number {low}{high}")?;
+            }
+            Kind::Time { least, most } => {
+                let (least, most) = (write_time(least), write_time(most));
+                write!(f, "a time from {least} to {most}")?;
+            }
+            Kind::Words(words) => {
+                let words = words();
+                let names: Vec<_> = words.iter().map(|word| word.name).collect();
+                write!(f, "one of {}", names.join(", "))?;
+            }
+        }
+        match (yes, without) {
+            (Some(_), Some(word)) => write!(f, ", true, false or \"{word}\""),
+            (None, Some(word)) => write!(f, ", or \"{word}\""),
+            (Some(_), None) => f.write_str(", or true"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn edge(bound: Bound<f64>, word: &str) -> String {
+    match bound {
+        Bound::Excluded(number) => format!("{word} {number}"),
+        Bound::Included(number) => format!("{} {number}", word.replace("below", "at most")),
+        Bound::Unbounded => String::new(),
+    }
+}
+
+fn integer(number: i64, least: u64, most: u64) -> Option<Value> {
+    let number = u64::try_from(number).ok()?;
+    (least..=most)
+        .contains(&number)
+        .then_some(Value::Integer(number))
+}
+
+fn real(number: f64, least: Bound<f64>, most: Bound<f64>) -> Option<Value> {
+    use std::ops::RangeBounds;
+    (least, most)
+        .contains(&number)
+        .then_some(Value::Number(number))
+}
+
+fn names<T: Named>() -> Vec<Word<()>> {
+    let words = T::WORDS.iter();
+    words
+        .map(|word| Word {
+            name: word.name,
+            about: word.about,
+            value: (),
+        })
+        .collect()
+}

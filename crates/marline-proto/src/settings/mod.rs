@@ -1,0 +1,45 @@
+//! The vocabulary of settings: how a policy or a switch is named, written, checked and shown.
+//!
+//! Command lines, configuration files, scenarios, results and the reference pages all read the same tables.
+//! A table stands beside what it describes, in the module that owns it:
+//!
+//! | table | is |
+//! | --- | --- |
+//! | [`Settings<C>`] | the keys of one configuration struct `C`, as a `SETTINGS` constant beside it |
+//! | [`Registry<F>`] | the policies of one seam, each an [`Entry`] in the file of its implementation |
+//!
+//! | a row of `Settings` | is for |
+//! | --- | --- |
+//! | [`Field`] | one field: its key, its [`Domain`], one line, and which field |
+//! | [`Derived`] | what is not one field: several of them, or a part of one |
+//! | [`Choice`] | a policy, from a [`Registry`] |
+//! | [`Table`] | keys of a configuration inside this one |
+//!
+//! A policy is written as its name, with parameters in parentheses where they differ from the defaults:
+//! `hybrid(factor=0.25, min_rise=8ms)`. A key may be written with `-` in place of `_`.
+//!
+//! Readers of files turn what was written into [`Written`] and keep the lines: [`Refused::path`] says which
+//! key is at fault.
+
+mod domain;
+mod policy;
+mod table;
+mod units;
+mod words;
+
+pub use domain::{Domain, Named, Shown, Value, Word, Written};
+pub use policy::{Entry, Policy, Registry, Spec};
+pub use table::{
+    Base, Choice, Derived, Field, FieldValue, Refused, Row, Setting, Settings, Table, apply, rows,
+    show,
+};
+pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
+pub use words::unknown;
+
+use std::sync::Arc;
+
+/// Makes a policy for each connection or path: what the fields of configurations hold.
+pub type Make<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! Policies by name, with their parameters.
+
+use std::fmt;
+
+use super::domain::{Shown, Word, Written};
+use super::table::{Refused, Row, Settings, apply, rows};
+use super::words::unknown;
+
+/// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
+///
+/// `F` is what a configuration holds of the seam, `C` the parameters. Each implementation has its entry in its
+/// own file, and its seam's [`Registry`] lists it.
+pub struct Entry<F, C: 'static> {
+    /// As it is written, in snake case.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Its parameters.
+    pub parameters: Settings<C>,
+    /// Their values where nothing is said.
+    pub default: fn() -> C,
+    /// Makes it.
+    pub make: fn(C) -> F,
+}
+
+impl<F> Entry<F, ()> {
+    /// A policy without parameters.
+    pub const fn plain(name: &'static str, about: &'static str, make: fn(()) -> F) -> Self {
+        Self {
+            name,
+            about,
+            parameters: &[],
+            default: || (),
+            make,
+        }
+    }
+}
+
+impl<F, C> Entry<F, C> {
+    /// How one with these parameters is written: those that have their default value are left out.
+    pub fn spec(&self, parameters: &C) -> Spec {
+        let default = (self.default)();
+        let settings = self.parameters.iter();
+        let differing = settings.filter_map(|setting| {
+            let is = setting.show(parameters)?;
+            if setting.show(&default).as_ref() == Some(&is) {
+                return None;
+            }
+            let (Shown::Value(value), Some(domain)) = (is, setting.domain()) else {
+                return None;
+            };
+            Some((setting.key(), domain.write(&value)))
+        });
+        Spec {
+            name: self.name,
+            parameters: differing.collect(),
+        }
+    }
+}
+
+/// An [`Entry`], whatever its parameters are.
+pub trait Policy<F>: Sync {
+    /// As it is written.
+    fn name(&self) -> &'static str;
+
+    /// What it does, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Its parameters and their defaults.
+    fn parameters(&self) -> Vec<Row>;
+
+    /// Values for each parameter that a test should try.
+    fn samples(&self) -> Vec<(&'static str, Written)>;
+
+    /// Makes one with these parameters, and the default ones for the rest.
+    ///
+    /// # Errors
+    /// A parameter is unknown, or its value is not allowed.
+    fn make(&self, parameters: &[(String, Written)]) -> Result<F, Refused>;
+}
+
+impl<F, C> Policy<F> for Entry<F, C> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn parameters(&self) -> Vec<Row> {
+        rows(self.parameters, "", &(self.default)())
+    }
+
+    fn samples(&self) -> Vec<(&'static str, Written)> {
+        let settings = self.parameters.iter();
+        settings
+            .flat_map(|setting| {
+                let samples = setting.samples().into_iter();
+                samples.map(|sample| (setting.key(), sample))
+            })
+            .collect()
+    }
+
+    fn make(&self, parameters: &[(String, Written)]) -> Result<F, Refused> {
+        let mut config = (self.default)();
+        apply(self.parameters, &mut config, parameters)?;
+        Ok((self.make)(config))
+    }
+}
+
+/// A policy as it is written: a name, and parameters that differ from the defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    name: &'static str,
+    parameters: Vec<(&'static str, String)>,
+}
+
+impl Spec {
+    /// One without parameters.
+    pub const fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            parameters: Vec::new(),
+        }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        for (index, (key, value)) in self.parameters.iter().enumerate() {
+            let before = if index == 0 { "(" } else { ", " };
+            write!(f, "{before}{key}={value}")?;
+        }
+        if self.parameters.is_empty() {
+            Ok(())
+        } else {
+            f.write_str(")")
+        }
+    }
+}
+
+/// The policies of one seam.
+pub struct Registry<F: 'static> {
+    what: &'static str,
+    entries: &'static [&'static dyn Policy<F>],
+}
+
+impl<F> Registry<F> {
+    /// `what` they are, for messages, and all of them in the order of the reference.
+    pub const fn new(what: &'static str, entries: &'static [&'static dyn Policy<F>]) -> Self {
+        Self { what, entries }
+    }
+
+    /// What they are.
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// All of them.
+    pub const fn entries(&self) -> &'static [&'static dyn Policy<F>] {
+        self.entries
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.entries.iter().map(|entry| entry.name()).collect()
+    }
+
+    /// Their names, and what they do.
+    pub fn words(&self) -> Vec<Word<()>> {
+        let entries = self.entries.iter();
+        entries
+            .map(|entry| Word {
+                name: entry.name(),
+                about: entry.about(),
+                value: (),
+            })
+            .collect()
+    }
+
+    /// Makes the policy in `text`, as `hybrid(factor=0.25)`.
+    ///
+    /// # Errors
+    /// There is no such policy, or it has no such parameter or value; the message says what there is.
+    pub fn make(&self, text: &str) -> Result<F, String> {
+        let call = Call::read(text)?;
+        let entry = self.entries.iter().find(|entry| entry.name() == call.name);
+        let entry = entry.ok_or_else(|| unknown(self.what, call.name, self.names()))?;
+        entry
+            .make(&call.parameters)
+            .map_err(|why| format!("{}: {why}", call.name))
+    }
+
+    /// The same of what stands in a file.
+    pub(super) fn read(&self, written: &Written) -> Result<F, String> {
+        match written {
+            Written::Text(text) => self.make(text),
+            other => Err(format!(
+                "this must be a policy, as \"{}\", not {other}",
+                self.names().first().unwrap_or(&"")
+            )),
+        }
+    }
+}
+
+/// `name`, or `name(key=value, ..)`.
+struct Call<'a> {
+    name: &'a str,
+    parameters: Vec<(String, Written)>,
+}
+
+impl<'a> Call<'a> {
+    fn read(text: &'a str) -> Result<Self, String> {
+        let text = text.trim();
+        let Some((name, rest)) = text.split_once('(') else {
+            return Ok(Self {
+                name: text,
+                parameters: Vec::new(),
+            });
+        };
+        let wrong = || format!("\"{text}\" is no policy; write it as name(key=value, key=value)");
+        let inside = rest.strip_suffix(')').ok_or_else(wrong)?;
+        let written = inside
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        let parameters = written.map(|part| {
+            let (key, value) = part.split_once('=').ok_or_else(wrong)?;
+            Ok((key.trim().to_owned(), Written::parse(value)))
+        });
+        Ok(Self {
+            name: name.trim(),
+            parameters: parameters.collect::<Result<_, String>>()?,
+        })
+    }
+}
