@@ -115,8 +115,9 @@ impl Connection {
         if self.is_multipath() {
             return self.report_to_path_bundle(now, at);
         }
-        let signals = self.paths[at].member.take_signals();
-        let events = signals.into_iter().map(EndpointEvent::Bundle);
-        self.mailbox.endpoint.extend(events);
+        while let Some(signal) = self.paths[at].member.next_signal() {
+            let event = EndpointEvent::Bundle(signal);
+            self.mailbox.endpoint.push_back(event);
+        }
     }
 }

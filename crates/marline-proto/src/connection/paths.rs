@@ -183,8 +183,7 @@ impl Connection {
             let id = self.paths[at].id;
             self.mailbox.application.push_back(Event::PathValidated(id));
             self.relieve_silent_paths(now, at);
-            let directives = self.paths.join_bundle(at);
-            self.report_directives(now, &directives);
+            self.join_path_bundle(now, at);
         }
     }
 
@@ -417,14 +416,25 @@ impl Connection {
     /// A path leads to another host from now on.
     pub(super) fn change_path_bundle(&mut self, now: Instant, at: Slot) {
         self.paths.leave_bundle(at);
-        let directives = self.paths.join_bundle(at);
-        self.report_directives(now, &directives);
+        self.join_path_bundle(now, at);
+    }
+
+    /// A path is valid: it joins those between the same addresses, if this end coordinates them.
+    fn join_path_bundle(&mut self, now: Instant, at: Slot) {
+        let Some(joining) = self.paths.join_bundle(at) else {
+            return;
+        };
+        for &member in &joining.members {
+            let directives = self.paths.admit(&joining, member);
+            self.report_directives(now, &directives);
+        }
     }
 
     /// Takes what the recovery of a path has shown to the engine of its bundle.
     pub(super) fn report_to_path_bundle(&mut self, now: Instant, at: Slot) {
-        let directives = self.paths.report_to_bundle(now, at);
-        self.report_directives(now, &directives);
+        while let Some(directives) = self.paths.report_to_bundle(now, at) {
+            self.report_directives(now, &directives);
+        }
     }
 
     /// Adds what the paths coordinated with the main one have shown: they have a bottleneck in common, and it

@@ -27,6 +27,13 @@ struct PathBundle {
     engine: Bundle<PathId>,
 }
 
+/// Paths that join a bundle, one after the other.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    pub(super) bundle: usize,
+    pub(crate) members: Vec<Slot>,
+}
+
 impl PathBundles {
     pub(super) fn new(config: Arc<BundleConfig>) -> Self {
         Self {
@@ -41,22 +48,20 @@ impl PathBundles {
         self.list.iter().position(holds)
     }
 
-    /// A path is valid: it joins those beside it, if there are any.
-    pub(super) fn join(&mut self, paths: &mut PathList, at: Slot) -> Vec<MemberDirective<PathId>> {
+    /// A path is valid: it joins those beside it, if there are any. Returns who is to be
+    /// [admitted](Self::admit) to which bundle.
+    pub(super) fn join(&mut self, paths: &PathList, at: Slot) -> Option<Joining> {
         let beside: Vec<Slot> = paths.beside(at).collect();
         let bundle_of = |&at: &Slot| self.of(paths[at].id);
         if let Some(bundle) = beside.iter().find_map(bundle_of) {
-            return self.admit(paths, bundle, at);
+            let members = vec![at];
+            return Some(Joining { bundle, members });
         }
-        if beside.is_empty() {
-            return Vec::new();
-        }
-        let bundle = self.begin();
-        let mut directives = Vec::new();
-        for member in beside.into_iter().chain([at]) {
-            directives.extend(self.admit(paths, bundle, member));
-        }
-        directives
+        let members: Vec<Slot> = beside.into_iter().chain([at]).collect();
+        (members.len() > 1).then(|| Joining {
+            bundle: self.begin(),
+            members,
+        })
     }
 
     /// A bundle without members.
@@ -69,7 +74,8 @@ impl PathBundles {
         self.list.len() - 1
     }
 
-    fn admit(
+    /// A path becomes a member; returns what the engine has the members do.
+    pub(super) fn admit(
         &mut self,
         paths: &mut PathList,
         bundle: usize,
@@ -93,25 +99,21 @@ impl PathBundles {
         self.list.retain(|bundle| !bundle.paths.is_empty());
     }
 
-    /// Takes what the recovery of a path has shown to the engine, and has the members do what that decides.
+    /// Takes the next signal of a path to the engine; returns what that has the members do.
     pub(super) fn report(
         &mut self,
         now: Instant,
         paths: &mut PathList,
         at: Slot,
-    ) -> Vec<MemberDirective<PathId>> {
-        let signals = paths[at].member.take_signals();
+    ) -> Option<Vec<MemberDirective<PathId>>> {
+        let signal = paths[at].member.next_signal()?;
         let id = paths[at].id;
-        let Some(place) = self.of(id).filter(|_| !signals.is_empty()) else {
-            return Vec::new();
+        let Some(place) = self.of(id) else {
+            return Some(Vec::new());
         };
         let engine = &mut self.list[place].engine;
-        let mut directives = Vec::new();
-        for signal in signals {
-            let decided = engine.on_signal(now, id, signal, &mut |member| view(paths, member));
-            directives.extend(obey(paths, decided));
-        }
-        directives
+        let decided = engine.on_signal(now, id, signal, &mut |member| view(paths, member));
+        Some(obey(paths, decided))
     }
 
     #[cfg(test)]

@@ -10,7 +10,7 @@ use marline_wire::frame::{
 };
 use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
-use super::bundles::PathBundles;
+use super::bundles::{Joining, PathBundles};
 use super::detection::{Detection, Finding};
 use super::extension::{AbandonPathError, Extension, ForgottenPath, OpenPathError, violation};
 use super::list::{PathList, Slot};
@@ -903,10 +903,16 @@ impl PathSet {
 
     // ---- bundles of paths
 
-    /// A path is valid: it joins those beside it, if this end coordinates them.
-    pub(crate) fn join_bundle(&mut self, at: Slot) -> Vec<MemberDirective<PathId>> {
+    /// A path is valid: it joins those beside it, if this end coordinates them. Returns who is to be
+    /// [admitted](Self::admit).
+    pub(crate) fn join_bundle(&mut self, at: Slot) -> Option<Joining> {
+        self.bundles.as_mut()?.join(&self.list, at)
+    }
+
+    /// A path becomes a member; returns what the engine has the members do, which they have done.
+    pub(crate) fn admit(&mut self, joining: &Joining, at: Slot) -> Vec<MemberDirective<PathId>> {
         match &mut self.bundles {
-            Some(bundles) => bundles.join(&mut self.list, at),
+            Some(bundles) => bundles.admit(&mut self.list, joining.bundle, at),
             None => Vec::new(),
         }
     }
@@ -919,16 +925,14 @@ impl PathSet {
         }
     }
 
-    /// Takes what the recovery of a path has shown to the engine of its bundle.
+    /// Takes the next thing that the recovery of a path has shown to the engine of its bundle. Returns what that
+    /// has the members do, which they have done; `None` if there was nothing.
     pub(crate) fn report_to_bundle(
         &mut self,
         now: Instant,
         at: Slot,
-    ) -> Vec<MemberDirective<PathId>> {
-        match &mut self.bundles {
-            Some(bundles) => bundles.report(now, &mut self.list, at),
-            None => Vec::new(),
-        }
+    ) -> Option<Vec<MemberDirective<PathId>>> {
+        self.bundles.as_mut()?.report(now, &mut self.list, at)
     }
 
     // ---- 4-tuples

@@ -1,5 +1,7 @@
 //! A member of a bundle, from its own side: what it reports to the engine, and what it does when told.
 
+use std::collections::VecDeque;
+
 use super::{Directive, Signal};
 use crate::congestion::Controller;
 use crate::recovery::Reaction;
@@ -8,7 +10,7 @@ use crate::recovery::Reaction;
 #[derive(Debug, Default)]
 pub(crate) struct LocalMember {
     coordinated: bool,
-    signals: Vec<Signal>,
+    signals: VecDeque<Signal>,
     /// The first packet number whose acknowledgment ends the present round.
     round_ends: u64,
 }
@@ -49,7 +51,7 @@ impl LocalMember {
     /// The controller reacted to a loss event, or, without a `loss`, to a round-trip time that rose.
     pub(crate) fn on_reaction(&mut self, loss: bool, reaction: &Reaction) {
         if self.coordinated {
-            self.signals.push(Signal::Fluctuation {
+            self.signals.push_back(Signal::Fluctuation {
                 loss,
                 persistent: reaction.persistent,
                 before: reaction.before,
@@ -62,12 +64,12 @@ impl LocalMember {
     pub(crate) fn on_acked(&mut self, largest: u64, next: u64) {
         if self.coordinated && largest >= self.round_ends {
             self.round_ends = next;
-            self.signals.push(Signal::Round);
+            self.signals.push_back(Signal::Round);
         }
     }
 
-    /// Takes what the engine has not seen yet.
-    pub(crate) fn take_signals(&mut self) -> Vec<Signal> {
-        std::mem::take(&mut self.signals)
+    /// Takes the next signal that the engine has not seen yet.
+    pub(crate) fn next_signal(&mut self) -> Option<Signal> {
+        self.signals.pop_front()
     }
 }
