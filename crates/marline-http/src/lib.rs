@@ -2,7 +2,7 @@
 //!
 //! * [`server`] answers requests of all versions on one port number with one service: the files of a
 //!   directory ([`server::directory`]), or any other.
-//! * [`client`] fetches objects whole or says what is missing, over any version and any number of
+//! * [`client`] fetches objects whole or reports what is missing, over any version and any number of
 //!   connections.
 //! * [`page`] loads web pages with such a client as browsers do: what was found decides what comes next.
 //!
@@ -13,9 +13,9 @@ mod body;
 pub mod client;
 pub mod limits;
 pub mod page;
+mod runtime;
 pub mod server;
 mod tasks;
 pub mod transport;
-mod world;
 
 pub use crate::body::{Body, BoxError};

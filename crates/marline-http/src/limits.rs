@@ -11,7 +11,7 @@ pub const MAX_CONNECTIONS: usize = 10_000;
 pub const MAX_CONCURRENT_REQUESTS: u32 = 256;
 
 /// Bytes of one request's or response's header section. The largest cookies in use stay below
-/// 16 KiB; twice that leaves room for the rest.
+/// 16 KiB; twice that leaves space for the rest.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 
 /// Bytes of one HTTP/3 frame other than DATA, which is held until all of it is there. Twice

@@ -7,11 +7,11 @@ use futures_util::future::{AbortHandle, abortable};
 use slab::Slab;
 use tokio::sync::mpsc;
 
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 
 /// Running tasks, and the results of those that have ended. Dropping the set ends all of them.
 pub(crate) struct TaskSet<T> {
-    world: World,
+    runtime: RuntimeHandle,
     running: Slab<AbortHandle>,
     ended: mpsc::UnboundedReceiver<(usize, Option<T>)>,
     tell: mpsc::UnboundedSender<(usize, Option<T>)>,
@@ -24,10 +24,10 @@ pub(crate) struct Unfinished;
 
 impl<T: Send + 'static> TaskSet<T> {
     /// No tasks yet.
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(runtime: &RuntimeHandle) -> Self {
         let (tell, ended) = mpsc::unbounded_channel();
         Self {
-            world: world.clone(),
+            runtime: runtime.clone(),
             running: Slab::new(),
             ended,
             tell,
@@ -42,9 +42,9 @@ impl<T: Send + 'static> TaskSet<T> {
             result: None,
             tell: self.tell.clone(),
         };
-        // Should the task end in another way, dropping the closure tells.
+        // If the task panics or is dropped, dropping the closure reports it.
         let task = task.map(move |result| end.with(result.ok()));
-        self.world.spawn(task);
+        self.runtime.spawn(task);
     }
 
     /// Whether every task has ended and its result was taken.
@@ -94,7 +94,7 @@ impl<T> End<T> {
 
 impl<T> Drop for End<T> {
     fn drop(&mut self) {
-        // A set that is gone needs not know.
+        // The set may have been dropped.
         let _ = self.tell.send((self.key, self.result.take()));
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn set<T: Send + 'static>() -> TaskSet<T> {
-        TaskSet::new(&World::new(None).unwrap())
+        TaskSet::new(&RuntimeHandle::new(None).unwrap())
     }
 
     #[tokio::test]

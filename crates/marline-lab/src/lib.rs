@@ -7,14 +7,12 @@
 //! ```text
 //! scenario -> run -> sim | emu -> play        what to do -> how often -> where -> the doing
 //!                     \     /
-//!                     fabric                  hosts, routers, links
+//!                   marline-sim               hosts, routers, links; virtual time
 //!                                run -> stats -> report
 //! ```
 
 #[cfg(target_os = "linux")]
 pub mod emu;
-pub mod fabric;
-pub mod identity;
 pub mod play;
 pub mod report;
 pub mod run;

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use marline_lab::play::network;
 use marline_lab::scenario::{Backend, Cell, Experiment, Job};
-use marline_lab::sim::{Datagram, Simulator};
+use marline_lab::sim::Simulator;
 use marline_link::Seed;
+use marline_sim::Datagram;
 
 const TWO: &str = r#"
 title = "Two paths"

@@ -1,4 +1,4 @@
-//! What a client is told.
+//! The configuration of a client.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

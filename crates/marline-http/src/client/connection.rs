@@ -152,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server says that it coordinates the connections of a bundle.
+    /// Whether the server announced that it coordinates the connections of a bundle.
     pub(crate) fn peer_coordinates_bundles(&self) -> bool {
         self.quic()
             .is_some_and(marline::Connection::peer_coordinates_bundles)

@@ -24,7 +24,7 @@ pub enum ClientError {
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         cause: io::Error,
     },
     /// Nobody answers there.
@@ -34,7 +34,7 @@ pub enum ClientError {
         host: String,
         /// Its last address that was tried.
         address: SocketAddr,
-        /// What the system or the peer said.
+        /// The error of the system or the peer.
         cause: BoxError,
     },
     /// None of the [paths](super::ClientConfig::paths) that may be used has an address now to reach this one
@@ -61,7 +61,7 @@ pub enum ClientError {
     Certificate {
         /// The host as the URL has it.
         host: String,
-        /// What TLS said.
+        /// The error of TLS.
         cause: BoxError,
     },
     /// The server does not speak the version of HTTP that was asked for.

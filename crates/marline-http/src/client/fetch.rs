@@ -14,7 +14,7 @@ use marline::Instant;
 use super::lane::Lane;
 use super::progress::Progress;
 use super::split::Ranges;
-use super::{Client, ObjectReport, Origin, Report, parse_url};
+use super::{Client, ObjectReport, Origin, ParsedUrl, Report, parse_url};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -96,7 +96,7 @@ impl Client {
         options: FetchOptions,
         progress: &Arc<Progress>,
     ) -> Report {
-        let start = self.world().now();
+        let start = self.runtime().now();
         let version = self.config().version;
         let mut objects: Vec<_> = targets
             .iter()
@@ -109,23 +109,26 @@ impl Client {
             .collect();
 
         let mut places = HashMap::new();
-        let mut origins: Vec<(Origin, VecDeque<Job>)> = Vec::new();
+        let mut origins: Vec<OriginJobs> = Vec::new();
         for (index, target) in targets.into_iter().enumerate() {
             match parse_url(&target.url, version) {
-                Ok((origin, uri)) => {
+                Ok(ParsedUrl { origin, uri }) => {
                     let place = *places.entry(origin.clone()).or_insert_with(|| {
-                        origins.push((origin, VecDeque::new()));
+                        origins.push(OriginJobs {
+                            origin,
+                            jobs: VecDeque::new(),
+                        });
                         origins.len() - 1
                     });
-                    origins[place].1.push_back(Job { index, target, uri });
+                    origins[place].jobs.push_back(Job { index, target, uri });
                 }
                 Err(error) => objects[index].fail(error),
             }
         }
 
         let mut lanes = Vec::new();
-        let mut workers = TaskSet::new(self.world());
-        for (origin, jobs) in origins {
+        let mut workers = TaskSet::new(self.runtime());
+        for OriginJobs { origin, jobs } in origins {
             let connections = match options.split {
                 Some(_) => options.connections.max(1),
                 None => options.connections.clamp(1, jobs.len()),
@@ -149,8 +152,8 @@ impl Client {
             }
         }
         while let Some(done) = workers.join_next().await {
-            for (index, object) in done.unwrap_or_default() {
-                objects[index] = object;
+            for fetched in done.unwrap_or_default() {
+                objects[fetched.index] = fetched.object;
             }
         }
 
@@ -175,7 +178,20 @@ impl Client {
     }
 }
 
-async fn work(queue: Arc<Queue>, lane: usize) -> Vec<(usize, ObjectReport)> {
+/// The jobs of one origin.
+struct OriginJobs {
+    origin: Origin,
+    jobs: VecDeque<Job>,
+}
+
+/// The report of an object, and its index among the targets.
+struct Fetched {
+    index: usize,
+    object: ObjectReport,
+}
+
+/// Fetches objects of the queue over a lane until none is left.
+async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
     let mut done = Vec::new();
     loop {
         let job = {
@@ -194,12 +210,15 @@ async fn work(queue: Arc<Queue>, lane: usize) -> Vec<(usize, ObjectReport)> {
         }
         object.end_s = queue.elapsed_s();
         queue.progress.finished.fetch_add(1, Relaxed);
-        done.push((job.index, object));
+        done.push(Fetched {
+            index: job.index,
+            object,
+        });
     }
 }
 
 impl Queue {
     fn elapsed_s(&self) -> f64 {
-        self.client.world().seconds_since(self.start)
+        self.client.runtime().seconds_since(self.start)
     }
 }

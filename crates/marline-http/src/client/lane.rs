@@ -1,4 +1,4 @@
-//! A place in line: one connection to an origin at a time, opened when first needed.
+//! One connection to an origin at a time, opened when first needed.
 
 use std::sync::Arc;
 
@@ -6,6 +6,19 @@ use http::{HeaderMap, Response, Uri};
 use tokio::sync::Mutex;
 
 use super::{Client, ClientError, Connection, Download, Origin};
+
+/// The response to a request, and the connection over which it came.
+pub(crate) struct Answer {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) response: Response<Download>,
+}
+
+/// The connection for a request.
+struct Usable {
+    connection: Arc<Connection>,
+    /// Whether it was open before.
+    is_reused: bool,
+}
 
 /// Requests of one lane share its connection; when that breaks, the next request opens another.
 pub(crate) struct Lane {
@@ -32,15 +45,21 @@ impl Lane {
         self.connection(client).await.map(drop)
     }
 
-    /// The connection to use now, and whether it was used before.
-    async fn connection(&self, client: &Client) -> Result<(Arc<Connection>, bool), ClientError> {
+    /// The connection to use now, opened if there is none.
+    async fn connection(&self, client: &Client) -> Result<Usable, ClientError> {
         let mut open = self.open.lock().await;
         if let Some(connection) = open.last().filter(|connection| !connection.is_closed()) {
-            return Ok((Arc::clone(connection), true));
+            return Ok(Usable {
+                connection: Arc::clone(connection),
+                is_reused: true,
+            });
         }
         let connection = Arc::new(client.connect_one_of(&self.origin, self.lanes).await?);
         open.push(Arc::clone(&connection));
-        Ok((connection, false))
+        Ok(Usable {
+            connection,
+            is_reused: false,
+        })
     }
 
     /// Asks for `uri`; once more if a connection that was open before turns out to be dead.
@@ -49,12 +68,15 @@ impl Lane {
         client: &Client,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<(Arc<Connection>, Response<Download>), ClientError> {
+    ) -> Result<Answer, ClientError> {
         let mut retried = false;
         loop {
-            let (connection, reused) = self.connection(client).await?;
+            let Usable {
+                connection,
+                is_reused,
+            } = self.connection(client).await?;
             match connection.get(&self.origin, uri, headers).await {
-                Err(error) if error.is_worth_another_connection() && reused && !retried => {
+                Err(error) if error.is_worth_another_connection() && is_reused && !retried => {
                     retried = true;
                     let mut open = self.open.lock().await;
                     let same = |last: &&Arc<Connection>| Arc::ptr_eq(last, &connection);
@@ -65,7 +87,12 @@ impl Lane {
                         ));
                     }
                 }
-                response => return Ok((connection, response?)),
+                response => {
+                    return Ok(Answer {
+                        connection,
+                        response: response?,
+                    });
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A client that fetches objects whole, or says what is missing.
+//! A client that fetches objects whole, or reports what is missing.
 //!
 //! [`Client::fetch`] gets many URLs over several connections into sinks; [`Client::connect`] gives
 //! one connection for requests of one's own.
@@ -27,24 +27,30 @@ pub use self::connection::Connection;
 use self::connection::{QuicClient, TcpClient};
 pub use self::error::ClientError;
 pub use self::fetch::{Destination, FetchOptions, Target};
-pub(crate) use self::lane::Lane;
+pub(crate) use self::lane::{Answer, Lane};
 pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
 pub use self::progress::Progress;
 pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
 pub use self::response::Download;
 pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
-pub use self::target::{Origin, parse as parse_url};
-use crate::world::World;
+pub use self::target::{Origin, ParsedUrl, parse as parse_url};
+use crate::runtime::RuntimeHandle;
 
 /// Opens connections of one HTTP version. TLS sessions are remembered and resumed.
 pub struct Client {
     config: ClientConfig,
-    world: World,
+    runtime: RuntimeHandle,
     transport: Transport,
     ids: AtomicU64,
     /// Opened in advance, and taken by the next fetch.
-    spare: Mutex<Vec<(Origin, Vec<Arc<Lane>>)>>,
+    spare: Mutex<Vec<Spare>>,
+}
+
+/// Lanes to an origin that were opened in advance.
+struct Spare {
+    origin: Origin,
+    lanes: Vec<Arc<Lane>>,
 }
 
 enum Transport {
@@ -58,14 +64,14 @@ impl Client {
     /// # Errors
     /// [`ClientError::Trust`]: the trust anchors cannot be read. [`ClientError::Runtime`]: there is none.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
-        let world = World::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
+        let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
         let transport = match config.version {
-            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, world.clone())?),
+            HttpVersion::Http3 => Transport::Quic(QuicClient::new(&config, runtime.clone())?),
             _ => Transport::Tcp(TcpClient::new(&config)?),
         };
         Ok(Self {
             config,
-            world,
+            runtime,
             transport,
             ids: AtomicU64::new(0),
             spare: Mutex::default(),
@@ -78,8 +84,8 @@ impl Client {
     }
 
     /// What it runs on.
-    pub(crate) fn world(&self) -> &World {
-        &self.world
+    pub(crate) fn runtime(&self) -> &RuntimeHandle {
+        &self.runtime
     }
 
     /// Opens `connections` connections to the origin of `url` in advance: the next
@@ -88,12 +94,12 @@ impl Client {
     /// # Errors
     /// The URL is not one, or the reason of the first that could not be opened.
     pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
-        let (origin, _) = parse_url(url, self.config.version)?;
+        let origin = parse_url(url, self.config.version)?.origin;
         let lanes: Vec<_> = Lane::some(&origin, connections).collect();
         for lane in &lanes {
             lane.open(self).await?;
         }
-        self.spare().push((origin, lanes));
+        self.spare().push(Spare { origin, lanes });
         Ok(())
     }
 
@@ -109,13 +115,13 @@ impl Client {
     /// What was opened to `origin` in advance.
     fn take_spare(&self, origin: &Origin) -> Vec<Arc<Lane>> {
         let mut spare = self.spare();
-        match spare.iter().position(|(known, _)| known == origin) {
-            Some(index) => spare.swap_remove(index).1,
+        match spare.iter().position(|known| known.origin == *origin) {
+            Some(index) => spare.swap_remove(index).lanes,
             None => Vec::new(),
         }
     }
 
-    fn spare(&self) -> MutexGuard<'_, Vec<(Origin, Vec<Arc<Lane>>)>> {
+    fn spare(&self) -> MutexGuard<'_, Vec<Spare>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -158,16 +164,16 @@ impl Client {
         connections: usize,
     ) -> Result<Connection, ClientError> {
         let limit = self.config.connect_timeout;
-        let start = self.world.now();
+        let start = self.runtime.now();
         let attempt = async {
             let mut connection = match &self.transport {
                 Transport::Tcp(tcp) => tcp.connect(id, origin, address).await?,
                 Transport::Quic(quic) => quic.connect(id, origin, address, connections).await?,
             };
-            connection.handshake = self.world.now() - start;
+            connection.handshake = self.runtime.now() - start;
             Ok(connection)
         };
-        self.world
+        self.runtime
             .timeout(limit, attempt)
             .await
             .unwrap_or_else(|_| {
@@ -193,7 +199,7 @@ impl Client {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(ip, port)]);
         }
-        let found = match self.world.has_tokio() {
+        let found = match self.runtime.has_tokio() {
             true => tokio::net::lookup_host((host, port)).await,
             false => Err(io::ErrorKind::Unsupported.into()),
         };

@@ -1,4 +1,4 @@
-//! What a client tells of its work. The names of the JSON keys are fixed: programs read them.
+//! Reports of fetches. The names of the JSON keys are fixed: programs read them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The content of a response: all of it, or an error that says how much.
+//! The content of a response: all of it, or an error with the length that arrived.
 
 use std::future::poll_fn;
 use std::pin::Pin;

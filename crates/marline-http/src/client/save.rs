@@ -27,6 +27,23 @@ impl Validator {
     }
 }
 
+/// Where to continue an incomplete file.
+pub(super) struct ResumePoint {
+    /// Bytes that the file has.
+    pub(super) offset: u64,
+    /// The representation of which they are.
+    pub(super) validator: HeaderValue,
+}
+
+/// What became of complete content.
+#[derive(Default)]
+pub(super) struct Saved {
+    /// SHA-256 in hexadecimal, unless bytes were only counted.
+    pub(super) sha256: Option<String>,
+    /// The file it is in.
+    pub(super) file: Option<PathBuf>,
+}
+
 /// Takes, counts and hashes content.
 pub(super) struct Sink {
     out: Out,
@@ -77,15 +94,18 @@ impl Sink {
         self.len
     }
 
-    /// Where to continue, and of which representation.
-    pub(super) fn resume_point(&self) -> Option<(u64, HeaderValue)> {
+    /// Where to continue a file that an earlier fetch left incomplete.
+    pub(super) fn resume_point(&self) -> Option<ResumePoint> {
         match &self.out {
-            Out::File(part) if self.len > 0 => Some((self.len, part.validator.0.clone()?)),
+            Out::File(part) if self.len > 0 => Some(ResumePoint {
+                offset: self.len,
+                validator: part.validator.0.clone()?,
+            }),
             _ => None,
         }
     }
 
-    /// Forgets what is there: a whole representation follows, named by `validator`.
+    /// Discards the content so far: a whole representation follows, named by `validator`.
     pub(super) fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
         self.hash = Sha256::new();
         self.len = 0;
@@ -160,10 +180,10 @@ impl Sink {
         }
     }
 
-    /// The content is whole: its hash, and the file it is in now.
-    pub(super) fn finish(self) -> Result<(Option<String>, Option<PathBuf>), ClientError> {
+    /// Publishes the content, which is complete.
+    pub(super) fn finish(self) -> Result<Saved, ClientError> {
         if matches!(self.out, Out::Counted) {
-            return Ok((None, None));
+            return Ok(Saved::default());
         }
         let digest = self.hash.finish();
         let hash = digest.iter().fold(String::new(), |mut hex, byte| {
@@ -182,7 +202,10 @@ impl Sink {
             Out::Stream(_, path) => Some(path),
             Out::File(part) => Some(part.publish()?),
         };
-        Ok((Some(hash), file))
+        Ok(Saved {
+            sha256: Some(hash),
+            file,
+        })
     }
 }
 

@@ -15,11 +15,20 @@ pub struct Origin {
     pub(super) scheme: Scheme,
 }
 
+/// What [`parse`] reads from a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsedUrl {
+    /// Where to connect.
+    pub origin: Origin,
+    /// What to request, without a fragment.
+    pub uri: Uri,
+}
+
 /// Reads a URL; `version` decides which schemes make sense. A fragment is left out: servers never see it.
 ///
 /// # Errors
-/// [`ClientError::Url`] says what is wrong with it.
-pub fn parse(url: &str, version: HttpVersion) -> Result<(Origin, Uri), ClientError> {
+/// [`ClientError::Url`], with the reason.
+pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> {
     let wrong = |reason| ClientError::Url {
         url: url.to_owned(),
         reason,
@@ -82,7 +91,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<(Origin, Uri), ClientErr
         parts.path_and_query = Some(PathAndQuery::from_static("/"));
     }
     let uri = Uri::from_parts(parts).map_err(|_| wrong("the path is not valid"))?;
-    Ok((origin, uri))
+    Ok(ParsedUrl { origin, uri })
 }
 
 #[cfg(test)]
@@ -90,11 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_urls() {
-        let (origin, uri) = parse("https://[::1]:4433/a%20b?q=1#x", HttpVersion::Http3).unwrap();
+    fn urls_are_split_into_origin_and_target() {
+        let ParsedUrl { origin, uri } =
+            parse("https://[::1]:4433/a%20b?q=1#x", HttpVersion::Http3).unwrap();
         assert_eq!((origin.host.as_str(), origin.port), ("::1", 4433));
         assert_eq!(uri, "https://[::1]:4433/a%20b?q=1");
-        let (origin, _) = parse("https://example.org", HttpVersion::Http2).unwrap();
+        let origin = parse("https://example.org", HttpVersion::Http2)
+            .unwrap()
+            .origin;
         assert_eq!(
             (origin.port, origin.authority.as_str()),
             (443, "example.org")
@@ -102,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_cannot_fetch() {
+    fn urls_that_cannot_be_fetched_are_errors() {
         for (url, version) in [
             ("example.org", HttpVersion::Http3),
             ("", HttpVersion::Http3),

@@ -1,12 +1,13 @@
-//! What makes sense of a page, and what does not.
+//! Whether a page is consistent, and its objects prepared for loading.
 
 use std::collections::HashMap;
 
 use http::{HeaderMap, Uri};
 
+use super::findings::Found;
 use super::model::{Page, PageObject};
 use super::priority;
-use crate::client::{ClientError, HttpVersion, Origin, parse_url};
+use crate::client::{ClientError, HttpVersion, Origin, ParsedUrl, parse_url};
 use crate::limits;
 
 /// Why a page cannot be loaded. Names the object that is to blame.
@@ -107,12 +108,12 @@ pub(super) struct Planned {
     /// Bytes of content.
     pub(super) size: u64,
     pub(super) urgency: u8,
-    /// What its request says of its priority.
+    /// The priority of its request as header fields.
     pub(super) headers: HeaderMap,
     /// What discovers it.
     pub(super) parent: Option<usize>,
-    /// What is discovered before all of it is there: shares, rising, and objects.
-    pub(super) early: Vec<(f64, usize)>,
+    /// What is discovered before all of it has arrived, by share.
+    pub(super) early: Vec<Found>,
     /// What is discovered when it is done.
     pub(super) late: Vec<usize>,
 }
@@ -145,12 +146,13 @@ impl Plan {
         let document = document(objects, &parents)?;
         check_circles(objects, &parents)?;
 
-        let priorities = priority::of(objects, &parents);
+        let in_which: Vec<_> = parents.iter().map(|p| p.map(|p| p.object)).collect();
+        let priorities = priority::of(objects, &in_which);
         let mut seen = HashMap::new();
         let mut planned = Vec::with_capacity(objects.len());
         for (place, (object, priority)) in objects.iter().zip(priorities).enumerate() {
             check_numbers(object)?;
-            let (origin, uri) = url(object, version)?;
+            let ParsedUrl { origin, uri } = url(object, version)?;
             if let Some(other) = seen.insert(uri.clone(), &object.id) {
                 let (id, other) = (object.id.clone(), other.clone());
                 return Err(PageError::SameUrl { id, other });
@@ -161,21 +163,27 @@ impl Plan {
                 size: object.size,
                 urgency: priority.urgency,
                 headers: priority::headers(priority),
-                parent: parents[place].map(|(parent, _)| parent),
+                parent: in_which[place],
                 early: Vec::new(),
                 late: Vec::new(),
             });
         }
         for (child, parent) in parents.iter().enumerate() {
             match *parent {
-                Some((parent, share)) if share < 1.0 => planned[parent].early.push((share, child)),
-                Some((parent, _)) => planned[parent].late.push(child),
+                Some(Parent { object, share }) if share < 1.0 => {
+                    let found = Found {
+                        share,
+                        object: child,
+                    };
+                    planned[object].early.push(found);
+                }
+                Some(parent) => planned[parent.object].late.push(child),
                 None => {}
             }
         }
         for object in &mut planned {
             // Stable: what is found at one place is asked for in the page's order.
-            object.early.sort_by(|a, b| a.0.total_cmp(&b.0));
+            object.early.sort_by(|a, b| a.share.total_cmp(&b.share));
         }
         Ok(Self {
             objects: planned,
@@ -195,11 +203,20 @@ fn places(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
     Ok(places)
 }
 
-/// Who discovers each object, and at which share.
+/// The object that discovers another.
+#[derive(Clone, Copy)]
+struct Parent {
+    /// Its index in the page.
+    object: usize,
+    /// The share of it that has to arrive before.
+    share: f64,
+}
+
+/// What discovers each object.
 fn parents(
     objects: &[PageObject],
     places: &HashMap<&str, usize>,
-) -> Result<Vec<Option<(usize, f64)>>, PageError> {
+) -> Result<Vec<Option<Parent>>, PageError> {
     let parent = |object: &PageObject| {
         let Some(discovery) = &object.discovered_by else {
             return Ok(None);
@@ -209,7 +226,7 @@ fn parents(
             return Err(PageError::Share { id, share });
         }
         match places.get(discovery.object.as_str()) {
-            Some(place) => Ok(Some((*place, share))),
+            Some(&object) => Ok(Some(Parent { object, share })),
             None => Err(PageError::Unknown {
                 id,
                 discoverer: discovery.object.clone(),
@@ -219,7 +236,7 @@ fn parents(
     objects.iter().map(parent).collect()
 }
 
-fn document(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Result<usize, PageError> {
+fn document(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<usize, PageError> {
     let mut documents = (0..objects.len()).filter(|place| parents[*place].is_none());
     match (documents.next(), documents.next()) {
         (Some(document), None) => Ok(document),
@@ -232,11 +249,8 @@ fn document(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Result<
     }
 }
 
-/// Every way up ends at the document.
-fn check_circles(
-    objects: &[PageObject],
-    parents: &[Option<(usize, f64)>],
-) -> Result<(), PageError> {
+/// Following the discoverers of each object ends at the document.
+fn check_circles(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<(), PageError> {
     /// The walk on which an object was met first; each object is passed once.
     const NEVER: usize = usize::MAX;
     let mut met = vec![NEVER; objects.len()];
@@ -245,7 +259,7 @@ fn check_circles(
         while met[place] == NEVER {
             met[place] = start;
             match parents[place] {
-                Some((parent, _)) => place = parent,
+                Some(parent) => place = parent.object,
                 None => break,
             }
         }
@@ -269,7 +283,7 @@ fn check_numbers(object: &PageObject) -> Result<(), PageError> {
     }
 }
 
-fn url(object: &PageObject, version: HttpVersion) -> Result<(Origin, Uri), PageError> {
+fn url(object: &PageObject, version: HttpVersion) -> Result<ParsedUrl, PageError> {
     let scheme = match version {
         HttpVersion::Http11Cleartext => "http",
         _ => "https",

@@ -7,48 +7,54 @@ use tokio::sync::mpsc;
 
 use crate::client::{ClientError, Store};
 
-/// Tells what is found in an object as its beginning grows: once each, whatever is asked for again.
+/// An object that is found in another while that arrives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Found {
+    /// The share of the other object that has to arrive before.
+    pub(super) share: f64,
+    /// Its index in the page.
+    pub(super) object: usize,
+}
+
+/// Reports what is found in an object as its beginning grows: once each, whatever is requested again.
 #[derive(Clone)]
 pub(super) struct Findings(Arc<Mutex<State>>);
 
 struct State {
-    /// Shares, rising, and what is found there.
-    early: Vec<(f64, usize)>,
-    /// How many of them were told.
-    told: usize,
-    reached: mpsc::UnboundedSender<(f64, usize)>,
+    /// By share.
+    early: Vec<Found>,
+    /// How many of them were reported.
+    reported: usize,
+    reached: mpsc::UnboundedSender<Found>,
 }
 
 impl Findings {
-    pub(super) fn new(
-        early: Vec<(f64, usize)>,
-        reached: mpsc::UnboundedSender<(f64, usize)>,
-    ) -> Self {
+    pub(super) fn new(early: Vec<Found>, reached: mpsc::UnboundedSender<Found>) -> Self {
         Self(Arc::new(Mutex::new(State {
             early,
-            told: 0,
+            reported: 0,
             reached,
         })))
     }
 
-    /// The first `bytes` of `size` are there.
+    /// The first `bytes` of `size` have arrived.
     pub(super) fn grown(&self, bytes: u64, size: u64) {
-        self.tell(|share| bytes as f64 >= size as f64 * share);
+        self.report(|share| bytes as f64 >= size as f64 * share);
     }
 
-    /// All of it is there.
+    /// All of it has arrived.
     pub(super) fn complete(&self) {
-        self.tell(|_| true);
+        self.report(|_| true);
     }
 
-    fn tell(&self, is_found: impl Fn(f64) -> bool) {
+    fn report(&self, is_found: impl Fn(f64) -> bool) {
         let mut state = lock(&self.0);
-        while let Some(&(share, object)) = state.early.get(state.told)
-            && is_found(share)
+        while let Some(&found) = state.early.get(state.reported)
+            && is_found(found.share)
         {
-            state.told += 1;
-            // Whoever loads the page owns this task: somebody listens.
-            let _ = state.reached.send((share, object));
+            state.reported += 1;
+            // The receiver owns this task and outlives it.
+            let _ = state.reached.send(found);
         }
     }
 }
@@ -90,7 +96,7 @@ impl Store for Beginning {
 }
 
 impl Parts {
-    /// Adds bytes that continue what is there, or start anew; returns the beginning if it has grown.
+    /// Adds bytes that continue a part or begin one; returns the length of the beginning if it has grown.
     fn add(&mut self, offset: u64, len: u64) -> Option<u64> {
         let end = offset + len;
         if offset != self.beginning {
@@ -117,14 +123,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_decides_what_is_found() {
+    fn objects_are_found_as_the_beginning_grows() {
         let (reached, mut found) = mpsc::unbounded_channel();
-        let findings = Findings::new(vec![(0.0, 7), (0.5, 8), (0.5, 9), (0.9, 10)], reached);
+        let early = [(0.0, 7), (0.5, 8), (0.5, 9), (0.9, 10)];
+        let early = early.map(|(share, object)| Found { share, object });
+        let findings = Findings::new(early.into(), reached);
         let object = Beginning::new(findings.clone(), 100);
         let mut then = |offset, len, expected: &[usize]| {
             object.write(offset, &vec![0; len]).unwrap();
             let objects: Vec<_> = std::iter::from_fn(|| found.try_recv().ok()).collect();
-            let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
+            let objects: Vec<_> = objects.into_iter().map(|found| found.object).collect();
             assert_eq!(objects, expected, "{offset}");
         };
         then(60, 10, &[]);

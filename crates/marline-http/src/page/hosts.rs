@@ -1,23 +1,23 @@
-//! Whose turn it is on which connection.
+//! The order in which objects are requested on the connections to their hosts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::check::Planned;
-use super::load::LoadOptions;
+use super::options::LoadOptions;
 use crate::client::{Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy};
 
-/// The page's hosts, and what waits for them.
+/// The page's hosts, and the objects that wait to be requested from them.
 pub(super) struct Hosts {
     hosts: Vec<Host>,
     of_object: Vec<OfObject>,
     requests_at_once: usize,
-    /// Counts what waited.
+    /// Numbers the objects in the order of their discovery.
     next: u64,
 }
 
-/// What is to be known of an object.
+/// What the order depends on.
 struct OfObject {
     host: usize,
     size: u64,
@@ -25,25 +25,31 @@ struct OfObject {
 }
 
 struct Host {
-    /// Connections, and how many requests each has.
-    lanes: Vec<(Arc<Lane>, usize)>,
-    /// Deals objects out; else the connection with the fewest requests gets the next.
+    lanes: Vec<HostLane>,
+    /// Assigns objects to connections; without it, the connection with the fewest requests gets the next.
     planner: Option<Planner>,
     /// By urgency and order of discovery.
     waiting: BTreeMap<(u8, u64), usize>,
 }
 
-/// An object that may be asked for now.
+/// A connection to a host.
+struct HostLane {
+    lane: Arc<Lane>,
+    /// Its requests that have not ended.
+    requests: usize,
+}
+
+/// An object to request now.
 pub(super) struct Turn {
     pub(super) object: usize,
     pub(super) place: Place,
     /// All connections to its host.
     pub(super) lanes: Vec<Arc<Lane>>,
-    /// At least one: for all of it, or for ranges.
+    /// At least one: for the whole object, or for ranges.
     pub(super) requests: Vec<PlannedRequest>,
 }
 
-/// An object's places on connections, until it ends.
+/// The connections that an object occupies until it ends.
 #[derive(Debug)]
 pub(super) struct Place {
     host: usize,
@@ -51,8 +57,8 @@ pub(super) struct Place {
 }
 
 impl Hosts {
-    /// At most as many connections to each host as `options` say, those first that the client opened in
-    /// advance.
+    /// At most [`connections`](LoadOptions::connections) to each host, those first that the client opened
+    /// in advance.
     pub(super) fn new(objects: &[Planned], client: &Client, options: &LoadOptions) -> Self {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
@@ -65,7 +71,10 @@ impl Hosts {
                 let origin = &object.origin;
                 let lanes = client.lanes(origin, connections.get());
                 hosts.push(Host {
-                    lanes: lanes.into_iter().map(|lane| (lane, 0)).collect(),
+                    lanes: lanes
+                        .into_iter()
+                        .map(|lane| HostLane { lane, requests: 0 })
+                        .collect(),
                     planner: planner.clone(),
                     waiting: BTreeMap::new(),
                 });
@@ -85,7 +94,7 @@ impl Hosts {
         }
     }
 
-    /// An object is wanted. Returns the host to give turns at.
+    /// An object was discovered. Returns the host to call [`turn`](Self::turn) for.
     pub(super) fn want(&mut self, object: usize, urgency: u8) -> usize {
         let host = self.of_object[object].host;
         let key = (urgency, self.next);
@@ -94,10 +103,10 @@ impl Hosts {
         host
     }
 
-    /// An object's requests have ended. Returns the host to give turns at.
+    /// The requests of an object have ended. Returns the host to call [`turn`](Self::turn) for.
     pub(super) fn ended(&mut self, place: Place) -> usize {
         for lane in place.lanes {
-            self.hosts[place.host].lanes[lane].1 -= 1;
+            self.hosts[place.host].lanes[lane].requests -= 1;
         }
         place.host
     }
@@ -110,12 +119,12 @@ impl Hosts {
             waiting,
         } = &mut self.hosts[host];
         let (freest, _) = (lanes.iter().enumerate())
-            .min_by_key(|(place, (_, busy))| (*busy, *place))
-            .filter(|(_, (_, busy))| *busy < self.requests_at_once)?;
+            .min_by_key(|(place, lane)| (lane.requests, *place))
+            .filter(|(_, lane)| lane.requests < self.requests_at_once)?;
         let (_, object) = waiting.pop_first()?;
         let OfObject { size, critical, .. } = self.of_object[object];
         let planned = planner.as_mut().map(|planner| planner.plan(size, critical));
-        // No range has an empty object's bytes, but what it is still counts.
+        // An empty object has no range, but its response still counts.
         let requests = planned.filter(|requests| !requests.is_empty());
         let requests = requests.unwrap_or_else(|| {
             vec![PlannedRequest {
@@ -125,12 +134,12 @@ impl Hosts {
         });
         let used: Vec<_> = requests.iter().map(|request| request.connection).collect();
         for &lane in &used {
-            lanes[lane].1 += 1;
+            lanes[lane].requests += 1;
         }
         Some(Turn {
             object,
             place: Place { host, lanes: used },
-            lanes: lanes.iter().map(|(lane, _)| Arc::clone(lane)).collect(),
+            lanes: lanes.iter().map(|one| Arc::clone(&one.lane)).collect(),
             requests,
         })
     }
@@ -138,6 +147,6 @@ impl Hosts {
     /// All connections.
     pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
         let lanes = self.hosts.iter().flat_map(|host| &host.lanes);
-        lanes.map(|(lane, _)| &**lane)
+        lanes.map(|one| &*one.lane)
     }
 }

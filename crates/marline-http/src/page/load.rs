@@ -1,6 +1,5 @@
-//! The walk over a page.
+//! Loads a page, object by object.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,40 +8,15 @@ use marline::Instant;
 use tokio::sync::mpsc;
 
 use super::check::{PageError, Plan, Planned};
-use super::findings::{Beginning, Findings};
+use super::findings::{Beginning, Findings, Found};
 use super::hosts::{Hosts, Place, Turn};
 use super::model::Page;
+use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
 use crate::client::{
-    Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Ranges, Split,
+    Answer, Client, ClientError, Download, Lane, Object, Outcome, PlannedRequest, Ranges, Split,
 };
 use crate::tasks::TaskSet;
-
-/// How to load a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadOptions {
-    /// Connections to each host, at most; opened when those before are busy. Browsers use 6 over
-    /// HTTP/1.1, else 1.
-    pub connections: usize,
-    /// Whether requests say how urgent they are.
-    pub priorities: bool,
-    /// Over several connections to a host, fetch the objects in which others are found in ranges, one on
-    /// each connection at once, none smaller than this many bytes, and the others whole on each connection
-    /// in turn ([`SplitPolicy::Page`](crate::client::SplitPolicy::Page)). Without it, every object is
-    /// fetched whole, on the connection with the fewest requests.
-    pub split_critical: Option<NonZeroU64>,
-}
-
-impl Default for LoadOptions {
-    /// One connection, with priorities, and nothing split.
-    fn default() -> Self {
-        Self {
-            connections: 1,
-            priorities: true,
-            split_critical: None,
-        }
-    }
-}
 
 /// Loads `page`. Failures of objects are in the report, and what only they name is never discovered.
 ///
@@ -65,13 +39,13 @@ pub async fn load(
         client,
         page,
         options,
-        start: client.world().now(),
+        start: client.runtime().now(),
         report: PageReport {
             objects: reports.collect(),
             ..PageReport::default()
         },
         hosts: Hosts::new(&plan.objects, client, &options),
-        tasks: TaskSet::new(client.world()),
+        tasks: TaskSet::new(client.runtime()),
         reached,
         plan,
     };
@@ -80,7 +54,7 @@ pub async fn load(
         tokio::select! {
             biased;
             // Never closed: `loading` has a sender.
-            Some((share, object)) = arriving.recv() => loading.found(share, object),
+            Some(found) = arriving.recv() => loading.found(found),
             step = loading.tasks.join_next() => match step {
                 Some(Ok(step)) => loading.step(step),
                 // Its object is left as it is.
@@ -110,8 +84,8 @@ struct Loading<'a> {
     report: PageReport,
     hosts: Hosts,
     tasks: TaskSet<Step>,
-    /// For shares of objects and what was found there.
-    reached: mpsc::UnboundedSender<(f64, usize)>,
+    /// For what is found in objects while they arrive.
+    reached: mpsc::UnboundedSender<Found>,
 }
 
 /// What a task brings.
@@ -126,7 +100,7 @@ enum Step {
 
 impl Loading<'_> {
     fn now_s(&self) -> f64 {
-        self.client.world().seconds_since(self.start)
+        self.client.runtime().seconds_since(self.start)
     }
 
     fn step(&mut self, step: Step) {
@@ -137,8 +111,9 @@ impl Loading<'_> {
         }
     }
 
-    /// A share of `object`'s parent has arrived: what precedes `object` in it is parsed first.
-    fn found(&mut self, share: f64, object: usize) {
+    /// The share of the parent has arrived at which it names an object: that share is parsed first.
+    fn found(&mut self, found: Found) {
+        let Found { share, object } = found;
         let parent = self.plan.objects[object].parent;
         let parse = parent.map_or(Duration::ZERO, |parent| self.page.objects[parent].parse);
         self.after(parse.mul_f64(share), Step::Discovered(object));
@@ -149,9 +124,9 @@ impl Loading<'_> {
         if wait.is_zero() {
             return self.step(step);
         }
-        let world = self.client.world().clone();
+        let runtime = self.client.runtime().clone();
         self.tasks.spawn(async move {
-            world.sleep(wait).await;
+            runtime.sleep(wait).await;
             step
         });
     }
@@ -237,7 +212,7 @@ impl Request {
     }
 
     fn now_s(&self) -> f64 {
-        self.client.world().seconds_since(self.start)
+        self.client.runtime().seconds_since(self.start)
     }
 
     async fn receive(
@@ -284,7 +259,10 @@ impl Request {
         report: &mut PageObjectReport,
     ) -> Result<(), ClientError> {
         let answer = self.lanes[lane].get(&self.client, &self.uri, &self.headers);
-        let (connection, response) = answer.await?;
+        let Answer {
+            connection,
+            response,
+        } = answer.await?;
         report.first_byte_s.get_or_insert(self.now_s());
         report.connection = Some(connection.id);
         self.read(response, report).await

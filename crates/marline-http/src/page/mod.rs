@@ -11,12 +11,14 @@ mod findings;
 mod hosts;
 mod load;
 mod model;
+mod options;
 mod priority;
 mod report;
 
 pub use self::check::PageError;
-pub use self::load::{LoadOptions, load};
+pub use self::load::load;
 pub use self::model::{Discovery, Kind, Page, PageObject};
+pub use self::options::LoadOptions;
 pub use self::report::{PageObjectReport, PageReport};
 
 #[cfg(test)]

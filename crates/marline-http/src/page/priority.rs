@@ -8,14 +8,14 @@ use super::model::{Kind, PageObject};
 /// Pictures of a document that come before the others: the first ones, as far as they are large.
 const FIRST_IMAGES: usize = 5;
 
-/// Smaller pictures are icons. Chrome counts pixels, of which a page's description knows nothing.
+/// Smaller pictures count as icons. Chrome counts pixels, which a page's description does not have.
 const LARGE_IMAGE_BYTES: u64 = 10_000;
 
-/// The priorities of `objects`, where `parents` says what discovers each.
-pub(super) fn of(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Vec<Priority> {
+/// The priorities of `objects`; `parents` are the indices of what discovers each.
+pub(super) fn of(objects: &[PageObject], parents: &[Option<usize>]) -> Vec<Priority> {
     let mut first_images = 0;
     let priorities = objects.iter().zip(parents).map(|(object, parent)| {
-        let in_html = parent.is_none_or(|(parent, _)| objects[parent].kind == Kind::Html);
+        let in_html = parent.is_none_or(|parent| objects[parent].kind == Kind::Html);
         let urgency = match object.kind {
             Kind::Html => 0,
             Kind::Css if object.blocking => 0,
@@ -42,7 +42,7 @@ pub(super) fn of(objects: &[PageObject], parents: &[Option<(usize, f64)>]) -> Ve
     priorities.collect()
 }
 
-/// The `priority` field; what is the default is not said.
+/// The `priority` field, without parameters that have their default.
 pub(super) fn headers(priority: Priority) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let default = Priority::default();

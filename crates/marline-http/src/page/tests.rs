@@ -141,7 +141,7 @@ fn errors_name_the_object() {
 }
 
 #[test]
-fn chromes_priorities() {
+fn priorities_are_those_of_chrome() {
     let in_html = Some(("html", 0.5));
     let mut objects = vec![
         object("html", Kind::Html, None),
@@ -173,7 +173,7 @@ fn chromes_priorities() {
 }
 
 #[test]
-fn sites_are_generated_by_host() {
+fn a_generated_site_has_the_objects_of_its_host() {
     let mut page = page();
     page.objects[1].host = "static.test".to_owned();
     page.objects[2].path = "/font?v=1".to_owned();

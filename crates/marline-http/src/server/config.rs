@@ -1,4 +1,4 @@
-//! What a server is told.
+//! The configuration of a server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

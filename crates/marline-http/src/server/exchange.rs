@@ -45,7 +45,7 @@ fn decorate(context: &Context, version: Version, response: &mut Response<Body>) 
     let headers = response.headers_mut();
     if version == Version::HTTP_3 {
         // hyper adds it to the other versions.
-        let now = UNIX_EPOCH + context.world.unix_time();
+        let now = UNIX_EPOCH + context.runtime.unix_time();
         if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now)) {
             headers.entry(DATE).or_insert(date);
         }

@@ -24,7 +24,7 @@ use super::Site;
 use super::files::{ByteRange, Ranges};
 use crate::body::{Body, BoxError};
 use crate::limits;
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 
 /// The content of all objects is this many bytes over and over. A prime: pieces of the usual sizes
 /// that end up in a wrong place are noticed.
@@ -94,7 +94,7 @@ pub fn generated(
 ) -> io::Result<Site> {
     let objects = Arc::new(objects);
     Ok(Site::new(Thinking {
-        world: World::new(runtime)?,
+        runtime: RuntimeHandle::new(runtime)?,
         objects: Objects(Arc::clone(&objects)),
         answering: Ranges::new(Objects(objects)),
     }))
@@ -105,7 +105,7 @@ type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + 
 /// Waits, then answers.
 #[derive(Clone)]
 struct Thinking {
-    world: World,
+    runtime: RuntimeHandle,
     objects: Objects,
     answering: Ranges<Objects>,
 }
@@ -125,9 +125,9 @@ impl Service<Request<Body>> for Thinking {
         if think.is_zero() {
             return self.answering.call(request);
         }
-        let (world, answering) = (self.world.clone(), self.answering.clone());
+        let (runtime, answering) = (self.runtime.clone(), self.answering.clone());
         Box::pin(async move {
-            world.sleep(think).await;
+            runtime.sleep(think).await;
             answering.oneshot(request).await
         })
     }

@@ -18,9 +18,9 @@ use super::record::Recorder;
 use super::{Context, priority};
 use crate::body::Body;
 use crate::limits;
+use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
 use crate::transport::{self, Carrier};
-use crate::world::World;
 
 /// Why a server that stops closes its connections.
 pub(super) const NO_ERROR: u64 = Code::H3_NO_ERROR.value();
@@ -40,7 +40,7 @@ impl Listener {
     /// Accepts until the server stops, then waits for the connections to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let mut stopped = context.stop.stopped();
-        let mut visits = TaskSet::new(&context.world);
+        let mut visits = TaskSet::new(&context.runtime);
         loop {
             let connecting = tokio::select! {
                 biased;
@@ -78,7 +78,7 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
     };
     let visit = Visit {
         recorder: Arc::new(Recorder {
-            world: context.world.clone(),
+            runtime: context.runtime.clone(),
             metrics: Arc::clone(&context.metrics),
             log: context.log.clone(),
             client: quic.remote_address(),
@@ -125,7 +125,7 @@ pub(super) async fn serve<C: Carrier>(
     early: impl Fn() -> bool,
 ) {
     let mut stopped = context.stop.stopped();
-    let mut exchanges = TaskSet::new(&context.world);
+    let mut exchanges = TaskSet::new(&context.runtime);
     let mut opener = connection.opener();
     let http3 = h3::server::builder()
         .max_field_section_size(limits::MAX_HEADER_BYTES.into())
@@ -171,8 +171,8 @@ struct Exchange {
 
 impl Exchange {
     async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
-        let world = &self.context.world;
-        let resolved = world.timeout(limits::HEADER_TIMEOUT, request.resolve_request());
+        let runtime = &self.context.runtime;
+        let resolved = runtime.timeout(limits::HEADER_TIMEOUT, request.resolve_request());
         // h3 has answered what was malformed or too large.
         let Ok(Ok((request, stream))) = resolved.await else {
             return;
@@ -197,11 +197,11 @@ impl Exchange {
         }
         let sent = match is_head {
             true => Ok(()),
-            false => send_content(world, &mut send, body, expected).await,
+            false => send_content(runtime, &mut send, body, expected).await,
         };
         match sent {
             // Ready when the client has all of it.
-            Ok(()) => drop(world.timeout(limits::IDLE_TIMEOUT, send.finish()).await),
+            Ok(()) => drop(runtime.timeout(limits::IDLE_TIMEOUT, send.finish()).await),
             Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
         }
     }
@@ -209,7 +209,7 @@ impl Exchange {
 
 /// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
 async fn send_content<S: quic::SendStream<Bytes>>(
-    world: &World,
+    runtime: &RuntimeHandle,
     send: &mut RequestStream<S, Bytes>,
     mut body: Body,
     expected: Option<u64>,
@@ -223,7 +223,7 @@ async fn send_content<S: quic::SendStream<Bytes>>(
         if expected.is_some_and(|expected| sent > expected) {
             return Err(());
         }
-        world
+        runtime
             .timeout(limits::IDLE_TIMEOUT, transport::send_data(send, data))
             .await
             .map_err(drop)?

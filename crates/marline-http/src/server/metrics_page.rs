@@ -35,7 +35,7 @@ pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stoppe
                 scrapers.spawn(async move {
                     let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
                     let page = service_fn(move |request| std::future::ready(page(&metrics, &request)));
-                    // A scraper that goes away concerns nobody.
+                    // A scraper that disconnects is no error.
                     let _ = http1::Builder::new()
                         .timer(TokioTimer::new())
                         .header_read_timeout(limits::HEADER_TIMEOUT)

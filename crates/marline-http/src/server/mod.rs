@@ -41,8 +41,8 @@ use self::stop::Stop;
 pub(crate) use self::tls::crypto_provider;
 pub use self::tls::{Identity, IdentityError};
 use crate::body::Body;
+use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
-use crate::world::World;
 use crate::{limits, transport};
 
 /// What answers requests.
@@ -58,7 +58,7 @@ pub enum ServeError {
         protocol: &'static str,
         /// Where.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The certificate cannot be used.
@@ -94,7 +94,7 @@ impl Handle {
 
 /// What all connections share.
 struct Context {
-    world: World,
+    runtime: RuntimeHandle,
     site: Site,
     metrics: Arc<Metrics>,
     log: Option<AccessLog>,
@@ -109,7 +109,7 @@ impl Server {
     /// # Errors
     /// A port is taken, the certificate does not fit, or there is no runtime.
     pub async fn bind(config: ServerConfig) -> Result<Self, ServeError> {
-        let world = World::new(config.runtime.clone()).map_err(ServeError::Runtime)?;
+        let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ServeError::Runtime)?;
         let attempts = match config.listen.port() {
             0 => limits::PORT_ATTEMPTS,
             _ => 1,
@@ -117,7 +117,7 @@ impl Server {
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
         let mut attempt = 1;
         let (address, tcp, quic) = loop {
-            match open_sockets(&config, &world, &metrics).await {
+            match open_sockets(&config, &runtime, &metrics).await {
                 Err(ServeError::Listen {
                     protocol: "UDP", ..
                 }) if attempt < attempts => attempt += 1,
@@ -127,7 +127,7 @@ impl Server {
         let metrics_page = match config.metrics {
             None => None,
             Some(address) => {
-                let socket = listen_tcp(address, &world).await?;
+                let socket = listen_tcp(address, &runtime).await?;
                 Some((socket.local_addr().unwrap_or(address), socket))
             }
         };
@@ -135,7 +135,7 @@ impl Server {
             http::HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", address.port())).ok()
         });
         let context = Context {
-            world,
+            runtime,
             site: config.site,
             metrics,
             log: config.access_log,
@@ -176,7 +176,7 @@ impl Server {
     pub async fn run(self) {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
-        let mut on_any = TaskSet::new(&context.world);
+        let mut on_any = TaskSet::new(&context.runtime);
         let endpoint = self.quic.as_ref().map(h3::Listener::endpoint);
         if let Some(tcp) = self.tcp {
             on_tokio.spawn(tcp.run(Arc::clone(&context)));
@@ -193,16 +193,16 @@ impl Server {
             while on_any.join_next().await.is_some() {}
             while on_tokio.join_next().await.is_some() {}
         };
-        let world = &context.world;
-        if world
+        let runtime = &context.runtime;
+        if runtime
             .timeout(limits::SHUTDOWN_GRACE, finished)
             .await
             .is_err()
             && let Some(endpoint) = endpoint
         {
-            // Whoever is still there hears of it, and leaves what it has learnt of its path.
+            // Connections that are left are closed, and their samples reach the history store.
             endpoint.close(h3::NO_ERROR, b"");
-            let _ = world.timeout(limits::GOODBYE, endpoint.wait_idle()).await;
+            let _ = runtime.timeout(limits::GOODBYE, endpoint.wait_idle()).await;
         }
     }
 }
@@ -219,29 +219,32 @@ type Sockets = (SocketAddr, Option<tcp::Listener>, Option<h3::Listener>);
 
 async fn open_sockets(
     config: &ServerConfig,
-    world: &World,
+    runtime: &RuntimeHandle,
     metrics: &Metrics,
 ) -> Result<Sockets, ServeError> {
     let mut address = config.listen;
     let mut tcp = None;
     let tcp_protocols = config.protocols;
     if tcp_protocols.http1 || tcp_protocols.http2 {
-        let socket = listen_tcp(address, world).await?;
+        let socket = listen_tcp(address, runtime).await?;
         address = socket.local_addr().unwrap_or(address);
         tcp = Some(tcp::Listener::new(socket, config)?);
     }
     let mut quic = None;
     if config.protocols.http3 {
         let counting = metrics.observers(&config.quic.transport);
-        let endpoint = transport::server_endpoint(config, address, world, counting)?;
+        let endpoint = transport::server_endpoint(config, address, runtime, counting)?;
         address = endpoint.local_addr();
         quic = Some(h3::Listener::new(endpoint));
     }
     Ok((address, tcp, quic))
 }
 
-async fn listen_tcp(address: SocketAddr, world: &World) -> Result<TcpListener, ServeError> {
-    let listener = match world.has_tokio() {
+async fn listen_tcp(
+    address: SocketAddr,
+    runtime: &RuntimeHandle,
+) -> Result<TcpListener, ServeError> {
+    let listener = match runtime.has_tokio() {
         true => TcpListener::bind(address).await,
         false => Err(io::ErrorKind::Unsupported.into()),
     };

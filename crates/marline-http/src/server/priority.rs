@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_dictionaries() {
+    fn urgency_and_incremental_are_read_from_the_dictionary() {
         assert_eq!(read(""), (3, false));
         assert_eq!(read("u=0"), (0, false));
         assert_eq!(read("u=5, i"), (5, true));

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::metrics::{Metrics, version_name};
 use crate::body::{Body, BoxError};
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 
 /// Writes one JSON object a line. Cheap to clone.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ struct Line<'a> {
 /// What the records of one connection share.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    pub(super) world: World,
+    pub(super) runtime: RuntimeHandle,
     pub(super) metrics: Arc<Metrics>,
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
@@ -102,8 +102,8 @@ impl Record {
         let logged = recorder.log.is_some();
         Self {
             recorder: Arc::clone(recorder),
-            start: recorder.world.now(),
-            time: recorder.world.unix_time().as_secs_f64(),
+            start: recorder.runtime.now(),
+            time: recorder.runtime.unix_time().as_secs_f64(),
             method: method.clone(),
             path: if logged {
                 path.to_owned()
@@ -137,7 +137,7 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let recorder = &self.recorder;
-        let duration = recorder.world.now() - self.start;
+        let duration = recorder.runtime.now() - self.start;
         recorder
             .metrics
             .responded(self.version, self.status, self.bytes, duration);
@@ -190,7 +190,7 @@ impl http_body::Body for Recorded {
         match &frame {
             Some(Ok(frame)) => {
                 this.record.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
-                // With a known length, nobody asks for the end.
+                // With a known length, the body is not polled for its end.
                 let all = Some(this.record.bytes) == this.record.expected;
                 this.record.complete = all || this.inner.is_end_stream();
             }

@@ -1,4 +1,4 @@
-//! How a server hears that it shall stop.
+//! The signal that stops a server.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_hear_it() {
+    async fn all_waiters_are_notified() {
         let stop = Stop::default();
         let waiting: Vec<_> = (0..3).map(|_| tokio::spawn(stop.stopped())).collect();
         tokio::task::yield_now().await;

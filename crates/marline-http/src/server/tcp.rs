@@ -31,7 +31,7 @@ const TLS_HANDSHAKE: u8 = 22;
 /// How long not to accept when the system can take no more connections.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client hears that speaks HTTP where TLS is expected.
+/// The answer to a client that sends cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
     Content-Length: 41\r\nConnection: close\r\n\r\nThis port speaks HTTPS: use an https URL.\n";
 
@@ -139,7 +139,7 @@ impl Visit {
             self.speak(stream, Version::HTTP_11).await;
         } else {
             let mut stream = stream;
-            // A courtesy; whoever does not listen misses nothing.
+            // A courtesy: an error here changes nothing.
             let _ = timeout(limits::HANDSHAKE_TIMEOUT, stream.write_all(NOT_TLS)).await;
         }
     }
@@ -153,7 +153,7 @@ impl Visit {
         } = self;
         let metrics = Arc::clone(&context.metrics);
         let recorder = Arc::new(Recorder {
-            world: context.world.clone(),
+            runtime: context.runtime.clone(),
             metrics: Arc::clone(&metrics),
             log: context.log.clone(),
             client: self.client,

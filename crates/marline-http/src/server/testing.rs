@@ -9,8 +9,8 @@ use tokio::sync::{Semaphore, watch};
 use super::record::Recorder;
 use super::stop::Stop;
 use super::{Context, Site};
+use crate::runtime::RuntimeHandle;
 use crate::transport::Carrier;
-use crate::world::World;
 
 /// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it
 /// ends or `stopping` turns true and what is under way is done. Without its sender, `stopping`
@@ -19,10 +19,10 @@ use crate::world::World;
 /// # Panics
 /// No tokio runtime is running.
 pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::Receiver<bool>) {
-    let world = World::new(None).expect("a tokio runtime is running");
+    let runtime = RuntimeHandle::new(None).expect("a tokio runtime is running");
     let stop = Stop::default();
     let context = Arc::new(Context {
-        world: world.clone(),
+        runtime: runtime.clone(),
         site,
         metrics: Arc::default(),
         log: None,
@@ -31,7 +31,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         stop: stop.clone(),
     });
     let recorder = Arc::new(Recorder {
-        world,
+        runtime,
         metrics: Arc::clone(&context.metrics),
         log: None,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),

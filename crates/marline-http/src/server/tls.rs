@@ -1,4 +1,4 @@
-//! Who the server says it is.
+//! The identity of a server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,8 @@ use marline::{
 
 use super::qlog;
 use crate::client::ClientConfig;
+use crate::runtime::RuntimeHandle;
 use crate::server::{ServeError, ServerConfig, crypto_provider};
-use crate::world::World;
 
 /// How QUIC behaves.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Default for QuicOptions {
 pub(crate) fn server_endpoint(
     config: &ServerConfig,
     address: SocketAddr,
-    world: &World,
+    runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
 ) -> Result<marline::Endpoint, ServeError> {
     let quic = &config.quic;
@@ -73,10 +73,10 @@ pub(crate) fn server_endpoint(
     server.retry = quic.retry;
     server.max_connections = config.max_connections;
     server.observer = both(
-        observer(config.qlog.as_ref(), quic.observers.as_ref(), world),
+        observer(config.qlog.as_ref(), quic.observers.as_ref(), runtime),
         counting,
     );
-    endpoint(Some(server), address, world).map_err(|cause| ServeError::Listen {
+    endpoint(Some(server), address, runtime).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
         cause,
@@ -87,12 +87,16 @@ pub(crate) fn server_endpoint(
 pub(crate) fn client_config(
     config: &ClientConfig,
     tls: rustls::ClientConfig,
-    world: &World,
+    runtime: &RuntimeHandle,
 ) -> Result<marline::ClientConfig, String> {
     let tls = TlsClientConfig::new(Arc::new(tls)).map_err(|error| error.to_string())?;
     let mut client = marline::ClientConfig::new(tls);
     client.transport = Arc::clone(&config.quic.transport);
-    client.observer = observer(config.qlog.as_ref(), config.quic.observers.as_ref(), world);
+    client.observer = observer(
+        config.qlog.as_ref(),
+        config.quic.observers.as_ref(),
+        runtime,
+    );
     Ok(client)
 }
 
@@ -100,9 +104,9 @@ pub(crate) fn client_config(
 pub(crate) fn endpoint(
     server: Option<marline::ServerConfig>,
     address: SocketAddr,
-    world: &World,
+    runtime: &RuntimeHandle,
 ) -> io::Result<marline::Endpoint> {
-    let runtime = Arc::clone(world.runtime());
+    let runtime = Arc::clone(runtime.shared());
     let socket = runtime.bind(address)?;
     let config = EndpointConfig::from_seed(runtime.seed()?);
     marline::Endpoint::new(config, server, socket, runtime)
@@ -111,10 +115,10 @@ pub(crate) fn endpoint(
 fn observer(
     qlog: Option<&PathBuf>,
     watching: Option<&Observers>,
-    world: &World,
+    runtime: &RuntimeHandle,
 ) -> Option<MakeObserver> {
     let watching = watching.map(|observers| Arc::clone(&observers.0));
-    observed(watching, qlog, world.runtime())
+    observed(watching, qlog, runtime.shared())
 }
 
 /// Those who watch, and qlog files in a directory by the clock of `runtime`, if that is wanted.

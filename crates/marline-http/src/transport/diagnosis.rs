@@ -1,4 +1,4 @@
-//! What a QUIC connection tells about itself.
+//! Why a handshake failed.
 
 use marline::ConnectionError;
 

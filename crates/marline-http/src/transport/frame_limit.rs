@@ -84,36 +84,45 @@ impl FrameLimit {
     /// What follows the held bytes, if their integers are complete.
     fn after_held(&self) -> Result<Option<Next>, TooLong> {
         let held = &self.held[..self.held_len];
-        let Some((kind, rest)) = integer(held) else {
+        let Some(kind) = Integer::read(held) else {
             return Ok(None);
         };
         if matches!(self.next, Next::StreamType) {
-            return Ok(Some(match kind {
+            return Ok(Some(match kind.value {
                 CONTROL => Next::FrameHeader,
                 _ => Next::Anything,
             }));
         }
-        match integer(rest) {
+        let length = Integer::read(kind.rest).map(|length| length.value);
+        match length {
             None => Ok(None),
-            Some((0, _)) => Ok(Some(Next::FrameHeader)),
-            Some((length, _)) if kind != DATA && length > limits::MAX_FRAME_BYTES => {
+            Some(0) => Ok(Some(Next::FrameHeader)),
+            Some(length) if kind.value != DATA && length > limits::MAX_FRAME_BYTES => {
                 Err(TooLong(length))
             }
-            Some((length, _)) => Ok(Some(Next::Payload(length))),
+            Some(length) => Ok(Some(Next::Payload(length))),
         }
     }
 }
 
-/// Reads a variable-length integer (RFC 9000 section 16).
-fn integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let first = *bytes.first()?;
-    let (encoded, rest) = bytes.split_at_checked(1 << (first >> 6))?;
-    let value = encoded[1..]
-        .iter()
-        .fold(u64::from(first & 0x3f), |value, byte| {
+/// A variable-length integer (RFC 9000 section 16).
+struct Integer<'a> {
+    value: u64,
+    /// What follows it.
+    rest: &'a [u8],
+}
+
+impl<'a> Integer<'a> {
+    /// The integer at the start of `bytes`, if it is complete.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let first = *bytes.first()?;
+        let (encoded, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+        let low = encoded[1..].iter();
+        let value = low.fold(u64::from(first & 0x3f), |value, byte| {
             value << 8 | u64::from(*byte)
         });
-    Some((value, rest))
+        Some(Self { value, rest })
+    }
 }
 
 #[cfg(test)]
@@ -130,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_followed_however_they_are_cut() {
+    fn frames_are_parsed_in_pieces_of_any_size() {
         for piece in 1..20 {
             let mut limit = FrameLimit::new(false);
             pass(&mut limit, REQUEST, piece).unwrap();
@@ -142,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn content_has_no_limit() {
+    fn data_frames_have_no_limit() {
         let mut limit = FrameLimit::new(false);
         let longest = [&[0x00][..], &[0xff; 8]].concat();
         limit.pass(&longest).unwrap();
@@ -150,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_itself_passes() {
+    fn a_frame_of_the_limit_passes() {
         let unknown = |length: u64| [&[0x21], &(3 << 62 | length).to_be_bytes()[..]].concat();
         let mut limit = FrameLimit::new(false);
         limit.pass(&unknown(limits::MAX_FRAME_BYTES)).unwrap();
@@ -160,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn control_streams_are_followed_and_others_not() {
+    fn only_control_streams_among_unidirectional_ones_are_parsed() {
         let mut control = FrameLimit::new(true);
         control.pass(&[&[0x00], SETTINGS].concat()).unwrap();
         assert!(control.pass(LONG).is_err());

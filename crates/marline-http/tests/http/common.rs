@@ -64,7 +64,7 @@ impl TestServer {
 
     pub(crate) async fn connect(&self, version: HttpVersion) -> Visitor {
         let client = client(version);
-        let (origin, _) = parse_url(&self.url(version, "/"), version).unwrap();
+        let origin = parse_url(&self.url(version, "/"), version).unwrap().origin;
         Visitor {
             connection: client.connect(&origin).await.unwrap(),
             origin,

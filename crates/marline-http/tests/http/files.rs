@@ -6,7 +6,7 @@ use marline_http::client::{ClientError, HttpVersion};
 use marline_http::server::directory;
 
 #[tokio::test]
-async fn serves_files_with_types_and_lengths() {
+async fn files_have_types_and_lengths() {
     let root = directory_of(&[
         ("index.html", b"<p>hello"),
         ("a/style.css", b"p {}"),
@@ -48,7 +48,7 @@ async fn serves_files_with_types_and_lengths() {
 }
 
 #[tokio::test]
-async fn answers_conditional_requests() {
+async fn conditional_requests_are_answered() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;
     for version in VERSIONS {
@@ -71,7 +71,7 @@ async fn answers_conditional_requests() {
 }
 
 #[tokio::test]
-async fn serves_ranges() {
+async fn a_range_is_served() {
     let content = pattern(10_000);
     let root = directory_of(&[("file", &content)]);
     let server = TestServer::files(root.path()).await;
@@ -118,7 +118,7 @@ async fn serves_ranges() {
 }
 
 #[tokio::test]
-async fn serves_several_ranges_at_once() {
+async fn several_ranges_are_served_as_multipart() {
     let content = pattern(200_000);
     let root = directory_of(&[("file.css", &content)]);
     let server = TestServer::files(root.path()).await;
@@ -151,7 +151,7 @@ async fn serves_several_ranges_at_once() {
 }
 
 #[tokio::test]
-async fn prefers_precompressed_files() {
+async fn precompressed_files_are_preferred() {
     let root = directory_of(&[
         ("a.js", b"let long = 1;"),
         ("a.js.gz", b"gz"),
@@ -176,7 +176,7 @@ async fn prefers_precompressed_files() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn never_leaves_the_directory() {
+async fn files_outside_the_directory_are_not_served() {
     use std::os::unix::fs::symlink;
 
     let outside = directory_of(&[("secret", b"secret"), ("public/inside", b"inside")]);
@@ -222,7 +222,7 @@ async fn never_leaves_the_directory() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_none_is_refused() {
+async fn a_path_that_is_no_directory_is_refused() {
     let root = directory_of(&[("file", b"")]);
     assert!(directory(&root.path().join("file"), false).is_err());
     assert!(directory(&root.path().join("missing"), false).is_err());

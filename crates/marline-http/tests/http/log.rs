@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use marline::Profile;
-use marline_http::client::{HttpVersion, parse_url};
+use marline_http::client::{HttpVersion, ParsedUrl, parse_url};
 use marline_http::server::{AccessLog, directory};
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ async fn requests_are_logged_and_counted() {
     assert_eq!(versions, ["1.1", "1.1", "2", "3"]);
 
     let url = format!("http://{}/metrics", server.metrics_address.unwrap());
-    let (origin, uri) = parse_url(&url, HttpVersion::Http11Cleartext).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http11Cleartext).unwrap();
     let client = client(HttpVersion::Http11Cleartext);
     let scraper = client.connect(&origin).await.unwrap();
     let page = scraper.get(&origin, &uri, &HeaderMap::new()).await.unwrap();
@@ -100,7 +100,7 @@ async fn bundles(profile: Profile, announced: &[bool]) -> Vec<[Value; 3]> {
     })
     .await;
     let url = server.url(HttpVersion::Http3, "/file");
-    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     let announces = |&bundle: &bool| client_with(|config| config.bundle = bundle);
     let clients: Vec<_> = announced.iter().map(announces).collect();
     let mut connections = Vec::new();
@@ -124,7 +124,7 @@ async fn bundles(profile: Profile, announced: &[bool]) -> Vec<[Value; 3]> {
 }
 
 #[tokio::test]
-async fn the_log_tells_which_connections_are_a_bundle() {
+async fn the_log_names_the_bundle_of_a_connection() {
     let log = bundles(Profile::Bundle, &[true, false, true]).await;
     for [a, b, c] in &log {
         assert!(a == b && b == c, "{log:?}");
@@ -136,7 +136,7 @@ async fn the_log_tells_which_connections_are_a_bundle() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_server_that_does_not_coordinate_knows_no_bundle() {
+async fn the_log_of_a_server_without_bundles_names_none() {
     let log = bundles(Profile::Plain, &[true]).await;
     assert!(log[0].iter().all(Value::is_null), "{log:?}");
 }

@@ -53,7 +53,7 @@ async fn bundles_are_counted_while_they_last() {
 }
 
 #[tokio::test]
-async fn what_is_learnt_is_counted_and_logged() {
+async fn samples_of_paths_are_counted_and_logged() {
     let root = directory_of(&[("file", &pattern(1_000_000))]);
     let store = Arc::new(MemoryStore::default());
     let log = Lines::default();
@@ -84,7 +84,7 @@ async fn what_is_learnt_is_counted_and_logged() {
 }
 
 #[tokio::test]
-async fn who_is_open_at_the_end_is_learnt_of() {
+async fn connections_open_at_the_end_leave_samples() {
     let root = directory_of(&[("file", &pattern(1_000_000))]);
     let store = Arc::new(MemoryStore::default());
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
@@ -102,7 +102,7 @@ async fn who_is_open_at_the_end_is_learnt_of() {
 }
 
 #[tokio::test]
-async fn connections_on_their_own_are_no_bundle() {
+async fn connections_without_a_bundle_are_not_counted() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;
     let visitors = [

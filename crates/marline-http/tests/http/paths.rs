@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use marline::{PathPolicy, Profile};
-use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, parse_url};
+use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, ParsedUrl, parse_url};
 use marline_http::server::{AccessLog, directory};
 
 use crate::common::{TestServer, client_with, directory_of, read};
@@ -39,7 +39,7 @@ async fn paths_are_counted_logged_and_reported() {
     let (server, _root) = server(Profile::Multipath, &log).await;
     let client = client(&["127.0.0.2", "127.0.0.3,backup"]);
     let url = server.url(HttpVersion::Http3, "/file");
-    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     says(&server, "marline_multipath_connections_total 0").await;
     let connection = client.connect(&origin).await.unwrap();
     for line in [
@@ -96,11 +96,11 @@ async fn paths_are_counted_logged_and_reported() {
 }
 
 #[tokio::test]
-async fn a_server_of_one_path_says_nothing_of_paths() {
+async fn a_server_without_multipath_reports_no_paths() {
     let log = Lines::default();
     let (server, _root) = server(Profile::Plain, &log).await;
     let url = server.url(HttpVersion::Http3, "/file");
-    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     let client = client(&["127.0.0.2", "127.0.0.3"]);
     let connection = client.connect(&origin).await.unwrap();
     let headers = HeaderMap::new();

@@ -94,7 +94,7 @@ async fn the_priority_of_a_request_is_its_response_s_weight() {
 }
 
 #[tokio::test]
-async fn what_a_page_needs_first_weighs_most() {
+async fn render_blocking_objects_have_the_highest_weights() {
     let object = |kind, blocking| PageObject {
         host: "0.0.0.0:0".to_owned(),
         path: "/object".to_owned(),

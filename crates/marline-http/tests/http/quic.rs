@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
-use marline_http::client::{HttpVersion, parse_url};
+use marline_http::client::{HttpVersion, ParsedUrl, parse_url};
 use marline_http::server::directory;
 use marline_http::transport;
 
@@ -14,7 +14,7 @@ use crate::common::{TestServer, client_with, directory_of, pattern, read};
 const EXCESSIVE_LOAD: u64 = 0x107;
 
 #[tokio::test]
-async fn retry_and_chacha20() {
+async fn a_handshake_with_retry_and_chacha20_completes() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
         config.quic.retry = marline::RetryPolicy::Always;
@@ -27,13 +27,13 @@ async fn retry_and_chacha20() {
 }
 
 #[tokio::test]
-async fn the_next_connection_needs_no_round_trip() {
+async fn a_resumed_connection_uses_0_rtt_if_allowed() {
     let root = directory_of(&[("file", b"content")]);
     for zero_rtt in [true, false] {
         let site = directory(root.path(), false).unwrap();
         let server = TestServer::with(site, |config| config.quic.zero_rtt = zero_rtt).await;
         let client = client_with(|_| {});
-        let (origin, uri) =
+        let ParsedUrl { origin, uri } =
             parse_url(&server.url(HttpVersion::Http3, "/file"), HttpVersion::Http3).unwrap();
         for attempt in 0..2 {
             let connection = client.connect(&origin).await.unwrap();
@@ -59,11 +59,11 @@ async fn the_next_connection_needs_no_round_trip() {
 }
 
 #[tokio::test]
-async fn early_requests_that_change_something_are_refused() {
+async fn unsafe_requests_in_0_rtt_are_refused() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;
     let url = server.url(HttpVersion::Http3, "/file");
-    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     let client = client_with(|_| {});
     let first = client.connect(&origin).await.unwrap();
     let response = first.get(&origin, &uri, &Default::default()).await.unwrap();
@@ -92,13 +92,13 @@ async fn early_requests_that_change_something_are_refused() {
 }
 
 #[tokio::test]
-async fn keys_and_sockets_change_under_way() {
+async fn key_updates_and_rebinding_do_not_break_transfers() {
     let content = pattern(4 << 20);
     let root = directory_of(&[("file", &content)]);
     let server = TestServer::files(root.path()).await;
     let client = client_with(|_| {});
     let url = server.url(HttpVersion::Http3, "/file");
-    let (origin, uri) = parse_url(&url, HttpVersion::Http3).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
     let connection = client.connect(&origin).await.unwrap();
     connection.quic().unwrap().confirmed().await.unwrap();
     let response = connection
@@ -115,7 +115,7 @@ async fn keys_and_sockets_change_under_way() {
 }
 
 #[tokio::test]
-async fn frames_are_not_held_without_a_limit() {
+async fn frames_beyond_the_limit_stop_their_stream() {
     let root = directory_of(&[("file", b"content")]);
     let server = TestServer::files(root.path()).await;
     let visitor = server.connect(HttpVersion::Http3).await;

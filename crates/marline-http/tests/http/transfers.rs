@@ -25,7 +25,7 @@ fn sha256(content: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_small_files() {
+async fn two_thousand_small_files_arrive() {
     let root = TempDir::new().unwrap();
     let content = |i: usize| format!("file number {i} {}", "x".repeat(i % 700)).into_bytes();
     for i in 0..2000 {
@@ -57,7 +57,7 @@ async fn two_thousand_small_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_megabytes() {
+async fn fifty_megabytes_arrive_over_every_version() {
     let content = pattern(50 << 20);
     let expected = sha256(&content);
     let root = directory_of(&[("big", &content)]);
@@ -140,7 +140,7 @@ async fn a_short_response_is_an_error() {
 }
 
 #[tokio::test]
-async fn files_appear_when_they_are_whole() {
+async fn files_appear_when_they_are_complete() {
     let content = pattern(100_000);
     let root = directory_of(&[("file", &content)]);
     let good = TestServer::files(root.path()).await;
@@ -174,7 +174,7 @@ async fn files_appear_when_they_are_whole() {
 }
 
 #[tokio::test]
-async fn downloads_resume_where_they_broke() {
+async fn interrupted_downloads_resume() {
     let content = pattern(100_000);
     let root = directory_of(&[("file", &content)]);
     let server = TestServer::files(root.path()).await;
@@ -254,12 +254,9 @@ async fn a_shutdown_lets_responses_finish() {
             .await
             .expect("it stops when all is sent")
             .unwrap();
-        let (origin, _) = marline_http::client::parse_url(
-            &format!("https://{}", server.address),
-            HttpVersion::Http2,
-        )
-        .unwrap();
-        let again = client(HttpVersion::Http2).connect(&origin).await;
+        let url = format!("https://{}", server.address);
+        let parsed = marline_http::client::parse_url(&url, HttpVersion::Http2).unwrap();
+        let again = client(HttpVersion::Http2).connect(&parsed.origin).await;
         assert!(
             matches!(again, Err(ClientError::Connect { .. })),
             "{again:?}"

@@ -5,31 +5,29 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline::Runtime;
 use marline_http::client::{ClientError, Destination, FetchOptions, Ranges, Report, Target};
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
-use crate::setup::{client, object, serve, world};
+use crate::setup::{PORT, Serving, client, object, run, serve};
 
 const PATHS: [&str; 6] = ["/0", "/1", "/999", "/40000", "/300000", "/1000003"];
 const THINK: Duration = Duration::from_millis(30);
 
-/// Fetches `paths`, closes everything; tells of both in text, to the nanosecond.
-fn fetch(paths: &[&str], options: FetchOptions, destination: &Destination) -> (Report, String) {
-    let world = world();
-    let server_host = world.host(1);
-    let clock = Arc::clone(&server_host);
-    let mut objects: BTreeMap<_, _> = PATHS
-        .map(|path| {
-            (
-                path.to_owned(),
-                object(path[1..].parse().unwrap(), Duration::ZERO),
-            )
-        })
-        .into();
+struct Fetched {
+    report: Report,
+    /// The report and when everything was closed, to the nanosecond.
+    text: String,
+}
+
+/// Fetches `paths` and closes everything.
+fn fetch(paths: &[&str], options: FetchOptions, destination: &Destination) -> Fetched {
+    let sized = |path: &str| object(path[1..].parse().unwrap(), Duration::ZERO);
+    let mut objects = BTreeMap::from(PATHS.map(|path| (path.to_owned(), sized(path))));
     objects.insert("/slow".to_owned(), object(10, THINK));
-    world.run(async {
-        let (address, handle) = serve(server_host, objects).await;
-        let client = client(world.host(2), [("example.test", address)]);
+    run(async |network| {
+        let Serving { address, handle } = serve(&network.servers[0], objects).await;
+        let client = client(&network.client, [("example.test", address)]);
         let targets = paths.iter().map(|path| Target {
             url: format!("https://example.test{path}"),
             destination: destination.clone(),
@@ -40,15 +38,15 @@ fn fetch(paths: &[&str], options: FetchOptions, destination: &Destination) -> (R
             .await;
         Arc::into_inner(client).unwrap().close().await;
         handle.shut_down();
-        let text = format!("{report:?} {:?}", clock.now());
-        (report, text)
+        let text = format!("{report:?} {:?}", network.client.now());
+        Fetched { report, text }
     })
 }
 
 fn fetch_twice(options: FetchOptions, destination: &Destination) -> Report {
-    let (report, text) = fetch(&PATHS, options, destination);
+    let Fetched { report, text } = fetch(&PATHS, options, destination);
     assert!(report.is_complete(), "{report:?}");
-    assert_eq!(fetch(&PATHS, options, destination).1, text);
+    assert_eq!(fetch(&PATHS, options, destination).text, text);
     for object in &report.objects {
         assert!(object.end_s >= 0.08, "faster than light: {object:?}");
         assert!(object.end_s < 3.0, "{object:?}");
@@ -59,7 +57,7 @@ fn fetch_twice(options: FetchOptions, destination: &Destination) -> Report {
 }
 
 #[test]
-fn one_connection() {
+fn fetches_over_one_connection_repeat() {
     let report = fetch_twice(FetchOptions::default(), &Destination::Nowhere);
     assert_eq!(report.connections.len(), 1);
     let handshake_s = report.connections[0].handshake_s;
@@ -67,16 +65,16 @@ fn one_connection() {
 }
 
 #[test]
-fn thinking_takes_its_time() {
+fn the_think_time_of_a_server_delays_the_first_byte() {
     let options = FetchOptions::default();
-    let (report, _) = fetch(&["/1", "/slow"], options, &Destination::Nowhere);
+    let report = fetch(&["/1", "/slow"], options, &Destination::Nowhere).report;
     let [quick, slow] = [0, 1].map(|index| report.objects[index].first_byte_s.unwrap());
     let thought = slow - quick;
     assert!((thought - THINK.as_secs_f64()).abs() < 0.001, "{thought}");
 }
 
 #[test]
-fn three_connections() {
+fn fetches_over_three_connections_repeat() {
     let options = FetchOptions {
         connections: 3,
         ..FetchOptions::default()
@@ -86,7 +84,7 @@ fn three_connections() {
 }
 
 #[test]
-fn pieces_over_three_connections() {
+fn ranges_are_spread_over_three_connections() {
     let options = FetchOptions {
         connections: 3,
         split: NonZeroU64::new(50_000),
@@ -101,13 +99,13 @@ fn pieces_over_three_connections() {
 }
 
 #[test]
-fn what_needs_tokio_says_so() {
-    let world = world();
-    world.run(async {
+fn tcp_and_name_lookups_without_tokio_are_errors() {
+    run(async |network| {
+        let host = &network.servers[0];
         let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
-        let site = generated(BTreeMap::new(), Some(world.host(1))).unwrap();
-        let mut config = ServerConfig::new(([0, 0, 0, 0], 443).into(), identity, site);
-        config.runtime = Some(world.host(1));
+        let site = generated(BTreeMap::new(), Some(Arc::new(host.clone()))).unwrap();
+        let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
+        config.runtime = Some(Arc::new(host.clone()));
         let refused = Server::bind(config).await.unwrap_err();
         assert!(matches!(
             refused,
@@ -117,7 +115,7 @@ fn what_needs_tokio_says_so() {
             }
         ));
 
-        let client = client(world.host(2), []);
+        let client = client(&network.client, []);
         let target = Target {
             url: "https://example.test/".to_owned(),
             destination: Destination::Nowhere,

@@ -1,4 +1,4 @@
-//! HTTP/3 in virtual time: no tokio runtime, no clock, no socket of the system's, and every run the same.
+//! HTTP/3 in virtual time, without a tokio runtime: every run is the same.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,4 +7,3 @@ mod page;
 mod ranges;
 mod setup;
 mod stop;
-mod world;

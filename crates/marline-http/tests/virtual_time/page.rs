@@ -8,7 +8,7 @@ use marline_http::page::{
     Discovery, Kind, LoadOptions, Page, PageObject, PageObjectReport, PageReport, load,
 };
 
-use crate::setup::{client, serve, world};
+use crate::setup::{client, run, serve};
 
 const SITE: &str = "example.test";
 const STATIC: &str = "static.test";
@@ -55,21 +55,20 @@ fn page() -> Page {
     Page { objects }
 }
 
-/// Loads the page from its hosts: `hidden` is on none of them, and `open` connections to one are there.
+/// Loads the page from its hosts: `hidden` is on none of them, and `open` connections to one are open.
 fn load_from(hidden: &str, open: usize, options: LoadOptions) -> PageReport {
     let page = page();
-    let world = world();
-    world.run(async {
+    run(async |network| {
         let mut hosts = Vec::new();
         let mut handles = Vec::new();
-        for (number, host) in [(1, SITE), (2, STATIC)] {
+        for (server, host) in network.servers.iter().zip([SITE, STATIC]) {
             let mut objects = page.generated(host);
             objects.remove(&format!("/{hidden}"));
-            let (address, handle) = serve(world.host(number), objects).await;
-            hosts.push((host, address));
-            handles.push(handle);
+            let serving = serve(server, objects).await;
+            hosts.push((host, serving.address));
+            handles.push(serving.handle);
         }
-        let client = client(world.host(3), hosts);
+        let client = client(&network.client, hosts);
         let url = format!("https://{SITE}/");
         client.open(&url, open).await.unwrap();
         load(&client, &page, options).await.unwrap()
@@ -89,7 +88,7 @@ fn named<'a>(report: &'a PageReport, id: &str) -> &'a PageObjectReport {
 }
 
 #[test]
-fn what_was_found_decides_what_comes_next() {
+fn objects_are_requested_when_they_are_discovered() {
     let report = load_page(LoadOptions::default());
     assert!(report.is_complete(), "{report:?}");
     for (object, expected) in report.objects.iter().zip(page().objects) {
@@ -160,7 +159,7 @@ fn loads_repeat_to_the_nanosecond() {
 }
 
 #[test]
-fn critical_objects_come_over_all_connections() {
+fn critical_objects_are_split_over_all_connections() {
     let whole = LoadOptions {
         connections: 3,
         ..LoadOptions::default()
@@ -200,7 +199,7 @@ fn critical_objects_come_over_all_connections() {
 }
 
 #[test]
-fn connections_may_be_there_already() {
+fn open_connections_save_the_handshake() {
     let cold = load_page(LoadOptions::default());
     let warm = load_from("", 1, LoadOptions::default());
     assert_eq!(warm.connections.len(), 2);
@@ -210,7 +209,7 @@ fn connections_may_be_there_already() {
 }
 
 #[test]
-fn urgent_objects_overtake() {
+fn urgent_objects_overtake_others() {
     let by_urgency = load_page(LoadOptions::default());
     let in_turn = load_page(LoadOptions {
         priorities: false,
@@ -225,7 +224,7 @@ fn urgent_objects_overtake() {
 }
 
 #[test]
-fn what_fails_hides_what_it_names() {
+fn objects_named_by_a_failed_one_are_never_discovered() {
     let report = load_from("css", 0, LoadOptions::default());
     assert!(!report.is_complete());
     assert_eq!(report.first_render_s, None);

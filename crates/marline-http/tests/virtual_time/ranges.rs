@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::poll_fn;
 use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,17 +13,16 @@ use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
-use marline::Runtime;
 use marline_http::client::{
     ClientError, Destination, FetchOptions, ObjectReport, Progress, Ranges, Report, Target,
 };
 use marline_http::server::{Site, generated};
 use marline_http::{Body, BoxError};
+use marline_sim::Host;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
-use crate::setup::{client, object, serve_site, world};
-use crate::world::World;
+use crate::setup::{Network, PORT, client, object, run, serve_site};
 
 const SIZE: u64 = 400_003;
 const FIRST: u64 = 50_000;
@@ -151,20 +149,18 @@ impl http_body::Body for Stalling {
 }
 
 /// A site that plays `trick`.
-fn site(runtime: &Arc<dyn Runtime>, trick: Trick) -> Site {
+fn site(host: &Host, trick: Trick) -> Site {
     let objects = BTreeMap::from([("/object".to_owned(), object(SIZE, Duration::ZERO))]);
-    let site = generated(objects, Some(Arc::clone(runtime))).unwrap();
+    let site = generated(objects, Some(Arc::new(host.clone()))).unwrap();
     let requests = Arc::new(AtomicUsize::new(0));
-    let runtime = Arc::clone(runtime);
+    let host = host.clone();
     Site::new(tower::service_fn(move |mut request: Request<Body>| {
-        let (site, runtime) = (site.clone(), Arc::clone(&runtime));
+        let (site, host) = (site.clone(), host.clone());
         let number = requests.fetch_add(1, Relaxed);
         async move {
             trick.before(number, &mut request);
             if trick == Trick::Dawdles(number) {
-                let mut timer = runtime.timer();
-                timer.set(runtime.now() + Duration::from_millis(400));
-                poll_fn(|cx| timer.poll(cx)).await;
+                host.sleep(Duration::from_millis(400)).await;
             }
             let response = site.oneshot(request).await?;
             Ok::<_, Infallible>(trick.after(number, response))
@@ -185,13 +181,14 @@ impl Fetched {
     }
 }
 
-/// Fetches the object over three connections that are there already.
+/// Fetches the object over three connections that are open already.
 fn fetch(trick: Trick, ranges: Ranges, size: Option<u64>, split: bool) -> Fetched {
-    fetch_in(&world(), trick, ranges, size, split)
+    fetch_after(|_| {}, trick, ranges, size, split)
 }
 
-fn fetch_in(
-    world: &World,
+/// As [`fetch`], on a network that `change` has changed.
+fn fetch_after(
+    change: impl FnOnce(&Network),
     trick: Trick,
     ranges: Ranges,
     size: Option<u64>,
@@ -199,10 +196,11 @@ fn fetch_in(
 ) -> Fetched {
     let out = TempDir::new().unwrap();
     let progress = Arc::new(Progress::default());
-    let report = world.run(async {
-        let host = world.host(1);
-        let (address, _handle) = serve_site(Arc::clone(&host), site(&host, trick)).await;
-        let client = client(world.host(2), [("example.test", address)]);
+    let report = run(async |network| {
+        change(network);
+        let host = &network.servers[0];
+        let serving = serve_site(host, site(host, trick)).await;
+        let client = client(&network.client, [("example.test", serving.address)]);
         let url = "https://example.test/object".to_owned();
         client.open(&url, 3).await.unwrap();
         let target = Target {
@@ -275,7 +273,7 @@ fn objects_arrive_whole_whatever_the_server_does() {
 }
 
 #[test]
-fn a_wrong_size_is_found_out() {
+fn a_wrong_size_does_not_change_the_object() {
     let hash = hash();
     for size in [FIRST, FIRST + 1, SIZE - 1, SIZE + 1, 10 * SIZE] {
         for ranges in [Ranges::Equal, Ranges::Handed] {
@@ -286,7 +284,7 @@ fn a_wrong_size_is_found_out() {
 }
 
 #[test]
-fn what_no_connection_brings_is_an_error() {
+fn an_object_that_no_connection_delivers_is_an_error() {
     for (ranges, size) in WAYS {
         let fetched = fetch(Trick::AllBreak, ranges, size, true);
         let failure = fetched.object().failure.as_deref();
@@ -305,7 +303,7 @@ fn what_no_connection_brings_is_an_error() {
 }
 
 #[test]
-fn a_refused_range_is_asked_for_elsewhere() {
+fn a_refused_range_is_requested_again() {
     let hash = hash();
     for ranges in [Ranges::Equal, Ranges::Handed] {
         for refused in 1..4 {
@@ -323,7 +321,7 @@ fn a_known_size_saves_a_round_trip() {
 }
 
 #[test]
-fn handed_ranges_go_to_who_is_fast() {
+fn a_stalled_range_is_handed_to_another_connection() {
     let end_s = |trick, ranges| fetch(trick, ranges, Some(SIZE), true).object().end_s;
     let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(Trick::None, ranges));
     assert!(
@@ -340,28 +338,31 @@ fn handed_ranges_go_to_who_is_fast() {
 }
 
 #[test]
-fn a_connection_that_falls_silent_holds_nothing_up() {
+fn the_ranges_of_a_silent_connection_are_requested_on_others() {
     let hash = hash();
     for chosen in 0..3 {
-        let world = world();
-        let mut seen: Vec<Vec<u8>> = Vec::new();
-        let mut sent = 0;
         // Of one connection, nothing that the server sends arrives after its first 40 kB.
-        world.lose(move |from, bytes| {
-            let short = bytes[0] & 0x80 == 0;
-            if from.port() != 443 || !short {
-                return false;
-            }
-            let id = bytes[1..9].to_vec();
-            let known = seen.iter().position(|seen| *seen == id);
-            let number = known.unwrap_or_else(|| {
-                seen.push(id);
-                seen.len() - 1
+        let silence = |network: &Network| {
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            let mut sent = 0;
+            network.access.lose_if(move |_, packet| {
+                let bytes = &packet.body.payload;
+                let short = bytes[0] & 0x80 == 0;
+                if packet.body.source.port() != PORT || !short {
+                    return false;
+                }
+                let id = bytes[1..9].to_vec();
+                let known = seen.iter().position(|seen| *seen == id);
+                let number = known.unwrap_or_else(|| {
+                    seen.push(id);
+                    seen.len() - 1
+                });
+                sent += if number == chosen { bytes.len() } else { 0 };
+                number == chosen && sent > 40_000
             });
-            sent += if number == chosen { bytes.len() } else { 0 };
-            number == chosen && sent > 40_000
-        });
-        let fetched = fetch_in(&world, Trick::None, Ranges::Handed, Some(SIZE), true);
+        };
+        let size = Some(SIZE);
+        let fetched = fetch_after(silence, Trick::None, Ranges::Handed, size, true);
         let object = fetched.object();
         assert_eq!(
             (&object.error, object.sha256.as_ref()),

@@ -1,4 +1,4 @@
-//! A server and a client, each on a host of its own.
+//! The network of these tests, and servers and clients on its hosts.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,17 +6,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use marline::{Runtime, TransportConfig};
+use marline::TransportConfig;
 use marline_http::client::{Client, ClientConfig, Trust};
 use marline_http::server::{
     GeneratedObject, Handle, Identity, Protocols, Server, ServerConfig, Site, generated,
 };
 use marline_http::transport::QuicOptions;
-
-use crate::world::World;
+use marline_sim::{Host, SimBuilder, SimLink};
 
 /// The servers' port.
-const PORT: u16 = 443;
+pub(crate) const PORT: u16 = 443;
+
+/// More virtual time than any of these tests takes.
+const LIMIT: Duration = Duration::from_secs(7200);
+
+/// A client behind an access link of 20 Mbit/s and 40 ms there and back, which loses nothing, and two
+/// servers.
+pub(crate) struct Network {
+    pub(crate) client: Host,
+    pub(crate) servers: [Host; 2],
+    pub(crate) access: SimLink,
+}
+
+/// Runs `test` on a new [`Network`] to its end.
+pub(crate) fn run<T>(test: impl AsyncFnOnce(&Network) -> T) -> T {
+    let mut sim = SimBuilder::new(1)
+        .router("router")
+        .link(
+            "access",
+            ["client", "router"],
+            "rate=20mbps,rtt=40ms,buffer=2MB",
+        )
+        .link("first", ["router", "server"], "")
+        .link("second", ["router", "static"], "")
+        .build()
+        .unwrap();
+    let network = Network {
+        client: sim.host("client").unwrap(),
+        servers: ["server", "static"].map(|name| sim.host(name).unwrap()),
+        access: sim.link("access").unwrap(),
+    };
+    sim.run(test(&network), LIMIT).unwrap()
+}
 
 fn quic() -> QuicOptions {
     quic_of(TransportConfig::default())
@@ -42,26 +73,25 @@ pub(crate) fn object(size: u64, think: Duration) -> GeneratedObject {
     }
 }
 
-/// Starts a server of these objects on a host of its own.
-pub(crate) async fn serve(
-    runtime: Arc<dyn Runtime>,
-    objects: BTreeMap<String, GeneratedObject>,
-) -> (SocketAddr, Handle) {
-    let site = generated(objects, Some(Arc::clone(&runtime))).unwrap();
-    serve_site(runtime, site).await
+/// A server that runs.
+pub(crate) struct Serving {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: Handle,
 }
 
-/// Starts a server of this site on a host of its own.
-pub(crate) async fn serve_site(runtime: Arc<dyn Runtime>, site: Site) -> (SocketAddr, Handle) {
-    serve_like(runtime, site, quic()).await
+/// Starts a server of these objects.
+pub(crate) async fn serve(host: &Host, objects: BTreeMap<String, GeneratedObject>) -> Serving {
+    let site = generated(objects, Some(Arc::new(host.clone()))).unwrap();
+    serve_site(host, site).await
 }
 
-/// The same with a QUIC of its own.
-pub(crate) async fn serve_like(
-    runtime: Arc<dyn Runtime>,
-    site: Site,
-    quic: QuicOptions,
-) -> (SocketAddr, Handle) {
+/// Starts a server of this site.
+pub(crate) async fn serve_site(host: &Host, site: Site) -> Serving {
+    serve_with(host, site, quic()).await
+}
+
+/// Starts a server of this site with these options of QUIC.
+pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Serving {
     let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
     config.protocols = Protocols {
@@ -70,16 +100,19 @@ pub(crate) async fn serve_like(
         ..Protocols::default()
     };
     config.quic = quic;
-    config.runtime = Some(Arc::clone(&runtime));
+    config.runtime = Some(Arc::new(host.clone()));
     let server = Server::bind(config).await.unwrap();
-    let (address, handle) = (server.local_addr(), server.handle());
-    runtime.spawn(Box::pin(server.run()));
-    (address, handle)
+    let handle = server.handle();
+    host.run(server.run());
+    Serving {
+        address: host.at(PORT),
+        handle,
+    }
 }
 
-/// A client that finds `hosts`.
+/// A client that finds `hosts` at these addresses.
 pub(crate) fn client(
-    runtime: Arc<dyn Runtime>,
+    host: &Host,
     hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
 ) -> Arc<Client> {
     let hosts = hosts.into_iter().map(|(host, at)| (host.to_owned(), at));
@@ -87,13 +120,8 @@ pub(crate) fn client(
         trust: Trust::Anybody,
         quic: quic(),
         resolve: hosts.collect(),
-        runtime: Some(runtime),
+        runtime: Some(Arc::new(host.clone())),
         ..ClientConfig::default()
     };
     Arc::new(Client::new(config).unwrap())
-}
-
-/// 20 Mbit/s, 40 ms there and back.
-pub(crate) fn world() -> World {
-    World::new(Duration::from_millis(20), 2_500_000)
 }

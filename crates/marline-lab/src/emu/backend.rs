@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use marline_link::Seed;
 use marline_report::units;
+use marline_sim::fabric::{Fabric, Switch};
 use tokio::time::timeout;
 
 use super::iperf::Iperf;
 use super::line::capture;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
-use crate::fabric::{Fabric, Switch};
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 

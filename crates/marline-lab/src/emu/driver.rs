@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use marline_sim::fabric::{EcmpHash, Event, Fabric, Node, Routed};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::prctl;
@@ -18,7 +19,6 @@ use super::clock::Clock;
 use super::ip::IpPacket;
 use super::tally::{Report, Tally};
 use super::tun::Tun;
-use crate::fabric::{EcmpHash, Event, Fabric, Node, Routed};
 
 /// Packets read from one device before the others have their turn.
 const BATCH: usize = 32;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use marline::Runtime;
+use marline_sim::fabric::{EcmpHash, Fabric, Node};
 
 use super::driver::{Driver, Port, Stop};
 use super::guard::Guard;
 use super::runtime::HostRuntime;
 use super::tun::{self, Tun};
 use super::{EmuError, IpPacket, Namespace, Report};
-use crate::fabric::{EcmpHash, Fabric, Node};
 
 /// Hosts that are network namespaces, and the network between them in real time.
 ///

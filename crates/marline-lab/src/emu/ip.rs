@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use marline_link::{Ecn, Packet, Time};
 
-use crate::fabric::{EcmpHash, Routed};
+use marline_sim::fabric::{EcmpHash, Routed};
 
 /// The largest packet that a host sends, its header included, in bytes.
 pub const MTU: usize = 1_500;

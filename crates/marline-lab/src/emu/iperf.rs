@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use marline_sim::fabric::{Fabric, Node};
 use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 use tokio::runtime::Handle;
@@ -17,7 +18,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::tcp_tap::{self, Watched};
 use super::{EmuError, Emulation, IpPacket, Namespace};
-use crate::fabric::{Fabric, Node};
 use crate::play;
 use crate::scenario::{Direction, Job, TcpController, TcpRunner, Traffic};
 use crate::workload::background::TcpCount;

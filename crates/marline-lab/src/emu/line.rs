@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use marline_link::Medium;
+use marline_sim::fabric::pcap::Capture;
+use marline_sim::fabric::{EcmpHash, Fabric, Node, Plan, PlanError};
 
 use super::{EmuError, Emulation, IpPacket, MahimahiLog, Report, Spool, Spooler};
-use crate::fabric::pcap::Capture;
-use crate::fabric::{EcmpHash, Fabric, Node, Plan, PlanError};
 
 /// What of a [`Line`] is written to files.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,9 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
+use marline_sim::fabric::{Fabric, Node, Passage, Routed, Verdict};
+
 use super::IpPacket;
-use crate::fabric::{Fabric, Node, Passage, Routed, Verdict};
 
 /// The log of what one host sends.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl<W: Write> MahimahiLog<W> {
         })
     }
 
-    /// Writes what a [`Tap`](crate::fabric::Tap) sees, if it is this host's.
+    /// Writes what a [`Tap`](marline_sim::fabric::Tap) sees, if it is this host's.
     ///
     /// # Errors
     /// The log cannot be written.

@@ -1,6 +1,6 @@
 //! Real time: network namespaces joined by the same links.
 //!
-//! An [`Emulation`] takes a [`Fabric`](crate::fabric::Fabric) and makes each of its hosts a network
+//! An [`Emulation`] takes a [`Fabric`](marline_sim::fabric::Fabric) and makes each of its hosts a network
 //! namespace: anybody's programs run in it on the kernel's own TCP, UDP and MPTCP, and endpoints of
 //! this process through its [`Runtime`](marline::Runtime). What hosts send passes a TUN device and comes
 //! to one thread, which moves the fabric with real time: a model decides on packets as it does in

@@ -5,6 +5,7 @@ use std::io;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use marline_sim::fabric::Node;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Child;
@@ -12,7 +13,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use super::Emulation;
-use crate::fabric::Node;
 
 /// How long a program may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);

@@ -8,13 +8,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use marline_sim::fabric::Node;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::Emulation;
-use crate::fabric::Node;
 
 /// Connections, and likewise senders of datagrams, that one port serves at a time.
 const CLIENTS: usize = 1_024;

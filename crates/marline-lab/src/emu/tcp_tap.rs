@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddrV4;
 
+use marline_sim::fabric::{Fabric, Node, Passage, Verdict};
+
 use super::IpPacket;
 use super::segment::Segment;
-use crate::fabric::{Fabric, Node, Passage, Verdict};
 use crate::workload::background::TcpCount;
 
 /// A flow to be counted: the way its bytes go.

@@ -9,10 +9,10 @@ use marline::{
 };
 
 use marline_http::transport::observed;
+use marline_sim::identity::identity;
 
 use super::paths::ANY;
 use super::{Stage, failed, transport};
-use crate::identity::identity;
 use crate::scenario::{Job, RunError, Topology};
 
 /// The protocol's name in TLS.

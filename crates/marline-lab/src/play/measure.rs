@@ -14,9 +14,9 @@ use self::shares::Shares;
 use super::ends::Ends;
 use super::measures::{count, watched};
 use super::{Probe, Stage, failed, paths, sleep};
-use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
+use marline_sim::identity::Identity;
 
 /// How often everybody's bytes are looked at, for pictures.
 const GLANCE: Duration = Duration::from_millis(500);

@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::{Runtime, TransportConfig};
+use marline_sim::fabric::Switch;
 
 pub(crate) use background::begins;
 pub use measures::{Ideal, Way, ideal, ideal_of};
 pub use network::{changing_network, network};
 pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
 
-use crate::fabric::Switch;
 use crate::scenario::{
     EndpointSettings, Job, Outcome, RunError, Settings, Topology, When, Workload,
 };

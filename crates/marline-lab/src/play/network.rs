@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use marline_link::spec::Radio;
 use marline_link::{LinkSpec, Medium, Seed};
+use marline_sim::fabric::{Changing, Fabric, Plan, PlanError, Routed, Switch};
 
 use super::failed;
-use crate::fabric::{Changing, Fabric, Plan, PlanError, Routed, Switch};
 use crate::scenario::{Change, LinkDef, RunError, Topology};
 
-/// Builds the network of `topology`, which stays as it is. Equal seeds give links with equal draws.
-///
-/// A radio and the wire behind it become two media, `link radio` and `link wire`, and a router between
-/// them: the base station or the access point.
+/// Builds the network of `topology`, without changes. Equal seeds give links with equal draws.
 ///
 /// # Errors
 /// A link's description does not hold, or the network does not hang together.
@@ -60,26 +56,8 @@ where
                 ends.len()
             )));
         };
-        let between = match spec.radio {
-            Radio::Wifi(_) => "access point",
-            Radio::Lte(_) | Radio::None => "base station",
-        };
-        let last = media.len().saturating_sub(1);
-        let mut from = near;
-        for (part, medium) in media.into_iter().enumerate() {
-            let name = match (last, part) {
-                (0, _) => link.name.clone(),
-                (_, 0) => format!("{} radio", link.name),
-                _ => format!("{} wire", link.name),
-            };
-            let to = if part == last {
-                far
-            } else {
-                plan.router(format!("{between} of {}", link.name))
-            };
-            plan.join(name, medium, &[from, to]).map_err(failed_plan)?;
-            from = to;
-        }
+        plan.join_link(&link.name, &spec.radio, media, [near, far])
+            .map_err(failed_plan)?;
     }
     plan.build().map_err(failed_plan)
 }

@@ -17,8 +17,8 @@ use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
-use crate::identity::Identity;
 use crate::scenario::{Direction, Job, Outcome, RunError, StreamDef, Topology, Workload};
+use marline_sim::identity::Identity;
 
 /// Fetches the streams of `job`.
 pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use marline::Endpoint;
+use marline_sim::identity::Identity;
 
 use super::ends::{Ends, drain, drain_telling, write};
 use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses};
 use super::{Probe, SETTLE, Stage, failed, sleep};
-use crate::identity::Identity;
 use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
 
 /// Sends the bytes of `job`.

@@ -13,8 +13,8 @@ use super::background::Flows;
 use super::ends::{Ends, drain, write};
 use super::measures::Measured;
 use super::{Probe, Stage, failed, sleep};
-use crate::identity::Identity;
 use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};
+use marline_sim::identity::Identity;
 
 /// What flows get for so long before the last visit is what they had.
 const BEFORE: Duration = Duration::from_secs(5);

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use marline_link::{DropReason, Packet, Seed, Time};
+use marline_sim::fabric::{Event, Fabric, Node, Routed};
 
-use crate::fabric::{Event, Fabric, Node, Routed};
 use crate::play;
 use crate::scenario::{Ecmp, LinkDef, RunError, Topology};
 

@@ -1,6 +1,6 @@
 //! Traffic beside what an experiment is about.
 //!
-//! All of it runs as tasks of a runtime: of a [simulated host](crate::sim::Host), or of a real one.
+//! All of it runs as tasks of a runtime: of a [simulated host](marline_sim::Host), or of a real one.
 
 mod flow;
 mod source;

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
-use marline_lab::fabric::Plan;
 use marline_link::{Duplex, Seed};
+use marline_sim::fabric::Plan;
 
 use crate::link::Spec;
 use crate::setup;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use marline_lab::emu::IpPacket;
-use marline_lab::fabric::{Event, Fabric, Node, Routed, Verdict};
 use marline_link::{DropReason, Packet, Seed, Time};
+use marline_sim::fabric::{Event, Fabric, Node, Routed, Verdict};
 
 use crate::link::Spec;
 use crate::setup;

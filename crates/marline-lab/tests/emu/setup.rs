@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marline_lab::emu::{Emulation, IpPacket};
-use marline_lab::fabric::{EcmpHash, Fabric, Node, Plan};
 use marline_link::{Duplex, Seed};
+use marline_sim::fabric::{EcmpHash, Fabric, Node, Plan};
 
 use crate::link::Spec;
 

@@ -1,4 +1,5 @@
-//! A network in virtual time that delays, loses, reorders, repeats, alters and marks.
+//! The network of a [`Pair`](super::Pair): it delays, loses, reorders, duplicates, corrupts and marks
+//! datagrams, under conditions that tests change at any moment.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,18 +33,18 @@ pub enum Direction {
     ToClient,
 }
 
-/// What happens to datagrams one way. Shares are of 1.
+/// What happens to datagrams in one direction. Shares are of 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
-    /// Time on the way.
+    /// One-way delay.
     pub delay: Duration,
-    /// Up to this much longer, drawn for each datagram: they overtake each other.
+    /// The most that is added to the delay, drawn for each datagram: they overtake each other.
     pub jitter: Duration,
     /// Share that is lost.
     pub loss: f64,
     /// Datagrams lost in a row at each loss.
     pub burst: u32,
-    /// Share that comes twice.
+    /// Share that arrives twice.
     pub duplicate: f64,
     /// Share in which a byte is altered.
     pub corrupt: f64,
@@ -53,7 +54,7 @@ pub struct Conditions {
     pub erase_marks: bool,
     /// Bytes a second; `None` is no limit.
     pub rate: Option<u64>,
-    /// Bytes that wait for the rate; more are lost.
+    /// Bytes that may wait for the rate; more are lost.
     pub queue: u64,
     /// Largest datagram that passes.
     pub mtu: usize,
@@ -86,9 +87,9 @@ impl Default for Conditions {
     }
 }
 
-/// One way.
+/// One direction of a link.
 #[derive(Debug)]
-struct Way {
+struct OneDirection {
     conditions: Conditions,
     /// When the sender's queue is empty.
     free_at: Instant,
@@ -99,7 +100,7 @@ struct Way {
     bytes: u64,
 }
 
-impl Way {
+impl OneDirection {
     fn new() -> Self {
         Self {
             conditions: Conditions::default(),
@@ -112,65 +113,66 @@ impl Way {
     }
 }
 
-/// All ways between a client and a server.
+/// All links between a client and a server, by direction.
 #[derive(Debug)]
-struct Ways {
-    to_server: Way,
-    to_client: Way,
+struct Links {
+    to_server: OneDirection,
+    to_client: OneDirection,
     /// To the server and back, for further addresses of the client.
-    links: BTreeMap<SocketAddr, [Way; 2]>,
+    further: BTreeMap<SocketAddr, [OneDirection; 2]>,
 }
 
-impl Ways {
+impl Links {
     fn new() -> Self {
         Self {
-            to_server: Way::new(),
-            to_client: Way::new(),
-            links: BTreeMap::new(),
+            to_server: OneDirection::new(),
+            to_client: OneDirection::new(),
+            further: BTreeMap::new(),
         }
     }
 
     fn is_on_link(&self, datagram: &Datagram) -> bool {
-        !self.links.is_empty()
-            && (self.links.contains_key(&datagram.source)
-                || self.links.contains_key(&datagram.destination))
+        !self.further.is_empty()
+            && (self.further.contains_key(&datagram.source)
+                || self.further.contains_key(&datagram.destination))
     }
 
-    /// The way that a datagram takes.
-    fn of(&mut self, direction: Direction, datagram: &Datagram) -> &mut Way {
+    /// The direction of the link that a datagram takes.
+    fn of(&mut self, direction: Direction, datagram: &Datagram) -> &mut OneDirection {
         let client = match direction {
             Direction::ToServer => datagram.source,
             Direction::ToClient => datagram.destination,
         };
-        match (self.links.get_mut(&client), direction) {
-            (Some([way, _]), Direction::ToServer) | (Some([_, way]), Direction::ToClient) => way,
+        match (self.further.get_mut(&client), direction) {
+            (Some([there, _]), Direction::ToServer) => there,
+            (Some([_, back]), Direction::ToClient) => back,
             (None, Direction::ToServer) => &mut self.to_server,
             (None, Direction::ToClient) => &mut self.to_client,
         }
     }
 }
 
-/// Says which datagrams to drop.
+/// Decides which datagrams are lost.
 pub type Filter = Box<dyn FnMut(Direction, &Datagram) -> bool + Send>;
 
-/// Both ways between a client and a server.
+/// The links between a client and a server.
 pub struct Network {
-    ways: Ways,
+    links: Links,
     in_flight: BTreeMap<(Instant, u64), (Direction, Datagram)>,
     sequence: u64,
     /// Where the client is.
     inside: SocketAddr,
     rng: Pcg64Mcg,
-    /// The client's address as the server sees it, if it differs: a NAT's binding.
+    /// The client's address as the server sees it, if a NAT changes it.
     pub nat: Option<SocketAddr>,
-    /// Drops what it says `true` to, whatever else happens.
+    /// Loses the datagrams for which it returns `true`, whatever the conditions are.
     pub filter: Option<Filter>,
 }
 
 impl Network {
     pub(super) fn new(seed: u64, inside: SocketAddr) -> Self {
         Self {
-            ways: Ways::new(),
+            links: Links::new(),
             in_flight: BTreeMap::new(),
             sequence: 0,
             inside,
@@ -180,43 +182,44 @@ impl Network {
         }
     }
 
-    /// The conditions one way, to change.
+    /// The conditions in one direction, to change.
     pub fn conditions(&mut self, direction: Direction) -> &mut Conditions {
-        &mut self.way(direction).conditions
+        &mut self.first_link(direction).conditions
     }
 
-    /// Sets the same conditions both ways.
+    /// Sets the same conditions in both directions.
     pub fn set(&mut self, conditions: Conditions) {
-        self.ways.to_server.conditions = conditions;
-        self.ways.to_client.conditions = conditions;
+        self.links.to_server.conditions = conditions;
+        self.links.to_client.conditions = conditions;
     }
 
     /// Sets the conditions of another link to the server, that of the client's address `at`. There is
     /// no NAT on it.
     pub fn set_link(&mut self, at: SocketAddr, conditions: Conditions) {
-        let ways = self.ways.links.entry(at);
-        for way in ways.or_insert_with(|| [Way::new(), Way::new()]) {
-            way.conditions = conditions;
+        let directions = self.links.further.entry(at);
+        for direction in directions.or_insert_with(|| [OneDirection::new(), OneDirection::new()]) {
+            direction.conditions = conditions;
         }
     }
 
-    /// The conditions one way on the link of the client's address `at`, to change.
+    /// The conditions in one direction on the link of the client's address `at`, to change.
     pub fn link(&mut self, at: SocketAddr, direction: Direction) -> &mut Conditions {
-        let ways = self.ways.links.entry(at);
-        let [to_server, to_client] = ways.or_insert_with(|| [Way::new(), Way::new()]);
+        let directions = self.links.further.entry(at);
+        let [to_server, to_client] =
+            directions.or_insert_with(|| [OneDirection::new(), OneDirection::new()]);
         match direction {
             Direction::ToServer => &mut to_server.conditions,
             Direction::ToClient => &mut to_client.conditions,
         }
     }
 
-    /// Datagrams sent and lost one way so far, and bytes sent.
+    /// Datagrams sent and lost in one direction so far, and bytes sent.
     pub fn counts(&mut self, direction: Direction) -> (u64, u64, u64) {
-        let way = self.way(direction);
-        (way.sent, way.lost, way.bytes)
+        let counted = self.first_link(direction);
+        (counted.sent, counted.lost, counted.bytes)
     }
 
-    /// Puts a datagram on its way as if an end had sent it.
+    /// Sends a datagram as if an end had sent it.
     pub fn inject(&mut self, now: Instant, direction: Direction, datagram: Datagram) {
         self.enqueue(now, direction, datagram);
     }
@@ -227,10 +230,10 @@ impl Network {
         self.nat = None;
     }
 
-    fn way(&mut self, direction: Direction) -> &mut Way {
+    fn first_link(&mut self, direction: Direction) -> &mut OneDirection {
         match direction {
-            Direction::ToServer => &mut self.ways.to_server,
-            Direction::ToClient => &mut self.ways.to_client,
+            Direction::ToServer => &mut self.links.to_server,
+            Direction::ToClient => &mut self.links.to_client,
         }
     }
 
@@ -240,11 +243,11 @@ impl Network {
             0..1024 => Direction::ToServer,
             _ => Direction::ToClient,
         };
-        let nat = self.nat.filter(|_| !self.ways.is_on_link(&datagram));
+        let nat = self.nat.filter(|_| !self.links.is_on_link(&datagram));
         if let Some(outside) = nat {
             match direction {
                 Direction::ToServer => datagram.source = outside,
-                // Behind a new binding the old one leads nowhere.
+                // The NAT has forgotten its old binding.
                 Direction::ToClient if datagram.destination != outside => return,
                 Direction::ToClient => datagram.destination = self.inside,
             }
@@ -254,24 +257,24 @@ impl Network {
             .as_mut()
             .is_some_and(|filter| filter(direction, &datagram))
         {
-            let way = self.ways.of(direction, &datagram);
-            way.sent += 1;
-            way.lost += 1;
+            let link = self.links.of(direction, &datagram);
+            link.sent += 1;
+            link.lost += 1;
             return;
         }
         let rng = &mut self.rng;
-        let way = self.ways.of(direction, &datagram);
-        let conditions = way.conditions;
-        way.sent += 1;
-        way.bytes += datagram.bytes.len() as u64;
+        let link = self.links.of(direction, &datagram);
+        let conditions = link.conditions;
+        link.sent += 1;
+        link.bytes += datagram.bytes.len() as u64;
         let mut draw = |share: f64| share > 0.0 && rng.random_bool(share.min(1.0));
-        if way.burst_left == 0 && draw(conditions.loss) {
-            way.burst_left = conditions.burst.max(1);
+        if link.burst_left == 0 && draw(conditions.loss) {
+            link.burst_left = conditions.burst.max(1);
         }
-        let in_burst = way.burst_left > 0;
-        way.burst_left = way.burst_left.saturating_sub(1);
+        let in_burst = link.burst_left > 0;
+        link.burst_left = link.burst_left.saturating_sub(1);
         if in_burst || conditions.down || datagram.bytes.len() > conditions.mtu {
-            way.lost += 1;
+            link.lost += 1;
             return;
         }
         if draw(conditions.corrupt) {
@@ -294,25 +297,25 @@ impl Network {
     }
 
     fn enqueue(&mut self, now: Instant, direction: Direction, datagram: Datagram) {
-        let jitter = self.ways.of(direction, &datagram).conditions.jitter;
+        let jitter = self.links.of(direction, &datagram).conditions.jitter;
         let extra = match jitter.as_nanos() as u64 {
             0 => Duration::ZERO,
             most => Duration::from_nanos(self.rng.random_range(0..=most)),
         };
-        let way = self.ways.of(direction, &datagram);
+        let link = self.links.of(direction, &datagram);
         let mut leaves = now;
-        if let Some(rate) = way.conditions.rate {
-            let waiting = way.free_at - now;
+        if let Some(rate) = link.conditions.rate {
+            let waiting = link.free_at - now;
             let queued = waiting.as_nanos() as u64 * rate / 1_000_000_000;
-            if queued + datagram.bytes.len() as u64 > way.conditions.queue {
-                way.lost += 1;
+            if queued + datagram.bytes.len() as u64 > link.conditions.queue {
+                link.lost += 1;
                 return;
             }
             let takes = datagram.bytes.len() as u64 * 1_000_000_000 / rate.max(1);
-            way.free_at = way.free_at.max(now) + Duration::from_nanos(takes);
-            leaves = way.free_at;
+            link.free_at = link.free_at.max(now) + Duration::from_nanos(takes);
+            leaves = link.free_at;
         }
-        let arrives = leaves + way.conditions.delay + extra;
+        let arrives = leaves + link.conditions.delay + extra;
         self.sequence += 1;
         self.in_flight
             .insert((arrives, self.sequence), (direction, datagram));

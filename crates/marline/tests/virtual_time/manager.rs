@@ -1,27 +1,20 @@
-//! Paths that a policy asks for, over links that come and go.
+//! Paths that a policy asks for, over links that fail and addresses that come and go.
 
-use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use marline::{
-    ClientConfig, Connection, ConnectionEvent, Endpoint, EndpointConfig, Events,
-    ManagedConnectError, MultipathConfig, PathId, PathManager, PathPolicy, Runtime,
-    TransportConfig,
+    ClientConfig, Connection, ConnectionEvent, Endpoint, Events, ManagedConnectError,
+    MultipathConfig, PathId, PathManager, PathPolicy, Runtime, TransportConfig,
 };
+use marline_sim::identity::Identity;
 
-use crate::world::World;
-use crate::{DELAY, configs, endpoint};
+use crate::setup::{DELAY, LTE, Network, WIFI, client_config, run, server_config};
 
 const LEN: usize = 2_000_000;
-const FIRST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 const ONE: PathId = PathId(1);
 
-/// A client with two links whose paths are managed, and a server with one that sends `LEN` bytes on every
-/// stream.
+/// A client whose paths are managed, and a server that sends `LEN` bytes on every stream.
 struct Ends {
-    world: World,
     client: Endpoint,
     server: Endpoint,
     config: ClientConfig,
@@ -29,39 +22,33 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(world: &World, rules: &[&str]) -> Self {
-        Self::with(world, rules, true)
+    fn new(network: &Network, rules: &[&str]) -> Self {
+        Self::with(network, rules, true)
     }
 
-    fn with(world: &World, rules: &[&str], is_multipath: bool) -> Self {
-        let (mut server_config, mut config) = configs();
-        server_config.transport = transport(is_multipath);
-        config.transport = transport(true);
-        let server = endpoint(world, 1, Some(server_config));
+    /// `is_multipath`: whether the server allows several paths.
+    fn with(network: &Network, rules: &[&str], is_multipath: bool) -> Self {
+        let server = network.server_endpoint(server_config(transport(is_multipath)));
         let accepting = server.clone();
-        let spawner = world.clone();
-        world.spawn(Box::pin(async move {
+        let host = network.server.clone();
+        network.server.run(async move {
             while let Some(connecting) = accepting.accept().await {
-                spawner.spawn(Box::pin(async move {
+                host.run(async move {
                     if let Ok(connection) = connecting.await {
                         serve(connection).await;
                     }
-                }));
+                });
             }
-        }));
-        let socket = world.bind_all(&[FIRST, SECOND], 4433);
-        let seed = EndpointConfig::from_seed([2; 32]);
-        let client = Endpoint::new(seed, None, socket, Arc::new(world.clone())).unwrap();
+        });
         let rules = rules.iter().map(|rule| rule.parse().unwrap());
         let policy = PathPolicy {
             rules: rules.collect(),
             ..PathPolicy::default()
         };
         Self {
-            world: world.clone(),
-            client,
+            client: network.client_endpoint(),
             server,
-            config,
+            config: client_config(transport(true)),
             manager: PathManager::new(policy),
         }
     }
@@ -69,7 +56,7 @@ impl Ends {
     async fn connect(&self) -> Result<Connection, ManagedConnectError> {
         let remote = self.server.local_addr();
         self.manager
-            .connect(&self.client, &self.config, remote, "localhost")
+            .connect(&self.client, &self.config, remote, Identity::NAME)
             .await
     }
 }
@@ -83,12 +70,11 @@ async fn serve(connection: Connection) {
     }
 }
 
-fn transport(is_multipath: bool) -> Arc<TransportConfig> {
-    Arc::new(TransportConfig {
-        grease: false,
+fn transport(is_multipath: bool) -> TransportConfig {
+    TransportConfig {
         multipath: is_multipath.then(MultipathConfig::default),
         ..TransportConfig::default()
-    })
+    }
 }
 
 /// Bytes that arrived before the stream ended or the connection did.
@@ -128,16 +114,15 @@ fn received(connection: &Connection, id: PathId) -> u64 {
 }
 
 #[test]
-fn every_rule_has_its_path() {
-    for rules in [["link0", "link1"], ["10.0.0.2", "10.0.1.2"]] {
-        let world = World::new(DELAY);
-        world.run(async {
-            let ends = Ends::new(&world, &rules);
+fn each_rule_opens_a_path() {
+    for rules in [["wifi", "lte"], ["10.1.0.1", "10.2.0.1"]] {
+        run(async |network| {
+            let ends = Ends::new(network, &rules);
             let ours = ends.connect().await.unwrap();
             let mut events = ours.events();
             assert_eq!(validated(&mut events).await, ONE);
             assert_eq!(fetch(&ours).await, LEN);
-            for (id, local) in [(PathId::INITIAL, FIRST), (ONE, SECOND)] {
+            for (id, local) in [(PathId::INITIAL, WIFI), (ONE, LTE)] {
                 assert!(received(&ours, id) > 100_000);
                 let address = ours.paths()[id.0 as usize].local.unwrap();
                 assert_eq!(address.ip(), local);
@@ -147,86 +132,83 @@ fn every_rule_has_its_path() {
 }
 
 #[test]
-fn a_backup_is_a_backup() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link1,backup", "link0"]);
+fn a_backup_rule_opens_a_backup_path() {
+    run(async |network| {
+        let ends = Ends::new(network, &["lte,backup", "wifi"]);
         let ours = ends.connect().await.unwrap();
         assert_eq!(validated(&mut ours.events()).await, ONE);
         assert_eq!(fetch(&ours).await, LEN);
         assert!(received(&ours, ONE) < 20_000);
-        assert_eq!(ours.paths()[0].local.unwrap().ip(), FIRST);
+        assert_eq!(ours.paths()[0].local.unwrap().ip(), WIFI);
     });
 }
 
 #[test]
-fn a_dead_first_link_costs_a_head_start() {
-    let world = World::new(DELAY);
-    world.cut(FIRST);
-    world.run(async {
-        let ends = Ends::new(&world, &["link0", "link1"]);
-        let begun = world.now();
+fn a_dead_first_link_delays_the_handshake_by_the_head_start() {
+    run(async |network| {
+        network.wifi.cut();
+        let ends = Ends::new(network, &["wifi", "lte"]);
+        let begun = network.client.now();
         let ours = ends.connect().await.unwrap();
-        let took = world.now() - begun;
+        let took = network.client.now() - begun;
         let head_start = ends.manager.policy().head_start;
         assert!(took < head_start + 6 * DELAY, "{took:?}");
-        assert_eq!(ours.local_address().ip(), SECOND);
+        assert_eq!(ours.local_address().ip(), LTE);
         assert_eq!(fetch(&ours).await, LEN);
-        // The link is mended: after a pause, it is tried again.
-        ends.world.join(FIRST);
+        // The link is restored: after a pause, it is tried again.
+        network.wifi.restore();
         let mut events = ours.events();
         let id = validated(&mut events).await;
         let paths = ours.paths();
         let stats = paths.iter().find(|stats| stats.id == id).unwrap();
-        assert_eq!(stats.local.unwrap().ip(), FIRST);
+        assert_eq!(stats.local.unwrap().ip(), WIFI);
     });
 }
 
 #[test]
-fn where_nothing_answers_it_says_so() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link7"]);
+fn connecting_without_an_address_or_an_answer_is_an_error() {
+    run(async |network| {
+        let ends = Ends::new(network, &["ethernet"]);
         let error = ends.connect().await.unwrap_err();
         assert!(matches!(error, ManagedConnectError::NoAddress(_)));
-        world.cut(FIRST);
-        world.cut(SECOND);
-        let ends = Ends::new(&world, &["link0", "link1"]);
+    });
+    run(async |network| {
+        network.wifi.cut();
+        network.lte.cut();
+        let ends = Ends::new(network, &["wifi", "lte"]);
         let error = ends.connect().await.unwrap_err();
         assert!(matches!(error, ManagedConnectError::Lost(_)), "{error}");
     });
 }
 
 #[test]
-fn a_path_comes_and_goes_with_its_address() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link0", "link1"]);
+fn a_path_is_closed_and_opened_with_its_address() {
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi", "lte"]);
         let ours = ends.connect().await.unwrap();
         let mut events = ours.events();
         assert_eq!(validated(&mut events).await, ONE);
-        world.leave(SECOND);
-        let gone = world.now();
+        network.client.detach(LTE);
+        let gone = network.client.now();
         assert_eq!(closed(&mut events).await, ONE);
         let poll = ends.manager.policy().poll;
-        assert!(world.now() - gone <= poll + DELAY);
-        world.sleep(Duration::from_secs(20)).await;
-        world.join(SECOND);
-        let back = world.now();
+        assert!(network.client.now() - gone <= poll + DELAY);
+        network.client.sleep(Duration::from_secs(20)).await;
+        network.client.attach(LTE);
+        let back = network.client.now();
         let again = validated(&mut events).await;
         assert!(again > ONE);
-        assert!(world.now() - back <= poll + 6 * DELAY);
+        assert!(network.client.now() - back <= poll + 6 * DELAY);
         assert_eq!(fetch(&ours).await, LEN);
         assert!(received(&ours, again) > 100_000);
     });
 }
 
 #[test]
-fn a_cap_holds_over_all_connections() {
+fn a_cap_limits_all_connections_together() {
     const CAP: u64 = 300_000;
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link0", "link1,cap=300kB"]);
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi", "lte,cap=300kB"]);
         let ours = ends.connect().await.unwrap();
         let mut events = ours.events();
         assert_eq!(validated(&mut events).await, ONE);
@@ -235,7 +217,7 @@ fn a_cap_holds_over_all_connections() {
         let spent = ends.manager.spent(1);
         // These links are as fast as slow start, and that is at its steepest.
         assert!((CAP..2 * CAP).contains(&spent), "{spent}");
-        world.sleep(Duration::from_secs(120)).await;
+        network.client.sleep(Duration::from_secs(120)).await;
         assert_eq!(ours.paths().len(), 1);
         let another = ends.connect().await.unwrap();
         assert_eq!(fetch(&another).await, LEN);
@@ -245,11 +227,10 @@ fn a_cap_holds_over_all_connections() {
 }
 
 #[test]
-fn a_connection_ends_rather_than_its_cap_is_exceeded() {
+fn a_connection_without_a_path_below_its_cap_closes() {
     for is_multipath in [true, false] {
-        let world = World::new(DELAY);
-        world.run(async {
-            let ends = Ends::with(&world, &["link0,cap=300kB"], is_multipath);
+        run(async |network| {
+            let ends = Ends::with(network, &["wifi,cap=300kB"], is_multipath);
             let ours = ends.connect().await.unwrap();
             let len = fetch(&ours).await;
             assert!(len < 600_000, "{len}");
@@ -262,26 +243,26 @@ fn a_connection_ends_rather_than_its_cap_is_exceeded() {
 }
 
 #[test]
-fn a_server_of_one_path_gets_one() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::with(&world, &["link0", "link1"], false);
+fn a_server_without_multipath_gets_one_path() {
+    run(async |network| {
+        let ends = Ends::with(network, &["wifi", "lte"], false);
         let ours = ends.connect().await.unwrap();
         assert_eq!(fetch(&ours).await, LEN);
-        world.sleep(Duration::from_secs(5)).await;
+        network.client.sleep(Duration::from_secs(5)).await;
         assert!(!ours.is_multipath());
         assert_eq!(ours.paths().len(), 1);
     });
 }
 
 #[test]
-fn a_first_path_that_nobody_named_is_left() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link1"]);
-        let connecting =
-            ends.client
-                .connect_with(ends.config.clone(), ends.server.local_addr(), "localhost");
+fn a_first_path_without_a_rule_is_closed() {
+    run(async |network| {
+        let ends = Ends::new(network, &["lte"]);
+        let connecting = ends.client.connect_with(
+            ends.config.clone(),
+            ends.server.local_addr(),
+            Identity::NAME,
+        );
         let ours = connecting.unwrap().await.unwrap();
         let mut events = ours.events();
         ends.manager.manage(&ours);
@@ -292,10 +273,9 @@ fn a_first_path_that_nobody_named_is_left() {
 }
 
 #[test]
-fn a_manager_keeps_no_connection_open() {
-    let world = World::new(DELAY);
-    world.run(async {
-        let ends = Ends::new(&world, &["link0", "link1"]);
+fn a_manager_does_not_keep_connections_open() {
+    run(async |network| {
+        let ends = Ends::new(network, &["wifi", "lte"]);
         let ours = ends.connect().await.unwrap();
         validated(&mut ours.events()).await;
         let weak = ours.downgrade();

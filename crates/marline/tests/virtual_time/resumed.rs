@@ -1,59 +1,70 @@
-//! A client resumes its session while the earlier connection is open.
+//! A client resumes a session while its earlier connection is alive.
 
 use std::sync::{Arc, Mutex};
 
+use marline::TransportConfig;
 use marline::congestion::ConnectionKind;
 use marline::coordination::history::{PathHistory, PathSample, SampleEvent};
-use marline::{Runtime, TransportConfig};
+use marline_sim::identity::Identity;
 
-use crate::world::World;
-use crate::{DELAY, configs, endpoint};
+use crate::setup::{client_config, run, server_config};
 
-/// The samples that connections report.
+/// A sample that a connection reported.
+#[derive(Debug, PartialEq, Eq)]
+struct Reported {
+    initial_window: u64,
+    event: SampleEvent,
+}
+
+/// Records the samples of all connections.
 #[derive(Debug, Default)]
-struct Samples(Mutex<Vec<PathSample>>);
+struct Recorder(Mutex<Vec<Reported>>);
 
-impl PathHistory for Samples {
+impl PathHistory for Recorder {
     fn observe(&self, _kind: &ConnectionKind<'_>, seen: &PathSample) {
-        self.0.lock().unwrap().push(*seen);
+        self.0.lock().unwrap().push(Reported {
+            initial_window: seen.initial_window,
+            event: seen.event,
+        });
     }
 }
 
 #[test]
-fn the_earlier_connection_reports_its_path_when_the_session_is_resumed() {
-    let samples = Arc::new(Samples::default());
-    let world = World::new(DELAY);
-    let (mut server_config, client_config) = configs();
-    server_config.transport = Arc::new(TransportConfig {
-        history: Some(samples.clone()),
-        ..TransportConfig::default()
-    });
-    let server = endpoint(&world, 1, Some(server_config));
-    let client = endpoint(&world, 2, None);
-    client.set_default_client_config(client_config);
-    let addr = server.local_addr();
-    let clock = world.clone();
-    world.spawn(Box::pin(async move {
-        while let Some(connecting) = server.accept().await {
-            clock.spawn(Box::pin(async move {
-                let connection = connecting.await.unwrap();
-                let mut send = connection.open_uni().await.unwrap();
-                send.finish().unwrap();
-                connection.closed().await;
-            }));
-        }
-    }));
-    let reported = Arc::clone(&samples);
-    world.run(async move {
-        let first = client.connect(addr, "localhost").unwrap().await.unwrap();
-        // Ticket and token come before this stream.
+fn the_earlier_connection_of_a_resumed_session_reports_a_sample() {
+    let recorder = Arc::new(Recorder::default());
+    run(async |network| {
+        let server = network.server_endpoint(server_config(TransportConfig {
+            history: Some(recorder.clone()),
+            ..TransportConfig::default()
+        }));
+        let client = network.client_endpoint();
+        client.set_default_client_config(client_config(TransportConfig::default()));
+        let addr = server.local_addr();
+        let host = network.server.clone();
+        network.server.run(async move {
+            while let Some(connecting) = server.accept().await {
+                host.run(async move {
+                    let connection = connecting.await.unwrap();
+                    let mut send = connection.open_uni().await.unwrap();
+                    send.finish().unwrap();
+                    connection.closed().await;
+                });
+            }
+        });
+        let connect = async || {
+            let connecting = client.connect(addr, Identity::NAME).unwrap();
+            connecting.await.unwrap()
+        };
+        let first = connect().await;
+        // Session ticket and address token come before this stream.
         first.accept_uni().await.unwrap();
-        let second = client.connect(addr, "localhost").unwrap().await.unwrap();
+        let second = connect().await;
         assert!(second.is_resumed());
         second.accept_uni().await.unwrap();
-        let samples = reported.0.lock().unwrap();
-        assert_eq!(samples.len(), 1);
-        assert_eq!(samples[0].event, SampleEvent::Resumed);
-        assert_eq!(samples[0].initial_window, 12_000);
+        let reported = Reported {
+            initial_window: 12_000,
+            event: SampleEvent::Resumed,
+        };
+        assert_eq!(*recorder.0.lock().unwrap(), [reported]);
     });
 }

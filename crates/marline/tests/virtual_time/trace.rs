@@ -5,14 +5,14 @@ use std::fmt::{Debug, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use marline::Runtime;
+use marline::TransportConfig;
+use marline_sim::identity::Identity;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::world::World;
-use crate::{DELAY, configs, endpoint};
+use crate::setup::{client_config, run, server_config};
 
 /// An event in the words of its subscriber.
 #[derive(Clone, Debug)]
@@ -96,24 +96,24 @@ fn events_of_a_transfer(most: LevelFilter) -> Vec<Recorded> {
     let capture = Capture::new(most);
     let events = Arc::clone(&capture.events);
     tracing::subscriber::with_default(capture, || {
-        let world = World::new(DELAY);
-        let (mut server_config, mut client_config) = configs();
-        server_config.observer = Some(marline::trace::observer());
-        client_config.observer = Some(marline::trace::observer());
-        let server = endpoint(&world, 1, Some(server_config));
-        let client = endpoint(&world, 2, None);
-        client.set_default_client_config(client_config);
-        let addr = server.local_addr();
-        let accepting = server.clone();
-        world.spawn(Box::pin(async move {
-            let connection = accepting.accept().await.unwrap().await.unwrap();
-            let mut send = connection.open_uni().await.unwrap();
-            send.write_chunk(vec![5; LEN].into()).await.unwrap();
-            send.finish().unwrap();
-            connection.closed().await;
-        }));
-        world.run(async move {
-            let connection = client.connect(addr, "localhost").unwrap().await.unwrap();
+        run(async |network| {
+            let mut server_config = server_config(TransportConfig::default());
+            let mut client_config = client_config(TransportConfig::default());
+            server_config.observer = Some(marline::trace::observer());
+            client_config.observer = Some(marline::trace::observer());
+            let server = network.server_endpoint(server_config);
+            let client = network.client_endpoint();
+            client.set_default_client_config(client_config);
+            let accepting = server.clone();
+            network.server.run(async move {
+                let connection = accepting.accept().await.unwrap().await.unwrap();
+                let mut send = connection.open_uni().await.unwrap();
+                send.write_chunk(vec![5; LEN].into()).await.unwrap();
+                send.finish().unwrap();
+                connection.closed().await;
+            });
+            let connecting = client.connect(server.local_addr(), Identity::NAME);
+            let connection = connecting.unwrap().await.unwrap();
             let mut recv = connection.accept_uni().await.unwrap();
             recv.read_to_end(LEN).await.unwrap();
             connection.close(7, b"enough");

@@ -6,7 +6,7 @@ use marline::coordination::bundle::{Membership, MembershipId};
 
 use crate::client::ClientError;
 use crate::client::target::Origin;
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 
 /// The bundles of one client: one for each origin.
 #[derive(Default)]
@@ -25,12 +25,12 @@ impl Bundles {
         &self,
         origin: &Origin,
         connections: usize,
-        world: &World,
+        runtime: &RuntimeHandle,
     ) -> Result<Membership, ClientError> {
         let mut seed = self.seed.lock().unwrap_or_else(PoisonError::into_inner);
         let seed = match *seed {
             Some(seed) => seed,
-            None => *seed.insert(world.runtime().seed().map_err(ClientError::Runtime)?),
+            None => *seed.insert(runtime.shared().seed().map_err(ClientError::Runtime)?),
         };
         let name = format!("bundle {}:{}", origin.host, origin.port);
         let tag = marline::hmac_sha256(&seed, name.as_bytes());
@@ -49,11 +49,11 @@ mod tests {
     use crate::client::{HttpVersion, parse_url};
 
     #[tokio::test]
-    async fn an_origin_has_one_bundle_and_shares_it_with_nobody() {
-        let world = World::new(None).unwrap();
+    async fn each_origin_has_a_bundle_of_its_own() {
+        let runtime = RuntimeHandle::new(None).unwrap();
         let of = |bundles: &Bundles, url| {
-            let (origin, _) = parse_url(url, HttpVersion::Http3).unwrap();
-            bundles.membership(&origin, 3, &world).unwrap()
+            let origin = parse_url(url, HttpVersion::Http3).unwrap().origin;
+            bundles.membership(&origin, 3, &runtime).unwrap()
         };
         let (one, other) = (Bundles::default(), Bundles::default());
         let member = of(&one, "https://example.org/");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use marline::{ConnectionEvent, PathStats};
 
 use crate::client::report::PathReport;
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 
 /// The most closed paths that are kept: links that flap for hours close many.
 const MAX_CLOSED: usize = 64;
@@ -23,11 +23,11 @@ struct Closed {
 
 impl PathLog {
     /// Follows `connection` until it ends.
-    pub(super) fn of(connection: &marline::Connection, world: &World) -> Self {
+    pub(super) fn of(connection: &marline::Connection, runtime: &RuntimeHandle) -> Self {
         let log = Self::default();
         let (writing, mut events) = (log.clone(), connection.events());
         let connection = connection.downgrade();
-        world.spawn(async move {
+        runtime.spawn(async move {
             while let Some(event) = events.next().await {
                 let ConnectionEvent::PathClosed { id, error } = event else {
                     continue;

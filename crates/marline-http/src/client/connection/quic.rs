@@ -12,10 +12,10 @@ use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::target::Origin;
 use crate::client::{ClientConfig, ClientError, HttpVersion};
-use crate::world::World;
+use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
-/// How long to say goodbye to servers.
+/// Time for the last packets to servers.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
@@ -23,7 +23,7 @@ const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
 /// Opens QUIC connections, all of one address family from one socket.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
-    world: World,
+    runtime: RuntimeHandle,
     /// Names bundles, if connections belong to some.
     bundles: Option<Bundles>,
     /// Chooses paths, if the system shall not.
@@ -32,12 +32,15 @@ pub(in crate::client) struct QuicClient {
 }
 
 impl QuicClient {
-    pub(in crate::client) fn new(config: &ClientConfig, world: World) -> Result<Self, ClientError> {
+    pub(in crate::client) fn new(
+        config: &ClientConfig,
+        runtime: RuntimeHandle,
+    ) -> Result<Self, ClientError> {
         let mut tls = config.tls(&[&rustls::version::TLS13])?;
         tls.enable_early_data = config.quic.zero_rtt;
         Ok(Self {
-            config: transport::client_config(config, tls, &world).map_err(ClientError::Quic)?,
-            world,
+            config: transport::client_config(config, tls, &runtime).map_err(ClientError::Quic)?,
+            runtime,
             bundles: config.bundle.then(Bundles::default),
             manager: config.paths.clone().map(|paths| {
                 PathManager::new(PathPolicy {
@@ -75,7 +78,7 @@ impl QuicClient {
         if let Some(endpoint) = &endpoints[slot] {
             return Ok(endpoint.clone());
         }
-        let endpoint = transport::endpoint(None, local, &self.world)
+        let endpoint = transport::endpoint(None, local, &self.runtime)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
         Ok(endpoints[slot].insert(endpoint).clone())
     }
@@ -90,7 +93,7 @@ impl QuicClient {
         let endpoint = self.endpoint(remote)?;
         let mut config = self.config.clone();
         if let Some(bundles) = &self.bundles {
-            config.bundle = Some(bundles.membership(origin, connections, &self.world)?);
+            config.bundle = Some(bundles.membership(origin, connections, &self.runtime)?);
         }
         let quic = match &self.manager {
             None => open(&endpoint, config, origin, remote).await?,
@@ -110,10 +113,10 @@ impl QuicClient {
                 cause: error.into(),
             })?;
         // Its errors reach the requests.
-        self.world
+        self.runtime
             .spawn(async move { drop(driver.wait_idle().await) });
         let paths = match self.config.transport.multipath {
-            Some(_) => PathLog::of(&quic, &self.world),
+            Some(_) => PathLog::of(&quic, &self.runtime),
             None => PathLog::default(),
         };
         let opened = Opened {
@@ -138,8 +141,8 @@ impl QuicClient {
         );
         for endpoint in endpoints.into_iter().flatten() {
             endpoint.close(NO_ERROR, b"");
-            // Whoever does not hear it notices by a timeout of its own.
-            let _ = self.world.timeout(GOODBYE, endpoint.wait_idle()).await;
+            // A peer that misses the close ends by its own idle timeout.
+            let _ = self.runtime.timeout(GOODBYE, endpoint.wait_idle()).await;
         }
     }
 }

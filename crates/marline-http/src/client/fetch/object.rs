@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::header::{IF_RANGE, LOCATION, RANGE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 
 use super::{Job, Queue};
+use crate::client::lane::Answer;
 use crate::client::plan::{Planner, SplitPolicy};
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
-use crate::client::save::{Pieces, Sink, Validator};
+use crate::client::save::{Pieces, ResumePoint, Sink, Validator};
 use crate::client::split::{self, Begun, Outcome, Split, Store};
 use crate::client::{ClientError, Download, ObjectReport};
 
@@ -25,7 +26,7 @@ enum Beginning {
     Useless,
 }
 
-/// Stores pieces and tells who watches.
+/// Stores pieces and updates the progress.
 struct Counting(Pieces, Arc<Progress>);
 
 impl Store for Counting {
@@ -85,17 +86,17 @@ impl Queue {
         let plain = &self.client.config().headers;
         let mut headers = plain.clone();
         let resumed_from = sink.resume_point();
-        if let Some((offset, validator)) = &resumed_from {
-            ask_for_rest(&mut headers, *offset, validator);
+        if let Some(point) = &resumed_from {
+            ask_for_rest(&mut headers, point);
         }
         let mut response = self.get(lane, job, &headers, object).await?;
-        // The saved part is stale, or it is already all there is: only the whole settles it.
+        // The saved part is stale or already complete: only the whole object shows which.
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
             response = self.get(lane, job, plain, object).await?;
             return self.receive(response, None, sink, object).await;
         }
-        let offset = resumed_from.map(|(offset, _)| offset);
+        let offset = resumed_from.map(|point| point.offset);
         self.receive(response, offset, sink, object).await
     }
 
@@ -107,7 +108,10 @@ impl Queue {
         object: &mut ObjectReport,
     ) -> Result<Response<Download>, ClientError> {
         let answer = self.lanes[lane].get(&self.client, &job.uri, headers).await;
-        let (connection, response) = answer?;
+        let Answer {
+            connection,
+            response,
+        } = answer?;
         self.note(object, connection.id, response.status());
         Ok(response)
     }
@@ -136,7 +140,7 @@ impl Queue {
     ) -> Result<Beginning, ClientError> {
         let mut headers = self.client.config().headers.clone();
         headers.insert(RANGE, range(0, Some(bytes - 1)));
-        let asked = self.client.world().now();
+        let asked = self.client.runtime().now();
         let response = self.get(lane, job, &headers, object).await?;
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {}
@@ -155,7 +159,7 @@ impl Queue {
         let begun = Begun {
             lane,
             asked,
-            at: self.client.world().now(),
+            at: self.client.runtime().now(),
             download: response.into_body(),
             end,
             validator,
@@ -242,16 +246,16 @@ impl Queue {
 
 fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
     object.bytes = sink.len();
-    let (hash, file) = sink.finish()?;
-    object.sha256 = hash;
-    object.file = file;
+    let saved = sink.finish()?;
+    object.sha256 = saved.sha256;
+    object.file = saved.file;
     Ok(())
 }
 
 /// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
-fn ask_for_rest(headers: &mut HeaderMap, offset: u64, validator: &HeaderValue) {
-    headers.insert(RANGE, range(offset, None));
-    headers.insert(IF_RANGE, validator.clone());
+fn ask_for_rest(headers: &mut HeaderMap, from: &ResumePoint) {
+    headers.insert(RANGE, range(from.offset, None));
+    headers.insert(IF_RANGE, from.validator.clone());
 }
 
 /// The response has to continue at `offset`.

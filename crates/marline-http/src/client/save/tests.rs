@@ -5,7 +5,7 @@ use std::thread;
 use super::*;
 
 #[test]
-fn pipes_are_written_to_and_stay() {
+fn pipes_are_written_to_and_not_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pipe");
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -19,9 +19,9 @@ fn pipes_are_written_to_and_stay() {
     assert!(!sink.takes_pieces());
     sink.write(b"one, ").unwrap();
     sink.write(b"two").unwrap();
-    let (hash, file) = sink.finish().unwrap();
-    assert!(hash.is_some());
-    assert_eq!(file.as_deref(), Some(&*path));
+    let saved = sink.finish().unwrap();
+    assert!(saved.sha256.is_some());
+    assert_eq!(saved.file.as_deref(), Some(&*path));
     assert_eq!(reader.join().unwrap(), b"one, two");
     assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
     let there = fs::read_dir(directory.path()).unwrap().count();

@@ -68,7 +68,7 @@ struct Claim {
 /// What a worker is to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Fetch what this claim says.
+    /// Fetch the range of this claim.
     Fetch(usize),
     /// Ask again, at the latest after this time.
     Wait(Duration),
@@ -76,7 +76,7 @@ pub(super) enum Next {
     End,
 }
 
-/// How much of a chunk that has arrived somebody waits for.
+/// The part of a chunk that is still wanted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Where it goes.
@@ -119,10 +119,14 @@ impl Board {
         })
     }
 
-    /// What is to come of a claim, and who says so if that is nothing any more.
-    pub(super) fn claimed(&self, claim: usize) -> (Range<u64>, Arc<Notify>) {
-        let claim = &self.claims[claim];
-        (claim.rest.clone(), Arc::clone(&claim.taken))
+    /// The bytes of a claim that have not arrived.
+    pub(super) fn rest_of(&self, claim: usize) -> Range<u64> {
+        self.claims[claim].rest.clone()
+    }
+
+    /// Notified when another lane takes over all that is left of a claim.
+    pub(super) fn taken(&self, claim: usize) -> &Arc<Notify> {
+        &self.claims[claim].taken
     }
 
     /// A response has begun on `lane`.

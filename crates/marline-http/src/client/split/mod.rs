@@ -22,7 +22,7 @@ use marline::Instant;
 use tokio::sync::{Mutex as Turn, Notify, OwnedMutexGuard};
 
 use self::board::{Board, Next};
-use super::lane::Lane;
+use super::lane::{Answer, Lane};
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};
 use super::save::Validator;
@@ -83,12 +83,6 @@ pub(crate) enum Outcome {
     Instead(Box<Answer>),
     /// Pieces would not fit together: the object or what is known of it has changed, or nothing tells.
     Whole,
-}
-
-/// A response, and where it came from.
-pub(crate) struct Answer {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) response: Response<Download>,
 }
 
 /// The response that came first.
@@ -157,8 +151,8 @@ impl Split {
         requests: Vec<PlannedRequest>,
         begun: Option<Begun>,
     ) -> Result<Outcome, ClientError> {
-        let mut workers = TaskSet::new(self.object.client.world());
-        let now = self.object.client.world().now();
+        let mut workers = TaskSet::new(self.object.client.runtime());
+        let now = self.object.client.runtime().now();
         if let Some(begun) = begun {
             let mut board = self.board();
             board.validator = begun.validator.clone();
@@ -230,15 +224,15 @@ impl Split {
         }
     }
 
-    /// Fetches what `claim` says, then what else there is to do on `lane`.
+    /// Fetches the range of `claim`, then further ranges on `lane`.
     async fn work(&self, lane: usize, mut claim: Option<usize>) -> Result<(), Stop> {
-        let world = self.object.client.world();
+        let runtime = self.object.client.runtime();
         loop {
             let turn = Arc::clone(&self.turns[lane]).lock_owned().await;
             let changed = self.changed.notified();
             let next = match claim.take() {
                 Some(claim) => Next::Fetch(claim),
-                None => self.board().next(lane, world.now()),
+                None => self.board().next(lane, runtime.now()),
             };
             match next {
                 Next::Fetch(claim) => self.settle(claim, self.fetch(lane, claim, turn)).await?,
@@ -246,20 +240,20 @@ impl Split {
                     // Whoever has a claim on the lane goes first.
                     drop(turn);
                     // Changed or not, it is time to look.
-                    let _ = world.timeout(most, changed).await;
+                    let _ = runtime.timeout(most, changed).await;
                 }
                 Next::End => return Ok(()),
             }
         }
     }
 
-    /// Waits for `work` on a claim, or until it is taken away; tells the board how that ended.
+    /// Waits for `work` on a claim, or until it is taken away; records on the board how that ended.
     async fn settle(
         &self,
         claim: usize,
         work: impl Future<Output = Result<(), Stop>>,
     ) -> Result<(), Stop> {
-        let (_, taken) = self.board().claimed(claim);
+        let taken = Arc::clone(self.board().taken(claim));
         let result = tokio::select! {
             biased;
             () = taken.notified() => Ok(()),
@@ -283,7 +277,7 @@ impl Split {
         let here = &self.object.lanes[lane];
         here.open(client).await.map_err(Stop::Lost)?;
         // It may be less than it was.
-        let (range, _) = self.board().claimed(claim);
+        let range = self.board().rest_of(claim);
         if range.is_empty() {
             return Ok(());
         }
@@ -292,10 +286,13 @@ impl Split {
         if let Some(validator) = &self.board().validator {
             headers.insert(IF_RANGE, validator.clone());
         }
-        let asked = client.world().now();
+        let asked = client.runtime().now();
         let answer = here.get(client, uri, &headers).await;
-        let (connection, response) = answer.map_err(Stop::Lost)?;
-        let now = client.world().now();
+        let Answer {
+            connection,
+            response,
+        } = answer.map_err(Stop::Lost)?;
+        let now = client.runtime().now();
         self.board().answered(lane, asked, now);
         self.board().coordinated = client.config().bundle && connection.peer_coordinates_bundles();
         let _ = self.first.set(First {
@@ -369,7 +366,7 @@ impl Split {
                 Err(error) => return Err(Stop::Lost(error)),
             };
             let len = chunk.len() as u64;
-            let now = self.object.client.world().now();
+            let now = self.object.client.runtime().now();
             let taken = self.board().arrived(claim, len, now);
             if len > end - taken.offset {
                 return Err(Stop::Failed(mismatch("a piece is too long")));

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn expects_twice_what_arrived_in_a_round_trip() {
+    fn twice_the_bytes_of_a_round_trip_are_expected() {
         let mut pace = Pace::default();
         assert_eq!(pace.ahead(), 0);
         pace.answered(at(0), at(50));
@@ -86,14 +86,14 @@ mod tests {
         assert_eq!(pace.ahead(), 4000);
         pace.arrived(2000, at(110));
         assert_eq!(pace.ahead(), 6000);
-        // The next response stood in line; its wait says nothing.
+        // The next response waited behind others; its delay is no round trip.
         pace.answered(at(110), at(300));
         pace.arrived(10, at(310));
         assert_eq!(pace.ahead(), 4000);
     }
 
     #[test]
-    fn rates_follow_what_arrives() {
+    fn the_rate_follows_arriving_bytes() {
         let mut pace = Pace::default();
         assert_eq!(pace.rate(at(9)), None);
         pace.answered(at(0), at(50));

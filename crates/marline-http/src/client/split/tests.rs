@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderValue;
 
 use super::*;
-use crate::client::{ClientConfig, Planner, SplitPolicy, Trust, parse_url};
+use crate::client::{ClientConfig, ParsedUrl, Planner, SplitPolicy, Trust, parse_url};
 use crate::server::{GeneratedObject, Identity, Server, ServerConfig, generated};
 
 const SIZE: u64 = 3_000_000;
@@ -30,7 +30,7 @@ impl Store for Closing {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_dead_connection_owes_comes_over_others() {
+async fn ranges_of_a_dead_connection_come_over_others() {
     let identity = Identity::self_signed(vec!["localhost".to_owned()]).unwrap();
     let object = GeneratedObject {
         size: SIZE,
@@ -48,7 +48,7 @@ async fn what_a_dead_connection_owes_comes_over_others() {
         ..ClientConfig::default()
     };
     let client = Arc::new(Client::new(client).unwrap());
-    let (origin, uri) = parse_url(&url, client.config().version).unwrap();
+    let ParsedUrl { origin, uri } = parse_url(&url, client.config().version).unwrap();
 
     let lanes = NonZeroUsize::new(3).unwrap();
     let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);

@@ -49,7 +49,7 @@ impl Root {
     }
 
     /// Opens at once what the system has cached, else on a thread that may wait.
-    async fn open_anywhere(self, path: PathBuf) -> io::Result<(File, Metadata)> {
+    async fn open_anywhere(self, path: PathBuf) -> io::Result<Opened> {
         match self.0.open(&path, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 tokio::task::spawn_blocking(move || self.0.open(&path, Wait::Allowed)).await?
@@ -59,13 +59,19 @@ impl Root {
     }
 }
 
+/// A file or directory.
+struct Opened {
+    file: File,
+    metadata: Metadata,
+}
+
 impl Inner {
-    fn open(&self, path: &Path, wait: Wait) -> io::Result<(File, Metadata)> {
+    fn open(&self, path: &Path, wait: Wait) -> io::Result<Opened> {
         let file = self.open_within(path, wait)?;
         let metadata = file.metadata()?;
         // Pipes, sockets and devices have no length that a response could promise.
         if metadata.is_file() || metadata.is_dir() {
-            Ok((file, metadata))
+            Ok(Opened { file, metadata })
         } else {
             Err(io::ErrorKind::NotFound.into())
         }
@@ -131,13 +137,13 @@ impl Backend for Root {
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
         let root = self.clone();
         Box::pin(async move {
-            let (file, metadata) = root.open_anywhere(path).await?;
+            let Opened { file, metadata } = root.open_anywhere(path).await?;
             Ok(OpenFile::new(file, metadata))
         })
     }
 
     fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
         let root = self.clone();
-        Box::pin(async move { Ok(root.open_anywhere(path).await?.1) })
+        Box::pin(async move { Ok(root.open_anywhere(path).await?.metadata) })
     }
 }

@@ -38,7 +38,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn objects_are_as_large_as_they_shall_be() {
+async fn generated_objects_have_their_size() {
     let site = site();
     let (status, headers, a) = ask(&site, Method::GET, "/a?query", &[]).await;
     assert_eq!(status, StatusCode::OK);
@@ -59,7 +59,7 @@ async fn objects_are_as_large_as_they_shall_be() {
 }
 
 #[tokio::test]
-async fn ranges_are_parts_of_the_whole() {
+async fn ranges_are_parts_of_the_generated_object() {
     let site = site();
     let (_, headers, whole) = ask(&site, Method::GET, "/a", &[]).await;
     let tag = headers[ETAG].to_str().unwrap().to_owned();
@@ -88,7 +88,7 @@ async fn ranges_are_parts_of_the_whole() {
 }
 
 #[tokio::test]
-async fn objects_with_a_content_give_it() {
+async fn objects_with_content_serve_it() {
     let kind = HeaderValue::from_static("text/plain");
     let object = GeneratedObject::of(Bytes::from_static(b"0123456789"), kind);
     let objects = BTreeMap::from([("/digits".to_owned(), object)]);

@@ -11,7 +11,7 @@ use http_body::Frame;
 
 use crate::body::BoxError;
 
-/// Reads what the site wants; tells the client to stop when the site has enough.
+/// Reads what the site wants; stops the client's stream when the site drops it.
 pub(super) struct RequestBody<S: RecvStream> {
     stream: RequestStream<S, Bytes>,
     end: bool,

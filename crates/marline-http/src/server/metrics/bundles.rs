@@ -139,7 +139,7 @@ impl Observer for Member {
             self.bundle = Some(decision.bundle);
             self.metrics.joined(decision.bundle);
         }
-        // All that took part are told; one is enough.
+        // Every member reports the decision; one report is counted.
         if decision.own == 0 {
             self.metrics.decided(decision);
         }

@@ -39,7 +39,7 @@ const STEPS: [&str; 6] = [
 ];
 
 impl Step {
-    /// What `update` says, if it is the first to say so.
+    /// The step that `update` takes, if it is one that is counted.
     fn of(update: &CarefulResumePhaseUpdated) -> Option<Self> {
         use CarefulResumePhase as Phase;
         use marline::observe::events::CarefulResumeTrigger as Trigger;

@@ -8,7 +8,7 @@ use marline::{Connection, ConnectionEvent, ErrorCode, PathId, PathStats, WeakCon
 
 use super::head;
 
-/// Paths that are told apart, by their numbers; all later ones count together.
+/// Paths that are counted each on its own, by their numbers; all later ones count together.
 const TOLD_APART: usize = 16;
 
 /// Upper bounds of the buckets of round-trip times, in seconds, and of windows, in bytes.
@@ -125,7 +125,7 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-/// The place of a path among those that are told apart.
+/// The index of a path among those that are counted each on its own.
 fn place(id: PathId) -> usize {
     (id.0 as usize).min(TOLD_APART)
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn counts_and_renders() {
+fn rendered_metrics_hold_the_counts() {
     let metrics = Metrics::default();
     metrics.connection_opened(Version::HTTP_3);
     metrics.responded(

@@ -9,9 +9,9 @@ use marline::{
     Bytes, ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, MakeObserver,
     Runtime, ServerConfig, TransportConfig,
 };
+use marline_sim::identity::{Identity, identity};
 
 use super::{Place, Received, sleep_until};
-use crate::identity::{Identity, identity};
 
 const ALPN: &[&[u8]] = &[b"background"];
 

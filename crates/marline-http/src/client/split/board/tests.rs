@@ -27,12 +27,12 @@ fn flow(board: &mut Board, bytes: &[(usize, u64)], from: u64, until: u64) {
 }
 
 fn rest(board: &Board, claim: usize) -> u64 {
-    let (range, _) = board.claimed(claim);
+    let range = board.rest_of(claim);
     range.end - range.start
 }
 
 #[test]
-fn both_end_together() {
+fn handing_over_lets_both_lanes_end_together() {
     let mut board = board(2, 3 * MB);
     flow(&mut board, &[(0, 150_000), (1, 50_000)], 100, 1100);
     board.complete(0);
@@ -43,7 +43,7 @@ fn both_end_together() {
     // 2 MB at 1 MB/s; from 50 ms on at 4 MB/s.
     let (kept, part) = (rest(&board, 1), rest(&board, taken));
     assert_eq!(kept + part, claim);
-    assert_eq!(board.claimed(taken).0, 6 * MB - part..6 * MB);
+    assert_eq!(board.rest_of(taken), 6 * MB - part..6 * MB);
     assert!((450_000..650_000).contains(&kept), "{kept}");
     // Nothing has come since.
     assert_eq!(board.next(0, at(1110)), Next::Wait(at(50) - at(0)));
@@ -56,7 +56,7 @@ fn both_end_together() {
 }
 
 #[test]
-fn ranges_that_end_soon_stay_whole() {
+fn ranges_that_end_soon_are_not_handed_over() {
     // 1 MB/s, 50 ms there and back: what a quarter of a round trip would save is not worth a request.
     for (left, taken) in [(60_000, false), (150_000, false), (400_000, true)] {
         let mut board = board(2, 2 * MB);
@@ -70,14 +70,14 @@ fn ranges_that_end_soon_stay_whole() {
 }
 
 #[test]
-fn equal_ranges_stay_whole() {
+fn equal_ranges_are_not_handed_over() {
     let mut board = Board::new(2, Ranges::Equal);
     board.claim(1, 0..9 * MB, at(0));
     assert_eq!(board.next(0, at(100_000)), Next::End);
 }
 
 #[test]
-fn coordinated_lanes_lose_what_they_owe_only_when_silent() {
+fn ranges_of_coordinated_lanes_are_handed_over_only_when_silent() {
     for coordinated in [false, true] {
         let mut board = Board::new(2, Ranges::Auto);
         board.coordinated = coordinated;
@@ -97,7 +97,7 @@ fn coordinated_lanes_lose_what_they_owe_only_when_silent() {
 }
 
 #[test]
-fn silent_lanes_lose_all() {
+fn all_of_a_silent_lane_is_handed_over() {
     let mut board = board(3, MB);
     flow(
         &mut board,
@@ -106,7 +106,7 @@ fn silent_lanes_lose_all() {
         500,
     );
     board.complete(0);
-    let owed = board.claimed(1).0;
+    let owed = board.rest_of(1);
     flow(&mut board, &[(2, 1)], 500, 1460);
     // The last on lane 1 came at 450 ms.
     assert_eq!(board.silence(), SILENCE);
@@ -122,7 +122,7 @@ fn silent_lanes_lose_all() {
 }
 
 #[test]
-fn what_has_not_begun_is_halved_once() {
+fn a_range_without_a_response_is_halved_once() {
     let mut board = Board::new(2, Ranges::Handed);
     board.claim(0, 0..MB, at(0));
     board.claim(1, MB..2 * MB, at(0));
@@ -141,7 +141,7 @@ fn what_has_not_begun_is_halved_once() {
 }
 
 #[test]
-fn what_a_lane_owes_goes_to_others() {
+fn what_a_failed_lane_leaves_goes_to_others() {
     for ranges in [Ranges::Equal, Ranges::Handed] {
         let mut board = Board::new(3, ranges);
         let claim = board.claim(0, 0..MB, at(0));
@@ -153,7 +153,7 @@ fn what_a_lane_owes_goes_to_others() {
             let Next::Fetch(claim) = board.next(lane, at(0)) else {
                 break;
             };
-            let (range, _) = board.claimed(claim);
+            let range = board.rest_of(claim);
             assert_eq!(range.start, next);
             assert!(range.end - range.start >= SMALLEST || range.end == MB);
             next = range.end;

@@ -7,7 +7,7 @@ fn resolved(value: &str, size: u64) -> Option<Vec<(u64, u64)>> {
 }
 
 #[test]
-fn the_examples_of_the_rfc() {
+fn the_examples_of_the_rfc_are_read() {
     // RFC 9110 section 14.1.2, for a representation of 10,000 bytes.
     assert_eq!(resolved("bytes=0-499", 10_000), Some(vec![(0, 499)]));
     assert_eq!(resolved("bytes=500-999", 10_000), Some(vec![(500, 999)]));
@@ -19,7 +19,7 @@ fn the_examples_of_the_rfc() {
 }
 
 #[test]
-fn what_is_malformed_is_ignored() {
+fn malformed_ranges_are_ignored() {
     for value in [
         "",
         "bytes",
@@ -39,7 +39,7 @@ fn what_is_malformed_is_ignored() {
 }
 
 #[test]
-fn nothing_overflows() {
+fn the_largest_positions_do_not_overflow() {
     let huge = "99999999999999999999999";
     assert_eq!(resolved(&format!("bytes=0-{huge}"), 5), Some(vec![(0, 4)]));
     assert_eq!(resolved(&format!("bytes=-{huge}"), 5), Some(vec![(0, 4)]));

@@ -61,7 +61,7 @@ fn members_are_counted_while_they_are_at_least_two() {
 }
 
 #[test]
-fn a_decision_counts_once() {
+fn a_decision_is_counted_once_for_all_members() {
     let metrics = Arc::new(BundleMetrics::default());
     let make = metrics.observers();
     let mut members = [member(&make), member(&make)];

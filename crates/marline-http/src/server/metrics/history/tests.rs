@@ -23,7 +23,7 @@ fn has(text: &str, lines: &[&str]) {
 }
 
 #[test]
-fn first_windows_are_sorted() {
+fn first_windows_are_counted_as_default_or_learnt() {
     let (metrics, mut watch) = watch();
     for window in [12_000, 15_000, 200_000, 5_000_000] {
         watch.on_event(
@@ -52,7 +52,7 @@ fn first_windows_are_sorted() {
 }
 
 #[test]
-fn every_way_through_careful_resume_is_counted_once() {
+fn each_outcome_of_careful_resume_is_counted_once() {
     type Way = &'static [(CarefulResumePhase, Option<CarefulResumeTrigger>)];
     let ways: [(Way, &[Step]); 6] = [
         (&[(Normal, Some(RttNotValidated))], &[Step::GivenUp]),

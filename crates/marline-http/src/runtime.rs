@@ -1,0 +1,152 @@
+//! Clock, timers and tasks of this crate: nothing else in it uses a runtime directly.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use marline::runtime::Timer;
+use marline::{Instant, Runtime, TokioRuntime};
+use pin_project_lite::pin_project;
+
+/// A runtime, with shortcuts where it is tokio's.
+#[derive(Clone)]
+pub(crate) struct RuntimeHandle {
+    runtime: Arc<dyn Runtime>,
+    is_tokio: bool,
+}
+
+/// A limit of time has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Elapsed;
+
+impl RuntimeHandle {
+    /// The given runtime; by default, the tokio runtime that the caller runs in.
+    ///
+    /// # Errors
+    /// None is given, and the caller runs in none.
+    pub(crate) fn new(runtime: Option<Arc<dyn Runtime>>) -> io::Result<Self> {
+        Ok(match runtime {
+            Some(runtime) => Self {
+                runtime,
+                is_tokio: false,
+            },
+            None => Self {
+                runtime: Arc::new(TokioRuntime::current()?),
+                is_tokio: true,
+            },
+        })
+    }
+
+    /// The runtime as endpoints share it.
+    pub(crate) fn shared(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
+    }
+
+    /// Whether tokio is there for name lookups and TCP.
+    pub(crate) fn has_tokio(&self) -> bool {
+        self.is_tokio || tokio::runtime::Handle::try_current().is_ok()
+    }
+
+    /// The present moment.
+    pub(crate) fn now(&self) -> Instant {
+        self.runtime.now()
+    }
+
+    /// Seconds since `start`, for reports.
+    pub(crate) fn seconds_since(&self, start: Instant) -> f64 {
+        self.now().saturating_since(start).as_secs_f64()
+    }
+
+    /// The present date, as time since 1970-01-01 UTC.
+    pub(crate) fn unix_time(&self) -> Duration {
+        self.runtime.unix_time()
+    }
+
+    /// Runs `task` until it ends.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(Box::pin(task));
+    }
+
+    /// Waits for `duration`.
+    pub(crate) async fn sleep(&self, duration: Duration) {
+        if self.is_tokio {
+            return tokio::time::sleep(duration).await;
+        }
+        let mut timer = self.runtime.timer();
+        timer.set(self.now() + duration);
+        poll_fn(|cx| timer.poll(cx)).await;
+    }
+
+    /// Waits for `future`, but no longer than `limit`.
+    ///
+    /// Limits are coarse and there is one for every step of every request, while a timer of tokio's
+    /// [`Runtime`] is a file descriptor: there, tokio's own timers do.
+    pub(crate) fn timeout<F: Future>(&self, limit: Duration, future: F) -> Timeout<'_, F> {
+        match self.is_tokio {
+            true => Timeout::Tokio {
+                future: tokio::time::timeout(limit, future),
+            },
+            false => Timeout::Other {
+                future,
+                runtime: &*self.runtime,
+                limit,
+                timer: None,
+            },
+        }
+    }
+}
+
+pin_project! {
+    /// See [`RuntimeHandle::timeout`]. Written by hand: an `async fn` would hold its future twice.
+    #[project = TimeoutProjection]
+    pub(crate) enum Timeout<'a, F> {
+        Tokio {
+            #[pin]
+            future: tokio::time::Timeout<F>,
+        },
+        Other {
+            #[pin]
+            future: F,
+            runtime: &'a dyn Runtime,
+            limit: Duration,
+            // Set when there is something to wait for.
+            timer: Option<Box<dyn Timer>>,
+        },
+    }
+}
+
+impl<F: Future> Future for Timeout<'_, F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            TimeoutProjection::Tokio { future } => future.poll(cx).map_err(|_| Elapsed),
+            TimeoutProjection::Other {
+                future,
+                runtime,
+                limit,
+                timer,
+            } => {
+                if let Poll::Ready(output) = future.poll(cx) {
+                    return Poll::Ready(Ok(output));
+                }
+                let timer = timer.get_or_insert_with(|| {
+                    let mut timer = runtime.timer();
+                    timer.set(runtime.now() + *limit);
+                    timer
+                });
+                timer.poll(cx).map(|()| Err(Elapsed))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RuntimeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.runtime.fmt(f)
+    }
+}

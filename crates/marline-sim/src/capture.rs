@@ -1,0 +1,54 @@
+//! Captures of simulated networks.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::datagram::{Datagram, headers};
+use crate::fabric::Fabric;
+use crate::fabric::pcap::Capture;
+
+/// A capture under way.
+#[must_use = "`finish` returns the errors of the file"]
+#[derive(Debug)]
+pub struct CaptureHandle<W>(Arc<Mutex<Capturing<W>>>);
+
+#[derive(Debug)]
+struct Capturing<W> {
+    capture: Capture<W>,
+    /// The first error, after which nothing more is written.
+    failed: io::Result<()>,
+}
+
+impl<W: Write + Send + 'static> CaptureHandle<W> {
+    /// Begins a capture of all that passes in `fabric`.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub(crate) fn begin(fabric: &mut Fabric<Datagram>, out: W) -> io::Result<Self> {
+        let capturing = Arc::new(Mutex::new(Capturing {
+            capture: Capture::new(out, fabric)?,
+            failed: Ok(()),
+        }));
+        let tapped = Arc::clone(&capturing);
+        fabric.tap(Box::new(move |passage| {
+            let capturing = &mut *tapped.lock().unwrap_or_else(PoisonError::into_inner);
+            if capturing.failed.is_ok() {
+                let pieces = [&headers(passage.packet)[..], &passage.packet.body.payload];
+                capturing.failed = capturing.capture.passage(passage, &pieces);
+            }
+        }));
+        Ok(Self(capturing))
+    }
+}
+
+impl<W: Write> CaptureHandle<W> {
+    /// Flushes what is buffered to the file.
+    ///
+    /// # Errors
+    /// Some of the capture could not be written.
+    pub fn finish(self) -> io::Result<()> {
+        let capturing = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut capturing.failed, Ok(()))?;
+        capturing.capture.flush()
+    }
+}

@@ -1,0 +1,102 @@
+//! What packets carry in a simulation.
+
+use std::net::{IpAddr, SocketAddrV4};
+
+use marline_link::{Ecn, Packet};
+
+use crate::fabric::Routed;
+
+/// Bytes of the IPv4 and UDP headers before every payload.
+pub(crate) const HEADER: usize = 28;
+
+const UDP: u8 = 17;
+
+/// A UDP datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The sender.
+    pub source: SocketAddrV4,
+    /// The receiver.
+    pub destination: SocketAddrV4,
+    /// What follows the UDP header.
+    pub payload: Vec<u8>,
+}
+
+impl Datagram {
+    /// The protocol number in the IP header.
+    pub(crate) const PROTOCOL: u8 = UDP;
+}
+
+impl Routed for Datagram {
+    fn source(&self) -> IpAddr {
+        IpAddr::V4(*self.source.ip())
+    }
+
+    fn destination(&self) -> IpAddr {
+        IpAddr::V4(*self.destination.ip())
+    }
+}
+
+/// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is left out, as UDP over
+/// IPv4 allows.
+pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
+    let Datagram {
+        source,
+        destination,
+        payload,
+    } = &packet.body;
+    let length = |header: usize| u16::try_from(header + payload.len()).unwrap_or(u16::MAX);
+    let mut bytes = [0; HEADER];
+    // Version 4, five words of header, and not to be fragmented.
+    bytes[0] = 0x45;
+    bytes[1] = match packet.ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    };
+    bytes[2..4].copy_from_slice(&length(HEADER).to_be_bytes());
+    bytes[6] = 0x40;
+    bytes[8] = 64;
+    bytes[9] = UDP;
+    bytes[12..16].copy_from_slice(&source.ip().octets());
+    bytes[16..20].copy_from_slice(&destination.ip().octets());
+    let sum: u32 = bytes[..20]
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let checksum = !(((folded & 0xffff) + (folded >> 16)) as u16);
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes[20..22].copy_from_slice(&source.port().to_be_bytes());
+    bytes[22..24].copy_from_slice(&destination.port().to_be_bytes());
+    bytes[24..26].copy_from_slice(&length(8).to_be_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn headers_describe_the_packet() {
+        let address = |last, port| SocketAddrV4::new(Ipv4Addr::new(192, 168, 0, last), port);
+        let mut packet = Packet::new(
+            115,
+            Datagram {
+                source: address(1, 0x1234),
+                destination: address(199, 443),
+                payload: vec![0; 87],
+            },
+        );
+        packet.ecn = Ecn::Ect0;
+        let bytes = headers(&packet);
+        // The checksum was computed by hand.
+        let ip = "4502007300004000401".to_owned() + "1b85f" + "c0a80001c0a800c7";
+        let udp = "123401bb005f0000";
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, ip + udp);
+    }
+}

@@ -1,0 +1,107 @@
+//! Hosts, routers and links, joined to a network.
+//!
+//! A [`Plan`] names nodes and joins them by media; [`Plan::build`] checks it, gives every interface of
+//! a host an address, finds the routes and makes a [`Fabric`]. Like the links it is made of, a fabric
+//! has no clock and no sockets: packets go in with the present moment, and events come out with
+//! theirs. The simulator drives it with virtual time, the emulator with real time.
+//!
+//! ```
+//! use std::net::IpAddr;
+//!
+//! use marline_sim::fabric::{Event, Plan, Routed};
+//! use marline_link::{Exit, Link, Packet, Time};
+//!
+//! /// What a packet carries here: from where and to where.
+//! #[derive(Debug)]
+//! struct Letter(IpAddr, IpAddr);
+//!
+//! impl Routed for Letter {
+//!     fn source(&self) -> IpAddr {
+//!         self.0
+//!     }
+//!     fn destination(&self) -> IpAddr {
+//!         self.1
+//!     }
+//! }
+//!
+//! /// Takes no time.
+//! #[derive(Default)]
+//! struct Wire(Option<Exit<Letter>>);
+//!
+//! impl Link<Letter> for Wire {
+//!     fn push(&mut self, now: Time, packet: Packet<Letter>) {
+//!         self.0 = Some(Exit::arrived(now, packet));
+//!     }
+//!     fn pop(&mut self, _now: Time) -> Option<Exit<Letter>> {
+//!         self.0.take()
+//!     }
+//!     fn next_event(&self) -> Option<Time> {
+//!         self.0.as_ref().map(|exit| exit.at)
+//!     }
+//! }
+//!
+//! let mut plan = Plan::new();
+//! let (client, server) = (plan.host("client"), plan.host("server"));
+//! let wires = marline_link::Duplex::new(Box::new(Wire::default()), Box::new(Wire::default()));
+//! plan.join("wires", Box::new(wires), &[client, server])?;
+//! let mut fabric = plan.build()?;
+//!
+//! let letter = Letter(fabric.addresses(client)[0], fabric.addresses(server)[0]);
+//! fabric.send(Time::ZERO, client, Packet::new(100, letter));
+//! assert!(matches!(
+//!     fabric.poll(Time::ZERO),
+//!     Some(Event::Arrived { node, .. }) if node == server
+//! ));
+//! # Ok::<(), marline_sim::fabric::PlanError>(())
+//! ```
+
+mod changing;
+mod network;
+pub mod pcap;
+mod plan;
+mod routes;
+mod tap;
+mod traffic;
+
+use std::net::IpAddr;
+
+pub use self::changing::{Changing, Switch};
+pub use self::network::{Event, Fabric};
+pub use self::plan::{Plan, PlanError};
+pub use self::tap::{Filter, Passage, Tap, Verdict};
+pub use self::traffic::Traffic;
+pub use marline_link::EcmpHash;
+
+/// A host or a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(u32);
+
+impl Node {
+    /// Nodes are counted from 0, in the order in which the plan named them.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What joins nodes: a cable, a radio channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MediumId(u32);
+
+impl MediumId {
+    /// Media are counted from 0, in the order in which the plan joined them.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The addresses of a packet.
+pub trait Routed {
+    /// The source address: that of the interface by which it leaves its sender.
+    fn source(&self) -> IpAddr;
+
+    /// The destination address.
+    fn destination(&self) -> IpAddr;
+}
+
+#[cfg(test)]
+mod tests;

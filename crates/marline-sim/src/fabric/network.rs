@@ -1,0 +1,443 @@
+//! A network that carries packets.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::net::IpAddr;
+
+use marline_link::{Carried, DropReason, Medium, Packet, Time};
+
+use super::routes::{Hop, Layout, Routes};
+use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
+
+/// Carries packets from host to host.
+///
+/// Call [`send`](Self::send) as packets come and [`poll`](Self::poll) until it gives nothing after each
+/// `send` and whenever [`next_event`](Self::next_event) is due. Times never go back. As with links, a
+/// caller that is late changes nothing: a packet is forwarded at the moment at which it left the
+/// medium before.
+pub struct Fabric<B> {
+    node_names: Vec<String>,
+    media: Vec<Joint<B>>,
+    layout: Layout,
+    routes: Routes,
+    /// By node; hosts only.
+    addresses: Vec<Vec<IpAddr>>,
+    /// By medium: its next event; [`Time::MAX`] for none.
+    due: Vec<Time>,
+    /// The earliest of `due`, and the first medium that has it.
+    next: (Time, usize),
+    ready: VecDeque<Event<B>>,
+    taps: Vec<Tap<B>>,
+    /// Addresses that their hosts do not have at present.
+    detached: BTreeSet<IpAddr>,
+}
+
+struct Joint<B> {
+    name: String,
+    medium: Box<dyn Medium<B>>,
+    /// By station.
+    traffic: Vec<Traffic>,
+    /// Whether all that would arrive is lost.
+    is_cut: bool,
+    /// Which of the packets that would arrive are lost.
+    filter: Option<Filter<B>>,
+}
+
+impl<B> Joint<B> {
+    /// Why a packet from `from` is lost that the medium would have carried.
+    fn fault(&mut self, from: Node, packet: &Packet<B>) -> Option<DropReason> {
+        if self.is_cut {
+            return Some(DropReason::LinkDown);
+        }
+        let filter = self.filter.as_mut()?;
+        filter(from, packet).then_some(DropReason::Loss)
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<B> {
+    /// It arrived at its destination.
+    Arrived {
+        /// When.
+        at: Time,
+        /// The host that has its destination address.
+        node: Node,
+        /// The packet.
+        packet: Packet<B>,
+    },
+    /// It is lost.
+    Dropped {
+        /// When.
+        at: Time,
+        /// On which medium; `None` if no route leads to its destination.
+        medium: Option<MediumId>,
+        /// The last node that had it.
+        from: Node,
+        /// The packet.
+        packet: Packet<B>,
+        /// Why.
+        reason: DropReason,
+    },
+}
+
+impl<B> Event<B> {
+    /// When it happened.
+    pub const fn at(&self) -> Time {
+        match self {
+            Self::Arrived { at, .. } | Self::Dropped { at, .. } => *at,
+        }
+    }
+}
+
+impl<B> Fabric<B> {
+    pub(super) fn new(
+        node_names: Vec<String>,
+        media: Vec<(String, Box<dyn Medium<B>>)>,
+        layout: Layout,
+        routes: Routes,
+    ) -> Self {
+        let media: Vec<_> = media
+            .into_iter()
+            .map(|(name, medium)| Joint {
+                name,
+                traffic: vec![Traffic::default(); medium.stations()],
+                medium,
+                is_cut: false,
+                filter: None,
+            })
+            .collect();
+        let due = |joint: &Joint<B>| joint.medium.next_event().unwrap_or(Time::MAX);
+        let addresses = layout.interfaces.iter();
+        let mut fabric = Self {
+            node_names,
+            due: media.iter().map(due).collect(),
+            media,
+            addresses: addresses
+                .map(|own| own.iter().filter_map(|i| i.address).collect())
+                .collect(),
+            layout,
+            routes,
+            next: (Time::MAX, 0),
+            ready: VecDeque::new(),
+            taps: Vec::new(),
+            detached: BTreeSet::new(),
+        };
+        fabric.find_next();
+        fabric
+    }
+
+    /// All nodes, in the order of the plan.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<B> {
+        (0..).map(Node).take(self.node_names.len())
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<Node> {
+        self.nodes().find(|&node| self.name(node) == name)
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: Node) -> &str {
+        &self.node_names[node.index()]
+    }
+
+    /// Whether the node is a host.
+    pub fn is_host(&self, node: Node) -> bool {
+        self.layout.is_host[node.index()]
+    }
+
+    /// The addresses of a host, one for each interface, in the order in which it was joined; a router
+    /// has none.
+    pub fn addresses(&self, node: Node) -> &[IpAddr] {
+        &self.addresses[node.index()]
+    }
+
+    /// The host that has `address`.
+    pub fn host_of(&self, address: IpAddr) -> Option<Node> {
+        Some(self.layout.addresses[self.layout.find(address)?].1)
+    }
+
+    /// The address from which `host` sends to `destination` by default: that of the interface with the
+    /// fewest hops to it, the first of equals, among those attached.
+    pub fn source_for(&self, host: Node, destination: IpAddr) -> Option<IpAddr> {
+        let own = self.addresses(host);
+        if own.contains(&destination) {
+            return Some(destination);
+        }
+        let address = self.layout.find(destination)?;
+        let attached = (0..own.len()).filter(|&interface| self.is_attached(own[interface]));
+        let interface = self.routes.nearest(host, attached, address)?;
+        own.get(interface).copied()
+    }
+
+    /// The medium to which the interface with `address` belongs.
+    pub fn medium_of(&self, address: IpAddr) -> Option<MediumId> {
+        let host = self.host_of(address)?;
+        let own = &self.layout.interfaces[host.index()];
+        let interface = own.iter().find(|own| own.address == Some(address))?;
+        Some(interface.medium)
+    }
+
+    /// Takes `address` from its host, as when an interface loses it: what is sent there has no route.
+    /// Routes stay as they are.
+    pub fn detach(&mut self, address: IpAddr) {
+        self.detached.insert(address);
+    }
+
+    /// Gives `address` back to its host.
+    pub fn attach(&mut self, address: IpAddr) {
+        self.detached.remove(&address);
+    }
+
+    /// Whether the host of `address` has it at present.
+    pub fn is_attached(&self, address: IpAddr) -> bool {
+        self.detached.is_empty() || !self.detached.contains(&address)
+    }
+
+    /// All media, in the order of the plan.
+    pub fn media(&self) -> impl Iterator<Item = MediumId> + use<B> {
+        (0..).map(MediumId).take(self.media.len())
+    }
+
+    /// The medium of this name.
+    pub fn find_medium(&self, name: &str) -> Option<MediumId> {
+        self.media()
+            .find(|&medium| self.medium_name(medium) == name)
+    }
+
+    /// The name of a medium.
+    pub fn medium_name(&self, medium: MediumId) -> &str {
+        &self.media[medium.index()].name
+    }
+
+    /// The nodes that a medium joins, by station.
+    pub fn members(&self, medium: MediumId) -> &[Node] {
+        &self.layout.members[medium.index()]
+    }
+
+    /// Counts of what a node sent over a medium; `None` if the medium does not join it.
+    pub fn traffic(&self, medium: MediumId, from: Node) -> Option<&Traffic> {
+        let station = self.station(medium, from)?;
+        Some(&self.media[medium.index()].traffic[station])
+    }
+
+    /// Bytes queued at `from` for `medium`; `None` if the medium does not join it.
+    pub fn queued_bytes(&self, medium: MediumId, from: Node) -> Option<u64> {
+        let station = self.station(medium, from)?;
+        Some(self.media[medium.index()].medium.queued_bytes(station))
+    }
+
+    fn station(&self, medium: MediumId, node: Node) -> Option<usize> {
+        self.members(medium)
+            .iter()
+            .position(|&member| member == node)
+    }
+
+    /// Calls `tap` for every [`Passage`] from now on.
+    pub fn tap(&mut self, tap: Tap<B>) {
+        self.taps.push(tap);
+    }
+
+    /// Loses all that would arrive over `medium` from now on, also what is on its way
+    /// ([`DropReason::LinkDown`]). No node notices.
+    pub fn cut(&mut self, medium: MediumId) {
+        self.media[medium.index()].is_cut = true;
+    }
+
+    /// Ends what [`cut`](Self::cut) began.
+    pub fn restore(&mut self, medium: MediumId) {
+        self.media[medium.index()].is_cut = false;
+    }
+
+    /// Loses the packets that `filter` names when they would arrive over `medium`
+    /// ([`DropReason::Loss`]): they have taken their share of its rate. Replaces an earlier filter.
+    pub fn set_filter(&mut self, medium: MediumId, filter: Filter<B>) {
+        self.media[medium.index()].filter = Some(filter);
+    }
+
+    /// When [`poll`](Self::poll) has to be called, if no packet is sent before.
+    pub fn next_event(&self) -> Option<Time> {
+        match self.ready.front() {
+            Some(event) => Some(event.at()),
+            None => (self.next.0 != Time::MAX).then_some(self.next.0),
+        }
+    }
+
+    /// Updates the next event of a medium that was used.
+    fn refresh(&mut self, medium: usize) {
+        let due = self.media[medium].medium.next_event();
+        let due = due.unwrap_or(Time::MAX);
+        self.due[medium] = due;
+        if (due, medium) <= self.next {
+            self.next = (due, medium);
+        } else if self.next.1 == medium {
+            self.find_next();
+        }
+    }
+
+    fn find_next(&mut self) {
+        let all = self.due.iter().copied().zip(0..);
+        self.next = all.min().unwrap_or((Time::MAX, 0));
+    }
+
+    fn watch(&mut self, passage: &Passage<'_, B>) {
+        for tap in &mut self.taps {
+            tap(passage);
+        }
+    }
+}
+
+impl<B: Routed> Fabric<B> {
+    /// `from` sends a packet; if it is a host with several interfaces, by the one that has the packet's
+    /// source address. What was due by `now` happens before.
+    pub fn send(&mut self, now: Time, from: Node, packet: Packet<B>) {
+        while self.step(now) {}
+        let own = self.addresses(from);
+        let interface = if own.len() > 1 {
+            let source = packet.body.source();
+            own.iter().position(|&address| address == source)
+        } else {
+            None
+        };
+        self.forward(now, from, interface.unwrap_or(0), packet);
+    }
+
+    /// The next thing that happened by `now`, in the order of their times. Of several at one moment
+    /// the one on the medium that was joined first comes first.
+    pub fn poll(&mut self, now: Time) -> Option<Event<B>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if !self.step(now) {
+                return None;
+            }
+        }
+    }
+
+    /// Handles the next event of all media; false if there is none by `now`.
+    fn step(&mut self, now: Time) -> bool {
+        let (at, medium) = self.next;
+        if at > now || at == Time::MAX {
+            return false;
+        }
+        let carried = self.media[medium].medium.pop(at);
+        self.refresh(medium);
+        if let Some(carried) = carried {
+            self.on_carried(medium, carried);
+        }
+        true
+    }
+
+    fn on_carried(&mut self, index: usize, carried: Carried<B>) {
+        let Carried { from, to, mut exit } = carried;
+        let medium = MediumId(u32::try_from(index).unwrap_or(u32::MAX));
+        let [from_node, to_node] = [from, to].map(|station| self.layout.members[index][station]);
+        let joint = &mut self.media[index];
+        if exit.dropped.is_none() {
+            exit.dropped = joint.fault(from_node, &exit.packet);
+        }
+        let traffic = &mut joint.traffic[from];
+        let verdict = match exit.dropped {
+            None => {
+                traffic.on_arrived(exit.packet.size);
+                Verdict::Left
+            }
+            Some(reason) => {
+                traffic.on_dropped(reason);
+                Verdict::Dropped(reason)
+            }
+        };
+        if !self.taps.is_empty() {
+            self.watch(&Passage {
+                at: exit.at,
+                medium: Some(medium),
+                from: from_node,
+                to: Some(to_node),
+                packet: &exit.packet,
+                verdict,
+            });
+        }
+        match exit.dropped {
+            None => self.forward(exit.at, to_node, 0, exit.packet),
+            Some(reason) => self.ready.push_back(Event::Dropped {
+                at: exit.at,
+                medium: Some(medium),
+                from: from_node,
+                packet: exit.packet,
+                reason,
+            }),
+        }
+    }
+
+    /// `node` has the packet: delivers it, or forwards it by one of its interfaces.
+    fn forward(&mut self, at: Time, node: Node, interface: usize, packet: Packet<B>) {
+        let destination = packet.body.destination();
+        if !self.is_attached(destination) {
+            return self.lose(at, node, packet);
+        }
+        let address = self.layout.find(destination);
+        if address.is_some_and(|address| self.layout.addresses[address].1 == node) {
+            self.ready.push_back(Event::Arrived { at, node, packet });
+            return;
+        }
+        let hops = address.map_or(&[][..], |address| {
+            self.routes.next(node, interface, address)
+        });
+        let Some(&hop) = choose(hops, packet.flow) else {
+            return self.lose(at, node, packet);
+        };
+        let Hop { medium, from, to } = hop;
+        self.media[medium.index()].traffic[from].on_entered(packet.size);
+        if !self.taps.is_empty() {
+            self.watch(&Passage {
+                at,
+                medium: Some(medium),
+                from: node,
+                to: Some(self.layout.members[medium.index()][to]),
+                packet: &packet,
+                verdict: Verdict::Entered,
+            });
+        }
+        self.media[medium.index()].medium.push(at, from, to, packet);
+        self.refresh(medium.index());
+    }
+
+    fn lose(&mut self, at: Time, node: Node, packet: Packet<B>) {
+        let reason = DropReason::NoRoute;
+        self.watch(&Passage {
+            at,
+            medium: None,
+            from: node,
+            to: None,
+            packet: &packet,
+            verdict: Verdict::Dropped(reason),
+        });
+        self.ready.push_back(Event::Dropped {
+            at,
+            medium: None,
+            from: node,
+            packet,
+            reason,
+        });
+    }
+}
+
+/// One of equal-cost next hops, the same for all packets of a flow.
+fn choose(hops: &[Hop], flow: u64) -> Option<&Hop> {
+    match hops {
+        [] => None,
+        [hop] => Some(hop),
+        _ => hops.get((flow % hops.len() as u64) as usize),
+    }
+}
+
+impl<B> fmt::Debug for Fabric<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fabric")
+            .field("nodes", &self.node_names)
+            .field("next_event", &self.next_event())
+            .finish_non_exhaustive()
+    }
+}

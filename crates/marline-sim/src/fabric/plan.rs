@@ -1,0 +1,300 @@
+//! The description of a network, and its checks.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use marline_link::spec::Radio;
+use marline_link::{Medium, Station};
+
+use super::network::Fabric;
+use super::routes::{Interface, Layout};
+use super::{MediumId, Node};
+
+/// The nodes of a network and the media that join them.
+pub struct Plan<B> {
+    nodes: Vec<NodePlan>,
+    media: Vec<MediumPlan<B>>,
+    /// Pairs of hosts that no route has to join.
+    apart: Vec<[Node; 2]>,
+}
+
+struct NodePlan {
+    name: String,
+    is_host: bool,
+}
+
+struct MediumPlan<B> {
+    name: String,
+    medium: Box<dyn Medium<B>>,
+    /// By station.
+    members: Vec<Node>,
+    /// By station: the address that the caller chose.
+    chosen: Vec<Option<IpAddr>>,
+}
+
+/// Why a plan makes no network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Two nodes, or two media, have one name.
+    #[error("the name \"{0}\" is given twice")]
+    DuplicateName(String),
+    /// A medium joins more or fewer nodes than it has stations.
+    #[error("\"{medium}\" joins {stations} nodes, not {nodes}")]
+    Stations {
+        /// The medium.
+        medium: String,
+        /// How many nodes it can join.
+        stations: usize,
+        /// How many were given.
+        nodes: usize,
+    },
+    /// A medium joins a node with itself.
+    #[error("\"{medium}\" joins \"{node}\" with itself")]
+    JoinedTwice {
+        /// The medium.
+        medium: String,
+        /// The node.
+        node: String,
+    },
+    /// A node of another plan, or a node that the medium does not join.
+    #[error("\"{medium}\" does not know node {}", .node.index())]
+    UnknownNode {
+        /// The medium.
+        medium: String,
+        /// The node.
+        node: Node,
+    },
+    /// Two interfaces have one address.
+    #[error("the address {0} is given twice")]
+    DuplicateAddress(IpAddr),
+    /// There are no addresses left for so many media or stations.
+    #[error("\"{0}\" is one medium too many, or has too many stations")]
+    TooLarge(String),
+    /// A host is joined by nothing.
+    #[error("host \"{0}\" has no link")]
+    HostWithoutLink(String),
+    /// Nothing leads from one host to another.
+    #[error("no route leads from \"{from}\" to \"{to}\"")]
+    NoRoute {
+        /// The one host.
+        from: String,
+        /// The other host.
+        to: String,
+    },
+}
+
+impl<B> Plan<B> {
+    /// A plan without nodes.
+    pub const fn new() -> Self {
+        Self {
+            nodes: Vec::new(),
+            media: Vec::new(),
+            apart: Vec::new(),
+        }
+    }
+
+    /// A host: has addresses, sends and receives, does not forward.
+    pub fn host(&mut self, name: impl Into<String>) -> Node {
+        self.node(name.into(), true)
+    }
+
+    /// A router: forwards.
+    pub fn router(&mut self, name: impl Into<String>) -> Node {
+        self.node(name.into(), false)
+    }
+
+    fn node(&mut self, name: String, is_host: bool) -> Node {
+        self.nodes.push(NodePlan { name, is_host });
+        Node(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// Joins `nodes` by `medium`; the first is its station 0. The host at station S of the Mth medium
+    /// joined (from 1) gets the address 10.M.0.S+1.
+    ///
+    /// # Errors
+    /// The medium has another number of stations, a node is named twice or is not of this plan, or
+    /// there are too many media (65,535) or stations (254) for the addresses.
+    pub fn join(
+        &mut self,
+        name: impl Into<String>,
+        medium: Box<dyn Medium<B>>,
+        nodes: &[Node],
+    ) -> Result<MediumId, PlanError> {
+        let name = name.into();
+        if let Some(&node) = nodes.iter().find(|node| node.index() >= self.nodes.len()) {
+            return Err(PlanError::UnknownNode { medium: name, node });
+        }
+        if medium.stations() != nodes.len() {
+            return Err(PlanError::Stations {
+                medium: name,
+                stations: medium.stations(),
+                nodes: nodes.len(),
+            });
+        }
+        if let Some((_, node)) = (1..)
+            .zip(nodes)
+            .find(|&(i, node)| nodes[i..].contains(node))
+        {
+            return Err(PlanError::JoinedTwice {
+                medium: name,
+                node: self.nodes[node.index()].name.clone(),
+            });
+        }
+        if self.media.len() >= usize::from(u16::MAX) || nodes.len() > 254 {
+            return Err(PlanError::TooLarge(name));
+        }
+        self.media.push(MediumPlan {
+            name,
+            medium,
+            members: nodes.to_vec(),
+            chosen: vec![None; nodes.len()],
+        });
+        Ok(MediumId(
+            u32::try_from(self.media.len() - 1).unwrap_or(u32::MAX),
+        ))
+    }
+
+    /// Joins two nodes by the media of one link, as [`LinkSpec::build`](marline_link::LinkSpec::build) makes
+    /// them: the first node is the end with the `radio`. A radio and the wire behind it become two media,
+    /// `NAME radio` and `NAME wire`, and a router between them: the access point or the base station.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    pub fn join_link(
+        &mut self,
+        name: &str,
+        radio: &Radio,
+        media: Vec<Box<dyn Medium<B>>>,
+        ends: [Node; 2],
+    ) -> Result<(), PlanError> {
+        let between = match radio {
+            Radio::Wifi(_) => "access point",
+            Radio::Lte(_) | Radio::None => "base station",
+        };
+        let last = media.len().saturating_sub(1);
+        let [mut from, far] = ends;
+        for (part, medium) in media.into_iter().enumerate() {
+            let medium_name = match (last, part) {
+                (0, _) => name.to_owned(),
+                (_, 0) => format!("{name} radio"),
+                _ => format!("{name} wire"),
+            };
+            let to = match part == last {
+                true => far,
+                false => self.router(format!("{between} of {name}")),
+            };
+            self.join(medium_name, medium, &[from, to])?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Gives `node` the address `address` on `medium`, instead of the one it would get.
+    ///
+    /// # Errors
+    /// The medium does not join the node.
+    pub fn set_address(
+        &mut self,
+        medium: MediumId,
+        node: Node,
+        address: IpAddr,
+    ) -> Result<(), PlanError> {
+        let unknown = |medium| PlanError::UnknownNode { medium, node };
+        let plan = self
+            .media
+            .get_mut(medium.index())
+            .ok_or_else(|| unknown(String::new()))?;
+        let station = plan
+            .members
+            .iter()
+            .position(|&member| member == node)
+            .ok_or_else(|| unknown(plan.name.clone()))?;
+        plan.chosen[station] = Some(address);
+        Ok(())
+    }
+
+    /// Allows that no route joins `a` and `b`.
+    pub fn set_apart(&mut self, a: Node, b: Node) {
+        self.apart.push([a, b]);
+    }
+
+    /// Makes the network: assigns addresses, finds routes.
+    ///
+    /// # Errors
+    /// A name or an address is given twice, a host has no link, or no route leads from one host to
+    /// another, unless they are [set apart](Self::set_apart).
+    pub fn build(self) -> Result<Fabric<B>, PlanError> {
+        unique(self.nodes.iter().map(|node| &node.name))?;
+        unique(self.media.iter().map(|medium| &medium.name))?;
+        let layout = self.layout()?;
+        let node_names: Vec<String> = self.nodes.into_iter().map(|node| node.name).collect();
+        let routes = layout.routes();
+        for [from, to] in layout.unreachable(&routes) {
+            if !self.apart.contains(&[from, to]) && !self.apart.contains(&[to, from]) {
+                return Err(PlanError::NoRoute {
+                    from: node_names[from.index()].clone(),
+                    to: node_names[to.index()].clone(),
+                });
+            }
+        }
+        let media = self.media.into_iter().map(|plan| (plan.name, plan.medium));
+        Ok(Fabric::new(node_names, media.collect(), layout, routes))
+    }
+
+    /// The interfaces of the nodes and their addresses.
+    fn layout(&self) -> Result<Layout, PlanError> {
+        let mut interfaces: Vec<Vec<Interface>> = self.nodes.iter().map(|_| Vec::new()).collect();
+        let mut addresses: Vec<(IpAddr, Node)> = Vec::new();
+        for ((index, medium), id) in self.media.iter().enumerate().zip(0..) {
+            for (station, (&node, chosen)) in medium.members.iter().zip(&medium.chosen).enumerate()
+            {
+                let is_host = self.nodes[node.index()].is_host;
+                let address =
+                    is_host.then(|| chosen.unwrap_or_else(|| default_address(index, station)));
+                interfaces[node.index()].push(Interface {
+                    medium: MediumId(id),
+                    station,
+                    address,
+                });
+                addresses.extend(address.map(|address| (address, node)));
+            }
+        }
+        addresses.sort_unstable();
+        if let Some(pair) = addresses.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(PlanError::DuplicateAddress(pair[0].0));
+        }
+        let alone = |(node, own): &(&NodePlan, &Vec<_>)| node.is_host && own.is_empty();
+        if let Some((node, _)) = self.nodes.iter().zip(&interfaces).find(alone) {
+            return Err(PlanError::HostWithoutLink(node.name.clone()));
+        }
+        Ok(Layout {
+            is_host: self.nodes.iter().map(|node| node.is_host).collect(),
+            interfaces,
+            members: self.media.iter().map(|m| m.members.clone()).collect(),
+            addresses,
+        })
+    }
+}
+
+impl<B> Default for Plan<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The default address at `station` of the medium with index `medium`.
+fn default_address(medium: usize, station: Station) -> IpAddr {
+    let number = u32::try_from(medium + 1).unwrap_or(u32::MAX);
+    let host = u32::try_from(station + 1).unwrap_or(u32::MAX);
+    let [.., high, low] = number.to_be_bytes();
+    let [.., host] = host.to_be_bytes();
+    Ipv4Addr::new(10, low, high, host).into()
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), PlanError> {
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(PlanError::DuplicateName(pair[0].clone())),
+        None => Ok(()),
+    }
+}

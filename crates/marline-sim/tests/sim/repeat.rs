@@ -1,0 +1,59 @@
+//! Equal seeds and equal settings, equal runs.
+
+use std::time::Duration;
+
+use marline::Instant;
+use marline_link::{DropReason, Seed};
+
+use crate::link::Pipe;
+use crate::transfer::run;
+
+const LEN: usize = 3_000_000;
+
+fn lossy(seed: u64) -> Pipe {
+    Pipe {
+        loss: 10,
+        buffer: 10_000,
+        seed: Seed::new(seed),
+        ..Pipe::new(20, 15)
+    }
+}
+
+#[test]
+fn runs_repeat_to_the_last_packet() {
+    let first = run(&lossy(1), LEN, 1);
+    // Also beside another, on another thread.
+    let beside = std::thread::spawn(|| run(&lossy(1), LEN, 1));
+    assert_eq!(run(&lossy(1), LEN, 1), first);
+    assert_eq!(beside.join().unwrap(), first);
+    let reasons = [DropReason::Loss, DropReason::QueueFull];
+    for reason in reasons {
+        assert!(first.drops.iter().any(|drop| drop.2 == reason), "{reason}");
+    }
+    // Other losses; and other connection IDs and packet numbers, with equal losses.
+    let other_link = run(&lossy(2), LEN, 1);
+    assert_ne!(other_link.drops, first.drops);
+    assert_ne!(run(&lossy(1), LEN, 2).digest, first.digest);
+}
+
+#[test]
+fn a_transfer_without_loss_fills_the_link() {
+    let trace = run(&Pipe::new(20, 15), LEN, 1);
+    let took = trace.done - Instant::EPOCH;
+    let ideal = Duration::from_secs_f64(LEN as f64 * 8.0 / 20e6);
+    assert!(
+        took > ideal + 4 * Duration::from_millis(15),
+        "faster than light: {took:?}"
+    );
+    assert!(took < ideal.mul_f64(1.35), "{took:?}");
+    assert_eq!(trace.drops, []);
+}
+
+/// Debug and release builds, and all machines, see the same run. Whoever changes how the stack
+/// behaves changes the numbers; nobody else does.
+#[test]
+fn a_run_is_the_same_in_every_build() {
+    let trace = run(&lossy(7), 300_000, 7);
+    let seen = (trace.done.as_nanos(), trace.digest);
+    assert_eq!(seen, (593_930_400, 0xefd5_e154_acdd_e51e));
+}

@@ -1,0 +1,86 @@
+//! What these tests share: their networks and how their endpoints are set up.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
+use marline_sim::identity::identity;
+use marline_sim::{Host, SimBuilder, SimLink};
+
+pub(crate) const ALPN: &[&[u8]] = &[b"test"];
+
+/// From the client to the server, over either of its links.
+pub(crate) const DELAY: Duration = Duration::from_millis(20);
+
+/// The client's address on the link `wifi`.
+pub(crate) const WIFI: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
+/// The client's address on the link `lte`.
+pub(crate) const LTE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
+
+const PORT: u16 = 4433;
+
+/// More virtual time than any of these tests takes.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// A client with two links, `wifi` and `lte`, and a server.
+pub(crate) struct Network {
+    pub(crate) client: Host,
+    pub(crate) server: Host,
+    pub(crate) wifi: SimLink,
+    pub(crate) lte: SimLink,
+}
+
+impl Network {
+    /// The client's link with this address.
+    pub(crate) fn link(&self, address: Ipv4Addr) -> &SimLink {
+        match address {
+            WIFI => &self.wifi,
+            LTE => &self.lte,
+            _ => panic!("no link of the client has {address}"),
+        }
+    }
+
+    /// An endpoint of the client, at all its addresses.
+    pub(crate) fn client_endpoint(&self) -> Endpoint {
+        let any = (Ipv4Addr::UNSPECIFIED, PORT).into();
+        self.client.endpoint(any, None).unwrap()
+    }
+
+    /// An endpoint of the server.
+    pub(crate) fn server_endpoint(&self, config: ServerConfig) -> Endpoint {
+        let at = self.server.at(PORT);
+        self.server.endpoint(at, Some(config)).unwrap()
+    }
+}
+
+/// Runs `test` on a new [`Network`] to its end.
+pub(crate) fn run<T>(test: impl AsyncFnOnce(&Network) -> T) -> T {
+    let mut sim = SimBuilder::new(1)
+        .router("router")
+        .link("wifi", ["client", "router"], "rtt=40ms")
+        .link("lte", ["client", "router"], "rtt=40ms")
+        .link("backbone", ["router", "server"], "")
+        .build()
+        .unwrap();
+    let network = Network {
+        client: sim.host("client").unwrap(),
+        server: sim.host("server").unwrap(),
+        wifi: sim.link("wifi").unwrap(),
+        lte: sim.link("lte").unwrap(),
+    };
+    assert_eq!(network.client.addresses(), [WIFI, LTE]);
+    sim.run(test(&network), LIMIT).unwrap()
+}
+
+pub(crate) fn server_config(transport: TransportConfig) -> ServerConfig {
+    identity()
+        .server_config(ALPN, &Arc::new(transport))
+        .unwrap()
+}
+
+pub(crate) fn client_config(transport: TransportConfig) -> ClientConfig {
+    identity()
+        .client_config(ALPN, &Arc::new(transport))
+        .unwrap()
+}
