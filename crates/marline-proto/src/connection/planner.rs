@@ -28,11 +28,12 @@ pub(super) struct PathPlanner {
 
 /// What a scheduler was shown last: kept, lest every packet need memory.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) paths: Vec<PathView>,
+struct Seen {
+    paths: Vec<PathView>,
     streams: Vec<StreamView>,
     ids: Vec<StreamId>,
-    pub(super) segments: Vec<Segment>,
+    /// What is reinjected.
+    segments: Vec<Segment>,
 }
 
 impl PathPlanner {
@@ -167,7 +168,8 @@ impl Connection {
             paths: &mut self.paths,
             streams: &mut self.streams,
             reinjection,
-            seen,
+            views: &seen.paths,
+            segments: &mut seen.segments,
         }
         .run()
     }

@@ -3,11 +3,10 @@
 
 use marline_wire::PathId;
 
-use super::planner::Seen;
 use crate::paths::{PathList, Slot};
-use crate::scheduling::path::{Outstanding, Reinject, Reinjection, ReinjectionOrder};
+use crate::scheduling::path::{Outstanding, PathView, Reinject, Reinjection, ReinjectionOrder};
 use crate::spaces::Original;
-use crate::streams::Streams;
+use crate::streams::{Segment, Streams};
 use crate::time::Instant;
 use crate::token::Token;
 
@@ -25,7 +24,10 @@ pub(super) struct Reinjector<'a> {
     pub(super) paths: &'a mut PathList,
     pub(super) streams: &'a mut Streams,
     pub(super) reinjection: &'a mut Reinjection,
-    pub(super) seen: &'a mut Seen,
+    /// The paths that work.
+    pub(super) views: &'a [PathView],
+    /// What is copied; kept, lest every copy need memory.
+    pub(super) segments: &'a mut Vec<Segment>,
 }
 
 impl Reinjector<'_> {
@@ -48,8 +50,7 @@ impl Reinjector<'_> {
             if path.queue.is_empty() {
                 continue;
             }
-            let Reinject::On(id) = self.reinjection.plan(self.now, &self.seen.paths, &waiting)
-            else {
+            let Reinject::On(id) = self.reinjection.plan(self.now, self.views, &waiting) else {
                 continue;
             };
             let Some(to) = self.paths.by_id(id).filter(|&to| self.may_carry(to)) else {
@@ -92,10 +93,10 @@ impl Reinjector<'_> {
         }
         let sent = &mut self.paths[from].space.sent;
         let tokens = sent.tokens_of(original.number);
-        self.seen.segments.clear();
-        self.seen.segments.extend(tokens.filter_map(Token::segment));
+        self.segments.clear();
+        self.segments.extend(tokens.filter_map(Token::segment));
         sent.pass(original.number);
-        for segment in &self.seen.segments {
+        for segment in &*self.segments {
             if let Some(copy) = self.streams.take_copy(segment) {
                 self.reinjection.on_copied(copy.len as u64);
                 self.paths[to].queue.push_copy(copy);
@@ -112,10 +113,7 @@ impl Reinjector<'_> {
                 sent_at: Some(original.sent_at),
                 bytes: this.in_flight_once(from, original)?,
             };
-            Some(
-                this.reinjection
-                    .plan(this.now, &this.seen.paths, &outstanding),
-            )
+            Some(this.reinjection.plan(this.now, this.views, &outstanding))
         };
         if self.reinjection.order() == ReinjectionOrder::Ends {
             while let Some(original) = self.paths[from].space.sent.latest_to_copy() {

@@ -21,17 +21,18 @@
 //! Readers of files turn what was written into [`Written`] and keep the lines: [`Refused::path`] says which
 //! key is at fault.
 
+mod choice;
 mod domain;
 mod policy;
 mod table;
 mod units;
 mod words;
 
+pub use choice::Choice;
 pub use domain::{Domain, Named, Shown, Value, Word, Written};
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use table::{
-    Base, Choice, Derived, Field, FieldValue, Refused, Row, Setting, Settings, Table, apply, rows,
-    show,
+    Base, Derived, Field, FieldValue, Refused, Row, Setting, Settings, Table, apply, rows, show,
 };
 pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
 pub use words::unknown;

@@ -4,7 +4,7 @@ use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::HistoryConfig;
 use marline::settings::{Settings, apply};
 
-use super::endpoint::placed_in;
+use super::written::placed_in;
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::first_window::{CAREFULS, HISTORIES};
 use crate::scenario::{FirstWindow, Learnt};

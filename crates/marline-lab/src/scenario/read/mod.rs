@@ -9,6 +9,7 @@ mod must;
 mod topology;
 mod variants;
 mod workload;
+mod written;
 
 use std::time::Duration;
 

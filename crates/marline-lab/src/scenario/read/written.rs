@@ -1,0 +1,54 @@
+//! Values of a document as settings are written, and where what is refused of them stands.
+
+use marline::settings::{Refused, Written};
+
+use super::{Item, Node, Problem, Reader, Table};
+
+/// What is refused, at the place where it was written.
+pub(super) fn placed(refused: &Refused, table: &Table, reader: &Reader<'_>) -> Problem {
+    let mut place = reader.place;
+    let mut table = Some(table);
+    for key in &refused.path {
+        let Some(node) = table.and_then(|table| table.get(key)) else {
+            break;
+        };
+        place = &node.place;
+        table = match &node.item {
+            Item::Table(inner) => Some(inner),
+            _ => None,
+        };
+    }
+    Problem::new(place, &refused.text)
+}
+
+/// What is refused of the settings in the table `node`, at the place where it was written.
+pub(super) fn placed_in(refused: &Refused, reader: &Reader<'_>) -> Problem {
+    placed(refused, reader.table, reader)
+}
+
+impl Node {
+    /// As settings are written.
+    pub(super) fn written(&self) -> Written {
+        match &self.item {
+            Item::Text(text) => Written::Text(current(text)),
+            Item::Integer(number) => Written::Integer(*number),
+            Item::Float(number) => Written::Number(*number),
+            Item::Switch(switch) => Written::Switch(*switch),
+            Item::List(_) => Written::List,
+            Item::Table(table) => {
+                let entries = table.0.iter();
+                let entries = entries.map(|(key, node)| (key.clone(), node.written()));
+                Written::Table(entries.collect())
+            }
+        }
+    }
+}
+
+/// Policies that were written otherwise before they had parameters.
+fn current(text: &str) -> String {
+    match text.strip_prefix("every ").map(str::trim) {
+        Some(packets) if !packets.is_empty() => format!("as_asked(packets={packets})"),
+        _ if text == "hbes_free_window" => "hbes(queue_model=free_window)".to_owned(),
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Paths that do not answer, and what others do for them.
+
+use std::time::Duration;
+
+use super::PathSet;
+use crate::paths::Slot;
+use crate::paths::detection::{Detection, Finding};
+use crate::recovery::Outcome;
+use crate::time::Instant;
+
+impl PathSet {
+    /// An authentic packet came on a path.
+    pub(crate) fn on_received(&mut self, now: Instant, at: Slot) {
+        if self.is_multipath() {
+            self.list[at].on_received(now);
+        }
+    }
+
+    /// Something was acknowledged for the first time that a path carried. Returns whether it answers again
+    /// that did not.
+    pub(crate) fn on_answer(&mut self, at: Slot, outcome: &Outcome) -> bool {
+        self.is_multipath() && self.list[at].on_answer(outcome)
+    }
+
+    /// Since when an acknowledgment that comes on `carrier` shows that the path of its packet works; `None` is
+    /// ever. While the path does not answer, what arrived there before may be acknowledged elsewhere.
+    pub(crate) fn proven_from(&self, at: Slot, carrier: Slot) -> Option<Instant> {
+        let is_elsewhere = self.is_multipath() && carrier != at;
+        self.list[at]
+            .liveness
+            .silent_since()
+            .filter(|_| is_elsewhere)
+    }
+
+    /// The path works from now on: returns those that do not, and whose packets it is to carry as well.
+    pub(crate) fn relieved_by(&mut self, now: Instant, by: Slot) -> Vec<Slot> {
+        let is_only_one = self.list.others_live(by).next().is_none();
+        let is_silent = |at: &Slot| self.list[*at].is_open() && !self.list[*at].is_live();
+        let silent: Vec<Slot> = self.list.slots().filter(is_silent).collect();
+        if is_only_one {
+            for &at in &silent {
+                self.list[at].liveness.on_company(now);
+            }
+        }
+        silent
+    }
+
+    /// The longest pause between two probes of a path, while there are others.
+    pub(crate) fn probe_interval(&self) -> Option<Duration> {
+        let extension = self.extension.as_ref()?;
+        (!self.list.is_single()).then_some(extension.config.probe_interval)
+    }
+
+    /// Whether a packet of `at` with nothing but acknowledgments is to ask for one itself.
+    pub(crate) fn wants_ack_of_acks(&self, now: Instant, at: Slot) -> bool {
+        self.is_multipath() && !self.list.is_single() && self.list[at].wants_ack_of_acks(now)
+    }
+
+    fn detection(&self, max_ack_delay: Duration) -> Option<Detection<'_>> {
+        Some(Detection {
+            list: &self.list,
+            config: &self.extension.as_ref()?.config,
+            max_ack_delay,
+        })
+    }
+
+    /// When something may be found out about a path.
+    pub(crate) fn next_finding(&self, at: Slot, max_ack_delay: Duration) -> Option<Instant> {
+        self.detection(max_ack_delay)?.next_timeout(at)
+    }
+
+    /// What is found out about a path at `now`. What need not be done elsewhere is done.
+    pub(crate) fn find(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        max_ack_delay: Duration,
+    ) -> Option<Finding> {
+        let finding = self.detection(max_ack_delay)?.find(now, at)?;
+        match finding {
+            Finding::GivenUp => {}
+            Finding::Suspect => {
+                let path = &mut self.list[at];
+                path.liveness.doubt(now);
+                path.recovery.request_probe();
+            }
+            Finding::Unclear => {
+                self.list[at].liveness.ask();
+                let others: Vec<Slot> = self.list.others_live(at).collect();
+                for other in others {
+                    let path = &mut self.list[other];
+                    path.ping_due |= !path.space.sent.has_ack_eliciting_in_flight();
+                }
+            }
+            Finding::Idle => self.list[at].ping_due = true,
+        }
+        Some(finding)
+    }
+}

@@ -1,0 +1,56 @@
+//! A key whose value is a policy.
+
+use super::domain::{Shown, Value, Written};
+use super::policy::{Registry, Spec};
+use super::table::{Refused, Row, Setting};
+
+/// A policy in `C`, one of a registry of `F`.
+pub struct Choice<C, F: 'static> {
+    /// Its key.
+    pub key: &'static str,
+    /// What it decides, in one line.
+    pub about: &'static str,
+    /// Which policies there are.
+    pub registry: &'static Registry<F>,
+    /// What a configuration has.
+    pub get: fn(&C) -> Spec,
+    /// The field.
+    pub field: fn(&mut C) -> &mut F,
+}
+
+impl<C, F> Setting<C> for Choice<C, F> {
+    fn key(&self) -> &'static str {
+        self.key
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn set(&self, config: &mut C, written: &Written) -> Result<(), Refused> {
+        *(self.field)(config) = self.registry.read(written).map_err(Refused::here)?;
+        Ok(())
+    }
+
+    fn show(&self, config: &C) -> Option<Shown> {
+        Some(Shown::Value(Value::Word((self.get)(config).to_string())))
+    }
+
+    fn rows(&self, prefix: &str, default: &C) -> Vec<Row> {
+        vec![Row {
+            key: format!("{prefix}{}", self.key),
+            about: self.about,
+            allowed: "a policy".to_owned(),
+            words: self.registry.words(),
+            default: (self.get)(default).to_string(),
+        }]
+    }
+
+    fn samples(&self) -> Vec<Written> {
+        self.registry
+            .names()
+            .into_iter()
+            .map(Written::from)
+            .collect()
+    }
+}
