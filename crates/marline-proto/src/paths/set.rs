@@ -56,6 +56,7 @@ pub(crate) struct PathSet {
 }
 
 /// The path of the handshake.
+#[derive(Clone, Copy)]
 pub(crate) struct FirstPath {
     pub(crate) addresses: FourTuple,
     /// Whether the peer's address is proven.
@@ -266,6 +267,7 @@ impl PathSet {
 }
 
 /// What the recovery of a path depends on, beside the configuration.
+#[derive(Clone, Copy)]
 struct PathStart {
     first_window: FirstWindow,
     /// In bytes.

@@ -115,10 +115,10 @@ impl Recovery {
         );
         let loss_time = judge.loss_time.get();
         self.timers.set_loss_time(space, loss_time);
-        self.on_losses(now, losses, context);
+        self.on_losses(now, &losses, context);
     }
 
-    fn on_losses<T>(&mut self, now: Instant, losses: Losses, context: &mut impl Context<T>) {
+    fn on_losses<T>(&mut self, now: Instant, losses: &Losses, context: &mut impl Context<T>) {
         self.budget.release(losses.released);
         if losses.black_hole {
             self.on_mtu(context.datagram_size());

@@ -1,17 +1,17 @@
 //! Loss recovery and congestion control of one path (RFC 9002).
 //!
-//! [`Recovery`] is driven by what happens to packets and says what may be sent:
+//! `Recovery` is driven by what happens to packets and says what may be sent:
 //!
 //! | event | call | RFC 9002 |
 //! | --- | --- | --- |
-//! | a packet leaves | [`Recovery::on_sent`] | appendix A.5 |
-//! | an ACK frame arrives | [`Recovery::on_ack_received`], which returns an [`Outcome`] | appendix A.7 |
-//! | the loss detection timer fires | [`Recovery::on_timeout`], which returns an [`Expired`] | appendix A.9 |
-//! | a number space is discarded | [`Recovery::on_space_discarded`] | appendix A.11 |
+//! | a packet leaves | `on_sent` | appendix A.5 |
+//! | an ACK frame arrives | `on_ack_received`, which returns an `Outcome` | appendix A.7 |
+//! | the loss detection timer fires | `on_timeout`, which returns an `Expired` | appendix A.9 |
+//! | a number space is discarded | `on_space_discarded` | appendix A.11 |
 //!
-//! and asked for the time of the next timeout ([`Recovery::next_timeout`]) and for the send budget
-//! ([`Recovery::may_send`]). What acknowledgments and losses mean to other modules they learn through
-//! [`Context`], in the order in which it happens.
+//! and asked for the time of the next timeout (`next_timeout`) and for the send budget
+//! (`may_send`). What acknowledgments and losses mean to other modules they learn through
+//! `Context`, in the order in which it happens.
 //!
 //! | subject | file |
 //! | --- | --- |

@@ -310,7 +310,7 @@ where
     async fn echo(&self, size: usize) -> anyhow::Result<()> {
         let uri = format!("https://{}/echo", self.authority);
         let request = Request::post(uri).body(())?;
-        let content: Bytes = (0..size).map(|n| (n * 31 >> 3) as u8).collect();
+        let content: Bytes = (0..size).map(|n| ((n * 31) >> 3) as u8).collect();
         let mut stream = self.requests.clone().send_request(request).await?;
         stream.send_data(content.clone()).await.context("upload")?;
         stream.finish().await?;
