@@ -45,13 +45,15 @@ pub(crate) struct ConfigFile {
 }
 
 /// The keys that are not settings of the transport.
-const KEYS: [&str; 11] = [
+const KEYS: &[&str] = &[
     "dir",
     "listen",
     "cert",
     "key",
     "profile",
     "qlog",
+    #[cfg(feature = "tracing")]
+    "log",
     "metrics",
     "access-log",
     "follow-links",
@@ -103,7 +105,7 @@ impl ConfigFile {
             .iter()
             .map(|setting| setting.key());
         refuse_unknown(name, text, table.get_ref(), || {
-            KEYS.into_iter().chain(keys.clone())
+            KEYS.iter().copied().chain(keys.clone())
         })?;
         let learnt = match history_of(table.get_mut()) {
             Some(table) => Some(history::take(name, text, table)?),

@@ -1,4 +1,4 @@
-//! Spans and events of the [`tracing`](::tracing) crate from what connections report.
+//! Spans and events of the `tracing` crate from what connections report.
 //!
 //! [`observer`] makes, for each connection, an [`Observer`] that owns a span `connection` with its side, the
 //! connection ID by which logs name it, and the peer's address. What happens to the connection is an event in

@@ -291,7 +291,7 @@ fn failures_of_the_store_are_one_line() {
         &["cannot open", "directory exists"],
     );
     with(&public, &["cannot open"]);
-    with(&public.join("large"), &["not a file of learnt paths"]);
+    with(&public.join("large"), &["not a store of learned paths"]);
     assert_eq!(fs::read(public.join("large")).unwrap().len(), 3_000_000);
 
     let server = site.serve("logs");

@@ -140,7 +140,7 @@ fn a_subscriber_gets_the_events_of_each_connection_up_to_its_level() {
         let matches = |event: &&Recorded| event.fields.contains(text) && event.span.contains(side);
         events.iter().filter(matches).count()
     };
-    for (side, remote) in [("client", "10.0.0.1:4433"), ("server", "10.0.0.2:4433")] {
+    for (side, remote) in [("client", "10.3.0.2:4433"), ("server", "10.1.0.1:4433")] {
         let in_span = format!("side=\"{side}\"");
         assert_eq!(count(&few, "message=started", &in_span), 1, "{few:?}");
         assert_eq!(count(&few, "message=closed", &in_span), 1, "{few:?}");
