@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | info | `marline::connection` | the connection started or closed |
 //! | info | `marline::path` | a path has other addresses or none any more, steps of a migration |
-//! | debug | `marline::connection` | states of the connection, ACK frequency, events of `marline` itself |
+//! | debug | `marline::connection` | states of the connection, ACK frequency |
 //! | debug | `marline::path` | datagram sizes, ECN validation |
 //! | debug | `marline::keys` | keys became available or were discarded |
 //! | debug | `marline::recovery` | losses, states of congestion control, first windows, careful resume |
@@ -119,8 +119,6 @@ impl Observer for Tracer {
                 initiator = ?e.initiator, threshold = e.ack_eliciting_threshold,
                 max_ack_delay = ?e.requested_max_ack_delay, reordering = e.reordering_threshold);
             }
-            Event::Marline(e) => emit!(debug, self, "marline::connection", "marline",
-                path = e.path.map(|path| path.0), name = e.name, fields = ?e.fields),
             Event::MtuUpdated(e) => emit!(
                 debug,
                 self,

@@ -106,6 +106,7 @@ impl Connection {
             parameters: params,
         };
         self.tell(now, &observe::Event::ParametersSet(event));
+        self.report_negotiated(now);
         Ok(())
     }
 

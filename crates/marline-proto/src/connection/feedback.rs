@@ -10,7 +10,7 @@ use crate::coordination::bundle::LocalMember;
 use crate::coordination::careful_resume::Resumption;
 use crate::level::SpaceId;
 use crate::observe::Observer;
-use crate::observe::events::{self, LossTrigger, PacketLost, SpuriousLoss};
+use crate::observe::events::{self, LossTrigger, PacketLost, PacketsAcked, SpuriousLoss};
 use crate::paths::{EcnLedger, Tuples};
 use crate::recovery::loss::Cause;
 use crate::recovery::{self, CongestionEvent, LostPacket, Recovery, SpuriouslyLost};
@@ -34,6 +34,8 @@ pub(super) struct Feedback<'a> {
     pub(super) resumption: Option<&'a mut Resumption>,
     pub(super) owners: FrameOwners<'a>,
     pub(super) observer: Option<&'a mut (dyn Observer + 'static)>,
+    /// Packets that an ACK frame newly acknowledged; stays empty without an observer.
+    pub(super) newly_acked: Vec<u64>,
     /// Acknowledgments of packets that were sent earlier do not show that the path works.
     pub(super) proven_from: Option<Instant>,
 }
@@ -45,6 +47,24 @@ impl recovery::Context<Token> for Feedback<'_> {
 
     fn datagram_size(&self) -> u16 {
         self.tuples.active.mtu.current()
+    }
+
+    fn on_newly_acked(&mut self, number: u64) {
+        if self.observer.is_some() {
+            self.newly_acked.push(number);
+        }
+    }
+
+    fn on_ack_processed(&mut self, now: Instant, space: SpaceId) {
+        if let Some(observer) = &mut self.observer {
+            let event = PacketsAcked {
+                path: self.path,
+                space: space.number_space(),
+                numbers: &self.newly_acked,
+            };
+            observer.on_event(now, &events::Event::PacketsAcked(event));
+            self.newly_acked.clear();
+        }
     }
 
     fn on_packet_acked(&mut self, number: u64, packet: &SentPacket) -> Option<u16> {

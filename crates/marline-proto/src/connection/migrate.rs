@@ -156,6 +156,7 @@ impl Connection {
             .paths
             .fresh_recovery(&self.config, at, first, &mut self.rng);
         self.paths[at].reset_recovery(recovery);
+        self.report_recovery_parameters(now, at);
         self.report_first_window(now, at);
         if is_main {
             self.begin_resumption(now, true);

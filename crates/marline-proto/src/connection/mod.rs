@@ -17,6 +17,7 @@
 mod api;
 mod bundle;
 mod carry;
+mod changes;
 mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
@@ -238,6 +239,7 @@ impl Connection {
                 observer: config.observer.as_ref().and_then(|make| make(&info)),
             },
         );
+        connection.report_offered_protocols(now, config.tls.alpn_protocols());
         let token = config.tokens.take(server_name).unwrap_or_default();
         connection.progress.set_initial_token(token);
         connection.client = Some(Box::new(ClientSide {
@@ -406,6 +408,9 @@ impl Connection {
             deferred: Vec::new(),
             config,
         };
+        if connection.telemetry.observer.is_some() {
+            connection.streams.log_states();
+        }
         connection.tell_start(now, &start.params, start.remote_cid);
         connection
     }
@@ -428,7 +433,10 @@ impl Connection {
             parameters: params,
         };
         self.tell(now, &observe::Event::ParametersSet(event));
+        self.report_first_ids();
+        self.report_versions_at_start(now);
         self.report_path(now, Slot::FIRST);
+        self.report_recovery_parameters(now, Slot::FIRST);
         self.tell_state(now, ConnectionState::Attempted);
     }
 
@@ -445,6 +453,7 @@ impl Connection {
         self.streams.set_rtt(self.paths.longest_rtt());
         self.refresh_ready();
         self.set_loss_timers(now);
+        self.report_changes(now);
     }
 
     fn is_confirmed(&self) -> bool {

@@ -157,6 +157,7 @@ impl Connection {
         let id = self.paths[at].id;
         self.mailbox.application.push_back(Event::PathOpened(id));
         self.report_path(now, at);
+        self.report_recovery_parameters(now, at);
         self.report_first_window(now, at);
         if added.is_proven {
             self.on_path_valid(now, at);

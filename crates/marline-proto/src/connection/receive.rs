@@ -123,6 +123,7 @@ impl Connection {
                     let for_us = offer.dcid == &*self.progress.local_cid()
                         && offer.scid == &*self.progress.original_destination();
                     if for_us && !speaks_ours && self.progress.is_untouched_client() {
+                        self.report_offered_versions(now, offer.versions());
                         self.die(now, ConnectionError::VersionMismatch);
                     }
                     return;
@@ -209,6 +210,10 @@ impl Connection {
                         datagram: self.telemetry.counters.datagrams_received as u32,
                     };
                     observer.on_event(now, &Event::PacketReceived(event));
+                    let is_newest = largest.is_none_or(|largest| number > largest);
+                    if header.kind == ProtectedKind::Short && is_newest {
+                        self.report_local_id(now, at, header.dcid);
+                    }
                 }
                 let outcome = unprotected
                     .check_reserved_bits()

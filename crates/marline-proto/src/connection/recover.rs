@@ -45,6 +45,7 @@ impl Connection {
                     returned,
                 },
                 observer: self.telemetry.observer.as_deref_mut(),
+                newly_acked: Vec::new(),
                 proven_from: None,
             },
         })
@@ -172,6 +173,7 @@ impl Connection {
 
     fn on_loss_timeout(&mut self, now: Instant, at: Slot) {
         let conditions = self.probe_conditions(at);
+        self.report_timer_expired(now, at);
         let path = &mut self.paths[at];
         match path.recovery.on_timeout(now, conditions.as_ref()) {
             Some(Expired::Loss(id)) => self.detect_lost(now, at, id),

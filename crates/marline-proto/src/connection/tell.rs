@@ -4,6 +4,7 @@ use marline_wire::PathId;
 use marline_wire::frame::AckFrequency;
 
 use super::Connection;
+use super::changes::ReportedPath;
 use super::events::{ConnectionError, Event};
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
@@ -12,7 +13,7 @@ use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
     ConnectionState, ConnectionStateUpdated, EcnState, Initiator, KeyDiscarded, KeyKind,
     KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated, PacketKind,
-    PathAssigned, ReassemblyUpdated,
+    PacketNumberSpace, PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
@@ -43,6 +44,8 @@ pub(super) struct Telemetry {
     pub(super) frames_received: FrameCounts,
     /// The state that the observer knows.
     told_state: Option<ConnectionState>,
+    /// What the observer knows of the paths.
+    pub(super) reported_paths: Vec<ReportedPath>,
 }
 
 impl Telemetry {
@@ -52,6 +55,7 @@ impl Telemetry {
             counters: Counters::default(),
             frames_received: FrameCounts::default(),
             told_state: None,
+            reported_paths: Vec::new(),
         }
     }
 }
@@ -63,6 +67,17 @@ impl SpaceId {
             Self::Initial => PacketKind::Initial,
             Self::Handshake => PacketKind::Handshake,
             Self::Data => PacketKind::OneRtt,
+        }
+    }
+}
+
+impl SpaceId {
+    /// The packet number space as observers see it.
+    pub(super) const fn number_space(self) -> PacketNumberSpace {
+        match self {
+            Self::Initial => PacketNumberSpace::Initial,
+            Self::Handshake => PacketNumberSpace::Handshake,
+            Self::Data => PacketNumberSpace::ApplicationData,
         }
     }
 }
@@ -316,6 +331,17 @@ impl Connection {
     }
 }
 
+impl From<paths::EcnState> for EcnState {
+    fn from(state: paths::EcnState) -> Self {
+        match state {
+            paths::EcnState::Testing => Self::Testing,
+            paths::EcnState::Unknown => Self::Unknown,
+            paths::EcnState::Capable => Self::Capable,
+            paths::EcnState::Failed => Self::Failed,
+        }
+    }
+}
+
 impl Path {
     fn stats(&self) -> PathStats {
         let recovery = &self.recovery;
@@ -355,12 +381,7 @@ impl Path {
             pacing_rate: recovery.pacing_rate(),
             controller: controller.name(),
             phase: phase_name(controller.phase()),
-            ecn: match active.ecn.state() {
-                paths::EcnState::Testing => EcnState::Testing,
-                paths::EcnState::Unknown => EcnState::Unknown,
-                paths::EcnState::Capable => EcnState::Capable,
-                paths::EcnState::Failed => EcnState::Failed,
-            },
+            ecn: active.ecn.state().into(),
             ecn_ce: counters.ecn_ce,
             mtu: active.mtu.current(),
         }

@@ -75,5 +75,6 @@ impl Connection {
         self.forget_paths(now);
         self.report_paths_available();
         self.refresh_ready();
+        self.report_changes(now);
     }
 }

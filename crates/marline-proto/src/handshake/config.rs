@@ -77,6 +77,11 @@ impl TlsClientConfig {
         Ok(Self(config))
     }
 
+    /// The application protocols that clients offer.
+    pub(crate) fn alpn_protocols(&self) -> &[Vec<u8>] {
+        &self.0.alpn_protocols
+    }
+
     pub(super) fn rustls(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.0)
     }
@@ -116,6 +121,11 @@ impl TlsServerConfig {
     pub fn keep_exporter(mut self, keep: bool) -> Self {
         self.keep_exporter = keep;
         self
+    }
+
+    /// The application protocols that servers choose from.
+    pub(crate) fn alpn_protocols(&self) -> &[Vec<u8>] {
+        &self.rustls.alpn_protocols
     }
 
     pub(super) fn keeps_exporter(&self) -> bool {

@@ -80,16 +80,6 @@ impl Json<'_> {
         self.string(value);
     }
 
-    /// A string of several pieces.
-    pub(super) fn str_parts(&mut self, key: &str, parts: &[&str]) {
-        self.key(key);
-        self.0.push(b'"');
-        for part in parts {
-            self.escaped(part);
-        }
-        self.0.push(b'"');
-    }
-
     pub(super) fn opt_str(&mut self, key: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.str(key, value);

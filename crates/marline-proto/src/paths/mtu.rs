@@ -104,6 +104,11 @@ impl MtuDiscovery {
         self.current
     }
 
+    /// Whether the search for a larger size has ended.
+    pub(crate) const fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done(_))
+    }
+
     /// Heeds the peer's `max_udp_payload_size`.
     pub(crate) fn set_peer_limit(&mut self, max_udp_payload_size: u64) {
         let limit = u16::try_from(max_udp_payload_size).unwrap_or(u16::MAX);

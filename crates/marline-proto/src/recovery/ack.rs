@@ -82,6 +82,7 @@ impl Recovery {
             return Ok(None);
         };
 
+        context.on_ack_processed(now, ack.space);
         let rtt_updated = self.update_rtt(now, ack, &newly, context.active_tuple());
         let largest_sent = sent.next_number() - 1;
         if before.is_none_or(|before| ack.frame.largest > before) {
@@ -169,6 +170,7 @@ impl Recovery {
         let SettledPacket { number, packet, .. } = settled;
         let active_tuple = context.active_tuple();
         newly.count(number, packet);
+        context.on_newly_acked(number);
         match settled.fate {
             Fate::Acked => {
                 let bytes = packet.bytes_in_flight();

@@ -18,6 +18,13 @@ pub(crate) trait Context<T> {
     /// section 9.4).
     fn active_tuple(&self) -> u32;
 
+    /// A packet was acknowledged for the first time, on whatever 4-tuple. For reports only.
+    fn on_newly_acked(&mut self, number: u64);
+
+    /// All packets in `space` that an ACK frame newly acknowledged have been named by
+    /// [`on_newly_acked`](Self::on_newly_acked).
+    fn on_ack_processed(&mut self, now: Instant, space: SpaceId);
+
     /// A packet on the 4-tuple in use was acknowledged. Returns the new datagram size in bytes if that
     /// changes it.
     fn on_packet_acked(&mut self, number: u64, packet: &SentPacket) -> Option<u16>;

@@ -9,7 +9,7 @@ use super::epoch::LossEpoch;
 use super::first_flight::{FirstFlight, FirstWindow};
 use super::loss::LossDetector;
 use super::rtt::RttEstimator;
-use super::timers::{Expired, ProbeConditions, Timers};
+use super::timers::{ArmedTimer, Expired, ProbeConditions, Timers};
 use super::{Context, pto};
 use crate::congestion::{Controller, Pacer};
 use crate::level::SpaceId;
@@ -192,6 +192,10 @@ impl Recovery {
         &self.rtt
     }
 
+    pub(crate) fn detector(&self) -> &dyn LossDetector {
+        &*self.detector
+    }
+
     pub(crate) fn controller(&self) -> &dyn Controller {
         self.budget.controller()
     }
@@ -260,7 +264,12 @@ impl Recovery {
 
     /// When the loss detection timer fires.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.timers.next_timeout()
+        self.timers.armed().map(|timer| timer.at)
+    }
+
+    /// The loss detection timer, and what it fires for; `None` if it is not set.
+    pub(crate) fn armed_timer(&self) -> Option<ArmedTimer> {
+        self.timers.armed()
     }
 
     /// Sets the loss detection timer (RFC 9002, appendix A.8). Without `conditions` the path may not send, and

@@ -45,7 +45,7 @@ pub(crate) use first_flight::FirstWindow;
 pub use loss::LossDetector;
 pub(crate) use manager::{Departure, Recovery, RecoveryConfig};
 pub use rtt::RttEstimator;
-pub(crate) use timers::{Expired, ProbeConditions};
+pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 
 use std::time::Duration;
 

@@ -42,6 +42,8 @@ struct Path {
     /// The tokens of frames that arrived, and of those that are due again.
     acked: Vec<u64>,
     due_again: Vec<u64>,
+    /// Numbers of packets acknowledged for the first time, by ACK frame.
+    newly_acked: Vec<Vec<u64>>,
     /// Numbers of packets declared lost, and of those that arrived after all.
     lost: Vec<u64>,
     spurious: Vec<u64>,
@@ -62,6 +64,17 @@ impl Context<u64> for Path {
 
     fn datagram_size(&self) -> u16 {
         self.size
+    }
+
+    fn on_newly_acked(&mut self, number: u64) {
+        match self.newly_acked.last_mut() {
+            Some(numbers) => numbers.push(number),
+            None => self.newly_acked.push(vec![number]),
+        }
+    }
+
+    fn on_ack_processed(&mut self, _now: Instant, _space: SpaceId) {
+        self.newly_acked.push(Vec::new());
     }
 
     fn on_packet_acked(&mut self, _number: u64, _packet: &SentPacket) -> Option<u16> {

@@ -41,6 +41,14 @@ pub(crate) enum Expired {
     Probe(SpaceId),
 }
 
+/// The loss detection timer while it is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArmedTimer {
+    pub(crate) at: Instant,
+    /// What it fires for, if nothing happens before.
+    pub(crate) reason: Expired,
+}
+
 /// What RFC 9002, appendix A.3 keeps of each space.
 #[derive(Clone, Copy, Debug, Default)]
 struct SpaceTimes {
@@ -57,7 +65,7 @@ struct SpaceTimes {
 pub(super) struct Timers {
     spaces: [SpaceTimes; 3],
     pto_count: u32,
-    timer: Option<Instant>,
+    timer: Option<ArmedTimer>,
 }
 
 impl Timers {
@@ -69,7 +77,7 @@ impl Timers {
         self.pto_count = 0;
     }
 
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
+    pub(super) fn armed(&self) -> Option<ArmedTimer> {
         self.timer
     }
 
@@ -131,10 +139,16 @@ impl Timers {
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) {
-        let losses = self.spaces.iter().filter_map(|times| times.loss_time);
-        self.timer = losses.min().or_else(|| {
-            let (due, _) = self.next_probe(now, rtt, idle_since, conditions?)?;
-            Some(due)
+        let loss = self.next_loss().map(|(at, id)| ArmedTimer {
+            at,
+            reason: Expired::Loss(id),
+        });
+        self.timer = loss.or_else(|| {
+            let (at, id) = self.next_probe(now, rtt, idle_since, conditions?)?;
+            Some(ArmedTimer {
+                at,
+                reason: Expired::Probe(id),
+            })
         });
     }
 
@@ -146,15 +160,20 @@ impl Timers {
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) -> Option<Expired> {
-        let losses = SpaceId::ALL
-            .into_iter()
-            .filter_map(|id| Some((self.spaces[id as usize].loss_time?, id)));
-        if let Some((_, id)) = losses.min() {
+        if let Some((_, id)) = self.next_loss() {
             return Some(Expired::Loss(id));
         }
         let (_, id) = self.next_probe(now, rtt, idle_since, conditions?)?;
         self.pto_count += 1;
         Some(Expired::Probe(id))
+    }
+
+    /// The space in which packets are declared lost by time first, and when.
+    fn next_loss(&self) -> Option<(Instant, SpaceId)> {
+        SpaceId::ALL
+            .into_iter()
+            .filter_map(|id| Some((self.spaces[id as usize].loss_time?, id)))
+            .min()
     }
 
     /// The space whose probe timeout ends first, and when (RFC 9002, section 6.2.1).

@@ -113,6 +113,7 @@ impl Streams {
         self.buffer.update(before, 0);
         self.control.clear(stream, ControlFrame::StreamDataBlocked);
         self.make_due(id, ControlFrame::ResetStream);
+        self.note_states(id);
         self.check_ready(id);
         self.wake_writers();
         Ok(())

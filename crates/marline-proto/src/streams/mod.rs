@@ -14,6 +14,7 @@ mod ready;
 mod receive;
 mod recv;
 mod send;
+mod states;
 mod token;
 mod transmit;
 
@@ -32,6 +33,7 @@ use ready::{Readiness, ReadyQueue};
 use recv::RecvPart;
 use rustc_hash::FxHashMap;
 use send::SendPart;
+use states::StateLog;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -194,6 +196,8 @@ pub(crate) struct Streams {
     ready: ReadyQueue,
     events: VecDeque<StreamEvent>,
     rtt: Duration,
+    /// For observers, if there is one.
+    states: Option<Box<StateLog>>,
 }
 
 impl Streams {
@@ -214,6 +218,7 @@ impl Streams {
             ready: ReadyQueue::default(),
             events: VecDeque::new(),
             rtt: Duration::ZERO,
+            states: None,
             config,
         }
     }
@@ -288,6 +293,13 @@ impl Streams {
                 send.on_zero_rtt_rejected();
             }
         }
+        if self.states.is_some() {
+            let mut ids: Vec<StreamId> = self.table.keys().copied().collect();
+            ids.sort_unstable();
+            for id in ids {
+                self.note_states(id);
+            }
+        }
         self.control.data_blocked = false;
         self.control.streams_blocked = [false; 2];
         self.ready.all = true;
@@ -360,10 +372,12 @@ impl Streams {
             readiness: Readiness::default(),
         };
         self.table.insert(id, Box::new(stream));
+        self.note_states(id);
     }
 
     /// Drops the parts in a terminal state, and the stream with the last of them.
     fn reap(&mut self, id: StreamId) {
+        self.note_states(id);
         let Some(stream) = self.table.get_mut(&id) else {
             return;
         };
@@ -381,6 +395,9 @@ impl Streams {
             self.ready.forget(id, stream);
             self.control.forget(stream);
             self.table.remove(&id);
+            if let Some(states) = &mut self.states {
+                states.forget(id);
+            }
             if self.ids.on_closed(id) {
                 self.control.max_streams[id.dir() as usize] = true;
             }

@@ -75,6 +75,7 @@ impl Streams {
             self.buffer.update(before, 0);
             self.control.clear(stream, ControlFrame::StreamDataBlocked);
             self.make_due(id, ControlFrame::ResetStream);
+            self.note_states(id);
             self.events.push_back(StreamEvent::Stopped {
                 id,
                 error_code: frame.error_code,
@@ -193,6 +194,7 @@ impl Streams {
             self.control.clear(stream, ControlFrame::MaxStreamData);
         }
         self.return_credit(credit);
+        self.note_states(id);
         if terminal {
             self.reap(id);
         }

@@ -79,7 +79,6 @@ impl RecvPart {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn state(&self) -> RecvState {
         self.state
     }

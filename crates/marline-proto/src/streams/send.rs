@@ -126,6 +126,11 @@ impl SendPart {
         matches!(self.state, SendState::ResetSent { .. })
     }
 
+    /// Whether the peer ended it with STOP_SENDING.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
     fn is_sending(&self) -> bool {
         matches!(
             self.state,

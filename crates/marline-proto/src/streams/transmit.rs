@@ -84,6 +84,7 @@ impl Streams {
         self.ready.all |= new > 0 && self.credit.left() == 0;
         let (credit, control) = (&mut self.credit, &mut self.control);
         self.ready.check(id, stream, true, credit, control);
+        self.note_states(id);
         Some(segment)
     }
 

@@ -101,7 +101,8 @@ pub struct ConnectionClosed<'a> {
 pub struct ConnectionIdUpdated {
     /// The path it is used on, if known.
     pub path: Option<PathId>,
-    /// Whose packets carry it: `Local` if this end applies a new ID of its own.
+    /// Who chose it: `Remote` if packets of this end carry another ID of the peer, `Local` if packets of the
+    /// peer carry another ID of this end.
     pub initiator: Initiator,
     /// The ID before.
     pub old: Option<ConnectionId>,

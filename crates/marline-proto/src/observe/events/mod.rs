@@ -108,8 +108,6 @@ pub enum Event<'a> {
     CarefulResumePhaseUpdated(CarefulResumePhaseUpdated),
     /// The engine of the connection's bundle decided something.
     BundleUpdated(BundleUpdated<'a>),
-    /// An event of marline's own, outside the standard definitions.
-    Marline(MarlineEvent<'a>),
 }
 
 impl Event<'_> {
@@ -133,7 +131,6 @@ impl Event<'_> {
             Self::EcnStateUpdated(event) => Some(event.path),
             Self::MigrationStateUpdated(event) => Some(event.path),
             Self::CarefulResumePhaseUpdated(event) => Some(event.path),
-            Self::Marline(event) => event.path,
             Self::ConnectionStarted(_)
             | Self::ConnectionStateUpdated(_)
             | Self::ConnectionClosed(_)
@@ -151,28 +148,52 @@ impl Event<'_> {
     }
 }
 
-/// An event in the `marline` namespace, for reports of coordination, schedulers and experiments.
-#[derive(Clone, Copy, Debug)]
-pub struct MarlineEvent<'a> {
-    /// The path it concerns, if one.
-    pub path: Option<PathId>,
-    /// Its type in snake case; qlog shows `marline:NAME`.
-    pub name: &'a str,
-    /// Its data in order: names in snake case, values.
-    pub fields: &'a [(&'a str, Value<'a>)],
+/// Declares the names of events, and a list of them all.
+macro_rules! event_names {
+    ($($variant:ident => $name:literal,)*) => {
+        impl Event<'_> {
+            /// The names of all events in qlog, in the order of their declaration.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// Its name in qlog, with the namespace.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+        }
+    };
 }
 
-/// A value of a [`MarlineEvent`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
-    /// A count, or bytes.
-    U64(u64),
-    /// A ratio; written as null if not finite.
-    F64(f64),
-    /// A flag.
-    Bool(bool),
-    /// A name.
-    Str(&'a str),
-    /// A time span, written in milliseconds.
-    Duration(std::time::Duration),
+event_names! {
+    ConnectionStarted => "quic:connection_started",
+    ConnectionStateUpdated => "quic:connection_state_updated",
+    ConnectionClosed => "quic:connection_closed",
+    ConnectionIdUpdated => "quic:connection_id_updated",
+    VersionInformation => "quic:version_information",
+    AlpnInformation => "quic:alpn_information",
+    ParametersSet => "quic:parameters_set",
+    ParametersRestored => "quic:parameters_restored",
+    PacketSent => "quic:packet_sent",
+    PacketReceived => "quic:packet_received",
+    PacketDropped => "quic:packet_dropped",
+    PacketsAcked => "quic:packets_acked",
+    PacketLost => "quic:packet_lost",
+    SpuriousLoss => "marline:spurious_loss",
+    RecoveryParametersSet => "quic:recovery_parameters_set",
+    InitialWindowChosen => "marline:initial_window_chosen",
+    MetricsUpdated => "quic:recovery_metrics_updated",
+    CongestionStateUpdated => "quic:congestion_state_updated",
+    TimerUpdated => "quic:timer_updated",
+    KeyUpdated => "quic:key_updated",
+    KeyDiscarded => "quic:key_discarded",
+    PathAssigned => "quic:tuple_assigned",
+    MtuUpdated => "quic:mtu_updated",
+    EcnStateUpdated => "quic:ecn_state_updated",
+    MigrationStateUpdated => "quic:migration_state_updated",
+    StreamStateUpdated => "quic:stream_state_updated",
+    ReassemblyUpdated => "marline:reassembly_updated",
+    AckFrequencyUpdated => "marline:ack_frequency_updated",
+    CarefulResumePhaseUpdated => "recovery:careful_resume_phase_updated",
+    BundleUpdated => "marline:bundle_updated",
 }

@@ -36,8 +36,6 @@ pub enum StreamState {
     DataRead,
     /// Receiving: the application was notified of the reset.
     ResetRead,
-    /// Its state is discarded.
-    Destroyed,
 }
 
 /// One half of a stream entered another state.

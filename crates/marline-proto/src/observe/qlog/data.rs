@@ -275,17 +275,6 @@ pub(super) fn write(data: &mut Json<'_>, event: &Event<'_>, state: &State) {
             data.u64s("before", event.before);
             data.u64s("after", event.after);
         }
-        Event::Marline(event) => {
-            for &(key, value) in event.fields {
-                match value {
-                    Value::U64(value) => data.u64(key, value),
-                    Value::F64(value) => data.f64(key, value),
-                    Value::Bool(value) => data.bool(key, value),
-                    Value::Str(value) => data.str(key, value),
-                    Value::Duration(value) => data.ms(key, value),
-                }
-            }
-        }
     }
 }
 

@@ -94,7 +94,7 @@ impl<W: io::Write + Send> Observer for QlogWriter<W> {
         let state = &self.state;
         Json(&mut self.buf).item(|record| {
             record.ms("time", now - self.reference);
-            names::event(record, event);
+            record.str("name", event.name());
             if let Some(path) = event.path() {
                 names::path(record, "tuple", path);
             }

@@ -1,50 +1,8 @@
 //! The names of qlog for the values of events.
 
-use crate::observe::Event;
 use crate::observe::events::*;
 use crate::observe::json::Json;
 use marline_wire::{Dir, PathId, Side};
-
-/// Writes the name of an event.
-pub(super) fn event(record: &mut Json<'_>, event: &Event<'_>) {
-    let name = match event {
-        Event::ConnectionStarted(_) => "quic:connection_started",
-        Event::ConnectionStateUpdated(_) => "quic:connection_state_updated",
-        Event::ConnectionClosed(_) => "quic:connection_closed",
-        Event::ConnectionIdUpdated(_) => "quic:connection_id_updated",
-        Event::VersionInformation(_) => "quic:version_information",
-        Event::AlpnInformation(_) => "quic:alpn_information",
-        Event::ParametersSet(_) => "quic:parameters_set",
-        Event::ParametersRestored(_) => "quic:parameters_restored",
-        Event::PacketSent(_) => "quic:packet_sent",
-        Event::PacketReceived(_) => "quic:packet_received",
-        Event::PacketDropped(_) => "quic:packet_dropped",
-        Event::PacketsAcked(_) => "quic:packets_acked",
-        Event::PacketLost(_) => "quic:packet_lost",
-        Event::SpuriousLoss(_) => "marline:spurious_loss",
-        Event::RecoveryParametersSet(_) => "quic:recovery_parameters_set",
-        Event::InitialWindowChosen(_) => "marline:initial_window_chosen",
-        Event::MetricsUpdated(_) => "quic:recovery_metrics_updated",
-        Event::CongestionStateUpdated(_) => "quic:congestion_state_updated",
-        Event::TimerUpdated(_) => "quic:timer_updated",
-        Event::KeyUpdated(_) => "quic:key_updated",
-        Event::KeyDiscarded(_) => "quic:key_discarded",
-        Event::PathAssigned(_) => "quic:tuple_assigned",
-        Event::MtuUpdated(_) => "quic:mtu_updated",
-        Event::EcnStateUpdated(_) => "quic:ecn_state_updated",
-        Event::MigrationStateUpdated(_) => "quic:migration_state_updated",
-        Event::StreamStateUpdated(_) => "quic:stream_state_updated",
-        Event::ReassemblyUpdated(_) => "marline:reassembly_updated",
-        Event::AckFrequencyUpdated(_) => "marline:ack_frequency_updated",
-        Event::CarefulResumePhaseUpdated(_) => "recovery:careful_resume_phase_updated",
-        Event::BundleUpdated(_) => "marline:bundle_updated",
-        Event::Marline(event) => {
-            record.str_parts("name", &["marline:", event.name]);
-            return;
-        }
-    };
-    record.str("name", name);
-}
 
 /// Writes the ID of a path as text, which qlog requires.
 pub(super) fn path(json: &mut Json<'_>, key: &str, path: PathId) {
@@ -223,7 +181,6 @@ pub(super) const fn stream_state(state: StreamState) -> &'static str {
         StreamState::DataReceived => "data_received",
         StreamState::DataRead => "data_read",
         StreamState::ResetRead => "reset_read",
-        StreamState::Destroyed => "destroyed",
     }
 }
 

@@ -1,0 +1,316 @@
+//! Reports changes of state to the observer, by comparison with what it knows. Without an observer nothing is
+//! compared.
+
+use marline_wire::{ConnectionId, PathId};
+
+use super::Connection;
+use crate::congestion::MINIMUM_WINDOW_PACKETS;
+use crate::observe::Event;
+use crate::observe::events::{
+    AlpnInformation, ConnectionIdUpdated, EcnState, EcnStateUpdated, Initiator, MtuUpdated,
+    RecoveryParametersSet, Timer, TimerChange, TimerUpdated, VersionInformation,
+};
+use crate::paths::{Path, Slot};
+use crate::recovery::{ArmedTimer, Expired, GRANULARITY};
+use crate::time::Instant;
+
+/// What the observer knows of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportedPath {
+    path: PathId,
+    mtu: ReportedMtu,
+    ecn: Option<EcnState>,
+    timer: Option<ArmedTimer>,
+    /// The ID of ours that the peer's packets carry.
+    local_id: Option<ConnectionId>,
+    /// The peer's ID that our packets carry.
+    remote_id: Option<ConnectionId>,
+}
+
+/// The datagram size that the observer knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ReportedMtu {
+    bytes: u16,
+    done: bool,
+}
+
+impl ReportedMtu {
+    fn of(path: &Path) -> Self {
+        let mtu = &path.tuples.active.mtu;
+        Self {
+            bytes: mtu.current(),
+            done: mtu.is_done(),
+        }
+    }
+}
+
+impl ReportedPath {
+    fn new(path: &Path) -> Self {
+        Self {
+            path: path.id,
+            mtu: ReportedMtu::of(path),
+            ecn: None,
+            timer: None,
+            local_id: None,
+            remote_id: None,
+        }
+    }
+}
+
+/// The name and the space of a loss detection timer.
+const fn timer_of(reason: Expired) -> (Timer, crate::level::SpaceId) {
+    match reason {
+        Expired::Loss(space) => (Timer::LossTimeout, space),
+        Expired::Probe(space) => (Timer::Pto, space),
+    }
+}
+
+fn as_slices(protocols: &[Vec<u8>]) -> Vec<&[u8]> {
+    protocols.iter().map(Vec::as_slice).collect()
+}
+
+impl Connection {
+    /// Reports what has changed since the last call.
+    pub(super) fn report_changes(&mut self, now: Instant) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        for change in self.streams.take_state_changes() {
+            self.tell(now, &Event::StreamStateUpdated(change));
+        }
+        for at in self.paths.slots() {
+            self.report_remote_id(now, at);
+            self.report_mtu(now, at);
+            self.report_ecn(now, at);
+            self.report_timer(now, at);
+        }
+        let paths = &self.paths;
+        self.telemetry
+            .reported_paths
+            .retain(|known| paths.by_id(known.path).is_some());
+    }
+
+    /// What the observer knows of a path.
+    fn reported(&mut self, at: Slot) -> &mut ReportedPath {
+        let path = &self.paths[at];
+        let reported = &mut self.telemetry.reported_paths;
+        let index = match reported.iter().position(|known| known.path == path.id) {
+            Some(index) => index,
+            None => {
+                reported.push(ReportedPath::new(path));
+                reported.len() - 1
+            }
+        };
+        &mut reported[index]
+    }
+
+    /// The connection IDs of the handshake are known from the start of the connection.
+    pub(super) fn report_first_ids(&mut self) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        let (local, remote) = {
+            let path = self.paths.main();
+            (self.progress.local_cid(), *path.remote_cids.active())
+        };
+        let known = self.reported(Slot::FIRST);
+        known.local_id = Some(local);
+        known.remote_id = Some(remote);
+    }
+
+    fn report_remote_id(&mut self, now: Instant, at: Slot) {
+        let path = &self.paths[at];
+        if path.is_abandoned() {
+            return;
+        }
+        let (id, new) = (path.id, *path.remote_cids.active());
+        let old = self.reported(at).remote_id.replace(new);
+        if old != Some(new) {
+            let event = ConnectionIdUpdated {
+                path: Some(id),
+                initiator: Initiator::Remote,
+                old,
+                new: Some(new),
+            };
+            self.tell(now, &Event::ConnectionIdUpdated(event));
+        }
+    }
+
+    /// The newest packet of a path came to `new`, an ID of ours.
+    pub(super) fn report_local_id(&mut self, now: Instant, at: Slot, new: ConnectionId) {
+        let id = self.paths[at].id;
+        let old = self.reported(at).local_id.replace(new);
+        if old != Some(new) {
+            let event = ConnectionIdUpdated {
+                path: Some(id),
+                initiator: Initiator::Local,
+                old,
+                new: Some(new),
+            };
+            self.tell(now, &Event::ConnectionIdUpdated(event));
+        }
+    }
+
+    fn report_mtu(&mut self, now: Instant, at: Slot) {
+        let path = &self.paths[at];
+        let (id, new) = (path.id, ReportedMtu::of(path));
+        let old = std::mem::replace(&mut self.reported(at).mtu, new);
+        if old.bytes != new.bytes || new.done && !old.done {
+            let event = MtuUpdated {
+                path: id,
+                old: old.bytes,
+                new: new.bytes,
+                done: new.done,
+            };
+            self.tell(now, &Event::MtuUpdated(event));
+        }
+    }
+
+    fn report_ecn(&mut self, now: Instant, at: Slot) {
+        let path = &self.paths[at];
+        let (id, new) = (path.id, EcnState::from(path.tuples.active.ecn.state()));
+        let old = self.reported(at).ecn.replace(new);
+        // A path that never uses ECN has no validation to report.
+        let is_unused = old.is_none() && new == EcnState::Failed;
+        if old != Some(new) && !is_unused {
+            let event = EcnStateUpdated { path: id, old, new };
+            self.tell(now, &Event::EcnStateUpdated(event));
+        }
+    }
+
+    /// The loss detection timer of a path was set, or cancelled.
+    fn report_timer(&mut self, now: Instant, at: Slot) {
+        let armed = self.paths[at].recovery.armed_timer();
+        let old = std::mem::replace(&mut self.reported(at).timer, armed);
+        if old == armed {
+            return;
+        }
+        match (armed, old) {
+            (Some(timer), _) => {
+                let change = TimerChange::Set(timer.at.saturating_since(now));
+                self.tell_timer(now, at, timer, change);
+            }
+            (None, Some(timer)) => self.tell_timer(now, at, timer, TimerChange::Cancelled),
+            (None, None) => {}
+        }
+    }
+
+    /// The loss detection timer of a path has fired.
+    pub(super) fn report_timer_expired(&mut self, now: Instant, at: Slot) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        if let Some(timer) = self.paths[at].recovery.armed_timer() {
+            self.reported(at).timer = None;
+            self.tell_timer(now, at, timer, TimerChange::Expired);
+        }
+    }
+
+    fn tell_timer(&mut self, now: Instant, at: Slot, timer: ArmedTimer, change: TimerChange) {
+        let (kind, space) = timer_of(timer.reason);
+        let event = TimerUpdated {
+            path: Some(self.paths[at].id),
+            timer: kind,
+            space: Some(space.number_space()),
+            change,
+        };
+        self.tell(now, &Event::TimerUpdated(event));
+    }
+
+    /// Loss detection and congestion control of a path begin, or begin anew.
+    pub(super) fn report_recovery_parameters(&mut self, now: Instant, at: Slot) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        let path = &self.paths[at];
+        let recovery = &path.recovery;
+        let rtt = recovery.rtt().view();
+        let max_datagram_size = u64::from(path.tuples.active.mtu.current());
+        let detector = recovery.detector();
+        let event = RecoveryParametersSet {
+            path: path.id,
+            reordering_threshold: detector.packet_threshold(),
+            time_threshold: detector.time_threshold(&rtt).as_secs_f64()
+                / rtt.smoothed.as_secs_f64(),
+            timer_granularity: GRANULARITY,
+            initial_rtt: rtt.smoothed,
+            max_datagram_size,
+            initial_congestion_window: recovery.first_window().bytes,
+            minimum_congestion_window: MINIMUM_WINDOW_PACKETS * max_datagram_size,
+            controller: recovery.controller().name(),
+        };
+        self.tell(now, &Event::RecoveryParametersSet(event));
+    }
+
+    /// A client begins with a version that the server may not know; a server has accepted the client's.
+    pub(super) fn report_versions_at_start(&mut self, now: Instant) {
+        let versions = [self.version];
+        let event = match self.side.is_client() {
+            true => VersionInformation {
+                client: &versions,
+                ..VersionInformation::default()
+            },
+            false => VersionInformation {
+                server: &versions,
+                chosen: Some(self.version),
+                ..VersionInformation::default()
+            },
+        };
+        self.tell(now, &Event::VersionInformation(event));
+    }
+
+    /// A client offers these protocols.
+    pub(super) fn report_offered_protocols(&mut self, now: Instant, protocols: &[Vec<u8>]) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        let event = AlpnInformation {
+            client: &as_slices(protocols),
+            ..AlpnInformation::default()
+        };
+        self.tell(now, &Event::AlpnInformation(event));
+    }
+
+    /// The server offers versions of which none is ours.
+    pub(super) fn report_offered_versions(
+        &mut self,
+        now: Instant,
+        offered: impl Iterator<Item = u32>,
+    ) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        let offered: Vec<u32> = offered.collect();
+        let event = VersionInformation {
+            server: &offered,
+            client: &[self.version],
+            chosen: None,
+        };
+        self.tell(now, &Event::VersionInformation(event));
+    }
+
+    /// The handshake has shown what both ends agree on.
+    pub(super) fn report_negotiated(&mut self, now: Instant) {
+        let Some(observer) = &mut self.telemetry.observer else {
+            return;
+        };
+        if self.side.is_client() {
+            let event = VersionInformation {
+                client: &[self.version],
+                chosen: Some(self.version),
+                ..VersionInformation::default()
+            };
+            observer.on_event(now, &Event::VersionInformation(event));
+        }
+        let supported = match &self.server {
+            Some(server) => as_slices(server.config.tls.alpn_protocols()),
+            None => Vec::new(),
+        };
+        let event = AlpnInformation {
+            server: &supported,
+            client: &[],
+            chosen: self.handshake.alpn(),
+        };
+        observer.on_event(now, &Event::AlpnInformation(event));
+    }
+}

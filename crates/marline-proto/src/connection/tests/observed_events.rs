@@ -1,0 +1,318 @@
+//! Every event that is declared is emitted by some run.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Mutex;
+
+use super::*;
+use crate::config::{AckFrequencyConfig, MakeObserver, MultipathConfig};
+use crate::coordination::bundle::{BundleConfig, Membership, MembershipId};
+use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore};
+use crate::observe::events::{PacketNumberSpace, StreamHalf, StreamState, TimerChange};
+use crate::observe::{Event as Observed, Observer};
+
+/// The events of all connections of both ends: how many of each name, and the few that tests look into.
+#[derive(Debug, Default)]
+struct Log {
+    counts: BTreeMap<&'static str, u64>,
+    sending: Vec<StreamState>,
+    receiving: Vec<StreamState>,
+    timers: BTreeSet<&'static str>,
+    /// Packets reported as acknowledged, by side, space and number.
+    acked: HashSet<(Side, PacketNumberSpace, u64)>,
+    acked_twice: u64,
+    mtu: Option<u16>,
+}
+
+struct Recorder {
+    side: Side,
+    log: Arc<Mutex<Log>>,
+}
+
+impl Observer for Recorder {
+    fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
+        let mut log = self.log.lock().unwrap();
+        *log.counts.entry(event.name()).or_default() += 1;
+        match event {
+            Observed::StreamStateUpdated(update) => match update.half {
+                StreamHalf::Sending => log.sending.push(update.new),
+                StreamHalf::Receiving => log.receiving.push(update.new),
+            },
+            Observed::TimerUpdated(update) => {
+                log.timers.insert(match update.change {
+                    TimerChange::Set(_) => "set",
+                    TimerChange::Expired => "expired",
+                    TimerChange::Cancelled => "cancelled",
+                });
+            }
+            Observed::PacketsAcked(acked) => {
+                for &number in acked.numbers {
+                    if !log.acked.insert((self.side, acked.space, number)) {
+                        log.acked_twice += 1;
+                    }
+                }
+            }
+            Observed::MtuUpdated(update) => log.mtu = Some(update.new),
+            _ => {}
+        }
+    }
+}
+
+/// Has all connections of a pair observed from now on.
+fn observe(pair: &mut Pair) -> Arc<Mutex<Log>> {
+    let log = Arc::<Mutex<Log>>::default();
+    let record = |log: &Arc<Mutex<Log>>| -> MakeObserver {
+        let log = Arc::clone(log);
+        Arc::new(move |info: &ConnectionInfo| {
+            let recorder = Recorder {
+                side: info.side,
+                log: Arc::clone(&log),
+            };
+            Some(Box::new(recorder) as Box<dyn Observer>)
+        })
+    };
+    pair.client_config.observer = Some(record(&log));
+    let observer = record(&log);
+    pair.reconfigure_server(move |server, _| server.observer = Some(observer));
+    log
+}
+
+fn names(log: &Mutex<Log>) -> BTreeSet<&'static str> {
+    log.lock().unwrap().counts.keys().copied().collect()
+}
+
+/// 20 Mbit/s and 40 ms with losses, reordering and marks on the way to the client.
+fn lossy() -> Conditions {
+    Conditions {
+        rate: Some(2_500_000),
+        queue: 100_000,
+        delay: Duration::from_millis(20),
+        jitter: Duration::from_millis(8),
+        loss: 0.02,
+        corrupt: 0.01,
+        mark: 0.01,
+        ..Conditions::default()
+    }
+}
+
+/// A transfer with losses, key updates and a reset stream; then the client moves, and closes.
+fn transfer_and_migrate() -> BTreeSet<&'static str> {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            ack_frequency: Some(AckFrequencyConfig {
+                threshold: 9,
+                max_delay: Duration::from_millis(20),
+                reordering_threshold: 3,
+            }),
+            key_update_interval: Some(200),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let log = observe(&mut pair);
+    let ends = pair.establish();
+    *pair.network.conditions(Direction::ToClient) = lossy();
+    download(&mut pair, ends.0, ends.1, &pattern(2_000_000));
+    let id = pair
+        .client(ends.0)
+        .open(Dir::Uni)
+        .expect("streams are left");
+    pair.client(ends.0).write(id, b"to be reset").expect("room");
+    pair.client(ends.0).reset(id, 7).expect("it is open");
+    pair.drive(Duration::from_secs(1));
+    pair.migrate(ends.0, "198.51.100.7:50000".parse().unwrap());
+    download(&mut pair, ends.0, ends.1, &pattern(200_000));
+    close(&mut pair, ends.0);
+    names(&log)
+}
+
+/// A connection with two paths.
+fn multipath() -> BTreeSet<&'static str> {
+    let mut pair = both(TransportConfig {
+        multipath: Some(MultipathConfig::default()),
+        ..TransportConfig::default()
+    });
+    let log = observe(&mut pair);
+    let ends = pair.establish();
+    pair.drive(Duration::from_millis(100));
+    let (now, remote) = (pair.now, pair.server.address);
+    let local = "198.51.100.1:40001".parse().unwrap();
+    let opened = pair
+        .client(ends.0)
+        .open_path(now, FourTuple { local, remote });
+    opened.expect("the server takes several paths");
+    download(&mut pair, ends.0, ends.1, &pattern(500_000));
+    names(&log)
+}
+
+/// Two connections of one bundle.
+fn bundle() -> BTreeSet<&'static str> {
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            bundle: Some(Arc::new(BundleConfig::default())),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    });
+    let log = observe(&mut pair);
+    pair.client_config.bundle = Some(Membership {
+        id: MembershipId([1; 16]),
+        connections: 2,
+    });
+    let ends = [pair.establish(), pair.establish()];
+    for (client, server) in ends {
+        download(&mut pair, client, server, &pattern(300_000));
+    }
+    names(&log)
+}
+
+/// Connections that return to a capacity that is known, with data in the first flight.
+fn careful_resume_with_early_data() -> BTreeSet<&'static str> {
+    let history = CarefulHistory::new(HistoryConfig::default(), Arc::new(MemoryStore::default()));
+    let mut pair = Pair::with(PairConfig {
+        server: TransportConfig {
+            history: Some(Arc::new(history)),
+            ..TransportConfig::default()
+        },
+        zero_rtt: true,
+        ..PairConfig::default()
+    });
+    let log = observe(&mut pair);
+    pair.network.set(Conditions {
+        rate: Some(2_500_000),
+        queue: 100_000,
+        delay: Duration::from_millis(20),
+        ..Conditions::default()
+    });
+    for _ in 0..2 {
+        let ends = pair.establish();
+        download(&mut pair, ends.0, ends.1, &pattern(3_000_000));
+        close(&mut pair, ends.0);
+    }
+    names(&log)
+}
+
+/// A client of a version that the server does not speak.
+fn version_negotiation() -> BTreeSet<&'static str> {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    pair.client_config.version = 0x5a6a_7a8a;
+    pair.connect();
+    pair.drive(Duration::from_millis(100));
+    names(&log)
+}
+
+#[test]
+fn every_declared_event_is_emitted_by_some_run() {
+    let runs = [
+        transfer_and_migrate(),
+        multipath(),
+        bundle(),
+        careful_resume_with_early_data(),
+        version_negotiation(),
+    ];
+    let emitted: BTreeSet<&str> = runs.into_iter().flatten().collect();
+    let declared: BTreeSet<&str> = observe::Event::NAMES.iter().copied().collect();
+    let never: Vec<_> = declared.difference(&emitted).collect();
+    assert!(never.is_empty(), "declared and never emitted: {never:?}");
+}
+
+#[test]
+fn streams_report_each_state_once() {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    let ends = pair.establish();
+    download(&mut pair, ends.0, ends.1, &pattern(100_000));
+    pair.drive(Duration::from_secs(1));
+    let log = log.lock().unwrap();
+    use StreamState::*;
+    assert_eq!(log.sending, [Ready, Send, DataSent, DataReceived]);
+    assert_eq!(log.receiving, [Receive, DataReceived, DataRead]);
+}
+
+#[test]
+fn a_reset_stream_reports_the_reset_at_both_ends() {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    let (client, server) = pair.establish();
+    let id = pair
+        .client(client)
+        .open(Dir::Uni)
+        .expect("streams are left");
+    pair.client(client).write(id, b"to be reset").expect("room");
+    pair.drive(Duration::from_millis(100));
+    pair.client(client).reset(id, 7).expect("it is open");
+    pair.drive(Duration::from_millis(100));
+    let now = pair.now;
+    let read = pair.server(server).read(now, id, 100);
+    assert_eq!(read, Err(ReadError::Reset(7)));
+    pair.drive(Duration::from_secs(1));
+    let log = log.lock().unwrap();
+    use StreamState::*;
+    assert_eq!(log.sending, [Ready, Send, ResetSent, ResetReceived]);
+    assert_eq!(log.receiving, [Receive, ResetReceived, ResetRead]);
+}
+
+#[test]
+fn packets_are_reported_as_acknowledged_once() {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    let ends = pair.establish();
+    *pair.network.conditions(Direction::ToClient) = lossy();
+    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    let log = log.lock().unwrap();
+    assert!(log.acked.len() > 700, "{}", log.acked.len());
+    assert_eq!(log.acked_twice, 0);
+}
+
+#[test]
+fn the_loss_detection_timer_is_reported_as_set_expired_and_cancelled() {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    let ends = pair.establish();
+    *pair.network.conditions(Direction::ToClient) = lossy();
+    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    pair.drive(Duration::from_secs(2));
+    let log = log.lock().unwrap();
+    let changes: Vec<_> = log.timers.iter().copied().collect();
+    assert_eq!(changes, ["cancelled", "expired", "set"]);
+}
+
+#[test]
+fn the_last_reported_datagram_size_is_that_of_the_statistics() {
+    let mut pair = Pair::new();
+    let log = observe(&mut pair);
+    let (client, server) = pair.establish();
+    download(&mut pair, client, server, &pattern(1_000_000));
+    assert_eq!(
+        log.lock().unwrap().mtu,
+        Some(pair.server(server).stats().paths[0].mtu)
+    );
+}
+
+/// Direction and length of each datagram of a transfer with losses. TLS has random bytes of its own, so that
+/// contents differ from run to run.
+fn datagrams(is_observed: bool) -> Vec<(Direction, usize)> {
+    let mut pair = Pair::new();
+    if is_observed {
+        observe(&mut pair);
+    }
+    let sent = Arc::<Mutex<Vec<_>>>::default();
+    let notes = Arc::clone(&sent);
+    pair.network.filter = Some(Box::new(move |direction, datagram| {
+        notes
+            .lock()
+            .unwrap()
+            .push((direction, datagram.bytes.len()));
+        false
+    }));
+    let (client, server) = pair.establish();
+    *pair.network.conditions(Direction::ToClient) = lossy();
+    download(&mut pair, client, server, &pattern(300_000));
+    let sent = sent.lock().unwrap();
+    sent.clone()
+}
+
+#[test]
+fn an_observer_does_not_change_what_is_sent() {
+    assert_eq!(datagrams(false), datagrams(true));
+}
