@@ -97,10 +97,6 @@ impl Controller for Modest {
         (self.window.saturating_mul(1_250_000) / micros.max(1)).max(1)
     }
 
-    fn send_quantum(&self) -> u64 {
-        10 * self.mtu
-    }
-
     fn phase(&self) -> Phase {
         if self.slow_start {
             Phase::SlowStart

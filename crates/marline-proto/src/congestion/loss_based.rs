@@ -8,9 +8,6 @@ use super::{Controller, ControllerConfig, MAXIMUM_WINDOW, MINIMUM_WINDOW_PACKETS
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, RttView, SentSample};
 
-/// Full datagrams that may be sent unpaced (RFC 9002, section 7.7).
-const BURST_PACKETS: u64 = 10;
-
 /// Lower bound of the share of growth.
 const MINIMUM_SHARE: f64 = 1e-6;
 
@@ -285,11 +282,6 @@ impl<G: Growth> Controller for LossBasedController<G> {
         let nanos = u64::try_from(rtt.smoothed.as_nanos()).unwrap_or(u64::MAX);
         let per_second = self.bytes.saturating_mul(1_000_000_000) / nanos.max(1);
         (per_second.saturating_mul(quarters) / 4).max(1)
-    }
-
-    fn send_quantum(&self) -> u64 {
-        self.bytes
-            .min(BURST_PACKETS.saturating_mul(self.max_datagram_size))
     }
 
     fn phase(&self) -> Phase {

@@ -106,9 +106,6 @@ pub trait Controller: Send + Debug {
     /// The pacing rate, in bytes per second; at least 1.
     fn pacing_rate(&self, rtt: &RttView) -> u64;
 
-    /// How many bytes may be sent in one burst, without pacing between them.
-    fn send_quantum(&self) -> u64;
-
     /// The phase, for logs and statistics. `ApplicationLimited` hides slow start and congestion avoidance:
     /// decisions must use [`in_slow_start`](Self::in_slow_start).
     fn phase(&self) -> Phase;

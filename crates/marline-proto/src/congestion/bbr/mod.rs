@@ -122,6 +122,14 @@ impl Bbr {
         bbr
     }
 
+    /// Bytes of one burst: what one millisecond delivers.
+    fn send_quantum(&self) -> u64 {
+        let per_millisecond = self.bandwidth.get() / 1000;
+        per_millisecond
+            .min(MAX_QUANTUM)
+            .max(2 * self.max_datagram_size)
+    }
+
     fn minimum_window(&self) -> u64 {
         PROBE_RTT_PACKETS.saturating_mul(self.max_datagram_size)
     }
@@ -370,13 +378,6 @@ impl Controller for Bbr {
             bandwidth => bandwidth as f64,
         };
         (bandwidth * self.pacing_gain()).max(1.0) as u64
-    }
-
-    fn send_quantum(&self) -> u64 {
-        let per_millisecond = self.bandwidth.get() / 1000;
-        per_millisecond
-            .min(MAX_QUANTUM)
-            .max(2 * self.max_datagram_size)
     }
 
     fn phase(&self) -> Phase {

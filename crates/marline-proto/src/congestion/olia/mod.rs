@@ -117,10 +117,6 @@ impl Controller for Olia {
         self.window.pacing_rate(rtt)
     }
 
-    fn send_quantum(&self) -> u64 {
-        self.window.send_quantum()
-    }
-
     fn phase(&self) -> Phase {
         self.window.phase()
     }
