@@ -1,4 +1,4 @@
-//! What can go wrong, one type an operation.
+//! Errors: one type for each operation.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use marline_proto::{ConnectionError, ErrorCode};
 use thiserror::Error;
 
-/// Why a connection could not even be tried.
+/// Why no connection attempt was started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {

@@ -9,10 +9,10 @@
 //! crate gives it both through a [`Runtime`]. [`TokioRuntime`] is the one to use; a simulator
 //! implements the same trait with virtual time.
 //!
-//! How it runs: one task an endpoint receives batches of datagrams, decrypts them where they lie, hands
-//! each to its connection, wakes the tasks that wait on it, and sends what the connections have to say
-//! in batches. Calls on connections and streams lock their connection for a moment and never wait for
-//! another connection.
+//! How it runs: each endpoint has one task. It receives batches of datagrams, decrypts them in place,
+//! passes each to its connection, wakes the tasks that wait for that connection, and sends the
+//! connections' packets in batches. Calls on connections and streams lock only their own connection, for
+//! a short time.
 //!
 //! ```
 //! use marline::{Endpoint, tls};
@@ -49,8 +49,9 @@
 //! # }
 //! ```
 //!
-//! Dropping the last handle closes what it names: the last [`Connection`] and stream of a connection
-//! close it with code 0, the last [`Endpoint`] closes all of its connections.
+//! Dropping the last handle closes the object: a connection closes with code 0 when its last
+//! [`Connection`] and its last stream are dropped, and dropping the last [`Endpoint`] closes all of its
+//! connections.
 
 #[cfg(doctest)]
 mod pages {

@@ -1,4 +1,4 @@
-//! Observers of connections, put together.
+//! Combining observers of connections.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use marline_proto::recovery::loss::Fixed;
 use marline_proto::settings::unknown;
 use marline_proto::{MultipathConfig, TransportConfig};
 
-/// A named set of policies: how a connection behaves, in one word.
+/// A named set of policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
     /// The stack's defaults.
@@ -59,19 +59,19 @@ impl Profile {
         }
     }
 
-    /// What it is, in a line.
+    /// A one-line description.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Plain => "QUIC as its RFCs have it: CUBIC, HyStart++, adaptive loss detection",
+            Self::Plain => "QUIC as the RFCs define it: CUBIC, HyStart++, adaptive loss detection",
             Self::Published => {
                 "The baseline of published measurements: 32 packets at first, hybrid slow start"
             }
             Self::Today => "The baseline of today's RFCs: 10 packets at first, HyStart++, CUBIC",
             Self::Bundle => {
-                "plain, and the connections of a bundle share what they learn of the path"
+                "plain, and the connections of a bundle share what they learn about the path"
             }
             Self::History => {
-                "plain, and a server's connections go on where earlier ones of the client's network ended"
+                "plain, and a server's connections begin with what earlier ones from the client's network learned"
             }
             Self::Multipath => {
                 "plain, and a connection may use several paths, Wi-Fi and mobile at once"
@@ -79,8 +79,8 @@ impl Profile {
         }
     }
 
-    /// The settings it stands for. Each call for [`History`](Self::History) makes a memory of its own, which
-    /// ends with the settings.
+    /// The profile's settings. Each call for [`History`](Self::History) makes a [`MemoryStore`] of its own,
+    /// which is dropped with the settings.
     pub fn config(self) -> TransportConfig {
         match self {
             Self::Plain => TransportConfig::default(),
@@ -110,9 +110,9 @@ impl Profile {
         }
     }
 
-    /// The same with connections that learn of their paths into `store`
-    /// ([`TransportConfig::set_history`]). The profile's own initial window is for paths of which nothing
-    /// is known.
+    /// The profile's settings, with connections that record their paths in `store`
+    /// ([`TransportConfig::set_history`]). The profile's own initial window applies to paths that the store
+    /// does not know.
     pub fn with_history(
         self,
         policy: HistoryPolicy,
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    const STRANGER: ConnectionKind<'_> = ConnectionKind {
+    const UNKNOWN_PEER: ConnectionKind<'_> = ConnectionKind {
         now: Instant::EPOCH,
         peer: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443),
         server_name: None,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_multipath_has_several_paths() {
+    fn only_the_multipath_profile_enables_multipath() {
         for profile in Profile::ALL {
             let several = profile.config().multipath.is_some();
             assert_eq!(several, profile == Profile::Multipath, "{profile}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_history_remembers_and_each_of_them_on_its_own() {
+    fn only_the_history_profile_has_history_and_only_the_average_reads_the_store() {
         for profile in Profile::ALL {
             let learns = profile.config().history.is_some();
             assert_eq!(learns, profile == Profile::History, "{profile}");
@@ -217,19 +217,23 @@ mod tests {
         for policy in HistoryPolicy::ALL {
             let config =
                 Profile::Published.with_history(policy, HistoryConfig::default(), store.clone());
-            assert_eq!(config.initial_window.window(&STRANGER), 32 * 1200);
+            assert_eq!(config.initial_window.window(&UNKNOWN_PEER), 32 * 1200);
         }
-        assert_eq!(store.statistics().misses, 1, "only the average asks for it");
+        assert_eq!(
+            store.statistics().misses,
+            1,
+            "only the average reads the store"
+        );
     }
 
     #[test]
-    fn baselines_are_what_their_names_say() {
+    fn baselines_have_their_published_settings() {
         for (profile, packets, exit) in [
             (Profile::Published, 32, HybridSlowStart::default().name()),
             (Profile::Today, 10, HyStartPp::default().name()),
         ] {
             let config = profile.config();
-            assert_eq!(config.initial_window.window(&STRANGER), packets * 1200);
+            assert_eq!(config.initial_window.window(&UNKNOWN_PEER), packets * 1200);
             assert_eq!((config.slow_start_exit)().name(), exit);
             assert_eq!((config.loss_detector)().packet_threshold(), Some(3));
             assert_eq!((config.ack_policy)().max_ack_delay().as_millis(), 25);

@@ -1,4 +1,4 @@
-//! How the application tells the driver that there is something to do.
+//! How calls of the application wake the driver.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::task::Waker;
 
 use crate::wakers::register_one;
 
-/// What the application changed (connections, all `T`), and the sleeping driver.
+/// The connections (`T`) that the application changed, and the waker of the sleeping driver.
 pub(crate) struct Signal<T>(Mutex<Inner<T>>);
 
 struct Inner<T> {
     changed: Vec<T>,
     /// Something other than a connection changed.
-    news: bool,
+    other_change: bool,
     driver: Option<Waker>,
     closed: bool,
 }
@@ -21,7 +21,7 @@ impl<T> Default for Signal<T> {
     fn default() -> Self {
         Self(Mutex::new(Inner {
             changed: Vec::new(),
-            news: false,
+            other_change: false,
             driver: None,
             closed: false,
         }))
@@ -51,7 +51,7 @@ impl<T> Signal<T> {
     /// Wakes the driver for something else than a connection.
     pub(crate) fn wake(&self) {
         let mut inner = self.lock();
-        inner.news = true;
+        inner.other_change = true;
         let driver = inner.driver.take();
         drop(inner);
         if let Some(driver) = driver {
@@ -59,8 +59,8 @@ impl<T> Signal<T> {
         }
     }
 
-    /// The driver is gone: what is queued is forgotten, and what comes is not queued any more. It
-    /// would hold itself otherwise, for a connection knows its signal.
+    /// The driver has ended: drops the queue and accepts no more connections. A connection holds a
+    /// reference to its signal, so a queued one would keep both alive.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;
@@ -74,10 +74,11 @@ impl<T> Signal<T> {
         queue.extend(self.lock().changed.drain(..));
     }
 
-    /// Has the driver woken by the next change. False if something changed before: look again.
+    /// Registers the driver to be woken by the next change. False if something has changed already: the
+    /// driver must not sleep.
     pub(crate) fn sleep(&self, driver: &Waker) -> bool {
         let mut inner = self.lock();
-        if std::mem::take(&mut inner.news) || !inner.changed.is_empty() {
+        if std::mem::take(&mut inner.other_change) || !inner.changed.is_empty() {
             return false;
         }
         register_one(&mut inner.driver, driver);

@@ -1,4 +1,4 @@
-//! The usual TLS settings in a line.
+//! The usual TLS settings in one call.
 //!
 //! For anything else (client certificates, a resolver by server name, another verifier) build the
 //! `rustls` configuration and hand it to [`ServerConfig::new`] or [`ClientConfig::new`] in a [`TlsServerConfig`] or
@@ -13,11 +13,11 @@ use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
 
-/// A server that shows one certificate (`chain`, its own first) and speaks the protocols `alpn`, the
-/// preferred first. It remembers sessions in memory and accepts 0-RTT.
+/// A server that presents one certificate (`chain`, the end-entity certificate first) and supports the
+/// protocols `alpn`, most preferred first. It keeps sessions in memory and accepts 0-RTT.
 ///
 /// # Errors
-/// The key is not of a kind known here, or does not fit the certificate.
+/// The key's type is not supported, or the key does not match the certificate.
 pub fn server_config(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
@@ -28,15 +28,15 @@ pub fn server_config(
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
     tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-    // All or nothing, in QUIC (RFC 9001, section 4.6.1).
+    // The only value other than 0 that QUIC allows (RFC 9001, section 4.6.1).
     tls.max_early_data_size = u32::MAX;
     Ok(ServerConfig::new(
         TlsServerConfig::new(Arc::new(tls)).map_err(unfit)?,
     ))
 }
 
-/// A client that trusts servers certified by `roots` and speaks the protocols `alpn`, the preferred
-/// first. It remembers sessions in memory; early data is sent only after
+/// A client that trusts servers certified by `roots` and supports the protocols `alpn`, most preferred
+/// first. It keeps sessions in memory; early data is sent only after
 /// [`Connecting::into_0rtt`](crate::Connecting::into_0rtt).
 ///
 /// # Errors

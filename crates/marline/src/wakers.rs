@@ -2,10 +2,10 @@
 
 use std::task::Waker;
 
-/// The tasks that wait for something, each named once however often it polls.
+/// The tasks that wait for something, each listed once however often it polls.
 ///
-/// All are woken together and those that come too late wait again: a task that stopped waiting in
-/// the meantime then cannot swallow the wake of another.
+/// All are woken together, and those that get nothing wait again. If only one were woken and it had
+/// stopped waiting in the meantime, the others would not be woken.
 #[derive(Debug, Default)]
 pub(crate) struct WakerList(Vec<Waker>);
 
@@ -22,7 +22,7 @@ impl WakerList {
     }
 }
 
-/// The one task that waits for something; the last to ask counts.
+/// Registers the one task that waits for something; the last to register is woken.
 pub(crate) fn register_one(slot: &mut Option<Waker>, waker: &Waker) {
     match slot {
         Some(known) => known.clone_from(waker),

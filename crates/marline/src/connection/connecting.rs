@@ -10,9 +10,9 @@ use marline_proto::ConnectionError;
 
 use super::Connection;
 
-/// A connection on its way: await it for a [`Connection`] whose peer is known.
+/// A connection during its handshake: await it for a [`Connection`] whose handshake is complete.
 ///
-/// Dropping it gives the attempt up.
+/// Dropping it abandons the attempt.
 #[must_use = "dropping it abandons the connection"]
 pub struct Connecting(Option<Connection>);
 
@@ -23,14 +23,14 @@ impl Connecting {
 
     /// Uses the connection before its handshake is complete.
     ///
-    /// A client may do so when it remembers a session of this server (0-RTT): what it sends then can
-    /// be replayed by an attacker, so only send what is safe to happen twice. A rejection of early data
+    /// A client may do so when it has a session of this server (0-RTT): what it sends then can
+    /// be replayed by an attacker, so only send what is safe to be processed twice. A rejection of early data
     /// is not visible here: what was written is sent again after the handshake; see
     /// [`Connection::early_data_accepted`]. A server always may (0.5-RTT): what it sends reaches a peer
-    /// that has not yet proven who it is.
+    /// that is not authenticated yet.
     ///
     /// # Errors
-    /// Gives the attempt back when there are no keys for early data.
+    /// Returns the attempt when there are no keys for early data.
     pub fn into_0rtt(mut self) -> Result<Connection, Self> {
         let Some(connection) = self.0.take() else {
             return Err(self);

@@ -1,10 +1,10 @@
-//! What happens to a connection, for those who watch.
+//! Events of a connection as a whole.
 
 use marline_proto::scheduling::path::PathStatus;
 use marline_proto::{ConnectionError, ErrorCode, PathId};
 use tokio::sync::broadcast;
 
-/// Events kept for a watcher that is behind.
+/// Events kept for a receiver that has not read them yet.
 pub(super) const CAPACITY: usize = 16;
 
 /// Something that happened to a connection as a whole.
@@ -15,26 +15,26 @@ pub enum ConnectionEvent {
     Connected,
     /// The handshake is confirmed (RFC 9001, section 4.1.2).
     HandshakeConfirmed,
-    /// The server did not take the early data; what was written is sent again.
+    /// The server rejected the early data; what was written is sent again.
     EarlyDataRejected,
-    /// The peer speaks from another address now, or this side does.
+    /// The peer's address or this side's has changed (RFC 9000, section 9).
     PathChanged,
-    /// A path was opened, by the client; it is validated now and carries no data yet.
+    /// The client opened a path; validation is in progress, and the path carries no data yet.
     PathOpened(PathId),
     /// A path carries data from now on.
     PathValidated(PathId),
-    /// A path is abandoned, by either end, or because it did not work.
+    /// A path was abandoned: by either end, or because it failed.
     PathClosed {
         /// Which.
         id: PathId,
         /// Why.
         error: ErrorCode,
     },
-    /// The peer wants a path used in another way.
+    /// The peer changed the status of a path.
     PathStatus {
         /// Which.
         id: PathId,
-        /// How.
+        /// The new status.
         status: PathStatus,
     },
     /// Client: a path can be opened now, where that failed before because the peer allowed no more paths
@@ -44,10 +44,10 @@ pub enum ConnectionEvent {
     Closed(ConnectionError),
 }
 
-/// The events of one connection from the moment of asking, in order.
+/// The events of one connection from the call of [`Connection::events`](crate::Connection::events) on, in
+/// order.
 ///
-/// Made by [`Connection::events`](crate::Connection::events). A watcher that falls 16 events behind
-/// misses the oldest.
+/// A receiver that is more than 16 events behind misses the oldest.
 #[derive(Debug)]
 pub struct Events(pub(super) broadcast::Receiver<ConnectionEvent>);
 

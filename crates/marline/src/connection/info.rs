@@ -1,4 +1,4 @@
-//! What can be known of a connection.
+//! State and statistics of a connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ impl Connection {
         self.0.side
     }
 
-    /// The first destination connection ID that the client chose: the connection's name in logs.
+    /// The first destination connection ID that the client chose, which identifies the connection in logs.
     pub fn original_destination(&self) -> ConnectionId {
         self.0.lock().proto.original_destination()
     }
@@ -36,7 +36,7 @@ impl Connection {
         canonical(self.0.lock().proto.remote_address())
     }
 
-    /// This side's address; the IP is unspecified while the system does not tell it.
+    /// This side's address; the IP is unspecified while the system does not report it.
     pub fn local_address(&self) -> SocketAddr {
         canonical(self.0.lock().proto.local_address())
     }
@@ -46,12 +46,12 @@ impl Connection {
         self.0.lock().proto.alpn().map(Bytes::copy_from_slice)
     }
 
-    /// The server's name: what this client asked for, or what the client asks this server for.
+    /// The server name (SNI): the one this client sent, or the one that this server's client sent.
     pub fn server_name(&self) -> Option<String> {
         self.0.lock().proto.server_name().map(str::to_owned)
     }
 
-    /// The peer's certificates, its own first; `None` if it showed none, or not yet.
+    /// The peer's certificates, the end-entity certificate first; `None` if it sent none, or not yet.
     pub fn peer_certificates(&self) -> Option<Vec<CertificateDer<'static>>> {
         self.0
             .lock()
@@ -60,19 +60,19 @@ impl Connection {
             .map(<[CertificateDer<'static>]>::to_vec)
     }
 
-    /// The number of the bundle whose engine coordinates what this end sends on the connection, within its
-    /// endpoint; `None` if the connection is on its own.
+    /// The number, within its endpoint, of the bundle whose engine coordinates what this end sends on the
+    /// connection; `None` if the connection is in no bundle.
     pub fn bundle(&self) -> Option<u64> {
         self.0.lock().proto.bundle()
     }
 
-    /// The congestion window that the present path began with, in bytes; it is settled when
+    /// The initial congestion window of the present path, in bytes; final when
     /// [`connected`](Self::connected).
     pub fn initial_window(&self) -> u64 {
         self.0.lock().proto.initial_window()
     }
 
-    /// Client: whether the server says that it coordinates the connections of a bundle; known when
+    /// Client: whether the server announced that it coordinates the connections of a bundle; known when
     /// [`connected`](Self::connected).
     pub fn peer_coordinates_bundles(&self) -> bool {
         self.0.lock().proto.peer_coordinates_bundles()
@@ -83,18 +83,18 @@ impl Connection {
         self.0.lock().proto.is_resumed()
     }
 
-    /// Whether the server took the client's 0-RTT data; known when [`connected`](Self::connected).
+    /// Whether the server accepted the client's 0-RTT data; known when [`connected`](Self::connected).
     pub fn early_data_accepted(&self) -> bool {
         self.0.lock().proto.is_early_data_accepted()
     }
 
-    /// On a server: whether what arrived so far may be an attacker's repetition, because it came before
-    /// the handshake was complete (RFC 9001, section 9.2). Answer only what is safe to happen twice.
+    /// On a server: whether what arrived so far may be replayed by an attacker, because it came before the
+    /// handshake was complete (RFC 9001, section 9.2). Process only what is safe to be processed twice.
     pub fn is_replayable(&self) -> bool {
         self.0.lock().proto.is_replayable()
     }
 
-    /// Fills `output` with key material that only the two ends know (RFC 8446, section 7.5).
+    /// Fills `output` with exported keying material (RFC 8446, section 7.5).
     ///
     /// # Errors
     /// The handshake is not complete, or a server does not keep its exporter.
@@ -116,7 +116,7 @@ impl Connection {
     }
 }
 
-/// An IPv4 address of a dual-stack socket, as people write it.
+/// The address with an IPv4-mapped IPv6 address, as of a dual-stack socket, written as IPv4.
 fn canonical(addr: SocketAddr) -> SocketAddr {
     SocketAddr::new(addr.ip().to_canonical(), addr.port())
 }

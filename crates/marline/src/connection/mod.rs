@@ -1,4 +1,4 @@
-//! The application's hold on a connection.
+//! The application's handle of a connection.
 
 mod connecting;
 mod events;
@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 
 pub use self::connecting::Connecting;
 pub use self::events::{ConnectionEvent, Events};
-pub(crate) use self::state::{ConnectionRef, SendEnd, Sender, Shared, State};
+pub(crate) use self::state::{ConnectionRef, ConnectionState, SendEnd, Sender, SharedConnection};
 pub use self::weak::WeakConnection;
 use crate::error::SendDatagramError;
 use crate::runtime::{Runtime, UdpSocket};
@@ -26,7 +26,7 @@ use crate::stream::{RecvStream, SendStream};
 
 /// A QUIC connection. Clones are the same connection.
 ///
-/// The connection closes with code 0 when its last clone and its last stream are dropped; say
+/// The connection closes with code 0 when its last clone and its last stream are dropped; call
 /// [`close`](Self::close) for another code. When it ends, data that arrived before can still be read;
 /// everything else fails with the [`ConnectionError`] that ended it.
 ///
@@ -121,7 +121,7 @@ impl Connection {
             return Poll::Ready(Ok(id));
         }
         state.waiting.open[dir as usize].register(cx.waker());
-        // STREAMS_BLOCKED tells the peer.
+        // A STREAMS_BLOCKED frame is to be sent.
         self.0.touch(&mut state);
         Poll::Pending
     }
@@ -154,7 +154,7 @@ impl Connection {
         self.try_send_datagram(&mut state, datagram)
     }
 
-    /// Sends `datagram` as soon as the send buffer has room.
+    /// Sends `datagram` as soon as the send buffer has space for it.
     ///
     /// # Errors
     /// As [`send_datagram`](Self::send_datagram), never [`SendDatagramError::Blocked`].
@@ -163,7 +163,7 @@ impl Connection {
             let mut state = self.0.lock();
             match self.try_send_datagram(&mut state, datagram.clone()) {
                 Err(SendDatagramError::Blocked) => {
-                    state.waiting.datagram_room.register(cx.waker());
+                    state.waiting.datagram_writable.register(cx.waker());
                     Poll::Pending
                 }
                 result => Poll::Ready(result),
@@ -174,7 +174,7 @@ impl Connection {
 
     fn try_send_datagram(
         &self,
-        state: &mut State,
+        state: &mut ConnectionState,
         datagram: Bytes,
     ) -> Result<(), SendDatagramError> {
         if let Some(error) = &state.error {
@@ -191,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// The next datagram of the peer. Those that nobody reads in time are dropped.
+    /// The next datagram of the peer. When the receive buffer is full, unread datagrams are dropped.
     ///
     /// # Errors
     /// The connection ended.
@@ -212,20 +212,21 @@ impl Connection {
         Poll::Pending
     }
 
-    /// The most bytes that a datagram may have now; `None` if the peer takes none. Changes with the MTU.
+    /// The most bytes that a datagram may have now; `None` if the peer accepts none. Changes with the MTU.
     pub fn max_datagram_len(&self) -> Option<usize> {
         self.0.lock().proto.max_datagram_len()
     }
 
-    /// Closes the connection at once: unsent data is lost, and the peer learns `code` and `reason`.
+    /// Closes the connection at once: unsent data is lost, and the peer gets `code` and `reason`.
     ///
     /// To be sure that the peer has everything, wait for [`SendStream::stopped`] first. The endpoint
-    /// says goodbye in the background; [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits for it.
+    /// sends CONNECTION_CLOSE in the background; [`Endpoint::wait_idle`](crate::Endpoint::wait_idle) waits
+    /// until the closing period is over.
     pub fn close(&self, code: u64, reason: &[u8]) {
         self.0.close(code, reason);
     }
 
-    /// Waits until the connection has ended; says why.
+    /// Waits until the connection has ended; returns why.
     pub async fn closed(&self) -> ConnectionError {
         poll_fn(|cx| self.poll_closed(cx)).await
     }
@@ -257,7 +258,7 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Waits until the handshake is complete: of use after [`Connecting::into_0rtt`].
+    /// Waits until the handshake is complete; useful after [`Connecting::into_0rtt`].
     ///
     /// # Errors
     /// The connection ended before.
@@ -299,7 +300,7 @@ impl Connection {
         Arc::clone(self.0.runtime())
     }
 
-    /// What happens to the connection from now on. Costs nothing until asked for.
+    /// The connection's events from now on.
     pub fn events(&self) -> Events {
         let mut state = self.0.lock();
         if state.error.is_some() {

@@ -8,8 +8,15 @@ use marline_proto::{AbandonPathError, ConnectionError, ErrorCode, FourTuple, Pat
 use tokio::sync::oneshot;
 
 use super::Connection;
-use crate::endpoint::{in_family_of, in_words_of, sends_from};
+use crate::endpoint::{can_send_from, local_for_socket, remote_for_socket};
 use crate::error::OpenPathError;
+
+/// A path whose validation is in progress.
+struct OpeningPath {
+    id: PathId,
+    /// The outcome of the validation.
+    validated: oneshot::Receiver<Result<(), ErrorCode>>,
+}
 
 impl Connection {
     /// Whether the connection may have several paths: both ends want it
@@ -19,17 +26,17 @@ impl Connection {
         self.0.lock().proto.is_multipath()
     }
 
-    /// Client: opens a path from the address `local` of this host to `remote`, or to where the
-    /// connection goes now if that is `None`. Ready when the path carries data.
+    /// Client: opens a path from the address `local` of this host to `remote`, or to the present remote
+    /// address if that is `None`. Ready when the path is validated.
     ///
     /// Waits for the handshake to be [`confirmed`](Self::confirmed) first. The endpoint must be bound to
     /// an unspecified address, or to `local`. Several paths may share their addresses.
     ///
-    /// Dropping the future does not take the path back: [`events`](Self::events) tells what becomes of it.
+    /// Dropping the future does not abandon the path: [`events`](Self::events) reports its outcome.
     ///
     /// # Errors
-    /// There is no such path, or not yet, or it does not work: see [`OpenPathError`]. The connection goes
-    /// on without it.
+    /// The path cannot be opened, or not yet, or its validation failed: see [`OpenPathError`]. The
+    /// connection continues on its other paths.
     pub async fn open_path(
         &self,
         local: IpAddr,
@@ -43,7 +50,7 @@ impl Connection {
         if let Err(cause) = self.0.runtime().bind(probe) {
             return Err(OpenPathError::NoSuchAddress { local, cause });
         }
-        let (id, validated) = self.begin_path(tuple)?;
+        let OpeningPath { id, validated } = self.begin_path(tuple)?;
         match validated.await {
             Ok(Ok(())) => Ok(id),
             Ok(Err(error)) => Err(OpenPathError::Failed(error)),
@@ -54,8 +61,8 @@ impl Connection {
         }
     }
 
-    /// Abandons a path, for good: its number is not used again. What was on its way there takes the
-    /// other paths. The peer sees `error`: [`ErrorCode::APPLICATION_ABANDON_PATH`] says that the
+    /// Abandons a path, for good: its path ID is not used again. Data in flight on it is retransmitted on
+    /// other paths. The peer gets `error`; [`ErrorCode::APPLICATION_ABANDON_PATH`] means that the
     /// application wanted it.
     ///
     /// # Errors
@@ -72,8 +79,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Says how a path is to be used, to the peer too: a [`Backup`](PathStatus::Backup) carries data only
-    /// while no other path works. Nothing happens if there is no such path.
+    /// Sets the status of a path and sends it to the peer: a [`Backup`](PathStatus::Backup) carries data only
+    /// while no other path works. Does nothing if there is no such path.
     pub fn set_path_status(&self, id: PathId, status: PathStatus) {
         let mut state = self.0.lock();
         if state.error.is_none() {
@@ -82,67 +89,68 @@ impl Connection {
         }
     }
 
-    /// What each path has done so far and how it stands, as in [`stats`](Self::stats). Abandoned paths
-    /// are among them until late packets can no longer come.
+    /// Statistics and state of each path, as in [`stats`](Self::stats). Abandoned paths are included until
+    /// their state is discarded, 3 PTO later.
     pub fn paths(&self) -> Vec<PathStats> {
         self.stats().paths
     }
 
-    /// [`open_path`](Self::open_path) to where the connection goes now, without waiting:
-    /// [`events`](Self::events) tells what becomes of the path.
+    /// [`open_path`](Self::open_path) to the present remote address, without waiting:
+    /// [`events`](Self::events) reports the outcome.
     pub(crate) fn start_path(&self, local: IpAddr) -> Result<PathId, OpenPathError> {
         let tuple = self.tuple_from(local, None)?;
-        self.begin_path(tuple).map(|(id, _)| id)
+        self.begin_path(tuple).map(|path| path.id)
     }
 
-    fn begin_path(
-        &self,
-        tuple: FourTuple,
-    ) -> Result<(PathId, oneshot::Receiver<Result<(), ErrorCode>>), OpenPathError> {
+    fn begin_path(&self, tuple: FourTuple) -> Result<OpeningPath, OpenPathError> {
         let now = self.0.now();
         let mut state = self.0.lock();
         if let Some(error) = &state.error {
             return Err(OpenPathError::ConnectionLost(error.clone()));
         }
         let begun = state.proto.open_path(now, tuple);
-        // A refusal may have the peer told what is missing.
+        // After a refusal, a PATHS_BLOCKED or PATH_CIDS_BLOCKED frame may be due.
         self.0.touch(&mut state);
         let id = begun?;
-        let (tell, validated) = oneshot::channel();
-        state.opening.insert(id, tell);
-        Ok((id, validated))
+        let (sender, validated) = oneshot::channel();
+        state.opening.insert(id, sender);
+        Ok(OpeningPath { id, validated })
     }
 
-    /// The addresses as the endpoint's socket writes them.
+    /// The addresses in the form that the endpoint's socket uses.
     fn tuple_from(
         &self,
         local: IpAddr,
         remote: Option<SocketAddr>,
     ) -> Result<FourTuple, OpenPathError> {
-        let (bound, present) = {
-            let state = self.0.lock();
-            let proto = &state.proto;
-            (state.bound, (proto.local_address(), proto.remote_address()))
+        let state = self.0.lock();
+        let bound = state.bound;
+        let present = FourTuple {
+            local: state.proto.local_address(),
+            remote: state.proto.remote_address(),
         };
-        let here = local.to_canonical();
-        if !sends_from(bound, local) {
+        drop(state);
+        let canonical = local.to_canonical();
+        if !can_send_from(bound, local) {
             return Err(OpenPathError::BoundElsewhere {
                 bound: bound.ip(),
                 local,
             });
         }
-        let remote = remote.unwrap_or(present.1);
+        let remote = remote.unwrap_or(present.remote);
         let differ = OpenPathError::FamiliesDiffer { local, remote };
-        let Some(to) = in_family_of(bound, remote) else {
+        let Some(to) = remote_for_socket(bound, remote) else {
             return Err(differ);
         };
-        if here.is_ipv4() != to.ip().to_canonical().is_ipv4() {
+        if canonical.is_ipv4() != to.ip().to_canonical().is_ipv4() {
             return Err(differ);
         }
-        // The system has its own way to write addresses of IPv4 on a socket for both families.
-        let ip = match (present.0.ip(), here) {
-            (known, here) if known.to_canonical() == here => known,
-            (_, here) => in_words_of(bound, here),
+        // A dual-stack socket may report IPv4 addresses as such or mapped into IPv6: keep its form.
+        let known = present.local.ip();
+        let ip = if known.to_canonical() == canonical {
+            known
+        } else {
+            local_for_socket(bound, canonical)
         };
         Ok(FourTuple {
             local: SocketAddr::new(ip, bound.port()),

@@ -1,4 +1,4 @@
-//! A connection as its handles, its streams and the driver share it.
+//! The state of a connection that its handles, its streams and the driver share.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,40 +13,40 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{broadcast, oneshot};
 
 use super::events::ConnectionEvent;
-use crate::runtime::{Runtime, UdpSocket};
+use crate::runtime::{BoundSocket, Runtime, UdpSocket};
 use crate::signal::Signal;
 use crate::wakers::WakerList;
 
-/// What everyone who knows the connection shares.
-pub(crate) struct Shared {
+/// A connection as its handles, its streams and the driver share it.
+pub(crate) struct SharedConnection {
     pub(crate) handle: ConnectionHandle,
     pub(crate) side: Side,
     runtime: Arc<dyn Runtime>,
     signal: Arc<Signal<Arc<Self>>>,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     /// Connections, streams and attempts in the application's hands.
     handles: AtomicUsize,
 }
 
 /// What the connection's mutex guards.
-pub(crate) struct State {
+pub(crate) struct ConnectionState {
     pub(crate) proto: Box<marline_proto::Connection>,
     pub(crate) socket: Arc<dyn UdpSocket>,
     /// Where the endpoint's socket is bound.
     pub(crate) bound: SocketAddr,
-    /// Sends from the addresses it was told to and from no others.
+    /// Whether packets may leave only from the path's own source address.
     pub(crate) is_pinned: bool,
-    /// Waits in the driver's queue.
+    /// Whether the connection is in the driver's queue.
     pub(crate) queued: bool,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
-    /// The endpoint forgot the connection: its handle may name another.
+    /// The endpoint has removed the connection: its handle may name another one.
     pub(crate) drained: bool,
     pub(crate) error: Option<ConnectionError>,
     pub(crate) readers: FxHashMap<StreamId, Waker>,
     pub(crate) senders: FxHashMap<StreamId, Sender>,
     pub(crate) waiting: Waiting,
-    /// Who waits for the paths that are being validated.
+    /// The callers that wait for the validation of paths.
     pub(super) opening: FxHashMap<PathId, oneshot::Sender<Result<(), ErrorCode>>>,
     pub(crate) events: Option<broadcast::Sender<ConnectionEvent>>,
 }
@@ -75,15 +75,15 @@ pub(crate) struct Waiting {
     pub(crate) accept: [WakerList; 2],
     pub(crate) open: [WakerList; 2],
     pub(crate) datagram_received: WakerList,
-    pub(crate) datagram_room: WakerList,
+    pub(crate) datagram_writable: WakerList,
 }
 
-impl Shared {
+impl SharedConnection {
     pub(crate) fn new(
         proto: Box<marline_proto::Connection>,
         handle: ConnectionHandle,
         side: Side,
-        (socket, bound): (Arc<dyn UdpSocket>, SocketAddr),
+        socket: BoundSocket,
         runtime: Arc<dyn Runtime>,
         signal: Arc<Signal<Arc<Self>>>,
     ) -> Arc<Self> {
@@ -92,10 +92,10 @@ impl Shared {
             side,
             runtime,
             signal,
-            state: Mutex::new(State {
+            state: Mutex::new(ConnectionState {
                 proto,
-                socket,
-                bound,
+                socket: socket.socket,
+                bound: socket.local,
                 is_pinned: false,
                 queued: false,
                 connected: false,
@@ -112,9 +112,9 @@ impl Shared {
         })
     }
 
-    /// A panic while the lock was held ended the driver, which closes every connection as it goes:
-    /// the state says so to whoever looks at it afterwards.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    /// Ignores poisoning: a panic under the lock ends the driver, which closes every connection, and the
+    /// state shows that.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,15 +126,15 @@ impl Shared {
         &self.runtime
     }
 
-    /// Has the driver look at the connection: it may have something to send.
-    pub(crate) fn touch(self: &Arc<Self>, state: &mut State) {
+    /// Queues the connection for the driver: it may have something to send.
+    pub(crate) fn touch(self: &Arc<Self>, state: &mut ConnectionState) {
         if !state.queued && !state.drained {
             state.queued = true;
             self.signal.push(Arc::clone(self));
         }
     }
 
-    /// Closes the connection, which the application sees at once.
+    /// Closes the connection; the application's calls fail from now on.
     pub(crate) fn close(self: &Arc<Self>, code: u64, reason: &[u8]) {
         let mut woken = Vec::new();
         let mut state = self.lock();
@@ -148,14 +148,14 @@ impl Shared {
     }
 }
 
-impl State {
-    /// Tells the application what happened; those to wake join `woken`.
+impl ConnectionState {
+    /// Passes events on to the application; the tasks to wake are added to `woken`.
     pub(crate) fn dispatch_events(&mut self, woken: &mut Vec<Waker>) {
         while let Some(event) = self.proto.poll_event() {
             match event {
                 Event::Stream(event) => self.on_stream_event(event, woken),
                 Event::DatagramReceived => self.waiting.datagram_received.take(woken),
-                Event::DatagramsUnblocked => self.waiting.datagram_room.take(woken),
+                Event::DatagramsUnblocked => self.waiting.datagram_writable.take(woken),
                 Event::Connected => {
                     self.connected = true;
                     self.waiting.connected.take(woken);
@@ -214,7 +214,7 @@ impl State {
 
     fn end_opening(&mut self, id: PathId, outcome: Result<(), ErrorCode>) {
         if let Some(waiting) = self.opening.remove(&id) {
-            // Fails when nobody waits any more, which is as well.
+            // Fails if the caller no longer waits.
             waiting.send(outcome).ok();
         }
     }
@@ -240,14 +240,14 @@ impl State {
             accept,
             open,
             datagram_received,
-            datagram_room,
+            datagram_writable,
         } = &mut self.waiting;
         for list in [
             connected,
             confirmed,
             closed,
             datagram_received,
-            datagram_room,
+            datagram_writable,
         ]
         .into_iter()
         .chain(accept)
@@ -259,23 +259,23 @@ impl State {
 
     fn publish(&self, event: ConnectionEvent) {
         if let Some(events) = &self.events {
-            // Fails when nobody listens any more, which is as well.
+            // Fails if there is no receiver any more.
             events.send(event).ok();
         }
     }
 }
 
 /// A counted reference: the connection closes with code 0 when the application drops the last one.
-pub(crate) struct ConnectionRef(Arc<Shared>);
+pub(crate) struct ConnectionRef(Arc<SharedConnection>);
 
 impl ConnectionRef {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<SharedConnection>) -> Self {
         shared.handles.fetch_add(1, Ordering::Relaxed);
         Self(shared)
     }
 
-    /// One more reference, if there is one still.
-    pub(super) fn another(shared: &Arc<Shared>) -> Option<Self> {
+    /// One more reference, unless the last has been dropped.
+    pub(super) fn another(shared: &Arc<SharedConnection>) -> Option<Self> {
         let more = |handles: usize| (handles > 0).then_some(handles + 1);
         shared
             .handles
@@ -300,9 +300,9 @@ impl Drop for ConnectionRef {
 }
 
 impl std::ops::Deref for ConnectionRef {
-    type Target = Arc<Shared>;
+    type Target = Arc<SharedConnection>;
 
-    fn deref(&self) -> &Arc<Shared> {
+    fn deref(&self) -> &Arc<SharedConnection> {
         &self.0
     }
 }

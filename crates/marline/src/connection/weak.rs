@@ -1,16 +1,16 @@
-//! A hold on a connection that does not keep it.
+//! A weak reference to a connection.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Connection, ConnectionRef, Shared};
+use super::{Connection, ConnectionRef, SharedConnection};
 
-/// Names a [`Connection`] without keeping it open: for what watches over connections in the background.
+/// Refers to a [`Connection`] without keeping it open, for tasks that observe connections in the background.
 #[derive(Clone)]
-pub struct WeakConnection(Arc<Shared>);
+pub struct WeakConnection(Arc<SharedConnection>);
 
 impl Connection {
-    /// A name for the connection that does not keep it open.
+    /// A reference to the connection that does not keep it open.
     pub fn downgrade(&self) -> WeakConnection {
         WeakConnection(Arc::clone(&self.0))
     }

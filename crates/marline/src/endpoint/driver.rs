@@ -1,4 +1,4 @@
-//! The one task of an endpoint: receives, keeps time, sends.
+//! The one task of an endpoint: receives, runs timers, sends.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,43 +12,43 @@ use std::task::{Context, Poll, Waker};
 use marline_proto::coordination::bundle::MemberDirective;
 use marline_proto::{EcnCodepoint, EndpointEvent, FourTuple, Instant, Route, Side, Transmit};
 
-use super::incoming::Incoming;
-use super::outgoing::Outgoing;
-use super::state::Shared;
+use super::incoming::{ReceiveBuffers, ReceivedDatagram};
+use super::outgoing::OutgoingBatch;
+use super::state::SharedEndpoint;
 use super::timers::Timers;
-use crate::connection::{self, ConnectionRef};
-use crate::runtime::{Timer, UdpSocket};
+use crate::connection::{ConnectionRef, ConnectionState, SharedConnection};
+use crate::runtime::{BoundSocket, Timer, UdpSocket};
 
-/// Rounds of receiving and sending before other tasks of the thread get their turn.
+/// Rounds of receiving and sending before the task yields to others of the thread.
 const ROUNDS: usize = 16;
 
-/// Batches sent before the socket is read again: what arrives moves the windows.
+/// Batches sent before the socket is read again, because acknowledgments change the windows.
 const BATCHES: usize = 8;
 
 /// Drives an endpoint until it has no handles and no connections left.
 pub(super) struct Driver {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEndpoint>,
     socket: Arc<dyn UdpSocket>,
     local: SocketAddr,
     /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), read until the new one works.
-    previous: Option<(Arc<dyn UdpSocket>, SocketAddr)>,
-    incoming: Incoming,
-    outgoing: Outgoing,
-    /// An answer that belongs to no connection.
+    previous: Option<BoundSocket>,
+    incoming: ReceiveBuffers,
+    outgoing: OutgoingBatch,
+    /// A datagram of the endpoint itself: Retry, Version Negotiation, Stateless Reset, a refusal.
     reply: Vec<u8>,
-    /// Connections to look at.
-    queue: VecDeque<Arc<connection::Shared>>,
+    /// Connections to process.
+    queue: VecDeque<Arc<SharedConnection>>,
     timers: Timers,
     timer: Box<dyn Timer>,
     /// What `timer` is set to.
-    alarm: Option<Instant>,
+    timer_deadline: Option<Instant>,
     // Kept for their capacity.
     woken: Vec<Waker>,
     endpoint_events: Vec<EndpointEvent>,
 }
 
 impl Driver {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<SharedEndpoint>) -> Self {
         let timer = shared.runtime.timer();
         let (socket, local) = {
             let state = shared.lock();
@@ -59,31 +59,34 @@ impl Driver {
             socket,
             local,
             previous: None,
-            incoming: Incoming::new(),
-            outgoing: Outgoing::default(),
+            incoming: ReceiveBuffers::new(),
+            outgoing: OutgoingBatch::default(),
             reply: Vec::new(),
             queue: VecDeque::new(),
             timers: Timers::default(),
             timer,
-            alarm: None,
+            timer_deadline: None,
             woken: Vec::new(),
             endpoint_events: Vec::new(),
         }
     }
 
     /// Adopts a new socket, if there is one.
-    fn follow_socket(&mut self) {
+    fn adopt_socket(&mut self) {
         let state = self.shared.lock();
         if !Arc::ptr_eq(&state.socket, &self.socket) {
             let old = std::mem::replace(&mut self.socket, Arc::clone(&state.socket));
-            self.previous = Some((old, self.local));
+            self.previous = Some(BoundSocket {
+                socket: old,
+                local: self.local,
+            });
             self.local = state.local;
         }
     }
 
-    /// Hands one batch of datagrams to their connections; false if there was none.
+    /// Passes one batch of datagrams to their connections; false if there was none.
     fn receive(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        if let Some((socket, local)) = self.previous.clone() {
+        if let Some(BoundSocket { socket, local }) = self.previous.clone() {
             match self.incoming.poll_fill(cx, &*socket) {
                 Poll::Ready(Ok(filled)) => self.deliver(filled, local),
                 Poll::Ready(Err(_)) => self.previous = None,
@@ -96,7 +99,7 @@ impl Driver {
                 self.deliver(filled, self.local);
                 Ok(true)
             }
-            // An earlier datagram reached nobody: news of the network, not of this socket.
+            // An ICMP error about an earlier datagram; the socket still works.
             Poll::Ready(Err(error))
                 if matches!(
                     error.kind(),
@@ -115,23 +118,28 @@ impl Driver {
         let unix_time_s = self.shared.runtime.unix_time().as_secs();
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
-        for (tuple, ecn, datagram) in self.incoming.datagrams(filled, local) {
+        for datagram in self.incoming.datagrams(filled, local) {
+            let ReceivedDatagram {
+                tuple,
+                ecn,
+                payload,
+            } = datagram;
             self.reply.clear();
             match state
                 .proto
-                .route(now, unix_time_s, tuple, ecn, datagram, &mut self.reply)
+                .route(now, unix_time_s, tuple, ecn, payload, &mut self.reply)
             {
                 Route::Connection(handle) => {
                     if let Some(connection) = state.connection(handle) {
                         let mut inner = connection.lock();
-                        inner.proto.handle_datagram(now, tuple, ecn, datagram);
+                        inner.proto.handle_datagram(now, tuple, ecn, payload);
                         enqueue(&mut self.queue, connection, &mut inner);
                     }
                 }
                 Route::Accepted(handle, proto) => {
                     let connection = shared.adopt(&mut state, handle, Side::Server, proto);
                     enqueue(&mut self.queue, &connection, &mut connection.lock());
-                    state.ask_earlier(now);
+                    state.store_earlier_observations(now);
                     state.push_accepted(ConnectionRef::new(connection), &mut self.woken);
                 }
                 Route::Reply => send_reply(&*self.socket, tuple, &self.reply),
@@ -174,13 +182,13 @@ impl Driver {
                 return progress;
             };
             progress = true;
-            self.look_at(&connection);
+            self.process(&connection);
         }
         progress
     }
 
-    /// Collects what a connection has to tell: the application, the endpoint, its timer, its peer.
-    fn look_at(&mut self, connection: &Arc<connection::Shared>) {
+    /// Takes one batch to send and all events from a connection, and updates its timer.
+    fn process(&mut self, connection: &Arc<SharedConnection>) {
         let handle = connection.handle;
         let now = self.shared.runtime.now();
         let mut state = connection.lock();
@@ -191,7 +199,7 @@ impl Driver {
         self.outgoing.buffer.clear();
         let batch = state.proto.poll_transmit(
             now,
-            Outgoing::max_datagrams(&*self.socket),
+            OutgoingBatch::max_datagrams(&*self.socket),
             &mut self.outgoing.buffer,
         );
         state.dispatch_events(&mut self.woken);
@@ -221,7 +229,7 @@ impl Driver {
                     EndpointEvent::Bundle(signal) => endpoint.coordinate(now, handle, signal),
                     event => endpoint.proto.on_connection_event(handle, event),
                 }
-                endpoint.ask_earlier(now);
+                endpoint.store_earlier_observations(now);
                 while let Some(MemberDirective { member, directive }) =
                     endpoint.proto.poll_directive()
                 {
@@ -243,19 +251,19 @@ impl Driver {
         self.woken.drain(..).for_each(Waker::wake);
     }
 
-    /// Sets the timer for the next deadline; true if that is past already.
-    fn poll_alarm(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Sets the timer for the next deadline; true if that has passed already.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(next) = self.timers.next() else {
             return false;
         };
-        // A later deadline can wait: the timer then rings once for nothing, which costs less than
-        // setting it for every packet.
-        if self.alarm.is_none_or(|alarm| next < alarm) {
+        // A later deadline does not set the timer anew: expiring once too early costs less than setting
+        // it for every packet.
+        if self.timer_deadline.is_none_or(|set| next < set) {
             self.timer.set(next);
-            self.alarm = Some(next);
+            self.timer_deadline = Some(next);
         }
         if self.timer.poll(cx).is_ready() {
-            self.alarm = None;
+            self.timer_deadline = None;
             return true;
         }
         false
@@ -266,11 +274,11 @@ impl Driver {
     }
 }
 
-/// Queues `connection` unless it is.
+/// Queues `connection` unless it is queued already.
 fn enqueue(
-    queue: &mut VecDeque<Arc<connection::Shared>>,
-    connection: &Arc<connection::Shared>,
-    state: &mut connection::State,
+    queue: &mut VecDeque<Arc<SharedConnection>>,
+    connection: &Arc<SharedConnection>,
+    state: &mut ConnectionState,
 ) {
     if !state.queued {
         state.queued = true;
@@ -278,7 +286,7 @@ fn enqueue(
     }
 }
 
-/// Sends an answer that nobody will miss if the socket is full.
+/// Sends a datagram of the endpoint itself; it is dropped if the socket is full.
 fn send_reply(socket: &dyn UdpSocket, tuple: FourTuple, reply: &[u8]) {
     let transmit = Transmit {
         tuple,
@@ -294,7 +302,7 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let driver = self.get_mut();
-        driver.follow_socket();
+        driver.adopt_socket();
         for _ in 0..ROUNDS {
             let Ok(received) = driver.receive(cx) else {
                 return Poll::Ready(());
@@ -307,11 +315,11 @@ impl Future for Driver {
             if driver.is_done() {
                 return Poll::Ready(());
             }
-            if !driver.poll_alarm(cx) {
+            if !driver.poll_timer(cx) {
                 if driver.shared.signal.sleep(cx.waker()) {
                     return Poll::Pending;
                 }
-                driver.follow_socket();
+                driver.adopt_socket();
             }
         }
         cx.waker().wake_by_ref();

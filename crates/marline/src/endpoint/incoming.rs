@@ -1,4 +1,4 @@
-//! Receive buffers, and the addresses of what they hold.
+//! Receive buffers, and the addresses of the datagrams in them.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -11,16 +11,24 @@ use crate::runtime::{RecvMeta, UdpSocket};
 /// Buffers filled by one system call. With GRO each holds up to 64 datagrams; without, this is the batch.
 const BUFFERS: usize = 8;
 
-/// Bytes a buffer: the largest UDP datagram, or the largest train of datagrams that GRO makes.
+/// Bytes of each buffer: the largest UDP datagram, or the largest sequence of datagrams that GRO coalesces.
 const BUFFER_LEN: usize = 1 << 16;
 
-/// One batch of received datagrams; they are decrypted where they lie.
-pub(super) struct Incoming {
+/// A received datagram.
+pub(super) struct ReceivedDatagram<'b> {
+    pub(super) tuple: FourTuple,
+    pub(super) ecn: Option<EcnCodepoint>,
+    /// The UDP payload, which is decrypted in place.
+    pub(super) payload: &'b mut [u8],
+}
+
+/// One batch of received datagrams.
+pub(super) struct ReceiveBuffers {
     bytes: Box<[u8]>,
     meta: [RecvMeta; BUFFERS],
 }
 
-impl Incoming {
+impl ReceiveBuffers {
     pub(super) fn new() -> Self {
         Self {
             bytes: vec![0; BUFFERS * BUFFER_LEN].into(),
@@ -45,25 +53,29 @@ impl Incoming {
         &mut self,
         filled: usize,
         local: SocketAddr,
-    ) -> impl Iterator<Item = (FourTuple, Option<EcnCodepoint>, &mut [u8])> {
+    ) -> impl Iterator<Item = ReceivedDatagram<'_>> {
         self.bytes
             .chunks_exact_mut(BUFFER_LEN)
             .zip(&self.meta)
             .take(filled)
             .flat_map(move |(buffer, meta)| {
                 let tuple = FourTuple {
-                    local: spoken_to(local, meta.local_ip),
+                    local: destination_address(local, meta.local_ip),
                     remote: meta.remote,
                 };
                 let len = meta.len.min(buffer.len());
                 buffer[..len]
                     .chunks_mut(meta.stride.max(1))
-                    .map(move |datagram| (tuple, meta.ecn, datagram))
+                    .map(move |payload| ReceivedDatagram {
+                        tuple,
+                        ecn: meta.ecn,
+                        payload,
+                    })
             })
     }
 }
 
-/// The address of ours that a datagram was sent to.
-fn spoken_to(local: SocketAddr, ip: Option<IpAddr>) -> SocketAddr {
+/// The local address that a datagram was sent to.
+fn destination_address(local: SocketAddr, ip: Option<IpAddr>) -> SocketAddr {
     SocketAddr::new(ip.unwrap_or(local.ip()), local.port())
 }

@@ -1,4 +1,4 @@
-//! The application's hold on a socket and its connections.
+//! The application's handle of a socket and its connections.
 
 mod driver;
 mod incoming;
@@ -19,7 +19,7 @@ use marline_proto::{
     ClientConfig, EndpointConfig, FourTuple, NewConnection, ServerConfig, Side, TransportConfig,
 };
 
-use self::state::{Shared, State};
+use self::state::{EndpointState, SharedEndpoint};
 use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::ConnectError;
 use crate::runtime::{Runtime, TokioRuntime, UdpSocket};
@@ -27,18 +27,18 @@ use crate::wakers::WakerList;
 
 /// One UDP socket and its connections. Clones are the same endpoint.
 ///
-/// Dropping the last clone closes all connections with code 0; the task behind it says goodbye to the
-/// peers and ends.
+/// Dropping the last clone closes all connections with code 0; the endpoint's task sends CONNECTION_CLOSE
+/// to the peers and ends.
 ///
-/// A panic in a policy or an observer that the application brought ends the task, and with it the
-/// endpoint: every connection is closed then, and nobody waits for it any longer.
+/// A panic in a policy or an observer of the application ends the task, and with it the endpoint: every
+/// connection is closed then, and all calls that wait fail.
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEndpoint>,
 }
 
 impl Endpoint {
-    /// An endpoint that accepts connections at `addr`. At an unspecified address it answers from the
-    /// address it was spoken to.
+    /// An endpoint that accepts connections at `addr`. If that is unspecified, it answers from the
+    /// address that the client sent to.
     ///
     /// # Errors
     /// The socket cannot be bound, or no tokio runtime is running.
@@ -72,9 +72,9 @@ impl Endpoint {
     ) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let server = server.map(|config| Arc::new(for_server(config, &*socket)));
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(SharedEndpoint::new(
             runtime,
-            State {
+            EndpointState {
                 proto: marline_proto::Endpoint::new(Arc::new(config), server.clone()),
                 socket,
                 local,
@@ -95,28 +95,28 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    fn from_shared(shared: Arc<Shared>) -> Self {
+    fn from_shared(shared: Arc<SharedEndpoint>) -> Self {
         shared.handles.fetch_add(1, Ordering::Relaxed);
         Self { shared }
     }
 
-    /// Its socket now.
+    /// The present socket.
     pub(crate) fn socket(&self) -> Arc<dyn UdpSocket> {
         Arc::clone(&self.shared.lock().socket)
     }
 
-    /// What it runs on.
+    /// The endpoint's runtime.
     pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.shared.runtime
     }
 
-    /// What [`connect`](Self::connect) uses.
+    /// Sets the configuration that [`connect`](Self::connect) uses.
     pub fn set_default_client_config(&self, config: ClientConfig) {
         self.shared.lock().client_config = Some(config);
     }
 
-    /// What new connections of clients get; with `None` the endpoint does not answer them. Connections
-    /// that exist keep theirs.
+    /// Sets the configuration of new connections of clients; with `None` the endpoint does not answer
+    /// them. Existing connections keep theirs.
     pub fn set_server_config(&self, config: Option<ServerConfig>) {
         let mut state = self.shared.lock();
         let socket = Arc::clone(&state.socket);
@@ -155,7 +155,8 @@ impl Endpoint {
     }
 
     /// Connects to `server_name` at `remote` from the address `local` of this host and from no other: if
-    /// that goes away, nothing is sent. The endpoint must be bound to an unspecified address, or to `local`.
+    /// is no longer available, nothing is sent. The endpoint must be bound to an unspecified address, or to
+    /// `local`.
     ///
     /// # Errors
     /// Nothing was sent: see [`ConnectError`].
@@ -182,14 +183,15 @@ impl Endpoint {
         }
         fit_to_socket(&mut config.transport, &*state.socket);
         let mut local = state.local;
-        let remote = in_family_of(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
+        let remote =
+            remote_for_socket(local, remote).ok_or(ConnectError::UnreachableFamily(remote))?;
         if let Some(from) = from {
             let is_of_family =
                 from.to_canonical().is_ipv4() == remote.ip().to_canonical().is_ipv4();
-            if !sends_from(local, from) || !is_of_family {
+            if !can_send_from(local, from) || !is_of_family {
                 return Err(ConnectError::CannotSendFrom { from, remote });
             }
-            local.set_ip(in_words_of(local, from));
+            local.set_ip(local_for_socket(local, from));
         }
         let tuple = FourTuple { local, remote };
         let now = self.shared.runtime.now();
@@ -207,7 +209,7 @@ impl Endpoint {
         Ok(connecting(ConnectionRef::new(connection)))
     }
 
-    /// The next connection of a client, its handshake under way; `None` when the endpoint is closed.
+    /// The next connection of a client, whose handshake is in progress; `None` when the endpoint is closed.
     /// Safe to cancel.
     pub async fn accept(&self) -> Option<Connecting> {
         poll_fn(|cx| self.poll_accept(cx)).await
@@ -228,7 +230,8 @@ impl Endpoint {
 
     /// Closes all connections with `code` and `reason`, and accepts and makes no more.
     ///
-    /// The peers learn of it in the background: [`wait_idle`](Self::wait_idle) before the program ends.
+    /// CONNECTION_CLOSE is sent in the background: call [`wait_idle`](Self::wait_idle) before the program
+    /// ends.
     pub fn close(&self, code: u64, reason: &[u8]) {
         let mut woken = Vec::new();
         let mut state = self.shared.lock();
@@ -246,7 +249,7 @@ impl Endpoint {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until no connection is left, closed ones included: their goodbye lasts three probe
+    /// Waits until no connection is left, closed ones included: the closing period lasts three probe
     /// timeouts (RFC 9000, section 10.2).
     pub async fn wait_idle(&self) {
         poll_fn(|cx| {
@@ -265,7 +268,7 @@ impl Endpoint {
         self.shared.lock().local
     }
 
-    /// Connections that are not fully forgotten, closing ones included.
+    /// The number of connections, closing and draining ones included.
     pub fn open_connections(&self) -> usize {
         self.shared.lock().proto.open_connections()
     }
@@ -336,7 +339,7 @@ fn for_server(mut config: ServerConfig, socket: &dyn UdpSocket) -> ServerConfig 
     config
 }
 
-/// Does not probe for an MTU where fragments would arrive whole and prove nothing.
+/// Disables MTU discovery where probes may be fragmented, so that their arrival proves nothing.
 fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
     if socket.may_fragment() && transport.mtu.discover {
         Arc::make_mut(transport).mtu.discover = false;
@@ -344,12 +347,13 @@ fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
 }
 
 /// Whether a socket bound to `bound` can send from the address `local`.
-pub(crate) fn sends_from(bound: SocketAddr, local: IpAddr) -> bool {
+pub(crate) fn can_send_from(bound: SocketAddr, local: IpAddr) -> bool {
     bound.ip().is_unspecified() || bound.ip().to_canonical() == local.to_canonical()
 }
 
-/// The address `local` as a socket bound to `bound` writes it: one for both families maps IPv4.
-pub(crate) fn in_words_of(bound: SocketAddr, local: IpAddr) -> IpAddr {
+/// The address `local` in the form that a socket bound to `bound` uses: a dual-stack socket maps IPv4 into
+/// IPv6.
+pub(crate) fn local_for_socket(bound: SocketAddr, local: IpAddr) -> IpAddr {
     match local.to_canonical() {
         IpAddr::V4(local) if bound.is_ipv6() => local.to_ipv6_mapped().into(),
         local => local,
@@ -357,7 +361,7 @@ pub(crate) fn in_words_of(bound: SocketAddr, local: IpAddr) -> IpAddr {
 }
 
 /// `remote` as a socket at `local` can address it: a dual-stack socket maps IPv4 into IPv6.
-pub(crate) fn in_family_of(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
+pub(crate) fn remote_for_socket(local: SocketAddr, remote: SocketAddr) -> Option<SocketAddr> {
     match (local.ip(), remote.ip()) {
         (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => Some(remote),
         (IpAddr::V6(ip), IpAddr::V4(remote_ip)) if ip == Ipv6Addr::UNSPECIFIED => Some(

@@ -1,4 +1,4 @@
-//! The batch on its way to the socket.
+//! The batch of datagrams that is being written to the socket.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,33 +15,33 @@ const MAX_SEND: usize = 65_507;
 /// Datagrams asked of a connection at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
 const MAX_BATCH: usize = 44;
 
-/// At most one batch; a full socket keeps it until there is room.
+/// At most one batch, which is kept while the socket's send buffer is full.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingBatch {
     pub(super) buffer: Vec<u8>,
     batch: Option<Transmit>,
-    /// Whether the batch leaves from its own address or not at all.
+    /// Whether the batch may leave only from its own source address.
     is_pinned: bool,
     sent: usize,
 }
 
-impl Outgoing {
+impl OutgoingBatch {
     /// How many datagrams a batch may hold.
     pub(super) fn max_datagrams(socket: &dyn UdpSocket) -> usize {
         socket.max_gso_segments().clamp(1, MAX_BATCH)
     }
 
-    /// Takes `batch`, whose bytes are in `buffer`. Unless it `is_pinned`, the system may choose another
-    /// source address if its own went away with its network. With several paths that would send what
-    /// belongs to one over another.
+    /// Starts sending `batch`, whose bytes are in `buffer`. Unless it `is_pinned`, the system may choose
+    /// another source address if its own is no longer available. With several paths, that would send
+    /// packets of one path over another.
     pub(super) fn start(&mut self, batch: Transmit, is_pinned: bool) {
         self.batch = Some(batch);
         self.is_pinned = is_pinned;
         self.sent = 0;
     }
 
-    /// Sends what is left of the batch; pending while the socket is full. What the socket refuses is
-    /// lost like any datagram the network drops.
+    /// Sends the rest of the batch; pending while the socket is full. Datagrams that the socket refuses
+    /// are lost, like those that the network drops.
     pub(super) fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
@@ -68,7 +68,7 @@ impl Outgoing {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match socket.poll_send_ready(cx) {
                         Poll::Ready(Ok(())) => continue,
-                        // A socket that cannot even wait loses everything; receiving reports it.
+                        // The socket failed: the datagrams are lost, and receiving reports the error.
                         Poll::Ready(Err(_)) => {}
                         Poll::Pending => return Poll::Pending,
                     }
@@ -88,15 +88,15 @@ impl Outgoing {
             Err(error)
                 if has_source && !self.is_pinned && error.kind() != io::ErrorKind::WouldBlock =>
             {
-                socket.try_send(&anywhere(transmit), part)
+                socket.try_send(&without_source(transmit), part)
             }
             sent => sent,
         }
     }
 }
 
-/// The same from whatever address the system chooses.
-pub(super) fn anywhere(transmit: &Transmit) -> Transmit {
+/// The same with a source address of the system's choice.
+pub(super) fn without_source(transmit: &Transmit) -> Transmit {
     let mut transmit = *transmit;
     transmit.tuple.local.set_ip(match transmit.tuple.local {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,4 +1,4 @@
-//! An endpoint as its handles and its driver share it.
+//! The state of an endpoint that its handles and its driver share.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,33 +9,33 @@ use std::task::Waker;
 use marline_proto::coordination::bundle;
 use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, Instant, ServerConfig, Side};
 
-use crate::connection::{self, ConnectionRef};
-use crate::runtime::{Runtime, UdpSocket};
+use crate::connection::{ConnectionRef, SharedConnection};
+use crate::runtime::{BoundSocket, Runtime, UdpSocket};
 use crate::signal::Signal;
 use crate::wakers::WakerList;
 
 /// Connections that may wait for [`Endpoint::accept`](super::Endpoint::accept) before new ones are
-/// refused: a server that is so far behind only makes its clients wait for nothing.
+/// refused: the clients of a server that is so far behind would time out.
 const ACCEPT_BACKLOG: usize = 4096;
 
-/// What everyone who knows the endpoint shares.
+/// An endpoint as its handles and its driver share it.
 ///
 /// Locks are taken in this order: endpoint, connection, signal.
-pub(super) struct Shared {
+pub(super) struct SharedEndpoint {
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) signal: Arc<Signal<Arc<connection::Shared>>>,
-    state: Mutex<State>,
+    pub(super) signal: Arc<Signal<Arc<SharedConnection>>>,
+    state: Mutex<EndpointState>,
     /// Clones of the endpoint in the application's hands.
     pub(super) handles: AtomicUsize,
 }
 
 /// What the endpoint's mutex guards.
-pub(super) struct State {
+pub(super) struct EndpointState {
     pub(super) proto: marline_proto::Endpoint,
     pub(super) socket: Arc<dyn UdpSocket>,
     pub(super) local: SocketAddr,
     /// By handle.
-    pub(super) connections: Vec<Option<Arc<connection::Shared>>>,
+    pub(super) connections: Vec<Option<Arc<SharedConnection>>>,
     /// How many there are in `connections`.
     pub(super) live: usize,
     pub(super) server_config: Option<Arc<ServerConfig>>,
@@ -45,12 +45,12 @@ pub(super) struct State {
     pub(super) idle: WakerList,
     /// Closed by the application.
     pub(super) closed: bool,
-    /// The driver ended: no datagram will ever be sent or received again.
+    /// The driver has ended: no datagram is sent or received any more.
     pub(super) driver_gone: bool,
 }
 
-impl Shared {
-    pub(super) fn new(runtime: Arc<dyn Runtime>, state: State) -> Self {
+impl SharedEndpoint {
+    pub(super) fn new(runtime: Arc<dyn Runtime>, state: EndpointState) -> Self {
         Self {
             runtime,
             signal: Arc::default(),
@@ -59,24 +59,27 @@ impl Shared {
         }
     }
 
-    /// After a panic the driver is gone, and the state says so.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    /// Ignores poisoning: after a panic the driver has ended, and the state shows that.
+    pub(super) fn lock(&self) -> MutexGuard<'_, EndpointState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a connection that the protocol's endpoint just made.
     pub(super) fn adopt(
         &self,
-        state: &mut State,
+        state: &mut EndpointState,
         handle: ConnectionHandle,
         side: Side,
         proto: Box<marline_proto::Connection>,
-    ) -> Arc<connection::Shared> {
-        let shared = connection::Shared::new(
+    ) -> Arc<SharedConnection> {
+        let shared = SharedConnection::new(
             proto,
             handle,
             side,
-            (Arc::clone(&state.socket), state.local),
+            BoundSocket {
+                socket: Arc::clone(&state.socket),
+                local: state.local,
+            },
             Arc::clone(&self.runtime),
             Arc::clone(&self.signal),
         );
@@ -89,8 +92,8 @@ impl Shared {
     }
 }
 
-impl State {
-    pub(super) fn connection(&self, handle: ConnectionHandle) -> Option<&Arc<connection::Shared>> {
+impl EndpointState {
+    pub(super) fn connection(&self, handle: ConnectionHandle) -> Option<&Arc<SharedConnection>> {
         self.connections.get(handle.0)?.as_ref()
     }
 
@@ -99,7 +102,7 @@ impl State {
         self.closed || self.driver_gone
     }
 
-    /// Takes a signal of a connection to the engine of its bundle.
+    /// Passes a signal of a connection to the engine of its bundle.
     pub(super) fn coordinate(
         &mut self,
         now: Instant,
@@ -114,8 +117,9 @@ impl State {
         });
     }
 
-    /// Has connections whose clients are back tell what they have seen.
-    pub(super) fn ask_earlier(&mut self, now: Instant) {
+    /// Has connections whose clients have resumed their sessions store what they observed of their paths, so
+    /// that the new connections can use it.
+    pub(super) fn store_earlier_observations(&mut self, now: Instant) {
         while let Some(handle) = self.proto.poll_resumed() {
             if let Some(connection) = self.connection(handle) {
                 connection.lock().proto.tell_resumed(now);
@@ -123,14 +127,14 @@ impl State {
         }
     }
 
-    /// Tells the protocol's endpoint whom it may let in.
+    /// Sets whether the protocol's endpoint accepts connections.
     pub(super) fn apply_server_config(&mut self) {
         let open = !self.refuses() && self.accepted.len() < ACCEPT_BACKLOG;
         let mut config = self.server_config.clone();
         if let Some(config) = &mut config
             && !open
         {
-            // Refused, not ignored: a client then knows at once.
+            // Refused rather than ignored, so that the client learns of it at once.
             Arc::make_mut(config).max_connections = 0;
         }
         self.proto.set_server_config(config);
@@ -154,7 +158,7 @@ impl State {
         Some(connection)
     }
 
-    /// Forgets a connection that is drained.
+    /// Removes a connection that is drained.
     pub(super) fn forget(&mut self, handle: ConnectionHandle, woken: &mut Vec<Waker>) {
         let slot = self.connections.get_mut(handle.0);
         if slot.and_then(Option::take).is_some() {
@@ -165,12 +169,12 @@ impl State {
         }
     }
 
-    /// No connection is left, not even one that is saying goodbye.
+    /// Whether no connection is left, closing and draining ones included.
     pub(super) fn is_idle(&self) -> bool {
         self.driver_gone || self.live == 0
     }
 
-    /// The end of the driver is the end of every connection.
+    /// Ends every connection, because the driver has ended.
     pub(super) fn on_driver_gone(&mut self, woken: &mut Vec<Waker>) {
         self.driver_gone = true;
         for connection in self.connections.drain(..).flatten() {

@@ -1,61 +1,61 @@
-//! When each connection wants to be looked at.
+//! The deadlines of an endpoint's connections.
 
 use std::collections::BTreeSet;
 
 use marline_proto::{ConnectionHandle, Instant};
 
-/// One deadline a connection, in order.
+/// One deadline for each connection, in order.
 ///
-/// A deadline that moves back keeps its place and is found too early, once: on a busy connection
-/// nearly every packet moves it, and few are ever reached.
+/// A deadline that is postponed keeps its earlier entry and expires too early, once: on a busy connection
+/// nearly every packet postpones it, and few deadlines are reached.
 #[derive(Default)]
 pub(super) struct Timers {
     order: BTreeSet<(Instant, usize)>,
     /// By handle: the deadline in `order`.
-    placed: Vec<Option<Instant>>,
+    entries: Vec<Option<Instant>>,
 }
 
 impl Timers {
-    /// Looks at the connection at `deadline`, or soon before.
+    /// Sets the deadline of a connection; it may expire earlier, once.
     pub(super) fn update(&mut self, handle: ConnectionHandle, deadline: Option<Instant>) {
         let Some(deadline) = deadline else {
             return self.remove(handle);
         };
-        if self.placed.len() <= handle.0 {
-            self.placed.resize(handle.0 + 1, None);
+        if self.entries.len() <= handle.0 {
+            self.entries.resize(handle.0 + 1, None);
         }
-        let placed = &mut self.placed[handle.0];
-        match *placed {
+        let entry = &mut self.entries[handle.0];
+        match *entry {
             Some(earlier) if earlier <= deadline => return,
             Some(later) => {
                 self.order.remove(&(later, handle.0));
             }
             None => {}
         }
-        *placed = Some(deadline);
+        *entry = Some(deadline);
         self.order.insert((deadline, handle.0));
     }
 
-    /// Forgets the connection.
+    /// Removes the connection's deadline.
     pub(super) fn remove(&mut self, handle: ConnectionHandle) {
-        if let Some(deadline) = self.placed.get_mut(handle.0).and_then(Option::take) {
+        if let Some(deadline) = self.entries.get_mut(handle.0).and_then(Option::take) {
             self.order.remove(&(deadline, handle.0));
         }
     }
 
-    /// The next time to look.
+    /// The earliest deadline.
     pub(super) fn next(&self) -> Option<Instant> {
         self.order.first().map(|&(deadline, _)| deadline)
     }
 
-    /// A connection to look at by `now`; its deadline must be given anew.
+    /// A connection whose deadline has passed at `now`; its deadline is removed.
     pub(super) fn pop(&mut self, now: Instant) -> Option<ConnectionHandle> {
         let &(deadline, handle) = self.order.first()?;
         if deadline > now {
             return None;
         }
         self.order.pop_first();
-        self.placed[handle] = None;
+        self.entries[handle] = None;
         Some(ConnectionHandle(handle))
     }
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn pops_in_order_and_keeps_the_earlier_place() {
+    fn deadlines_expire_in_order_and_postponed_ones_early() {
         let mut timers = Timers::default();
         timers.update(ConnectionHandle(3), Some(at(30)));
         timers.update(ConnectionHandle(1), Some(at(10)));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_connection_leaves_nothing() {
+    fn removed_deadlines_do_not_expire() {
         let mut timers = Timers::default();
         timers.update(ConnectionHandle(0), Some(at(1)));
         timers.remove(ConnectionHandle(0));

@@ -1,19 +1,19 @@
-//! The address from which a rule's path begins now.
+//! The present local address of a rule's path.
 
 use std::net::IpAddr;
 
 use super::policy::PathSource;
 use crate::runtime::{InterfaceAddress, Runtime, UdpSocket};
 
-/// The host's addresses at a moment.
+/// The host's addresses at one point in time.
 pub(super) struct Addresses<'r> {
     runtime: &'r dyn Runtime,
-    /// `None` if the system does not tell.
+    /// `None` if the system does not list them.
     list: Option<Vec<InterfaceAddress>>,
 }
 
 impl<'r> Addresses<'r> {
-    /// As they are now.
+    /// The present addresses.
     pub(super) fn now(runtime: &'r dyn Runtime) -> Self {
         Self {
             runtime,
@@ -21,7 +21,8 @@ impl<'r> Addresses<'r> {
         }
     }
 
-    /// The address to send from to the family of `remote`. While `known` is there, it is that.
+    /// The address of `source` from which `remote` can be reached: `known` if it is still one of them, else
+    /// the first.
     pub(super) fn of(
         &self,
         source: &PathSource,
@@ -46,8 +47,8 @@ impl<'r> Addresses<'r> {
         }
     }
 
-    /// Has what is sent from `local` leave by the interface that a rule names. Where the system cannot, its
-    /// routes decide; a rule that names an address leaves that to them, too.
+    /// Binds datagrams with the source address `local` to the interface that a rule names. Where the system
+    /// does not support that, and for a rule that names an address, the system's routes select the interface.
     pub(super) fn bind(&self, socket: &dyn UdpSocket, source: &PathSource, local: IpAddr) {
         let PathSource::Interface(name) = source else {
             return;
@@ -58,8 +59,8 @@ impl<'r> Addresses<'r> {
         }
     }
 
-    /// Whether the host can send from `address`. It may have more than its interfaces list: a whole
-    /// network can be local.
+    /// Whether the host can send from `address`. Not every such address is listed at an interface: a whole
+    /// prefix can be local.
     fn has(&self, address: IpAddr) -> bool {
         let mut list = self.list.iter().flatten();
         match list.find(|one| one.address == address) {
@@ -69,7 +70,7 @@ impl<'r> Addresses<'r> {
     }
 }
 
-/// Addresses of a link lead nowhere beyond it.
+/// Link-local addresses reach only link-local addresses.
 fn reaches(address: IpAddr, remote: IpAddr) -> bool {
     let is_of_link = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => address.is_link_local(),

@@ -1,4 +1,4 @@
-//! Bytes that paths may carry, and have carried.
+//! The caps of rules, and the bytes that their paths have carried.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -8,85 +8,96 @@ use marline_proto::{Instant, PathId};
 
 use super::policy::PathRule;
 
-/// The longest and the shortest time between two looks at what is left. A path that is idle may carry a burst
-/// at any time.
-const LONGEST: Duration = Duration::from_millis(100);
-const SHORTEST: Duration = Duration::from_millis(5);
+/// The longest and the shortest time between two updates. A path that is idle may carry a burst at any time.
+const MAX_INTERVAL: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What the rules of a manager allow, over all of its connections.
+/// The byte caps of a manager's rules, over all of its connections.
 #[derive(Debug)]
-pub(super) struct Budget(Vec<Purse>);
+pub(super) struct Budget(Vec<Allowance>);
 
 #[derive(Debug)]
-struct Purse {
+struct Allowance {
     cap: Option<u64>,
     spent: AtomicU64,
 }
 
 impl Budget {
     pub(super) fn new(rules: &[PathRule]) -> Self {
-        let purse = |rule: &PathRule| Purse {
+        let allowance = |rule: &PathRule| Allowance {
             cap: rule.cap_bytes,
             spent: AtomicU64::new(0),
         };
-        Self(rules.iter().map(purse).collect())
+        Self(rules.iter().map(allowance).collect())
     }
 
     /// Bytes that a rule has left; `None` without a cap.
     pub(super) fn left(&self, rule: usize) -> Option<u64> {
-        let purse = self.0.get(rule)?;
-        Some(purse.cap?.saturating_sub(purse.spent.load(Relaxed)))
+        let allowance = self.0.get(rule)?;
+        Some(allowance.cap?.saturating_sub(allowance.spent.load(Relaxed)))
     }
 
     /// Bytes that a rule has spent.
     pub(super) fn spent(&self, rule: usize) -> u64 {
         self.0
             .get(rule)
-            .map_or(0, |purse| purse.spent.load(Relaxed))
+            .map_or(0, |allowance| allowance.spent.load(Relaxed))
     }
 
     fn spend(&self, rule: usize, bytes: u64) {
-        if let Some(purse) = self.0.get(rule) {
-            purse.spent.fetch_add(bytes, Relaxed);
+        if let Some(allowance) = self.0.get(rule) {
+            allowance.spent.fetch_add(bytes, Relaxed);
         }
     }
 }
 
-/// Counts what one connection spends.
+/// Bytes that a path has carried.
+#[derive(Debug)]
+struct PathBytes {
+    path: PathId,
+    bytes: u64,
+}
+
+/// Counts the bytes of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// What each path had carried at the last look.
-    seen: Vec<(PathId, u64)>,
-    looked: Option<Instant>,
+    /// Bytes that each path had carried at the last update.
+    seen: Vec<PathBytes>,
+    updated_at: Option<Instant>,
 }
 
 impl Meter {
-    /// Takes what the paths have carried since the last look out of the budget; returns when to look again,
-    /// if any of these paths has a cap. `payer_of` tells for which rule a path counts.
-    pub(super) fn look(
+    /// Charges the bytes that the paths have carried since the last update to their rules; returns when to
+    /// update again, if any of these paths has a cap. `charged_rule` is the rule that a path's bytes count for.
+    pub(super) fn update(
         &mut self,
         now: Instant,
         paths: &[PathStats],
         budget: &Budget,
-        payer_of: impl Fn(PathId) -> Option<usize>,
+        charged_rule: impl Fn(PathId) -> Option<usize>,
     ) -> Option<Instant> {
-        let since = self.looked.replace(now).map(|before| now - before);
+        let since = self.updated_at.replace(now).map(|before| now - before);
         let mut next: Option<Duration> = None;
         for stats in paths {
             let id = stats.id;
-            let Some(rule) = payer_of(id) else { continue };
+            let Some(rule) = charged_rule(id) else {
+                continue;
+            };
             let total = on_the_wire(stats);
-            let before = self.seen.iter_mut().find(|(seen, _)| *seen == id);
-            let new = match before {
-                Some((_, before)) => total - std::mem::replace(before, total).min(total),
+            let seen = self.seen.iter_mut().find(|seen| seen.path == id);
+            let new = match seen {
+                Some(seen) => total - std::mem::replace(&mut seen.bytes, total).min(total),
                 None => {
-                    self.seen.push((id, total));
+                    self.seen.push(PathBytes {
+                        path: id,
+                        bytes: total,
+                    });
                     total
                 }
             };
             budget.spend(rule, new);
             if let Some(left) = budget.left(rule) {
-                let pause = since.map_or(SHORTEST, |since| pause(left, new, since));
+                let pause = since.map_or(MIN_INTERVAL, |since| pause(left, new, since));
                 next = Some(next.map_or(pause, |next| next.min(pause)));
             }
         }
@@ -94,18 +105,19 @@ impl Meter {
     }
 }
 
-/// A quarter of the time in which `left` bytes are spent at the rate of the last `new` bytes: rates may double.
+/// A quarter of the time in which `left` bytes are spent at the rate of the last `new` bytes, as the rate may
+/// rise.
 fn pause(left: u64, new: u64, since: Duration) -> Duration {
     if new == 0 {
-        return LONGEST;
+        return MAX_INTERVAL;
     }
     let seconds = since.as_secs_f64() * left as f64 / new as f64 / 4.0;
     Duration::try_from_secs_f64(seconds)
-        .unwrap_or(LONGEST)
-        .clamp(SHORTEST, LONGEST)
+        .unwrap_or(MAX_INTERVAL)
+        .clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 
-/// Bytes of IP packets, as those count who charge for them.
+/// Bytes of IP packets, which is what operators charge for.
 fn on_the_wire(stats: &PathStats) -> u64 {
     let header = match stats.remote.ip().to_canonical() {
         std::net::IpAddr::V4(_) => 20 + 8,
@@ -120,18 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_come_closer_as_the_end_does() {
+    fn updates_become_more_frequent_as_the_cap_is_approached() {
         let time = Duration::from_millis(100);
-        assert_eq!(pause(1_000_000, 0, time), LONGEST);
-        assert_eq!(pause(10_000_000, 1_000_000, time), LONGEST);
+        assert_eq!(pause(1_000_000, 0, time), MAX_INTERVAL);
+        assert_eq!(pause(10_000_000, 1_000_000, time), MAX_INTERVAL);
         assert_eq!(pause(2_000_000, 1_000_000, time), time / 2);
         assert_eq!(pause(1_000_000, 1_000_000, time), time / 4);
-        assert_eq!(pause(1, 1_000_000, time), SHORTEST);
-        assert_eq!(pause(0, 1, time), SHORTEST);
+        assert_eq!(pause(1, 1_000_000, time), MIN_INTERVAL);
+        assert_eq!(pause(0, 1, time), MIN_INTERVAL);
     }
 
     #[test]
-    fn purses_are_shared_and_never_overdrawn() {
+    fn bytes_left_of_a_cap_are_never_negative() {
         let rules = ["a,cap=1kB", "b"].map(|text| text.parse().unwrap());
         let budget = Budget::new(&rules);
         budget.spend(0, 700);

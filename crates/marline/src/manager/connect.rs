@@ -1,4 +1,5 @@
-//! The first path: a handshake from the first address that gets an answer.
+//! The first path: handshakes from several addresses, of which the first to complete is used (as RFC 8305
+//! does for several destinations).
 
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
@@ -20,13 +21,13 @@ use crate::runtime::Timer;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManagedConnectError {
-    /// None of the rules has an address of the server's family now, or their bytes are spent.
+    /// None of the rules has an address of the server's family now, or their caps are spent.
     #[error("no path has an address to reach {0} from")]
     NoAddress(SocketAddr),
-    /// No handshake could be tried.
+    /// No handshake could be started.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// No handshake succeeded; this is why the first to fail did.
+    /// No handshake succeeded; this is the error of the first that failed.
     #[error(transparent)]
     Lost(#[from] ConnectionError),
 }
@@ -34,10 +35,10 @@ pub enum ManagedConnectError {
 impl PathManager {
     /// Connects to `server_name` at `remote`, and manages the paths of the connection.
     ///
-    /// The handshake begins from the address of the first rule that has one, those that are backups
-    /// last. If it has no answer after [`PathPolicy::head_start`](super::PathPolicy::head_start), or fails, another
-    /// begins from the next address beside it, and so on; the first to succeed is the connection, and the
-    /// others are given up. The server sees them as connections that are closed at once.
+    /// The handshake begins from the address of the first rule that has one, backups last. If it is not
+    /// complete after [`PathPolicy::head_start`](super::PathPolicy::head_start), or fails, another begins in
+    /// parallel from the next address, and so on. The first to complete is the connection, and the others are
+    /// abandoned: the server sees them as connections that are closed at once.
     ///
     /// # Errors
     /// No rule has an address, or all handshakes failed.
@@ -51,19 +52,19 @@ impl PathManager {
         let mut addresses = self.first_addresses(endpoint, remote.ip()).into_iter();
         let runtime = endpoint.runtime();
         let mut race = Race {
-            runners: Vec::new(),
+            attempts: Vec::new(),
             timer: runtime.timer(),
         };
         let mut failure = None;
         loop {
             let next = addresses.next();
             let is_last = next.is_none();
-            if is_last && race.runners.is_empty() {
+            if is_last && race.attempts.is_empty() {
                 return Err(failure.unwrap_or(ManagedConnectError::NoAddress(remote)));
             }
             if let Some(local) = next {
                 match endpoint.connect_from(config.clone(), local, remote, server_name) {
-                    Ok(connecting) => race.runners.push(connecting),
+                    Ok(connecting) => race.attempts.push(connecting),
                     Err(error) => {
                         failure.get_or_insert(error.into());
                         continue;
@@ -71,20 +72,20 @@ impl PathManager {
                 }
                 race.timer.set(runtime.now() + self.policy().head_start);
             }
-            match race.leg(is_last).await {
-                Leg::Won(connection) => {
+            match race.next_outcome(is_last).await {
+                AttemptOutcome::Connected(connection) => {
                     self.manage(&connection);
                     return Ok(connection);
                 }
-                Leg::Lost(error) => {
+                AttemptOutcome::Failed(error) => {
                     failure.get_or_insert(error.into());
                 }
-                Leg::Late => {}
+                AttemptOutcome::DelayOver => {}
             }
         }
     }
 
-    /// Where the first path may begin, best first.
+    /// The local addresses for the first path, in the order of attempts.
     fn first_addresses(&self, endpoint: &Endpoint, remote: IpAddr) -> Vec<IpAddr> {
         let host = Addresses::now(&**endpoint.runtime());
         let rules = &self.policy().rules;
@@ -106,33 +107,35 @@ impl PathManager {
     }
 }
 
-/// Handshakes beside each other.
+/// Handshakes in parallel.
 struct Race {
-    runners: Vec<Connecting>,
+    attempts: Vec<Connecting>,
     timer: Box<dyn Timer>,
 }
 
-/// What happens first.
-enum Leg {
-    Won(Connection),
-    Lost(ConnectionError),
-    /// Nobody has answered for the head start.
-    Late,
+/// What ends a wait.
+enum AttemptOutcome {
+    Connected(Connection),
+    Failed(ConnectionError),
+    /// The next handshake is due.
+    DelayOver,
 }
 
 impl Race {
-    /// Waits for a handshake to end, and no longer than for the head start unless this `is_last`.
-    async fn leg(&mut self, is_last: bool) -> Leg {
+    /// Waits for a handshake to end, and unless this `is_last`, no longer than until the timer expires.
+    async fn next_outcome(&mut self, is_last: bool) -> AttemptOutcome {
         poll_fn(|cx| {
-            for at in 0..self.runners.len() {
-                if let Poll::Ready(end) = Pin::new(&mut self.runners[at]).poll(cx) {
-                    drop(self.runners.swap_remove(at));
-                    return Poll::Ready(end.map_or_else(Leg::Lost, Leg::Won));
+            for at in 0..self.attempts.len() {
+                if let Poll::Ready(end) = Pin::new(&mut self.attempts[at]).poll(cx) {
+                    drop(self.attempts.swap_remove(at));
+                    return Poll::Ready(
+                        end.map_or_else(AttemptOutcome::Failed, AttemptOutcome::Connected),
+                    );
                 }
             }
             match is_last {
                 true => Poll::Pending,
-                false => self.timer.poll(cx).map(|()| Leg::Late),
+                false => self.timer.poll(cx).map(|()| AttemptOutcome::DelayOver),
             }
         })
         .await

@@ -1,4 +1,4 @@
-//! What to do about a connection's paths: decisions without I/O and without a clock.
+//! Decisions about a connection's paths, without I/O and without a clock.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,100 +11,114 @@ use super::policy::PathPolicy;
 /// The pause after the first failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause while connection IDs for another path are on their way.
+/// The first pause if the peer has sent no connection IDs for another path yet.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// The pause before a path that could not be abandoned is tried again.
 const ABANDON_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a path has to carry data for its failures to be forgotten.
+/// How long a path has to carry data before the count of failures is reset.
 const PROVEN: Duration = Duration::from_secs(10);
 
 /// Something to do for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Open a path from `local`; then say [`Machine::opened`] or [`Machine::refused`].
+    /// Open a path from `local`; then call [`Machine::on_opened`] or [`Machine::on_refused`].
     Open { rule: usize, local: IpAddr },
     /// Set the status of a path.
     Status { id: PathId, status: PathStatus },
-    /// Abandon a path; if that is refused, say [`Machine::kept`].
+    /// Abandon a path; if that is refused, call [`Machine::on_abandon_refused`].
     Abandon { id: PathId, error: ErrorCode },
-    /// Close the connection: what it has left may not be used.
+    /// Close the connection: the cap of its last path is spent.
     Close,
 }
 
 /// Why no path was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There will be connection IDs soon.
+    /// Connection IDs are missing, which the peer will send soon.
     Soon,
-    /// It may be otherwise later.
+    /// Another attempt may succeed later.
     Later,
-    /// It will never be otherwise.
+    /// No attempt will succeed.
     Never,
 }
 
-/// One rule of the policy, as it stands.
+/// The state of one rule of the policy.
 #[derive(Debug)]
-struct Rule {
+struct RuleState {
     status: PathStatus,
     address: Option<IpAddr>,
     /// When a path may be opened.
     due: Instant,
-    /// How many attempts failed in a row.
+    /// Consecutive failed attempts.
     failures: u32,
-    /// Whether its bytes are spent.
+    /// Whether its cap is spent.
     is_spent: bool,
 }
 
 /// A path that exists.
 #[derive(Debug)]
-struct Path {
+struct ManagedPath {
     id: PathId,
     owner: Owner,
     local: IpAddr,
     /// Since when it carries data.
     valid_since: Option<Instant>,
     /// Whether the status that its rule wants is set.
-    is_told: bool,
-    /// If it is to be abandoned: why, and not before when.
-    leaving: Option<(Reason, Instant)>,
+    is_status_set: bool,
+    /// If it is to be abandoned: why, and when.
+    leaving: Option<Leaving>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Rule(usize),
-    /// The first path, from an address that no rule names.
-    Nobody,
-    /// The application opened it, or the connection by itself. Its bytes count for the rule that has its
-    /// address, if one has.
+    /// None: the first path, from an address that no rule names.
+    Unlisted,
+    /// The application or the connection opened it. Its bytes count for the rule that has its address, if
+    /// there is one.
     Application(Option<usize>),
 }
 
 impl Owner {
-    /// The rule whose bytes are spent.
-    const fn payer(self) -> Option<usize> {
+    /// The rule that the path's bytes count for.
+    const fn charged_rule(self) -> Option<usize> {
         match self {
             Self::Rule(rule) => Some(rule),
-            Self::Application(payer) => payer,
-            Self::Nobody => None,
+            Self::Application(charged_rule) => charged_rule,
+            Self::Unlisted => None,
         }
     }
 }
 
+/// Why and when to abandon a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    /// The address is not there any more, or was never wanted.
-    Gone,
-    /// Its bytes are spent.
-    Spent,
+struct Leaving {
+    reason: LeavingReason,
+    /// The earliest time.
+    not_before: Instant,
 }
 
-/// The paths of one connection and what they should be.
+impl Leaving {
+    const fn new(reason: LeavingReason, not_before: Instant) -> Self {
+        Self { reason, not_before }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeavingReason {
+    /// Its address is no longer available, or no rule has it.
+    AddressGone,
+    /// Its cap is spent.
+    CapSpent,
+}
+
+/// The paths of one connection, and the rules that they should follow.
 #[derive(Debug)]
 pub(super) struct Machine {
-    rules: Vec<Rule>,
-    paths: Vec<Path>,
+    rules: Vec<RuleState>,
+    paths: Vec<ManagedPath>,
     longest_pause: Duration,
     /// Whether other paths may be opened.
     is_multipath: bool,
@@ -114,7 +128,7 @@ pub(super) struct Machine {
 impl Machine {
     /// For a connection that has no path yet.
     pub(super) fn new(now: Instant, policy: &PathPolicy, is_multipath: bool) -> Self {
-        let rules = policy.rules.iter().map(|rule| Rule {
+        let rules = policy.rules.iter().map(|rule| RuleState {
             status: rule.status,
             address: None,
             due: now,
@@ -130,64 +144,67 @@ impl Machine {
         }
     }
 
-    /// The address of each rule, as it is now.
-    pub(super) fn addresses(&mut self, now: Instant, addresses: &[Option<IpAddr>]) {
+    /// Sets the present address of each rule.
+    pub(super) fn set_addresses(&mut self, now: Instant, addresses: &[Option<IpAddr>]) {
         for (index, (rule, &address)) in self.rules.iter_mut().zip(addresses).enumerate() {
             if rule.address == address {
                 continue;
             }
             rule.address = address;
-            // Another network, or the old one again: what failed before says nothing.
+            // Failures on another network do not count on this one.
             rule.failures = 0;
             rule.due = now;
             for path in &mut self.paths {
                 if path.owner != Owner::Rule(index) {
                     continue;
                 }
-                match &path.leaving {
+                match path.leaving.map(|leaving| leaving.reason) {
                     None if Some(path.local) != address => {
-                        path.leaving = Some((Reason::Gone, now));
+                        path.leaving = Some(Leaving::new(LeavingReason::AddressGone, now));
                     }
-                    // It was away too shortly for anybody to notice.
-                    Some((Reason::Gone, _)) if Some(path.local) == address => path.leaving = None,
+                    // The address returned before the path was abandoned.
+                    Some(LeavingReason::AddressGone) if Some(path.local) == address => {
+                        path.leaving = None;
+                    }
                     _ => {}
                 }
             }
         }
     }
 
-    /// The connection's first path, which carries data. Say [`addresses`](Self::addresses) before.
-    pub(super) fn first(&mut self, now: Instant, id: PathId, local: IpAddr) {
-        let owner = self.rule_at(local).map_or(Owner::Nobody, Owner::Rule);
+    /// Adds the connection's first path, which carries data. Call [`set_addresses`](Self::set_addresses)
+    /// before.
+    pub(super) fn on_first_path(&mut self, now: Instant, id: PathId, local: IpAddr) {
+        let owner = self.rule_at(local).map_or(Owner::Unlisted, Owner::Rule);
         self.insert(id, owner, local);
-        self.validated(now, id);
-        if owner == Owner::Nobody
+        self.on_validated(now, id);
+        if owner == Owner::Unlisted
             && let Some(path) = self.path(id)
         {
-            path.leaving = Some((Reason::Gone, now));
+            path.leaving = Some(Leaving::new(LeavingReason::AddressGone, now));
         }
     }
 
-    /// A path is open; if [`Action::Open`] did not want it, the application did.
-    pub(super) fn found(&mut self, now: Instant, id: PathId, local: IpAddr) {
+    /// A path exists; unless [`Action::Open`] opened it, the application or the connection did.
+    pub(super) fn on_path_found(&mut self, now: Instant, id: PathId, local: IpAddr) {
         if self.path(id).is_none() {
-            let payer = self.rule_at(local);
-            self.insert(id, Owner::Application(payer), local);
-            if payer.is_some_and(|rule| self.rules[rule].is_spent)
+            let charged_rule = self.rule_at(local);
+            self.insert(id, Owner::Application(charged_rule), local);
+            if charged_rule.is_some_and(|rule| self.rules[rule].is_spent)
                 && let Some(path) = self.path(id)
             {
-                path.leaving = Some((Reason::Spent, now));
+                path.leaving = Some(Leaving::new(LeavingReason::CapSpent, now));
             }
         }
     }
 
-    /// The path that [`Action::Open`] wanted is on its way.
-    pub(super) fn opened(&mut self, id: PathId, rule: usize, local: IpAddr) {
+    /// The path of an [`Action::Open`] was opened.
+    pub(super) fn on_opened(&mut self, id: PathId, rule: usize, local: IpAddr) {
         self.insert(id, Owner::Rule(rule), local);
     }
 
-    /// The path that [`Action::Open`] wanted cannot be.
-    pub(super) fn refused(&mut self, now: Instant, rule: usize, refusal: Refusal) {
+    /// The path of an [`Action::Open`] could not be opened.
+    pub(super) fn on_refused(&mut self, now: Instant, rule: usize, refusal: Refusal) {
         let first = match refusal {
             Refusal::Soon => FIRST_WAIT,
             Refusal::Later => FIRST_PAUSE,
@@ -200,14 +217,14 @@ impl Machine {
     }
 
     /// A path carries data.
-    pub(super) fn validated(&mut self, now: Instant, id: PathId) {
+    pub(super) fn on_validated(&mut self, now: Instant, id: PathId) {
         if let Some(path) = self.path(id) {
             path.valid_since.get_or_insert(now);
         }
     }
 
-    /// A path is no more, whoever abandoned it, with this error.
-    pub(super) fn closed(&mut self, now: Instant, id: PathId, error: ErrorCode) {
+    /// A path was abandoned by either end, with this error.
+    pub(super) fn on_closed(&mut self, now: Instant, id: PathId, error: ErrorCode) {
         let Some(at) = self.paths.iter().position(|path| path.id == id) else {
             return;
         };
@@ -219,57 +236,57 @@ impl Machine {
             self.rules[rule].failures = 0;
         }
         let first = match error {
-            // Somebody does not want it.
+            // The application of one end does not want it.
             ErrorCode::APPLICATION_ABANDON_PATH => self.longest_pause,
             _ => FIRST_PAUSE,
         };
         self.postpone(now, rule, first);
     }
 
-    /// The connection's paths, as it lists them: those that are missing were closed.
-    pub(super) fn present(&mut self, now: Instant, ids: &[PathId]) {
-        let gone = self.paths.iter().map(|path| path.id);
-        let gone: Vec<_> = gone.filter(|id| !ids.contains(id)).collect();
-        for id in gone {
-            self.closed(now, id, ErrorCode::NO_ERROR);
+    /// Takes the connection's list of paths: those that are missing were abandoned.
+    pub(super) fn on_paths_listed(&mut self, now: Instant, ids: &[PathId]) {
+        let known = self.paths.iter().map(|path| path.id);
+        let missing: Vec<_> = known.filter(|id| !ids.contains(id)).collect();
+        for id in missing {
+            self.on_closed(now, id, ErrorCode::NO_ERROR);
         }
     }
 
-    /// The bytes of a rule are spent.
-    pub(super) fn spent(&mut self, now: Instant, rule: usize) {
+    /// The cap of a rule is spent.
+    pub(super) fn on_cap_spent(&mut self, now: Instant, rule: usize) {
         if std::mem::replace(&mut self.rules[rule].is_spent, true) {
             return;
         }
         for path in &mut self.paths {
-            if path.owner.payer() == Some(rule) {
-                path.leaving = Some((Reason::Spent, now));
+            if path.owner.charged_rule() == Some(rule) {
+                path.leaving = Some(Leaving::new(LeavingReason::CapSpent, now));
             }
         }
     }
 
     /// [`Action::Abandon`] was refused.
-    pub(super) fn kept(&mut self, now: Instant, id: PathId) {
-        if let Some(Path {
-            leaving: Some((_, not_before)),
+    pub(super) fn on_abandon_refused(&mut self, now: Instant, id: PathId) {
+        if let Some(ManagedPath {
+            leaving: Some(leaving),
             ..
         }) = self.path(id)
         {
-            *not_before = now + ABANDON_PAUSE;
+            leaving.not_before = now + ABANDON_PAUSE;
         }
     }
 
-    /// The rule for which the bytes of a path count.
-    pub(super) fn payer_of(&self, id: PathId) -> Option<usize> {
+    /// The rule that the bytes of a path count for.
+    pub(super) fn charged_rule(&self, id: PathId) -> Option<usize> {
         let path = self.paths.iter().find(|path| path.id == id)?;
-        path.owner.payer()
+        path.owner.charged_rule()
     }
 
     fn rule_at(&self, local: IpAddr) -> Option<usize> {
-        let of_rule = |rule: &Rule| rule.address == Some(local);
+        let of_rule = |rule: &RuleState| rule.address == Some(local);
         self.rules.iter().position(of_rule)
     }
 
-    /// What to do next; ask until there is nothing.
+    /// The next action; to be called until there is none.
     pub(super) fn next_action(&mut self, now: Instant) -> Option<Action> {
         if self.is_closed {
             return None;
@@ -280,22 +297,22 @@ impl Machine {
             .or_else(|| self.next_close(now))
     }
 
-    /// When to ask again, if nothing happens before.
+    /// When to call [`next_action`](Self::next_action) again, if nothing happens before.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let opening = (0..self.rules.len()).filter(|&rule| self.wants_path(rule));
         let opening = opening.map(|rule| self.rules[rule].due);
         let leaving = self.paths.iter().filter(|path| self.can_leave(path));
-        let leaving = leaving.filter_map(|path| path.leaving.map(|(_, not_before)| not_before));
+        let leaving = leaving.filter_map(|path| Some(path.leaving?.not_before));
         opening.chain(leaving).min()
     }
 
     fn next_status(&mut self) -> Option<Action> {
         let Self { rules, paths, .. } = self;
-        let path = paths.iter_mut().find(|path| !path.is_told)?;
-        path.is_told = true;
+        let path = paths.iter_mut().find(|path| !path.is_status_set)?;
+        path.is_status_set = true;
         let status = match path.owner {
             Owner::Rule(rule) => rules[rule].status,
-            Owner::Nobody | Owner::Application(_) => PathStatus::Available,
+            Owner::Unlisted | Owner::Application(_) => PathStatus::Available,
         };
         match status {
             PathStatus::Available => self.next_status(),
@@ -314,7 +331,10 @@ impl Machine {
     }
 
     fn next_abandon(&self, now: Instant) -> Option<Action> {
-        let is_due = |path: &&Path| path.leaving.is_some_and(|(_, at)| at <= now);
+        let is_due = |path: &&ManagedPath| {
+            path.leaving
+                .is_some_and(|leaving| leaving.not_before <= now)
+        };
         let mut paths = self.paths.iter().filter(is_due);
         let path = paths.find(|path| self.can_leave(path))?;
         Some(Action::Abandon {
@@ -323,12 +343,15 @@ impl Machine {
         })
     }
 
-    /// A cap is a promise: rather no connection than one that breaks it.
+    /// Closes the connection if the cap of its only path is spent: a cap is never exceeded knowingly.
     fn next_close(&mut self, now: Instant) -> Option<Action> {
-        let is_spent =
-            |path: &&Path| matches!(path.leaving, Some((Reason::Spent, at)) if at <= now);
+        let is_spent = |path: &&ManagedPath| {
+            path.leaving.is_some_and(|leaving| {
+                leaving.reason == LeavingReason::CapSpent && leaving.not_before <= now
+            })
+        };
         let spent = self.paths.iter().find(is_spent)?;
-        // A path that is being validated may soon take over.
+        // A path whose validation is in progress may soon carry data.
         if self.paths.iter().any(|other| other.id != spent.id) {
             return None;
         }
@@ -339,46 +362,47 @@ impl Machine {
     /// Whether a rule should have a path and has none.
     fn wants_path(&self, index: usize) -> bool {
         let rule = &self.rules[index];
-        let is_its_own = |path: &Path| path.owner == Owner::Rule(index) && path.leaving.is_none();
+        let is_its_own =
+            |path: &ManagedPath| path.owner == Owner::Rule(index) && path.leaving.is_none();
         self.is_multipath
             && !rule.is_spent
             && rule.address.is_some()
             && !self.paths.iter().any(is_its_own)
     }
 
-    /// Whether a path that should leave can: another must carry data. For one whose bytes are spent, any
-    /// will do; one whose address is gone waits for another that stays.
-    fn can_leave(&self, path: &Path) -> bool {
-        let Some((reason, _)) = path.leaving else {
+    /// Whether a path that should be abandoned can be: another must carry data, which for a path whose address
+    /// is gone must not be about to be abandoned itself.
+    fn can_leave(&self, path: &ManagedPath) -> bool {
+        let Some(Leaving { reason, .. }) = path.leaving else {
             return false;
         };
         self.paths.iter().any(|other| {
             other.id != path.id
                 && other.valid_since.is_some()
-                && (reason == Reason::Spent || other.leaving.is_none())
+                && (reason == LeavingReason::CapSpent || other.leaving.is_none())
         })
     }
 
     fn postpone(&mut self, now: Instant, rule: usize, first: Duration) {
         let rule = &mut self.rules[rule];
-        // 2^16 of the shortest are longer than any pause that makes sense.
+        // 2^16 times the shortest pause is longer than any sensible maximum.
         let pause = first.saturating_mul(1 << rule.failures.min(16));
         rule.failures = rule.failures.saturating_add(1);
         rule.due = now + pause.min(self.longest_pause);
     }
 
     fn insert(&mut self, id: PathId, owner: Owner, local: IpAddr) {
-        self.paths.push(Path {
+        self.paths.push(ManagedPath {
             id,
             owner,
             local,
             valid_since: None,
-            is_told: false,
+            is_status_set: false,
             leaving: None,
         });
     }
 
-    fn path(&mut self, id: PathId) -> Option<&mut Path> {
+    fn path(&mut self, id: PathId) -> Option<&mut ManagedPath> {
         self.paths.iter_mut().find(|path| path.id == id)
     }
 }

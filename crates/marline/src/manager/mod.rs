@@ -1,17 +1,17 @@
-//! Which paths a client's connections have: Wi-Fi and mobile at once, or one behind the other.
+//! Which paths a client's connections have: Wi-Fi and mobile at once, or one as the backup of the other.
 //!
-//! A [`PathManager`] follows a [`PathPolicy`] for any number of connections: it opens paths when the
-//! handshake is confirmed, says which are backups, counts bytes where they cost something, and follows
-//! addresses that come and go.
+//! A [`PathManager`] applies a [`PathPolicy`] to any number of connections: it opens paths when the
+//! handshake is confirmed, sets the status of backups, counts the bytes of paths that have a cap, and follows
+//! changes of the host's addresses.
 //!
-//! | question | file |
+//! | module | content |
 //! | --- | --- |
-//! | what may a user want? | `policy` |
-//! | where does the first path begin? | `connect` |
-//! | what is to be done now? | `machine` |
-//! | who does it? | `task` |
-//! | which address has an interface? | `addresses` |
-//! | how much may a path still carry? | `budget` |
+//! | `policy` | what a user can configure |
+//! | `connect` | the first path: a handshake from the first address that works |
+//! | `machine` | decisions about the paths of a connection, without I/O |
+//! | `task` | carries out these decisions |
+//! | `addresses` | the addresses of interfaces |
+//! | `budget` | the bytes that rules with a cap have left |
 
 mod addresses;
 mod budget;
@@ -25,34 +25,32 @@ use std::sync::Arc;
 use self::budget::Budget;
 pub use self::connect::ManagedConnectError;
 pub use self::policy::{InvalidPathRule, PathPolicy, PathRule, PathSource};
-use self::task::Task;
+use self::task::ManagerTask;
 use crate::connection::Connection;
 
 /// Opens, watches and abandons the paths of a client's connections as a [`PathPolicy`] says.
 ///
-/// * The other paths are opened when the handshake is confirmed. What fails is tried again, after a pause
-///   that doubles each time up to [`PathPolicy::longest_pause`].
-/// * A path whose address or interface goes away is abandoned once another carries data; when it comes
-///   back, a new one is opened at once.
-/// * A path that was given up because it fell silent is opened again after a pause; one that the application
-///   of either end abandoned, after the longest.
+/// * The other paths are opened when the handshake is confirmed. A path that fails is opened again after a
+///   pause that doubles each time up to [`PathPolicy::longest_pause`].
+/// * A path whose address or interface is removed is abandoned once another carries data; when the address
+///   returns, a new path is opened at once.
+/// * A path that was abandoned because the peer stopped answering is opened again after a pause; one that the
+///   application of either end abandoned, after the longest pause.
 /// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned for good.
 /// * A first path from an address that no rule names is abandoned when another carries data.
-/// * Paths that the application opens itself, or the connection by itself, are left alone; but caps hold
-///   for them, too.
+/// * Paths that the application or the connection opens are not managed, but caps apply to them, too.
 ///
-/// If the server takes no more than one path, the connection keeps its first: caps hold, nothing else
-/// happens.
+/// If the server does not support several paths, the connection keeps its first, and only caps apply.
 ///
 /// Clones are the same manager: caps count over all connections. The manager's tasks end with their
 /// connections, and keep none of them open.
 #[derive(Clone, Debug)]
 pub struct PathManager {
-    shared: Arc<Shared>,
+    shared: Arc<SharedManager>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedManager {
     policy: PathPolicy,
     budget: Budget,
 }
@@ -61,19 +59,19 @@ impl PathManager {
     /// A manager that has no connections yet.
     pub fn new(policy: PathPolicy) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedManager {
                 budget: Budget::new(&policy.rules),
                 policy,
             }),
         }
     }
 
-    /// What it goes by.
+    /// The manager's policy.
     pub fn policy(&self) -> &PathPolicy {
         &self.shared.policy
     }
 
-    /// Bytes that the rule with this index has spent so far, over all connections. They are counted at
+    /// Bytes that the paths of the rule with this index have carried so far, over all connections. Updated at
     /// least once a second.
     pub fn spent(&self, rule: usize) -> u64 {
         self.shared.budget.spent(rule)
@@ -86,13 +84,13 @@ impl PathManager {
         rules.filter_map(move |(index, rule)| is_spent(index).then_some(rule))
     }
 
-    /// Manages the paths of a client's connection from now on. [`connect`](Self::connect) does that for its
-    /// own. Its endpoint must be bound to `0.0.0.0` or `[::]`.
+    /// Manages the paths of a client's connection from now on; [`connect`](Self::connect) calls this for the
+    /// connections it makes. The connection's endpoint must be bound to `0.0.0.0` or `[::]`.
     pub fn manage(&self, connection: &Connection) {
         if connection.side().is_server() {
             return;
         }
-        let task = Task::new(Arc::clone(&self.shared), connection);
+        let task = ManagerTask::new(Arc::clone(&self.shared), connection);
         connection.runtime().spawn(Box::pin(task.run()));
     }
 }

@@ -10,14 +10,15 @@ use marline_proto::scheduling::path::PathStatus;
 /// Which of the host's addresses a client's connections use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPolicy {
-    /// One path for each, as far as it has an address. The connection begins on the first that works, those
-    /// that are no backup before those that are.
+    /// One path for each rule that has an address. The connection begins on the first that works, backups
+    /// last.
     pub rules: Vec<PathRule>,
-    /// How long a handshake has for an answer before another is tried from the next address beside it.
+    /// How long a handshake may take before another is started in parallel from the next address: the
+    /// Connection Attempt Delay of RFC 8305.
     pub head_start: Duration,
-    /// How often the host's addresses are looked at.
+    /// The interval at which the host's addresses are read.
     pub poll: Duration,
-    /// The longest pause before a path that failed is opened again. The first is a second, and each is
+    /// The longest pause before a path that failed is opened again. The first pause is a second, and each is
     /// twice as long as the one before.
     pub longest_pause: Duration,
     /// The application's error code with which a connection closes when the only path it has left has
@@ -26,9 +27,8 @@ pub struct PathPolicy {
 }
 
 impl Default for PathPolicy {
-    /// No rules. An answer is waited for half a second: longer than a round trip over most networks, shorter
-    /// than the second after which the first packet is sent again. Addresses are looked at every second,
-    /// pauses end after a minute.
+    /// No rules. Handshakes start half a second apart: longer than a round trip over most networks, shorter
+    /// than the first probe timeout of a second. Addresses are read every second, pauses are at most a minute.
     fn default() -> Self {
         Self {
             rules: Vec::new(),
@@ -40,22 +40,22 @@ impl Default for PathPolicy {
     }
 }
 
-/// A path to have.
+/// A path that connections should have.
 ///
 /// Written as `NAME[,backup][,cap=SIZE]`: `wlan0`, `wwan0,backup,cap=10MB`, `192.0.2.7`. Sizes take `B`, `kB`,
 /// `MB`, `GB`, `KiB`, `MiB` or `GiB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
-    /// Where it begins.
+    /// Its local end.
     pub source: PathSource,
     /// A [backup](PathStatus::Backup) carries data only while no other path works.
     pub status: PathStatus,
     /// The most bytes to send and receive over it, IP headers included, over all connections of the manager
-    /// together; `None` for as many as there are. When they are spent, the path is abandoned and not opened
+    /// together; `None` for no limit. When they are spent, the path is abandoned and not opened
     /// again; a connection that has no other is closed.
     ///
-    /// Bytes are counted ten times a second, and more often as the end comes near; what the path carries until
-    /// then, and in the round trip in which the server hears of it, comes on top.
+    /// Bytes are counted ten times a second, and more often as the cap is approached. The cap can be exceeded
+    /// by what the path carries between two counts and until PATH_ABANDON has reached the server.
     pub cap_bytes: Option<u64>,
 }
 
@@ -70,10 +70,10 @@ impl PathRule {
     }
 }
 
-/// Where a path begins: a network interface of this host, or one of its addresses.
+/// The local end of a path: a network interface of this host, or one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathSource {
-    /// An interface by its name: whichever address it has of the server's family.
+    /// An interface by its name, with an address of the server's family.
     Interface(String),
     /// An address.
     Address(IpAddr),
@@ -122,21 +122,21 @@ impl FromStr for PathRule {
     }
 }
 
-/// What is no [`PathRule`].
+/// Why a text is not a [`PathRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPathRule {
-    /// No interface can have this name.
+    /// Neither an address nor a valid interface name.
     #[error("`{0}` is neither an address nor the name of an interface")]
     Name(String),
-    /// No host sends from this address.
+    /// Not a unicast address.
     #[error("nothing can be sent from {0}")]
     Address(IpAddr),
     /// An unknown word.
     #[error("unknown word `{0}`; write a path as NAME[,backup][,cap=SIZE]")]
     Word(String),
     /// Not a size.
-    #[error("`{0}` is no size above 0; write it as 500kB, 10MB or 2GB")]
+    #[error("`{0}` is not a size above 0; write it as 500kB, 10MB or 2GB")]
     Size(String),
 }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_read() {
+    fn rules_parse_with_their_options() {
         let plain = PathRule::new(PathSource::Interface("wlan0".to_owned()));
         assert_eq!(read("wlan0"), Ok(plain.clone()));
         let second = PathRule {
@@ -187,15 +187,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_named() {
+    fn errors_name_the_invalid_part() {
         for (text, word) in [
             ("", "``"),
             ("wlan0,bakcup", "`bakcup`"),
-            ("wlan0,cap=", "`` is no size"),
+            ("wlan0,cap=", "`` is not a size"),
             ("wlan0,cap=10 bananas", "`10 bananas`"),
             ("wlan0,cap=0MB", "`0MB`"),
             ("wlan0,cap=99999999999999999999", "`99999999999999999999`"),
-            ("wlan0,cap=99999999999999GiB", "no size"),
+            ("wlan0,cap=99999999999999GiB", "not a size"),
             ("0.0.0.0", "nothing can be sent from 0.0.0.0"),
             ("a b", "`a b`"),
         ] {

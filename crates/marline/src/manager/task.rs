@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use marline_proto::{AbandonPathError, Instant, PathId};
 
-use super::Shared;
+use super::SharedManager;
 use super::addresses::Addresses;
 use super::budget::Meter;
 use super::machine::{Action, Machine, Refusal};
@@ -15,22 +15,22 @@ use crate::error::OpenPathError;
 use crate::runtime::Runtime;
 
 /// Manages the paths of one connection until it ends.
-pub(super) struct Task {
-    shared: Arc<Shared>,
+pub(super) struct ManagerTask {
+    shared: Arc<SharedManager>,
     runtime: Arc<dyn Runtime>,
     connection: WeakConnection,
     events: Events,
     machine: Machine,
     meter: Meter,
     addresses: Vec<Option<IpAddr>>,
-    /// When to look at the host's addresses again.
+    /// When to read the host's addresses again.
     poll_at: Instant,
-    /// When to look at the budget again.
-    look_at: Option<Instant>,
+    /// When to count the paths' bytes again; `None` for at once.
+    count_at: Option<Instant>,
 }
 
-impl Task {
-    pub(super) fn new(shared: Arc<Shared>, connection: &Connection) -> Self {
+impl ManagerTask {
+    pub(super) fn new(shared: Arc<SharedManager>, connection: &Connection) -> Self {
         let runtime = connection.runtime();
         let now = runtime.now();
         Self {
@@ -40,7 +40,7 @@ impl Task {
             connection: connection.downgrade(),
             meter: Meter::default(),
             poll_at: now,
-            look_at: None,
+            count_at: None,
             shared,
             runtime,
         }
@@ -51,7 +51,7 @@ impl Task {
             return;
         }
         let mut timer = self.runtime.timer();
-        while let Some(deadline) = self.turn() {
+        while let Some(deadline) = self.run_due() {
             timer.set(deadline);
             tokio::select! {
                 event = self.events.next() => match event {
@@ -73,20 +73,20 @@ impl Task {
         self.machine = Machine::new(now, &self.shared.policy, connection.is_multipath());
         self.poll_addresses(&connection, now);
         let local = connection.local_address().ip();
-        self.machine.first(now, PathId::INITIAL, local);
+        self.machine.on_first_path(now, PathId::INITIAL, local);
         Some(())
     }
 
-    /// Does what is due; returns when to come again, if the connection is there.
-    fn turn(&mut self) -> Option<Instant> {
+    /// Does what is due; returns the next deadline, or `None` if the application has dropped the connection.
+    fn run_due(&mut self) -> Option<Instant> {
         let connection = self.connection.upgrade()?;
         let now = self.runtime.now();
         if self.poll_at <= now {
             self.poll_addresses(&connection, now);
         }
         loop {
-            if self.look_at.is_none_or(|at| at <= now) {
-                self.look(&connection, now);
+            if self.count_at.is_none_or(|at| at <= now) {
+                self.count_bytes(&connection, now);
             }
             let Some(action) = self.machine.next_action(now) else {
                 break;
@@ -95,7 +95,7 @@ impl Task {
         }
         let deadlines = [
             Some(self.poll_at),
-            self.look_at,
+            self.count_at,
             self.machine.next_deadline(),
         ];
         deadlines.into_iter().flatten().min()
@@ -108,25 +108,25 @@ impl Task {
         for (known, rule) in self.addresses.iter_mut().zip(&self.shared.policy.rules) {
             *known = host.of(&rule.source, *known, remote);
         }
-        self.machine.addresses(now, &self.addresses);
+        self.machine.set_addresses(now, &self.addresses);
     }
 
-    /// Looks at what the paths have carried.
-    fn look(&mut self, connection: &Connection, now: Instant) {
+    /// Counts what the paths have carried, and finds paths that are missing.
+    fn count_bytes(&mut self, connection: &Connection, now: Instant) {
         let paths = connection.paths();
         let budget = &self.shared.budget;
         let next = self
             .meter
-            .look(now, &paths, budget, |id| self.machine.payer_of(id));
-        // Without a cap to watch, with the addresses.
-        self.look_at = Some(next.unwrap_or(self.poll_at));
+            .update(now, &paths, budget, |id| self.machine.charged_rule(id));
+        // If no path has a cap, together with the addresses.
+        self.count_at = Some(next.unwrap_or(self.poll_at));
         for rule in 0..self.addresses.len() {
             if budget.left(rule) == Some(0) {
-                self.machine.spent(now, rule);
+                self.machine.on_cap_spent(now, rule);
             }
         }
         let ids: Vec<_> = paths.iter().map(|path| path.id).collect();
-        self.machine.present(now, &ids);
+        self.machine.on_paths_listed(now, &ids);
     }
 
     fn on_event(&mut self, event: &ConnectionEvent) {
@@ -139,56 +139,57 @@ impl Task {
                 let paths = connection.paths();
                 let stats = paths.iter().find(|stats| stats.id == *id);
                 if let Some(local) = stats.and_then(|stats| stats.local) {
-                    self.machine.found(now, *id, local.ip().to_canonical());
+                    self.machine
+                        .on_path_found(now, *id, local.ip().to_canonical());
                     // It may have a cap.
-                    self.look_at = None;
+                    self.count_at = None;
                 }
             }
-            ConnectionEvent::PathValidated(id) => self.machine.validated(now, *id),
+            ConnectionEvent::PathValidated(id) => self.machine.on_validated(now, *id),
             ConnectionEvent::PathClosed { id, error } => {
-                // What it carried last still counts.
-                self.look_at = None;
+                // Bytes since the last count are charged, too.
+                self.count_at = None;
                 if let Some(connection) = self.connection.upgrade() {
-                    self.look(&connection, now);
+                    self.count_bytes(&connection, now);
                 }
-                self.machine.closed(now, *id, *error);
+                self.machine.on_closed(now, *id, *error);
             }
             _ => {}
         }
     }
 
-    fn open(&mut self, connection: &Connection, now: Instant, (rule, local): (usize, IpAddr)) {
+    fn open(&mut self, connection: &Connection, now: Instant, rule: usize, local: IpAddr) {
         let source = &self.shared.policy.rules[rule].source;
         Addresses::now(&*self.runtime).bind(&*connection.socket(), source, local);
         match connection.start_path(local) {
             Ok(id) => {
-                self.machine.opened(id, rule, local);
+                self.machine.on_opened(id, rule, local);
                 // It may have a cap.
-                self.look_at = None;
+                self.count_at = None;
             }
-            Err(error) => self.machine.refused(now, rule, refusal(&error)),
+            Err(error) => self.machine.on_refused(now, rule, refusal(&error)),
         }
     }
 
     fn act(&mut self, connection: &Connection, now: Instant, action: Action) {
         match action {
-            Action::Open { rule, local } => self.open(connection, now, (rule, local)),
+            Action::Open { rule, local } => self.open(connection, now, rule, local),
             Action::Status { id, status } => connection.set_path_status(id, status),
             Action::Abandon { id, error } => match connection.abandon_path(id, error) {
                 Ok(()) | Err(AbandonPathError::NoSuchPath) => {
-                    self.machine.closed(now, id, error);
+                    self.machine.on_closed(now, id, error);
                 }
-                Err(AbandonPathError::LastPath) => self.machine.kept(now, id),
+                Err(AbandonPathError::LastPath) => self.machine.on_abandon_refused(now, id),
             },
             Action::Close => connection.close(
                 self.shared.policy.close_code,
-                b"the bytes of the only path are spent",
+                b"the byte cap of the only path is spent",
             ),
         }
     }
 }
 
-/// Whether to try again.
+/// Whether, and when, to try again.
 fn refusal(error: &OpenPathError) -> Refusal {
     use marline_proto::OpenPathError as Proto;
     match error {

@@ -1,7 +1,7 @@
-//! What the endpoint needs from the world: a clock, timers, tasks and UDP sockets.
+//! What an endpoint needs from its runtime: a clock, timers, tasks and UDP sockets.
 //!
-//! Nothing else in this crate reads a clock or opens a socket, so an endpoint runs unchanged behind
-//! another async runtime, or in a simulator with virtual time and sockets made of memory.
+//! Nothing else in this crate reads a clock or opens a socket, so an endpoint runs unchanged on another
+//! async runtime, or in a simulator with virtual time and simulated sockets.
 
 mod tokio;
 
@@ -29,11 +29,11 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Time since 1970-01-01 UTC; dates address validation tokens and session tickets.
     fn unix_time(&self) -> Duration;
 
-    /// 32 bytes that nobody can guess, or any where runs shall repeat: the keys and the randomness of
-    /// an endpoint derive from them.
+    /// 32 bytes from a cryptographic random number generator, or fixed ones where runs have to be
+    /// reproducible: the keys and the randomness of an endpoint derive from them.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// The system's random number generator failed.
     fn seed(&self) -> io::Result<[u8; 32]>;
 
     /// Runs `task` until it ends.
@@ -45,13 +45,13 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// A UDP socket at `addr`.
     ///
     /// # Errors
-    /// Whatever the system says: the address is taken, or not this machine's.
+    /// The system's error, such as an address that is in use or not this host's.
     fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>>;
 
     /// The addresses of this host's interfaces.
     ///
     /// # Errors
-    /// Whatever the system says; [`io::ErrorKind::Unsupported`] where nothing is known of them.
+    /// The system's error; [`io::ErrorKind::Unsupported`] where interfaces cannot be listed.
     fn interfaces(&self) -> io::Result<Vec<InterfaceAddress>> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -59,7 +59,7 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Takes over a socket that the caller bound.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] where sockets are not the system's.
+    /// [`io::ErrorKind::Unsupported`] where sockets are not those of the system.
     fn wrap(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn UdpSocket>> {
         drop(socket);
         Err(io::ErrorKind::Unsupported.into())
@@ -73,24 +73,25 @@ pub struct InterfaceAddress {
     pub name: String,
     /// The address.
     pub address: IpAddr,
-    /// The interface's number in the system, if it has one: another for each time it appears.
+    /// The interface's index in the system, if it has one; an interface that is removed and added again gets
+    /// another.
     pub index: Option<u32>,
-    /// Whether the interface is up and has a link: a cable, an association.
+    /// Whether the interface is operational: up, and with a carrier or an association.
     pub is_up: bool,
 }
 
-/// One alarm clock. Pacing asks for much finer steps than a millisecond.
+/// A timer with one deadline. Pacing needs a resolution much finer than a millisecond.
 pub trait Timer: Send {
-    /// Rings at `deadline`, and no longer at an earlier set time.
+    /// Sets the deadline, which replaces the one before.
     fn set(&mut self, deadline: Instant);
 
-    /// Ready once when the set time has passed; pending while none is set.
+    /// Ready once when the deadline has passed; pending while none is set.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// A UDP socket that knows where each datagram was sent to and how it was marked.
+/// A UDP socket that reports the destination address and the ECN codepoint of each datagram.
 ///
-/// One task polls it at a time; the last waker counts.
+/// One task polls it at a time; the last registered waker is woken.
 pub trait UdpSocket: fmt::Debug + Send + Sync {
     /// Sends `payload`: one datagram, or datagrams of `transmit.segment_size` bytes each (GSO).
     ///
@@ -115,15 +116,15 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
     /// Where the socket is bound; the IP may be unspecified.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's error.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 
-    /// Has all that is sent from this address leave by its interface, and takes what comes back there. Of no
-    /// effect on other addresses. Without it, the system's routes decide by which interface a datagram
-    /// leaves, whatever its source address.
+    /// Sends datagrams with this source address through its interface, and receives the answers there. Other
+    /// addresses are not affected. Without it, the system's routes select the interface of a datagram,
+    /// whatever its source address.
     ///
     /// # Errors
-    /// Whatever the system says; [`io::ErrorKind::Unsupported`] where sockets cannot be bound to interfaces.
+    /// The system's error; [`io::ErrorKind::Unsupported`] where sockets cannot be bound to interfaces.
     fn bind_interface(&self, interface: &InterfaceAddress) -> io::Result<()> {
         let _ = interface;
         Err(io::ErrorKind::Unsupported.into())
@@ -140,18 +141,25 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Whether routers or this host may fragment what is sent, so that MTU discovery is blind.
+    /// Whether routers or this host may fragment what is sent, so that MTU discovery does not work.
     fn may_fragment(&self) -> bool {
         false
     }
 }
 
-/// What is known of the datagrams in one receive buffer.
+/// A socket and the address it is bound to.
+#[derive(Clone)]
+pub(crate) struct BoundSocket {
+    pub(crate) socket: Arc<dyn UdpSocket>,
+    pub(crate) local: SocketAddr,
+}
+
+/// Metadata of the datagrams in one receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct RecvMeta {
-    /// Who sent them.
+    /// The address they were sent from.
     pub remote: SocketAddr,
-    /// The address of ours they were sent to, if the system tells.
+    /// The local address they were sent to, if the system reports it.
     pub local_ip: Option<IpAddr>,
     /// Bytes in the buffer.
     pub len: usize,

@@ -1,4 +1,4 @@
-//! The endpoint's world on tokio.
+//! The runtime on tokio.
 
 mod socket;
 mod timer;
@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use super::{InterfaceAddress, Runtime, Task, Timer, UdpSocket};
 
-/// The epoch of every [`Instant`] in this process, so that endpoints can compare theirs.
+/// The epoch of every [`Instant`] in this process, so that those of several endpoints can be compared.
 static EPOCH: LazyLock<std::time::Instant> = LazyLock::new(monotonic_now);
 
 #[expect(
@@ -31,10 +31,10 @@ pub struct TokioRuntime {
 }
 
 impl TokioRuntime {
-    /// The tokio runtime that the caller runs in; it needs I/O and time enabled.
+    /// The tokio runtime of the caller; it needs I/O and time enabled.
     ///
     /// # Errors
-    /// The caller runs in none.
+    /// The caller does not run in a tokio runtime.
     pub fn current() -> io::Result<Self> {
         let handle = Handle::try_current().map_err(io::Error::other)?;
         LazyLock::force(&EPOCH);
@@ -62,7 +62,7 @@ impl Runtime for TokioRuntime {
         crate::default_crypto_provider()
             .secure_random
             .fill(&mut seed)
-            .map_err(|_| io::Error::other("the system has no randomness"))?;
+            .map_err(|_| io::Error::other("the system's random number generator failed"))?;
         Ok(seed)
     }
 

@@ -1,4 +1,4 @@
-//! The application's hold on the two directions of a stream.
+//! The application's handles of the two directions of a stream.
 
 mod recv;
 mod send;

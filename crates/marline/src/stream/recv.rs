@@ -15,16 +15,16 @@ use crate::error::{ClosedStream, ReadError, ReadToEndError};
 
 /// Receives bytes in order.
 ///
-/// Dropping a stream before its end stops it with code 0: the peer need not send the rest.
+/// Dropping a stream before its end sends STOP_SENDING with code 0 (RFC 9000, section 3.5).
 pub struct RecvStream {
     connection: ConnectionRef,
     id: StreamId,
-    end: Option<End>,
+    end: Option<ReceiveEnd>,
 }
 
 /// How the stream ended.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum ReceiveEnd {
     /// Read to the end.
     Finished,
     /// Reset by the peer with this code.
@@ -63,29 +63,29 @@ impl RecvStream {
         max: usize,
     ) -> Poll<Result<Option<Bytes>, ReadError>> {
         match self.end {
-            Some(End::Finished) => return Poll::Ready(Ok(None)),
-            Some(End::Reset(code)) => return Poll::Ready(Err(ReadError::Reset(code))),
-            Some(End::Stopped) => return Poll::Ready(Err(ReadError::Closed)),
+            Some(ReceiveEnd::Finished) => return Poll::Ready(Ok(None)),
+            Some(ReceiveEnd::Reset(code)) => return Poll::Ready(Err(ReadError::Reset(code))),
+            Some(ReceiveEnd::Stopped) => return Poll::Ready(Err(ReadError::Closed)),
             None => {}
         }
         let now = self.connection.now();
         let mut state = self.connection.lock();
         Poll::Ready(match state.proto.read(now, self.id, max) {
             Ok(Some(chunk)) => {
-                // The peer may be owed flow control credit.
+                // A MAX_DATA or MAX_STREAM_DATA frame may be due.
                 if state.proto.wants_transmit() {
                     self.connection.touch(&mut state);
                 }
                 Ok(Some(chunk))
             }
             Ok(None) => {
-                self.end = Some(End::Finished);
-                // And another stream, now that this one is done.
+                self.end = Some(ReceiveEnd::Finished);
+                // A MAX_STREAMS frame may be due, now that this stream has ended.
                 self.connection.touch(&mut state);
                 Ok(None)
             }
             Err(marline_proto::ReadError::Reset(code)) => {
-                self.end = Some(End::Reset(code));
+                self.end = Some(ReceiveEnd::Reset(code));
                 self.connection.touch(&mut state);
                 Err(ReadError::Reset(code))
             }
@@ -103,7 +103,7 @@ impl RecvStream {
         })
     }
 
-    /// Reads into `buffer`; says how many bytes, 0 at the end of the stream. Safe to cancel.
+    /// Reads into `buffer`; returns the number of bytes, 0 at the end of the stream. Safe to cancel.
     ///
     /// # Errors
     /// The stream or the connection ended early.
@@ -117,10 +117,10 @@ impl RecvStream {
         })
     }
 
-    /// The whole rest of the stream, of at most `limit` bytes. When cancelled, what was read is lost.
+    /// The rest of the stream, at most `limit` bytes. When cancelled, what was read is lost.
     ///
     /// # Errors
-    /// The stream broke, or is longer than `limit`.
+    /// The stream or the connection ended early, or the rest is longer than `limit`.
     pub async fn read_to_end(&mut self, limit: usize) -> Result<Bytes, ReadToEndError> {
         let Some(first) = self.read_chunk(usize::MAX).await? else {
             return Ok(Bytes::new());
@@ -140,7 +140,7 @@ impl RecvStream {
         Ok(whole.freeze())
     }
 
-    /// Tells the peer with `code` that the rest is not wanted; what arrived unread is dropped.
+    /// Sends STOP_SENDING with `code`: the rest is not wanted. What arrived unread is dropped.
     ///
     /// # Errors
     /// The stream has ended before.
@@ -148,16 +148,16 @@ impl RecvStream {
         if self.end.is_some() {
             return Err(ClosedStream);
         }
-        self.end = Some(End::Stopped);
+        self.end = Some(ReceiveEnd::Stopped);
         let mut state = self.connection.lock();
-        let forgotten = state.readers.remove(&self.id);
-        // Fails where the end has arrived but was not read: as well.
+        let reader = state.readers.remove(&self.id);
+        // Fails if all data has arrived: there is nothing to stop then.
         state.proto.stop(self.id, code).ok();
         if state.error.is_none() {
             self.connection.touch(&mut state);
         }
         drop(state);
-        drop(forgotten);
+        drop(reader);
         Ok(())
     }
 }
@@ -171,7 +171,7 @@ fn check_limit(bytes: Bytes, limit: usize) -> Result<Bytes, ReadToEndError> {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        // Already ended is what is wanted.
+        // Fails if the stream has ended already.
         self.stop(0).ok();
     }
 }

@@ -10,15 +10,15 @@ use bytes::Bytes;
 use marline_proto::{ConnectionError, Priority, StreamId};
 use tokio::io::AsyncWrite;
 
-use crate::connection::{ConnectionRef, SendEnd, State};
+use crate::connection::{ConnectionRef, ConnectionState, SendEnd};
 use crate::error::{ClosedStream, WriteError};
 use crate::wakers::register_one;
 
 /// Sends bytes in order.
 ///
-/// Writing waits while the connection holds as much unacknowledged data as it may, or the peer's flow
-/// control allows no more. Dropping an unfinished stream resets it with code 0: the peer never mistakes
-/// a part for the whole.
+/// Writing waits while the send buffer is full of unacknowledged data, or the peer's flow control allows
+/// no more. Dropping an unfinished stream resets it with code 0, so that the peer does not take a part
+/// for the whole.
 pub struct SendStream {
     connection: ConnectionRef,
     id: StreamId,
@@ -40,7 +40,8 @@ impl SendStream {
         self.id
     }
 
-    /// Writes some of `data`, at least a byte unless it is empty; says how many. Safe to cancel.
+    /// Writes some of `data`, at least a byte unless it is empty; returns the number of bytes. Safe to
+    /// cancel.
     ///
     /// # Errors
     /// The stream or the connection ended.
@@ -96,7 +97,7 @@ impl SendStream {
     fn poll_write_with(
         &mut self,
         cx: &mut Context<'_>,
-        write: impl FnOnce(&mut State, StreamId) -> Result<usize, marline_proto::WriteError>,
+        write: impl FnOnce(&mut ConnectionState, StreamId) -> Result<usize, marline_proto::WriteError>,
     ) -> Poll<Result<usize, WriteError>> {
         if self.done {
             return Poll::Ready(Err(WriteError::Closed));
@@ -113,7 +114,7 @@ impl SendStream {
             Err(marline_proto::WriteError::Blocked) => {
                 let sender = state.senders.entry(self.id).or_default();
                 register_one(&mut sender.writable, cx.waker());
-                // A frame may have to tell the peer whose limit it is.
+                // A DATA_BLOCKED or STREAM_DATA_BLOCKED frame may be due.
                 self.connection.touch(&mut state);
                 Poll::Pending
             }
@@ -127,11 +128,11 @@ impl SendStream {
         }
     }
 
-    fn end(&self, state: &State) -> Option<SendEnd> {
+    fn end(&self, state: &ConnectionState) -> Option<SendEnd> {
         state.senders.get(&self.id)?.end
     }
 
-    /// Says that nothing follows. What was written is sent and, if lost, sent again in the background;
+    /// Ends the stream (FIN). What was written is sent and, if lost, retransmitted in the background;
     /// [`stopped`](Self::stopped) waits until the peer has it.
     ///
     /// # Errors
@@ -147,9 +148,9 @@ impl SendStream {
                 self.connection.touch(&mut state);
                 Ok(())
             }
-            // The peer asked for no more, so there is nothing to finish.
+            // The peer has sent STOP_SENDING, so there is nothing to finish.
             Err(marline_proto::FinishError::Stopped(_)) => Ok(()),
-            // It may also know by now that it gets no more.
+            // The reset that answered STOP_SENDING may be acknowledged already.
             Err(marline_proto::FinishError::Closed) => match self.end(&state) {
                 Some(SendEnd::Stopped(_)) => Ok(()),
                 _ => Err(ClosedStream),
@@ -157,14 +158,14 @@ impl SendStream {
         }
     }
 
-    /// Abandons the stream: the peer sees `code`, what it has not read is lost.
+    /// Resets the stream: the peer gets `code`, and what it has not read is lost.
     ///
-    /// After [`finish`](Self::finish) too, as long as the peer has not received everything.
+    /// Has an effect after [`finish`](Self::finish) too, as long as the peer has not received everything.
     pub fn reset(&mut self, code: u64) {
         self.done = true;
         let mut state = self.connection.lock();
         if state.error.is_none() {
-            // Nothing is left to abandon once the peer has everything.
+            // Fails if the peer has everything already.
             state.proto.reset(self.id, code).ok();
             self.connection.touch(&mut state);
         }
@@ -195,7 +196,7 @@ impl SendStream {
         Poll::Pending
     }
 
-    /// Places the stream among the others of its connection.
+    /// Sets the priority of the stream among those of its connection (RFC 9218).
     pub fn set_priority(&self, priority: Priority) {
         self.connection.lock().proto.set_priority(self.id, priority);
     }
@@ -204,14 +205,14 @@ impl SendStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut state = self.connection.lock();
-        let forgotten = state.senders.remove(&self.id);
+        let sender = state.senders.remove(&self.id);
         if !self.done && state.error.is_none() {
             state.proto.reset(self.id, 0).ok();
             self.connection.touch(&mut state);
         }
         drop(state);
-        // A waker may own a task, and the task a stream of this connection: not under its lock.
-        drop(forgotten);
+        // A waker may own a task, and the task a stream of this connection, whose drop takes the lock.
+        drop(sender);
     }
 }
 
@@ -231,7 +232,7 @@ impl AsyncWrite for SendStream {
         Poll::Ready(Ok(()))
     }
 
-    /// [`finish`](SendStream::finish); finished twice is no error.
+    /// [`finish`](SendStream::finish); does nothing if the stream is finished already.
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let stream = self.get_mut();
         if !stream.done {

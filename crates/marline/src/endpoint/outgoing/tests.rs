@@ -9,13 +9,16 @@ use marline_proto::FourTuple;
 use super::*;
 use crate::runtime::RecvMeta;
 
-/// A socket that remembers what it was given, and can be full or lack segmentation.
+/// One call of `try_send`: bytes and segment size.
+type Sent = (usize, Option<usize>);
+
+/// A socket that records what it sends, and can be full or lack segmentation.
 #[derive(Debug)]
 struct Fake {
-    sent: Mutex<Vec<(usize, Option<usize>)>>,
+    sent: Mutex<Vec<Sent>>,
     full: AtomicBool,
     segments: AtomicUsize,
-    /// Whether its address went away.
+    /// Whether its address is no longer available.
     moved: AtomicBool,
 }
 
@@ -29,7 +32,7 @@ impl UdpSocket for Fake {
         }
         let mut sent = self.sent.lock().unwrap();
         sent.push((payload.len(), transmit.segment_size));
-        // A card that turns out not to segment.
+        // A network card that does not support segmentation.
         if transmit.segment_size.is_some() && self.segments.load(Ordering::Relaxed) == 64 {
             self.segments.store(1, Ordering::Relaxed);
             return Err(io::ErrorKind::InvalidInput.into());
@@ -63,27 +66,23 @@ impl UdpSocket for Fake {
     }
 }
 
-fn flush(segments: usize, size: usize, segment: Option<usize>) -> Vec<(usize, Option<usize>)> {
+fn flush(segments: usize, size: usize, segment: Option<usize>) -> Vec<Sent> {
     let fake = Fake {
         sent: Mutex::default(),
         full: AtomicBool::new(true),
         segments: AtomicUsize::new(segments),
         moved: AtomicBool::new(false),
     };
-    flush_to(fake, (size, segment), true)
+    flush_to(fake, size, segment, true)
 }
 
-fn flush_to(
-    fake: Fake,
-    (size, segment): (usize, Option<usize>),
-    is_pinned: bool,
-) -> Vec<(usize, Option<usize>)> {
+fn flush_to(fake: Fake, size: usize, segment: Option<usize>, is_pinned: bool) -> Vec<Sent> {
     let fake = Arc::new(fake);
     let socket: Arc<dyn UdpSocket> = fake.clone();
     let addr = SocketAddr::from(([127, 0, 0, 1], 1));
-    let mut outgoing = Outgoing {
+    let mut outgoing = OutgoingBatch {
         buffer: vec![0; size],
-        ..Outgoing::default()
+        ..OutgoingBatch::default()
     };
     let batch = Transmit {
         tuple: FourTuple {
@@ -120,8 +119,8 @@ fn no_send_is_longer_than_udp_allows() {
 }
 
 #[test]
-fn goes_on_without_segmentation_when_the_card_has_none() {
-    // What the failed send held is lost, as on any network; the rest goes out one by one.
+fn datagrams_are_sent_singly_once_segmentation_has_failed() {
+    // The datagrams of the failed send are lost.
     assert_eq!(
         flush(64, 100 * 1400, Some(1400))[..3],
         [(46 * 1400, Some(1400)), (1400, None), (1400, None)]
@@ -129,7 +128,7 @@ fn goes_on_without_segmentation_when_the_card_has_none() {
 }
 
 #[test]
-fn only_what_is_not_pinned_takes_another_address() {
+fn only_unpinned_batches_are_sent_from_another_source_address() {
     for is_pinned in [true, false] {
         let fake = Fake {
             sent: Mutex::default(),
@@ -137,7 +136,7 @@ fn only_what_is_not_pinned_takes_another_address() {
             segments: AtomicUsize::new(10),
             moved: AtomicBool::new(true),
         };
-        let sent = flush_to(fake, (1200, None), is_pinned);
+        let sent = flush_to(fake, 1200, None, is_pinned);
         assert_eq!(sent.len(), usize::from(!is_pinned));
     }
 }

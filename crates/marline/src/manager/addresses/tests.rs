@@ -37,7 +37,7 @@ fn of(runtime: &TokioRuntime, known: Option<&str>, remote: IpAddr) -> Option<Str
 }
 
 #[tokio::test]
-async fn an_interface_keeps_its_address_while_it_has_it() {
+async fn the_known_address_of_an_interface_is_kept_while_it_is_listed() {
     let runtime = TokioRuntime::current().unwrap();
     let of = |known, remote| of(&runtime, known, remote).unwrap();
     assert_eq!(of(None, SERVER), "10.0.1.2");
@@ -49,7 +49,7 @@ async fn an_interface_keeps_its_address_while_it_has_it() {
 }
 
 #[tokio::test]
-async fn this_host_has_a_loopback() -> io::Result<()> {
+async fn loopback_addresses_are_found_listed_or_not() -> io::Result<()> {
     let runtime = TokioRuntime::current()?;
     let addresses = Addresses::now(&runtime);
     let here = IpAddr::V4(Ipv4Addr::LOCALHOST);

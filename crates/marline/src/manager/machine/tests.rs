@@ -8,7 +8,7 @@ const MOBILE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 2, 2));
 const WHY: ErrorCode = ErrorCode::APPLICATION_ABANDON_PATH;
 
-/// A machine, and what a connection does for it.
+/// A machine, and the actions of a connection.
 struct Bench {
     now: Instant,
     machine: Machine,
@@ -25,8 +25,8 @@ impl Bench {
         };
         let now = Instant::EPOCH;
         let mut machine = Machine::new(now, &policy, true);
-        machine.addresses(now, &[Some(WIFI), Some(MOBILE)]);
-        machine.first(now, PathId(0), first);
+        machine.set_addresses(now, &[Some(WIFI), Some(MOBILE)]);
+        machine.on_first_path(now, PathId(0), first);
         Self {
             now,
             machine,
@@ -39,37 +39,37 @@ impl Bench {
     }
 
     fn addresses(&mut self, addresses: [Option<IpAddr>; 2]) {
-        self.machine.addresses(self.now, &addresses);
+        self.machine.set_addresses(self.now, &addresses);
     }
 
-    /// All that is to be done now, and done.
+    /// Takes and carries out all actions that are due.
     fn act(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
         while let Some(action) = self.machine.next_action(self.now) {
             match action {
                 Action::Open { rule, local } => {
-                    self.machine.opened(PathId(self.next), rule, local);
+                    self.machine.on_opened(PathId(self.next), rule, local);
                     self.next += 1;
                 }
-                Action::Abandon { id, error } => self.machine.closed(self.now, id, error),
+                Action::Abandon { id, error } => self.machine.on_closed(self.now, id, error),
                 Action::Status { .. } | Action::Close => {}
             }
             actions.push(action);
-            assert!(actions.len() < 100, "no end");
+            assert!(actions.len() < 100, "actions without end");
         }
         actions
     }
 
     fn valid(&mut self, id: u32) {
-        self.machine.validated(self.now, PathId(id));
+        self.machine.on_validated(self.now, PathId(id));
     }
 
     fn closed(&mut self, id: u32) {
         let error = ErrorCode::PATH_UNSTABLE_OR_POOR;
-        self.machine.closed(self.now, PathId(id), error);
+        self.machine.on_closed(self.now, PathId(id), error);
     }
 
-    /// When something is due, from now on.
+    /// The time until the next deadline.
     fn due_in(&self) -> Option<Duration> {
         self.machine.next_deadline().map(|at| at - self.now)
     }
@@ -94,7 +94,7 @@ fn backup(id: u32) -> Action {
 }
 
 #[test]
-fn other_paths_are_opened_once() {
+fn each_rule_opens_one_path() {
     let mut bench = Bench::new("wwan0", WIFI);
     assert_eq!(bench.act(), [open(1, MOBILE)]);
     assert_eq!(bench.act(), []);
@@ -102,12 +102,12 @@ fn other_paths_are_opened_once() {
     bench.wait(Duration::from_secs(3600));
     assert_eq!(bench.act(), []);
     assert_eq!(bench.due_in(), None);
-    assert_eq!(bench.machine.payer_of(PathId(0)), Some(0));
-    assert_eq!(bench.machine.payer_of(PathId(1)), Some(1));
+    assert_eq!(bench.machine.charged_rule(PathId(0)), Some(0));
+    assert_eq!(bench.machine.charged_rule(PathId(1)), Some(1));
 }
 
 #[test]
-fn backups_are_told_wherever_they_are() {
+fn backup_status_is_set_on_first_and_later_paths() {
     let mut bench = Bench::new("wwan0,backup", WIFI);
     assert_eq!(bench.act(), [open(1, MOBILE), backup(1)]);
     let mut bench = Bench::new("wwan0,backup", MOBILE);
@@ -115,7 +115,7 @@ fn backups_are_told_wherever_they_are() {
 }
 
 #[test]
-fn a_first_path_that_nobody_named_makes_room() {
+fn a_first_path_of_no_rule_is_abandoned_once_another_is_validated() {
     let mut bench = Bench::new("wwan0", OTHER);
     assert_eq!(bench.act(), [open(0, WIFI), open(1, MOBILE)]);
     assert_eq!(bench.act(), []);
@@ -124,7 +124,7 @@ fn a_first_path_that_nobody_named_makes_room() {
 }
 
 #[test]
-fn what_fails_is_tried_again_ever_later() {
+fn pauses_double_up_to_the_longest_and_reset_with_success_or_address() {
     let mut bench = Bench::new("wwan0", WIFI);
     let mut pauses = Vec::new();
     for id in 1..9 {
@@ -136,13 +136,13 @@ fn what_fails_is_tried_again_ever_later() {
         bench.wait(pause);
     }
     assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-    // It works, and for long enough to be trusted again.
+    // It carries data for long enough to reset the failures.
     bench.act();
     bench.valid(9);
     bench.wait(PROVEN);
     bench.closed(9);
     assert_eq!(bench.due_in(), Some(FIRST_PAUSE));
-    // The network returns: no pause counts any more.
+    // The address returns: no pause applies.
     bench.addresses([Some(WIFI), None]);
     assert_eq!(bench.due_in(), None);
     bench.addresses([Some(WIFI), Some(MOBILE)]);
@@ -150,11 +150,11 @@ fn what_fails_is_tried_again_ever_later() {
 }
 
 #[test]
-fn what_somebody_does_not_want_is_left_for_long() {
+fn a_path_abandoned_by_an_application_is_reopened_after_the_longest_pause() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.act();
     bench.valid(1);
-    bench.machine.closed(bench.now, PathId(1), WHY);
+    bench.machine.on_closed(bench.now, PathId(1), WHY);
     assert_eq!(bench.act(), []);
     let longest = PathPolicy::default().longest_pause;
     assert_eq!(bench.due_in(), Some(longest));
@@ -163,7 +163,7 @@ fn what_somebody_does_not_want_is_left_for_long() {
 }
 
 #[test]
-fn refusals_are_taken_for_what_they_are() {
+fn each_refusal_has_its_pause() {
     for (refusal, pause) in [
         (Refusal::Soon, Some(FIRST_WAIT)),
         (Refusal::Later, Some(FIRST_PAUSE)),
@@ -175,17 +175,17 @@ fn refusals_are_taken_for_what_they_are() {
             Some(open(1, MOBILE)),
             "{refusal:?}"
         );
-        bench.machine.refused(bench.now, 1, refusal);
+        bench.machine.on_refused(bench.now, 1, refusal);
         assert_eq!(bench.act(), []);
         assert_eq!(bench.due_in(), pause);
     }
 }
 
 #[test]
-fn an_address_that_goes_takes_its_path_with_it() {
+fn a_path_whose_address_is_gone_is_abandoned_once_another_carries_data() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.act();
-    // The other path is not there yet: the connection keeps what it has.
+    // The other path is not validated yet.
     bench.addresses([None, Some(MOBILE)]);
     assert_eq!(bench.act(), []);
     bench.valid(1);
@@ -195,13 +195,13 @@ fn an_address_that_goes_takes_its_path_with_it() {
 }
 
 #[test]
-fn a_connection_follows_the_only_address_there_is() {
+fn a_new_address_of_the_only_rule_replaces_the_path() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.addresses([Some(WIFI), None]);
     assert_eq!(bench.act(), []);
     bench.addresses([None, None]);
     assert_eq!(bench.act(), []);
-    // Back before anybody noticed.
+    // The address returns before the path is abandoned.
     bench.addresses([Some(WIFI), None]);
     assert_eq!(bench.act(), []);
     bench.addresses([Some(OTHER), None]);
@@ -211,12 +211,12 @@ fn a_connection_follows_the_only_address_there_is() {
 }
 
 #[test]
-fn what_is_spent_stays_away() {
+fn a_path_with_a_spent_cap_is_not_reopened() {
     let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
     bench.act();
     bench.valid(1);
-    bench.machine.spent(bench.now, 1);
-    bench.machine.spent(bench.now, 1);
+    bench.machine.on_cap_spent(bench.now, 1);
+    bench.machine.on_cap_spent(bench.now, 1);
     assert_eq!(bench.act(), [abandon(1)]);
     bench.addresses([Some(WIFI), None]);
     bench.addresses([Some(WIFI), Some(MOBILE)]);
@@ -225,11 +225,11 @@ fn what_is_spent_stays_away() {
 }
 
 #[test]
-fn rather_no_connection_than_more_than_the_cap() {
+fn a_connection_whose_only_path_has_a_spent_cap_is_closed() {
     let mut bench = Bench::new("wwan0,cap=1MB", MOBILE);
     assert_eq!(bench.act(), [open(0, WIFI)]);
-    bench.machine.spent(bench.now, 1);
-    // Another may take over in a moment.
+    bench.machine.on_cap_spent(bench.now, 1);
+    // Another path may be validated soon.
     assert_eq!(bench.act(), []);
     bench.closed(1);
     assert_eq!(bench.act(), [Action::Close]);
@@ -238,20 +238,20 @@ fn rather_no_connection_than_more_than_the_cap() {
     let mut bench = Bench::new("wwan0,cap=1MB", MOBILE);
     bench.act();
     bench.valid(1);
-    // A path whose address is gone for now is still a path.
+    // A path whose address is gone still counts as another path.
     bench.addresses([None, Some(MOBILE)]);
-    bench.machine.spent(bench.now, 1);
+    bench.machine.on_cap_spent(bench.now, 1);
     assert_eq!(bench.act(), [abandon(0)]);
 }
 
 #[test]
-fn a_path_that_cannot_be_abandoned_is_tried_again() {
+fn a_refused_abandon_is_retried_after_a_pause() {
     let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
     bench.act();
     bench.valid(1);
-    bench.machine.spent(bench.now, 1);
+    bench.machine.on_cap_spent(bench.now, 1);
     assert_eq!(bench.machine.next_action(bench.now), Some(abandon(1)));
-    bench.machine.kept(bench.now, PathId(1));
+    bench.machine.on_abandon_refused(bench.now, PathId(1));
     assert_eq!(bench.act(), []);
     bench.wait(ABANDON_PAUSE);
     assert_eq!(bench.due_in(), Some(Duration::ZERO));
@@ -259,23 +259,23 @@ fn a_path_that_cannot_be_abandoned_is_tried_again() {
 }
 
 #[test]
-fn one_path_stays_one_path() {
+fn without_multipath_only_caps_apply() {
     let mut bench = Bench::new("wwan0,cap=1MB", MOBILE);
     bench.machine.is_multipath = false;
     assert_eq!(bench.act(), []);
     bench.addresses([None, None]);
     assert_eq!(bench.act(), []);
     assert_eq!(bench.due_in(), None);
-    bench.machine.spent(bench.now, 1);
+    bench.machine.on_cap_spent(bench.now, 1);
     assert_eq!(bench.act(), [Action::Close]);
 }
 
 #[test]
-fn paths_of_the_application_are_its_own() {
+fn paths_of_the_application_are_not_managed() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.act();
-    bench.machine.found(bench.now, PathId(7), MOBILE);
-    bench.machine.found(bench.now, PathId(7), MOBILE);
+    bench.machine.on_path_found(bench.now, PathId(7), MOBILE);
+    bench.machine.on_path_found(bench.now, PathId(7), MOBILE);
     bench.valid(1);
     bench.valid(7);
     bench.addresses([Some(WIFI), None]);
@@ -285,30 +285,30 @@ fn paths_of_the_application_are_its_own() {
 }
 
 #[test]
-fn a_cap_is_for_every_path_of_its_address() {
+fn a_cap_applies_to_every_path_of_its_address() {
     let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
     bench.act();
     bench.valid(1);
-    bench.machine.found(bench.now, PathId(7), MOBILE);
+    bench.machine.on_path_found(bench.now, PathId(7), MOBILE);
     bench.valid(7);
-    assert_eq!(bench.machine.payer_of(PathId(7)), Some(1));
-    bench.machine.spent(bench.now, 1);
+    assert_eq!(bench.machine.charged_rule(PathId(7)), Some(1));
+    bench.machine.on_cap_spent(bench.now, 1);
     let mut left = bench.act();
     left.sort_by_key(|action| format!("{action:?}"));
     assert_eq!(left, [abandon(1), abandon(7)]);
-    bench.machine.found(bench.now, PathId(8), MOBILE);
+    bench.machine.on_path_found(bench.now, PathId(8), MOBILE);
     assert_eq!(bench.act(), [abandon(8)]);
-    bench.machine.found(bench.now, PathId(9), OTHER);
-    assert_eq!(bench.machine.payer_of(PathId(9)), None);
+    bench.machine.on_path_found(bench.now, PathId(9), OTHER);
+    assert_eq!(bench.machine.charged_rule(PathId(9)), None);
     assert_eq!(bench.act(), []);
 }
 
 #[test]
-fn events_that_were_missed_are_made_up_for() {
+fn paths_missing_from_the_list_count_as_closed() {
     let mut bench = Bench::new("wwan0", WIFI);
     bench.act();
     bench.valid(1);
-    bench.machine.present(bench.now, &[PathId(0)]);
+    bench.machine.on_paths_listed(bench.now, &[PathId(0)]);
     bench.wait(FIRST_PAUSE);
     assert_eq!(bench.act(), [open(1, MOBILE)]);
 }

@@ -1,6 +1,6 @@
 //! UDP through tokio's reactor and quinn-udp's GSO, GRO, ECN and packet info.
 
-mod beside;
+mod interfaces;
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use marline_proto::{EcnCodepoint, Transmit};
 use quinn_udp::UdpSocketState;
 use tokio::io::Interest;
 
-use self::beside::Beside;
+use self::interfaces::InterfaceSockets;
 use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket};
 
 /// Socket buffers asked for, in bytes: about 30 ms at 1 Gbit/s. The system may give less.
@@ -19,33 +19,33 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
 const SHORT_RECV_MEANS_EMPTY: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// A socket, and those beside it that are bound to interfaces.
+/// The endpoint's socket, and additional ones that are bound to interfaces.
 #[derive(Debug)]
 pub(super) struct TokioSocket {
-    main: One,
-    beside: Beside,
+    main: SystemSocket,
+    interfaces: InterfaceSockets,
 }
 
 impl TokioSocket {
     pub(super) fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         Ok(Self {
-            main: One::new(socket)?,
-            beside: Beside::default(),
+            main: SystemSocket::new(socket)?,
+            interfaces: InterfaceSockets::default(),
         })
     }
 }
 
 /// A socket of the system.
 #[derive(Debug)]
-struct One {
+struct SystemSocket {
     io: tokio::net::UdpSocket,
     state: UdpSocketState,
 }
 
-impl One {
+impl SystemSocket {
     fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        // Small buffers cost speed, never correctness.
+        // Smaller buffers only cost throughput.
         state
             .set_send_buffer_size((&socket).into(), SOCKET_BUFFER)
             .ok();
@@ -63,8 +63,8 @@ impl UdpSocket for TokioSocket {
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
         let local = transmit.tuple.local.ip();
         if let Some(sent) = self
-            .beside
-            .with(local, |one| one.try_send(transmit, None, payload))
+            .interfaces
+            .with(local, |socket| socket.try_send(transmit, None, payload))
         {
             return sent;
         }
@@ -73,7 +73,7 @@ impl UdpSocket for TokioSocket {
     }
 
     fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.beside.poll_full(cx) {
+        match self.interfaces.poll_full(cx) {
             Some(ready) => ready,
             None => self.main.io.poll_send_ready(cx),
         }
@@ -85,7 +85,7 @@ impl UdpSocket for TokioSocket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        if let Some(filled) = self.beside.poll_recv(cx, buffers, meta) {
+        if let Some(filled) = self.interfaces.poll_recv(cx, buffers, meta) {
             return Poll::Ready(Ok(filled));
         }
         self.main.poll_recv(cx, buffers, meta)
@@ -96,16 +96,16 @@ impl UdpSocket for TokioSocket {
     }
 
     fn bind_interface(&self, interface: &InterfaceAddress) -> io::Result<()> {
-        // A socket of IPv6 writes addresses of IPv4 in its own way.
+        // A dual-stack socket reports IPv4 addresses as IPv6; sockets of interfaces report them as IPv4.
         if self.local_addr()?.is_ipv4() != interface.address.is_ipv4() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        self.beside.add(interface)
+        self.interfaces.add(interface)
     }
 
     fn max_gso_segments(&self) -> usize {
         let main = self.main.state.max_gso_segments();
-        self.beside
+        self.interfaces
             .max_gso_segments()
             .map_or(main, |most| most.min(main))
     }
@@ -119,7 +119,7 @@ impl UdpSocket for TokioSocket {
     }
 }
 
-impl One {
+impl SystemSocket {
     fn try_send(
         &self,
         transmit: &Transmit,
@@ -153,7 +153,8 @@ impl One {
                 filled =
                     self.state
                         .recv((&self.io).into(), &mut buffers[..batch], &mut raw[..batch])?;
-                // Says so to the reactor now and saves the system call that would find out.
+                // Clears the reactor's readiness now, which saves the system call that would return
+                // `WouldBlock`.
                 if SHORT_RECV_MEANS_EMPTY && filled < batch {
                     return Err(io::ErrorKind::WouldBlock.into());
                 }

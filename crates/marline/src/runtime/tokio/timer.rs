@@ -1,4 +1,4 @@
-//! The finest timer that the system offers.
+//! The timer of the finest resolution that the system has.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod timer_fd;
@@ -22,7 +22,7 @@ pub(super) fn new(epoch: std::time::Instant) -> Box<dyn Timer> {
     Box::new(SleepTimer::new(epoch))
 }
 
-/// Tokio's own timer, which ticks in milliseconds.
+/// Tokio's own timer, which has a resolution of a millisecond.
 struct SleepTimer {
     epoch: tokio::time::Instant,
     sleep: Pin<Box<Sleep>>,

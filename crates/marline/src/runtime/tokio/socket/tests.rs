@@ -12,9 +12,9 @@ fn socket(ip: impl Into<std::net::IpAddr>) -> (TokioSocket, SocketAddr) {
     (TokioSocket::new(socket).unwrap(), address)
 }
 
-/// Datagrams that the system coalesces on the way keep their marks: without, ECN is given up.
+/// Datagrams that the system coalesces keep their ECN codepoints; otherwise ECN validation would fail.
 #[tokio::test]
-async fn marks_survive_batches() {
+async fn ecn_marks_survive_segmentation_and_coalescing() {
     for ip in [
         std::net::IpAddr::from(Ipv4Addr::LOCALHOST),
         Ipv6Addr::LOCALHOST.into(),
@@ -47,7 +47,7 @@ async fn marks_survive_batches() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_interface_has_a_socket_of_its_own() {
+async fn an_address_bound_to_an_interface_uses_its_own_socket() {
     use crate::{Runtime, TokioRuntime};
 
     let here = IpAddr::from(Ipv4Addr::LOCALHOST);
@@ -71,7 +71,7 @@ async fn an_interface_has_a_socket_of_its_own() {
     sender.bind_interface(&gone).unwrap_err();
 
     let second = IpAddr::from(Ipv4Addr::new(127, 0, 0, 2));
-    for (local, is_beside) in [(here, true), (second, false)] {
+    for (local, has_own_socket) in [(here, true), (second, false)] {
         let transmit = |from: IpAddr, to| Transmit {
             tuple: FourTuple {
                 local: SocketAddr::new(from, main.port()),
@@ -92,7 +92,7 @@ async fn an_interface_has_a_socket_of_its_own() {
             .unwrap();
         let from = meta[0].remote;
         assert_eq!(from.ip(), local);
-        assert_eq!(from.port() != main.port(), is_beside);
+        assert_eq!(from.port() != main.port(), has_own_socket);
 
         poll_fn(|cx| receiver.poll_send_ready(cx)).await.unwrap();
         receiver.try_send(&transmit(here, from), &[2; 100]).unwrap();

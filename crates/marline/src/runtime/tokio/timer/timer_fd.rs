@@ -1,7 +1,8 @@
 //! Linux's `timerfd` in tokio's reactor: as exact as the kernel's high-resolution timers.
 //!
 //! The descriptor is never read. The reactor is edge triggered, so every expiry is reported, and
-//! setting the timer anew forgets the expiries before; the clock tells a stale report from a true one.
+//! setting the timer anew clears earlier expiries; a stale report is recognised by comparing the clock with
+//! the deadline.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -84,7 +85,7 @@ impl Timer for TimerFd {
             }
             match self.fd.poll_read_ready(cx) {
                 Poll::Ready(Ok(mut stale)) => stale.clear_ready(),
-                // The reactor is gone, and this task with it.
+                // The reactor has ended, and ends this task.
                 Poll::Ready(Err(_)) | Poll::Pending => return Poll::Pending,
             }
         }

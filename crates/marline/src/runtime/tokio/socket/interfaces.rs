@@ -1,4 +1,4 @@
-//! Sockets that are bound to interfaces, beside one that is bound to none.
+//! Sockets that are bound to interfaces, in addition to the endpoint's own.
 
 use std::io::{self, IoSliceMut};
 use std::net::IpAddr;
@@ -6,48 +6,49 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
-use super::One;
+use super::SystemSocket;
 use crate::runtime::{InterfaceAddress, RecvMeta};
 
-/// The most sockets: interfaces that come and go leave none behind that another has replaced.
-const MOST: usize = 16;
+/// The most sockets; the oldest is dropped for another. Interfaces that were removed and added again replace
+/// their own.
+const MAX_SOCKETS: usize = 16;
 
-/// Errors in a row after which a socket is left alone for this time.
-const ERRORS: usize = 4;
+/// Consecutive errors of a socket after which a poll goes on to the next.
+const MAX_ERRORS: usize = 4;
 
-/// One socket for each address. Most endpoints have none, and pay one load for that.
+/// One socket for each address. Most endpoints have none, which costs one atomic load per operation.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct InterfaceSockets {
     count: AtomicUsize,
-    sockets: RwLock<Vec<Arc<Bound>>>,
+    sockets: RwLock<Vec<Arc<InterfaceSocket>>>,
     /// Which socket was full last, counted from 1; 0 if none was.
     full: AtomicUsize,
-    /// Where the next search for datagrams begins, so that none goes hungry.
+    /// The socket that is polled first, in turn, so that none is starved.
     turn: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct InterfaceSocket {
     interface: InterfaceAddress,
-    socket: One,
+    socket: SystemSocket,
 }
 
-impl Beside {
-    /// Adds a socket, unless there is one for this address of this very interface.
+impl InterfaceSockets {
+    /// Adds a socket, unless there is one for this address of this interface.
     pub(super) fn add(&self, interface: &InterfaceAddress) -> io::Result<()> {
         let mut sockets = self.sockets.write().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |bound: &Arc<Bound>| {
+        let is_same = |bound: &Arc<InterfaceSocket>| {
             let known = &bound.interface;
             known.address == interface.address && known.index == interface.index
         };
         if sockets.iter().any(is_same) {
             return Ok(());
         }
-        let bound = Arc::new(Bound {
+        let bound = Arc::new(InterfaceSocket {
             interface: interface.clone(),
-            socket: One::new(bind(interface)?)?,
+            socket: SystemSocket::new(bind(interface)?)?,
         });
-        let is_replaced = |other: &Arc<Bound>| {
+        let is_replaced = |other: &Arc<InterfaceSocket>| {
             let known = &other.interface;
             known.address == interface.address
                 || (known.name == interface.name
@@ -55,7 +56,7 @@ impl Beside {
                     && known.address.is_ipv4() == interface.address.is_ipv4())
         };
         sockets.retain(|other| !is_replaced(other));
-        if sockets.len() == MOST {
+        if sockets.len() == MAX_SOCKETS {
             sockets.remove(0);
         }
         sockets.push(bound);
@@ -64,7 +65,7 @@ impl Beside {
         Ok(())
     }
 
-    fn socket(&self, at: usize) -> Option<Arc<Bound>> {
+    fn socket(&self, at: usize) -> Option<Arc<InterfaceSocket>> {
         let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
         sockets.get(at).cloned()
     }
@@ -73,15 +74,15 @@ impl Beside {
     pub(super) fn with(
         &self,
         local: IpAddr,
-        send: impl FnOnce(&One) -> io::Result<()>,
+        send: impl FnOnce(&SystemSocket) -> io::Result<()>,
     ) -> Option<io::Result<()>> {
         if self.count.load(Relaxed) == 0 {
             return None;
         }
         let local = local.to_canonical();
         let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
-        let mut places = sockets.iter().enumerate();
-        let found = places.find(|(_, bound)| bound.interface.address == local);
+        let mut indexed = sockets.iter().enumerate();
+        let found = indexed.find(|(_, bound)| bound.interface.address == local);
         let sent = found.map(|(at, bound)| (at, send(&bound.socket)));
         let is_full = |sent: &io::Result<()>| matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
         let full = match &sent {
@@ -99,8 +100,8 @@ impl Beside {
         Some(bound.socket.io.poll_send_ready(cx))
     }
 
-    /// Datagrams that have come to one of the sockets. An error says something about an interface and
-    /// nothing about the endpoint.
+    /// Receives datagrams from one of the sockets. Errors are ignored: they concern one interface and not the
+    /// endpoint.
     pub(super) fn poll_recv(
         &self,
         cx: &mut Context<'_>,
@@ -115,7 +116,7 @@ impl Beside {
         let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
         for step in 0..sockets.len() {
             let bound = &sockets[turn.wrapping_add(step) % sockets.len()];
-            for _ in 0..ERRORS {
+            for _ in 0..MAX_ERRORS {
                 match bound.socket.poll_recv(cx, buffers, meta) {
                     Poll::Ready(Ok(filled)) if filled > 0 => return Some(filled),
                     Poll::Ready(Err(_)) => {}
@@ -126,13 +127,13 @@ impl Beside {
         None
     }
 
-    /// Most datagrams that one send may carry through any of them.
+    /// Most datagrams that one send may carry through any of the sockets.
     pub(super) fn max_gso_segments(&self) -> Option<usize> {
         if self.count.load(Relaxed) == 0 {
             return None;
         }
         let sockets = self.sockets.read().unwrap_or_else(PoisonError::into_inner);
-        let most = |bound: &Arc<Bound>| bound.socket.state.max_gso_segments();
+        let most = |bound: &Arc<InterfaceSocket>| bound.socket.state.max_gso_segments();
         sockets.iter().map(most).min()
     }
 }
@@ -157,7 +158,7 @@ fn bind(interface: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
-/// By name: a number that no interface has would be taken.
+/// By name: the system accepts an index that no interface has.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn bind_to(socket: &socket2::Socket, interface: &InterfaceAddress) -> io::Result<()> {
     socket.bind_device(Some(interface.name.as_bytes()))
