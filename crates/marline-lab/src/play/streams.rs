@@ -1,7 +1,7 @@
 //! Streams that share a connection, without HTTP: the client asks for each on a stream of its own, and
 //! the server answers there.
 
-mod lives;
+mod timings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use marline::{
 };
 use tokio::sync::mpsc;
 
-use self::lives::{Life, add_metrics, watched};
+use self::timings::{Life, add_metrics, watched};
 use super::ends::{CHUNK, Ends, drain_telling, fill, write};
 use super::measures::Measured;
 use super::memory::Memory;

@@ -1,6 +1,6 @@
 //! Visits again and again, each over a connection of its own.
 
-mod beside;
+mod flow_monitor;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
 
-use self::beside::Beside;
+use self::flow_monitor::Beside;
 use super::background::Flows;
 use super::ends::{Ends, drain, write};
 use super::measures::Measured;
