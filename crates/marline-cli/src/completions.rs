@@ -27,7 +27,7 @@ enum Supported {
     Fish,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every verb returns alike")]
+#[expect(clippy::unnecessary_wraps, reason = "all verbs return the same type")]
 pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
     let shell = match arguments.shell {
         Supported::Bash => Shell::Bash,

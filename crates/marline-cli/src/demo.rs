@@ -13,30 +13,30 @@ use crate::lab::{progress::Bar, report, stop_switch, table};
 /// The experiment, with `docs` for the directory: a link to `experiments/demo/page.toml`, for the crate's package.
 const EXPERIMENT: &str = include_str!("demo.toml");
 
-/// See in a minute what marline does: a web page on a phone, over LTE
+/// Load a web page over an emulated LTE cell, in about a minute
 ///
-/// Loads a page like today's and fetches the files of a directory over HTTP/3, through an emulated LTE
-/// cell in virtual time, with three congestion controllers and in three places; compares every file's checksum;
-/// prints a table and writes DIR/report.html with pictures.
+/// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
+/// cell in virtual time, with three congestion controllers and at three locations; compares every file's
+/// checksum; prints a table and writes DIR/report.html with charts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline demo\n  \
     marline demo public --out public-over-lte\n\n\
     An experiment of your own: see `marline lab run --help`.")]
 pub(crate) struct Arguments {
-    /// The directory whose files are fetched [default: docs if it is there, else this one]
+    /// The directory whose files are fetched [default: docs if it exists, else the current directory]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
-    /// Where results go
+    /// The directory for results
     #[arg(long, value_name = "DIR", default_value = "marline-demo")]
     out: PathBuf,
 
-    /// What all randomness derives from: equal seeds, equal results
+    /// The seed of all randomness: equal seeds give equal results
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Run everything a few times only
+    /// Run each cell only a few times
     #[arg(long)]
     quick: bool,
 }
@@ -54,8 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ..Options::default()
     };
     let mut bar = Bar::new("demo");
-    let finished = run::run(&experiment, &Simulator, &options, &mut |told| {
-        bar.show(told);
+    let finished = run::run(&experiment, &Simulator, &options, &mut |progress| {
+        bar.show(progress);
     });
     drop(bar);
     let finished = finished.map_err(|error| Failure::Failed(error.to_string()))?;
@@ -84,7 +84,7 @@ fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
             "there is no directory {directory}; name one with files to fetch"
         )));
     }
-    // A string of JSON is one of TOML, too.
+    // A JSON string is a valid TOML string.
     let quoted = serde_json::Value::from(directory.display().to_string()).to_string();
     let text = EXPERIMENT.replace("\"docs\"", &quoted);
     let experiment = Experiment::parse(&text, "page.toml", &[]);

@@ -1,18 +1,18 @@
-//! Failures: one line each, on standard error, that says what to do.
+//! Failures: one line each on standard error, with advice.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use marline_http::client::ClientError;
 
-/// Why a verb did not do what it was asked to.
+/// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was asked wrongly: exit status 2.
+    /// Wrong usage: exit status 2.
     Usage(String),
-    /// It could not: exit status 1.
+    /// Any other error: exit status 1.
     Failed(String),
-    /// It could not, and has said why: exit status 1.
+    /// An error that has been printed already: exit status 1.
     Told,
     /// A program that was run ended with this status.
     Status(u8),
@@ -35,18 +35,18 @@ impl Failure {
     }
 }
 
-/// Says something about the work, on standard error.
+/// Prints a message on standard error.
 pub(crate) fn tell(message: &str) {
     eprintln!("marline: {message}");
 }
 
-/// Help and version are answers; everything else is an error, in one line.
+/// Prints help or version, or an error of usage in one line.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
-        // Whoever closes the pipe has seen enough.
+        // Fails if the reader has closed the pipe.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -54,7 +54,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        return Failure::Usage("what to do is missing; see `marline --help`".to_owned()).report();
+        return Failure::Usage("a verb is missing; see `marline --help`".to_owned()).report();
     }
     let text = error.to_string();
     let mut words = Vec::new();

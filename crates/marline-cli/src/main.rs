@@ -1,4 +1,4 @@
-//! The `marline` command: one file a verb, no logic of its own.
+//! The `marline` command: one file for each verb, without logic of its own.
 
 mod cli;
 mod completions;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs `work`, then drops what is left of it: partial files remove themselves.
+/// Runs `work` and drops it, which removes partial files.
 fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! A progress bar for what takes longer than two seconds.
+//! A progress bar for transfers that take longer than two seconds.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use marline_http::client::Progress;
 use tokio::time::sleep;
 
-/// What is done sooner needs no bar.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The delay before the bar is shown.
+const SHOW_AFTER: Duration = Duration::from_secs(2);
 
-/// Time between two pictures.
+/// The interval of updates.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows `progress` on a terminal until dropped.
@@ -20,7 +20,7 @@ pub(crate) async fn show(progress: Arc<Progress>, objects: usize) {
     if !std::io::stderr().is_terminal() {
         return std::future::pending().await;
     }
-    sleep(PATIENCE).await;
+    sleep(SHOW_AFTER).await;
     let bar = Bar(ProgressBar::new(0));
     let template =
         "{wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} {msg}";
@@ -38,7 +38,7 @@ pub(crate) async fn show(progress: Arc<Progress>, objects: usize) {
     }
 }
 
-/// Leaves a clean line behind.
+/// A bar that is cleared when dropped.
 struct Bar(ProgressBar);
 
 impl Drop for Bar {

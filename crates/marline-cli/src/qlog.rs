@@ -8,7 +8,7 @@ use marline_report::summary::BundleHistory;
 
 use crate::failure::Failure;
 
-/// Read the logs of QUIC connections
+/// Read qlog files of QUIC connections
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,13 +20,13 @@ enum Action {
     Summary(SummaryArguments),
 }
 
-/// Sum up a qlog file
+/// Summarize a qlog file
 ///
 /// Time in each congestion state, losses and spurious losses, round-trip times, windows and
-/// throughput, of each connection and path in the file. Reads the logs of other QUIC programs, too.
+/// throughput, of each connection and path in the file. Reads the logs of other QUIC implementations, too.
 ///
-/// Of connections that form a bundle: what its engine decided, and in the end its history once, whatever
-/// number of its connections is given.
+/// For connections of a bundle: the decisions of its engine, and at the end the bundle's history, once for
+/// all of its connections.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline get --qlog logs https://example.org/file -o file\n  \
@@ -37,7 +37,7 @@ struct SummaryArguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Print a JSON array with one object a file
+    /// Print a JSON array with one object for each file
     #[arg(long)]
     json: bool,
 }

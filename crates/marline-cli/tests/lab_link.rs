@@ -81,7 +81,7 @@ fn vanishes(namespace: &str) {
 }
 
 #[test]
-fn exit_status_is_the_programs() {
+fn exit_status_is_that_of_the_program() {
     if !possible() {
         return;
     }
@@ -93,7 +93,7 @@ fn exit_status_is_the_programs() {
 }
 
 #[test]
-fn wrong_use_is_told_in_a_line() {
+fn wrong_usage_is_printed_in_one_line() {
     for (arguments, status, word) in [
         (&["--link", "rat=7mbps", "--", "true"][..], 2, "rat"),
         (&["--link", "rate=7", "--", "true"], 2, "7"),
@@ -117,7 +117,7 @@ fn wrong_use_is_told_in_a_line() {
 }
 
 #[test]
-fn program_and_server_meet_over_the_link() {
+fn the_program_reaches_the_server_over_the_link() {
     if !possible() {
         return;
     }
@@ -176,7 +176,7 @@ fn program_and_server_meet_over_the_link() {
 }
 
 #[test]
-fn killed_run_leaves_nothing() {
+fn a_killed_run_leaves_no_namespaces_or_processes() {
     if !possible() {
         return;
     }
@@ -188,7 +188,7 @@ fn killed_run_leaves_nothing() {
 }
 
 #[test]
-fn terminated_run_ends_its_program_first() {
+fn a_terminated_run_ends_its_program_first() {
     if !possible() {
         return;
     }
@@ -202,7 +202,7 @@ fn terminated_run_ends_its_program_first() {
 }
 
 #[test]
-fn others_than_root_get_a_link_or_a_reason() {
+fn without_root_there_is_a_link_or_an_error_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("marline");

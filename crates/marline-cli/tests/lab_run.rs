@@ -40,7 +40,7 @@ fn scenario() -> TempDir {
 }
 
 #[test]
-fn results_are_as_programs_expect_them() {
+fn results_have_the_documented_json_keys() {
     let directory = scenario();
     let here = directory.path();
     let whole = results(here, &["--out", "whole"]);
@@ -86,7 +86,7 @@ fn results_are_as_programs_expect_them() {
 }
 
 #[test]
-fn what_is_not_shown_is_a_finding() {
+fn a_claim_that_does_not_hold_is_reported_and_no_error() {
     let directory = TempDir::new().unwrap();
     let here = directory.path();
     let must = "[[must]]\ntext = \"a is a hundred times as fast\"\na = \"a\"\nb = \"b\"\nat_least_percent = 99\n";
@@ -115,7 +115,7 @@ fn what_is_not_shown_is_a_finding() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_invalid_argument() {
     let directory = scenario();
     let here = directory.path();
     for (from, to, words) in [

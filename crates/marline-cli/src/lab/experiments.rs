@@ -1,4 +1,4 @@
-//! Where experiments are.
+//! Finding and loading experiments.
 
 use std::path::{Path, PathBuf};
 

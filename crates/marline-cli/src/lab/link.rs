@@ -16,14 +16,14 @@ use crate::failure::{Failure, tell};
 
 /// Run a program behind an emulated link
 ///
-/// The program runs in a network namespace with the address 10.77.0.2 and nothing but the link. At the
-/// far end, 10.77.0.1 (which the variable MARLINE_SERVER names), is what --server starts or --forward lets
-/// through. When the program ends, everything ends, with its exit status; what the link did is told on
-/// standard error.
+/// The program runs in a network namespace with the address 10.77.0.2, whose only interface is the link. At
+/// the far end, 10.77.0.1 (in the environment as MARLINE_SERVER), are the server that --server starts and the
+/// ports of --forward. When the program ends, the link ends with its exit status; a summary of the link is
+/// printed on standard error.
 ///
-/// A link is key=value pairs with a comma between them, or the name of a preset: a rate (7mbps), an rtt or a
-/// one-way delay (50ms), loss (2%), a buffer (45kB) and more; `up.KEY` and `down.KEY` are for one direction,
-/// up being from the program.
+/// A link is written as key=value pairs separated by commas, or as the name of a preset: a rate (7mbps), an
+/// rtt or a one-way delay (50ms), loss (2%), a buffer (45kB) and more; `up.KEY` and `down.KEY` set one
+/// direction, where up is from the program.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline lab link --link 'rate=7mbps,rtt=50ms,loss=2%,buffer=45kB' \\\n      \
@@ -40,20 +40,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
 
-    /// Let what is sent to 10.77.0.1:PORT reach 127.0.0.1:PORT of this machine, over TCP and UDP;
-    /// repeatable
+    /// Forward 10.77.0.1:PORT to 127.0.0.1:PORT of this machine, over TCP and UDP; repeatable
     #[arg(long, value_name = "PORT")]
     forward: Vec<u16>,
 
-    /// Write what passes, and what is lost and why, to a pcapng file
+    /// Write delivered packets, and dropped ones with the reason, to a pcapng file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
 
-    /// Write logs in Mahimahi's form, to FILE.up and FILE.down
+    /// Write logs in Mahimahi's format, to FILE.up and FILE.down
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
-    /// Equal seeds, equal losses: packet by packet in the order in which they are sent
+    /// The seed of losses and jitter: equal seeds treat equal sequences of packets equally
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -61,7 +60,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 1.0, value_parser = milliseconds)]
     bound: f64,
 
-    /// Print what the link did as JSON; the program's own output goes to standard error
+    /// Print the summary of the link as JSON; the program's own output goes to standard error
     #[arg(long)]
     json: bool,
 
@@ -78,7 +77,7 @@ fn milliseconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    // Only a process of a single thread may become what this needs.
+    // Only a process of a single thread can enter a user namespace.
     emu::become_capable()?;
     crate::in_runtime(run_within(arguments))
 }
@@ -134,7 +133,7 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
         Failure::Failed(format!("cannot run {name}: {error}; check its name"))
     })?;
     if let Some(mut server) = server {
-        // How it ends is its own affair.
+        // The server's exit status does not matter.
         let _ = server.end().await;
     }
     Ok(status)
@@ -143,7 +142,7 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
 async fn start_server(line: &Line, text: &str) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", text]);
-    // Standard output is the program's alone.
+    // Standard output is only the program's.
     command.stdin(Stdio::null()).stdout(io::stderr());
     let failed = |error| Failure::Failed(format!("the server `{text}`: {error}"));
     let (emulation, far) = (line.emulation(), line.far());
@@ -183,7 +182,7 @@ fn publish(arguments: &Arguments, report: &Report, status: ExitStatus) {
     }
 }
 
-/// As shells say it: its own, or 128 and the signal that ended it.
+/// The exit status as shells report it: the program's own, or 128 plus the number of the signal that ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code();
     let code = code.or_else(|| status.signal().map(|signal| 128 + signal));

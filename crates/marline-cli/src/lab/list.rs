@@ -12,7 +12,7 @@ use crate::failure::{Failure, tell};
 /// List the experiments
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Where they are [default: `experiments` here or above]
+    /// The directory of experiments [default: `experiments` in this directory or above]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
 

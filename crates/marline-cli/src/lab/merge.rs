@@ -8,14 +8,14 @@ use marline_lab::run;
 use super::table;
 use crate::failure::Failure;
 
-/// Join the parts that `marline lab run --shard` did
+/// Merge the parts of an experiment that `marline lab run --shard` made
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The directories of the parts
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
 
-    /// Where the whole goes
+    /// The directory for the merged results
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 

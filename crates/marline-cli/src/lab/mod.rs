@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Try programs and transports on links that anybody can have
+/// Test programs and transports on emulated links that are reproducible
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -60,7 +60,7 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A switch that is on once somebody asks this process to end.
+/// A flag that is set when this process gets SIGINT or SIGTERM.
 pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
     let switch = Arc::new(AtomicBool::new(false));
     let on = Arc::clone(&switch);
@@ -70,7 +70,7 @@ pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
             on.store(true, Ordering::Relaxed);
             Ok(())
         };
-        // Without a runtime, Ctrl-C ends the process at once; what is done is kept all the same.
+        // Without a runtime, Ctrl-C ends the process at once; finished runs are kept all the same.
         let _ = crate::in_runtime(wait);
     });
     waiting

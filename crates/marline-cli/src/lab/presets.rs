@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// List the links that have names, and the keys that links are made of
+/// List the presets of links, and the keys of links
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Print them as JSON

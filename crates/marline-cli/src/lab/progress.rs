@@ -1,4 +1,4 @@
-//! How far the runs are.
+//! The progress of runs.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use marline_lab::run::Progress;
 
-/// Without a terminal, a line after every so many parts of the whole.
+/// Lines that are printed if standard error is not a terminal.
 const LINES: usize = 10;
 
-/// A bar on a terminal, else a line now and then.
+/// A progress bar on a terminal, else [`LINES`] lines.
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
     name: String,
@@ -34,22 +34,25 @@ impl Bar {
         }
     }
 
-    pub(crate) fn show(&mut self, told: Progress) {
+    pub(crate) fn show(&mut self, progress: Progress) {
         if let Some(bar) = &self.bar {
-            bar.set_length(told.total as u64);
-            bar.set_position(told.done as u64);
-            if told.failed > 0 {
-                bar.set_message(format!("{} ({} failed)", self.name, told.failed));
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.done as u64);
+            if progress.failed > 0 {
+                bar.set_message(format!("{} ({} failed)", self.name, progress.failed));
             }
             return;
         }
-        let lines = told.done * LINES / told.total.max(1);
-        if lines > self.lines && told.done < told.total {
+        let lines = progress.done * LINES / progress.total.max(1);
+        if lines > self.lines && progress.done < progress.total {
             self.lines = lines;
-            let left = told.left.map_or(String::new(), |left| {
+            let left = progress.left.map_or(String::new(), |left| {
                 format!(", {} s left", left.max(Duration::from_secs(1)).as_secs())
             });
-            eprintln!("{}: {}/{} runs{left}", self.name, told.done, told.total);
+            eprintln!(
+                "{}: {}/{} runs{left}",
+                self.name, progress.done, progress.total
+            );
         }
     }
 }

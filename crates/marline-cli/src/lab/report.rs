@@ -8,10 +8,10 @@ use marline_lab::run;
 use super::table;
 use crate::failure::Failure;
 
-/// Sum up and draw once more what runs left in directories
+/// Summarize the runs in directories again, and rebuild their reports
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Directories that `marline lab run` filled
+    /// Directories of results of `marline lab run`
     #[arg(value_name = "DIR", required = true)]
     directories: Vec<PathBuf>,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the page about the results in `directory`, and says where it is.
+/// Writes the report of the results in `directory`, and prints its path.
 pub(crate) fn write(directory: &Path) -> Result<(), Failure> {
     marline_lab::report::write(directory).map_err(|error| Failure::Failed(error.to_string()))?;
     eprintln!("the report: {}", directory.join("report.html").display());

@@ -14,9 +14,9 @@ use crate::failure::Failure;
 
 /// Run an experiment
 ///
-/// An experiment is a TOML file: links, variants, a workload, how often. What comes out is in the directory
-/// of --out: results.json, runs.csv with a row a run, and report.html. A run that was interrupted continues
-/// where it was.
+/// An experiment is a TOML file: links, variants, a workload, repeats. Its results are written to the directory
+/// of --out: results.json, runs.csv with a row for each run, and report.html. An interrupted experiment
+/// continues where it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline lab run bundle/plain --quick\n  \
@@ -24,24 +24,24 @@ use crate::failure::Failure;
     marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
     marline lab merge part1 part2 --out whole")]
 pub(crate) struct Arguments {
-    /// The experiment's name, as `marline lab list` has it, or a file that ends in .toml
+    /// The experiment's name, as in `marline lab list`, or a file that ends in .toml
     #[arg(value_name = "ID|FILE.toml")]
     experiment: String,
 
-    /// Where to run it: in virtual time, or in real time between network namespaces [default: what the
-    /// experiment says]
+    /// Where to run it: in virtual time, or in real time between network namespaces [default: as in the
+    /// experiment]
     #[arg(long, value_enum)]
     backend: Option<Where>,
 
-    /// What all randomness derives from, instead of what the experiment says
+    /// The seed of all randomness [default: as in the experiment]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// How often each cell is run, instead of what the experiment says
+    /// How often each cell is run [default: as in the experiment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeats: Option<u32>,
 
-    /// Run each cell a few times only
+    /// Run each cell only a few times
     #[arg(long)]
     quick: bool,
 
@@ -50,19 +50,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// Runs at a time [default: one a core; in real time one]
+    /// Runs in parallel [default: one per core; in real time one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
 
-    /// Where results go [default: lab-results/ID]
+    /// The directory for results [default: lab-results/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Forget what is in the directory, instead of continuing
+    /// Discard the runs in the directory instead of continuing
     #[arg(long)]
     fresh: bool,
 
-    /// Do one of several parts, to be merged later
+    /// Run one of several parts, to be merged later
     #[arg(long, value_name = "PART/PARTS")]
     shard: Option<Shard>,
 
@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     qlog: bool,
 
-    /// Write what passed on all links, and what was lost and why, into DIR/pcap
+    /// Write delivered packets of all links, and dropped ones with the reason, into DIR/pcap
     #[arg(long)]
     pcap: bool,
 
@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Where experiments are [default: `experiments` here or above]
+    /// The directory of experiments [default: `experiments` in this directory or above]
     #[arg(long, value_name = "DIR")]
     experiments: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
     }
     if experiment.uses(BackendKind::Emu) {
-        // Only a process of a single thread may become what this needs.
+        // Only a process of a single thread can enter a user namespace.
         emu::become_capable()?;
     }
     if let Some(seed) = arguments.seed {
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does the runs; false if others are needed before there are results.
+/// Executes the runs; false if other parts are missing for results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
     let emulator = Emulator::default();
     let backend = |job: &Job| match job.settings.backend {
@@ -145,8 +145,8 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
         stop: Some(&stop),
     };
     let mut bar = Bar::new(&experiment.id);
-    let finished = run::run(experiment, &backend, &options, &mut |told| {
-        bar.show(told);
+    let finished = run::run(experiment, &backend, &options, &mut |progress| {
+        bar.show(progress);
     });
     drop(bar);
     let finished = finished.map_err(|error| failure(&error))?;
@@ -166,7 +166,7 @@ fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result
     Ok(true)
 }
 
-/// Asked wrongly, or could not?
+/// Distinguishes errors of usage from others.
 fn failure(failure: &RunFailure) -> Failure {
     match failure {
         RunFailure::OtherSettings { .. } | RunFailure::Unsupported { .. } => {

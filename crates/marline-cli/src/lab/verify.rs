@@ -8,7 +8,7 @@ use super::progress::Bar;
 use super::table::align;
 use crate::failure::Failure;
 
-/// Measure the links that have names, and say whether they are what they promise
+/// Measure the presets of links, and check them against their specifications
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   marline lab verify
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PRESET")]
     presets: Vec<String>,
 
-    /// What chance depends on
+    /// The seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -36,8 +36,8 @@ struct Answer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut bar = Bar::new("verify");
-    let checks = verify(&arguments.presets, arguments.seed, &mut |told| {
-        bar.show(told);
+    let checks = verify(&arguments.presets, arguments.seed, &mut |progress| {
+        bar.show(progress);
     });
     drop(bar);
     let checks = checks.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -81,7 +81,7 @@ fn print(checks: &[Verified]) {
     align(&rows);
 }
 
-/// With four digits or so: as many as it takes to see how near a bound it is.
+/// A number with about four significant digits.
 fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         1000.0.. => 0,

@@ -196,7 +196,7 @@ const LEARNT: &str = "marline_first_windows_total{window=\"learnt\"}";
 const DEFAULT: &str = "marline_first_windows_total{window=\"default\"}";
 
 #[test]
-fn a_learnt_window_outlives_the_server() {
+fn learned_windows_are_kept_across_restarts_of_the_server() {
     let site = Site::new("average");
     let server = site.serve("first");
     assert_eq!(server.remembered(), Some("0"));
@@ -227,7 +227,7 @@ fn a_learnt_window_outlives_the_server() {
 }
 
 #[test]
-fn what_was_written_survives_a_kill() {
+fn stored_history_survives_sigkill() {
     let site = Site::new("average");
     let server = site.serve("first");
     server.visit();
@@ -243,7 +243,7 @@ fn what_was_written_survives_a_kill() {
 }
 
 #[test]
-fn a_server_that_comes_back_resumes_carefully() {
+fn a_restarted_server_uses_careful_resume() {
     let site = Site::new("careful");
     let server = site.serve("first");
     server.visit();
@@ -278,7 +278,7 @@ fn a_server_that_comes_back_resumes_carefully() {
 }
 
 #[test]
-fn failures_of_the_store_are_one_line() {
+fn errors_of_the_store_are_printed_in_one_line() {
     let site = Site::new("careful");
     let public = site.directory.path().join("public");
     let serve = ["serve", text(&public), "--listen", "127.0.0.1:0"];
@@ -313,7 +313,7 @@ fn failures_of_the_store_are_one_line() {
 }
 
 #[test]
-fn the_profile_learns_in_memory() {
+fn the_history_profile_keeps_history_in_memory() {
     let site = Site::new("careful");
     let public = site.directory.path().join("public");
     let arguments = [

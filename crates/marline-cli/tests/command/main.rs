@@ -116,7 +116,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn serves_and_gets_over_every_version() {
+fn files_are_transferred_over_every_http_version() {
     let root = site();
     let out = TempDir::new().unwrap();
     let log = out.path().join("access.log");
@@ -188,7 +188,7 @@ fn serves_and_gets_over_every_version() {
 }
 
 #[test]
-fn a_bundle_splits_what_is_large() {
+fn a_bundle_splits_large_objects_over_its_connections() {
     let root = site();
     let large: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
     fs::write(root.path().join("large"), &large).unwrap();
@@ -222,7 +222,7 @@ fn a_bundle_splits_what_is_large() {
 }
 
 #[test]
-fn failures_of_get_are_one_line() {
+fn errors_of_get_are_printed_in_one_line() {
     let root = site();
     let out = TempDir::new().unwrap();
     let server = Server::start(&[text(root.path())]);
@@ -282,7 +282,7 @@ fn failures_of_get_are_one_line() {
 }
 
 #[test]
-fn wrong_use_is_one_line_and_status_2() {
+fn wrong_usage_is_one_line_and_exit_status_2() {
     for (arguments, words) in [
         (
             &["get", "https://h/", "--frobnicate"][..],
@@ -350,7 +350,7 @@ fn wrong_use_is_one_line_and_status_2() {
 }
 
 #[test]
-fn failures_of_serve_are_one_line() {
+fn errors_of_serve_are_printed_in_one_line() {
     let root = site();
     let directory = text(root.path());
     let file = root.path().join("a.txt");
@@ -440,7 +440,7 @@ fn failures_of_serve_are_one_line() {
 }
 
 #[test]
-fn an_interrupt_leaves_nothing_behind() {
+fn an_interrupted_get_leaves_no_partial_file() {
     let root = site();
     let out = TempDir::new().unwrap();
     let big = fs::File::create(root.path().join("big")).unwrap();
@@ -497,7 +497,7 @@ fn presets_are_verified() {
 }
 
 #[test]
-fn explains_itself() {
+fn help_version_and_manual_pages_are_printed() {
     let help = run(&["--help"]);
     assert!(help.status.success());
     for verb in ["serve", "get", "qlog", "reference", "completions", "man"] {

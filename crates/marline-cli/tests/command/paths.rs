@@ -40,7 +40,7 @@ fn paths(report: &Value) -> Vec<(String, u64)> {
 const TWO: [&str; 4] = ["--path", "127.0.0.2", "--path", "127.0.0.3"];
 
 #[test]
-fn two_addresses_are_two_paths() {
+fn each_path_option_opens_a_path() {
     let root = large();
     for server in [&["--profile", "multipath"][..], &["--scheduler", "rr"][..]] {
         let server = Server::start(&[&[text(root.path())], server].concat());
@@ -57,7 +57,7 @@ fn two_addresses_are_two_paths() {
 }
 
 #[test]
-fn a_cap_is_kept_and_told() {
+fn a_spent_cap_ends_its_path_and_is_reported() {
     let root = large();
     let server = Server::start(&[text(root.path()), "--scheduler", "rr"]);
     let capped = "127.0.0.3,cap=1MB";
@@ -87,7 +87,7 @@ fn a_cap_is_kept_and_told() {
 }
 
 #[test]
-fn a_server_of_one_path_is_used_on_one() {
+fn a_server_without_multipath_is_used_on_one_path() {
     let root = large();
     let server = Server::start(&[text(root.path())]);
     let (report, said) = get(&server, &TWO);
@@ -100,7 +100,7 @@ fn a_server_of_one_path_is_used_on_one() {
 }
 
 #[test]
-fn paths_that_cannot_be_are_named() {
+fn errors_name_the_invalid_path() {
     let missing = "there is no interface wwan77";
     let root = large();
     let server = Server::start(&[text(root.path()), "--profile", "multipath"]);
