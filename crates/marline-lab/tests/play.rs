@@ -107,7 +107,7 @@ fn bytes_go_both_ways() {
 }
 
 #[test]
-fn watched_runs_differ_in_nothing_but_what_was_seen() {
+fn watching_a_run_does_not_change_its_metrics() {
     let plain = Simulator.run(&job(LINK, objects(true))).unwrap();
     let watched = Job {
         watch: true,
@@ -123,7 +123,7 @@ fn watched_runs_differ_in_nothing_but_what_was_seen() {
 }
 
 #[test]
-fn what_takes_too_long_is_an_error() {
+fn a_run_over_its_time_limit_is_an_error() {
     let mut job = job("rate=10mbps,rtt=40ms,loss=100%", objects(false));
     let error = Simulator.run(&job).unwrap_err();
     assert!(
@@ -223,7 +223,7 @@ fn beside(connections: usize, flows: usize) -> Job {
 }
 
 #[test]
-fn connections_without_end_share_with_flows() {
+fn bulk_connections_share_the_link_with_flows() {
     let one = Simulator.run(&beside(1, 1)).unwrap();
     assert_eq!(Simulator.run(&beside(1, 1)).unwrap(), one);
     assert_eq!(one.virtual_s, 25.0);
@@ -269,7 +269,7 @@ fn a_fair_bundle_leaves_more_to_others() {
 }
 
 #[test]
-fn what_is_measured_can_be_watched() {
+fn measured_throughput_has_time_series() {
     let plain = Simulator.run(&beside(2, 1)).unwrap();
     let watched = Job {
         watch: true,
@@ -285,7 +285,7 @@ fn what_is_measured_can_be_watched() {
 }
 
 #[test]
-fn files_arrive_as_they_are() {
+fn files_arrive_unaltered() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("below")).unwrap();
     std::fs::write(directory.path().join("a page.html"), b"<p>hello").unwrap();

@@ -30,7 +30,7 @@ fn visit(more: &str) -> Result<Outcome, Box<dyn Error>> {
 }
 
 #[test]
-fn the_last_visit_counts() {
+fn only_the_last_visit_is_measured() {
     let plain = visit("initial_window = 10").unwrap().metrics;
     assert_eq!(plain["careful_jumps"], 0.0);
     assert!((12_000.0..16_000.0).contains(&plain["initial_window_bytes"]));
@@ -46,7 +46,7 @@ fn the_last_visit_counts() {
 }
 
 #[test]
-fn earlier_visits_teach() {
+fn history_of_earlier_visits_reduces_latency() {
     let plain = visit("initial_window = 10").unwrap().metrics;
     let published = visit("initial_window = { history = 'published', fallback = 10 }")
         .unwrap()
@@ -105,7 +105,7 @@ fn links_change_between_visits() {
 }
 
 #[test]
-fn flows_beside_are_watched() {
+fn background_flows_are_measured_around_visits() {
     let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
     let outcome = visit(beside).unwrap();
     let tcp = "[[background]]\nkind = 'tcp'\ncount = 2\ncc = 'cubic'";

@@ -16,7 +16,7 @@ use super::{EmuError, Emulation, IpPacket, Report, Spooler};
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
-/// One run at a time on a machine: two would make each other late.
+/// One run at a time on a machine: parallel runs would delay each other's packets.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The emulator: jobs between network namespaces of this machine, one after the other whatever the
@@ -118,7 +118,7 @@ impl Emulator {
 }
 
 impl From<EmuError> for RunError {
-    /// What the machine lacks, no other run will find.
+    /// Capabilities that the machine lacks are missing for every run.
     fn from(error: EmuError) -> Self {
         if error.is_missing_privilege() {
             Self::Unsupported(error.to_string())

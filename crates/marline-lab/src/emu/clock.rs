@@ -1,4 +1,4 @@
-//! The link models' time, in reality.
+//! The time of link models in real time.
 
 use std::time::{Duration, Instant};
 

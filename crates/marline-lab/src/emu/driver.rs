@@ -20,14 +20,14 @@ use super::ip::IpPacket;
 use super::tally::{Report, Tally};
 use super::tun::Tun;
 
-/// Packets read from one device before the others have their turn.
+/// Packets read from one device before the next is polled.
 const BATCH: usize = 32;
 /// Above everything that is not real time, below the kernel's own threads that are.
 const PRIORITY: u8 = 50;
 /// Empty buffers that are kept.
 const SPARE: usize = 4_096;
 
-/// Tells a driver to end.
+/// Stops a driver.
 #[derive(Debug)]
 pub(super) struct Stop {
     flag: AtomicBool,
@@ -44,7 +44,7 @@ impl Stop {
 
     pub(super) fn stop(&self) {
         self.flag.store(true, Ordering::Relaxed);
-        // It can only fail when it has been told 2^64 times.
+        // It can only fail when the counter overflows.
         let _ = self.wake.write(1);
     }
 }
@@ -87,7 +87,7 @@ impl Driver {
         }
     }
 
-    /// Runs until told to stop.
+    /// Runs until stopped.
     pub(super) fn run(mut self) -> Report {
         self.report.realtime = hurry();
         let start = self.clock.now();
@@ -129,7 +129,7 @@ impl Driver {
                     let tally = &mut self.tallies[port];
                     tally.sent += 1;
                     tally.sent_bytes += u64::from(packet.size);
-                    // What left before this packet came has to be out of its way.
+                    // Earlier deliveries come first.
                     self.deliver();
                     let node = self.ports[port].node;
                     let now = self.clock.now();
@@ -202,7 +202,7 @@ impl Driver {
         if timeout == Some(Duration::ZERO) {
             return;
         }
-        // A signal may interrupt it; nothing is lost by looking around early.
+        // A signal may interrupt it, which only wakes the loop early.
         let _ = ppoll(descriptors, timeout.map(TimeSpec::from), None);
     }
 }

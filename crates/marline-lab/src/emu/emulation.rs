@@ -1,4 +1,4 @@
-//! A network of namespaces at work.
+//! An emulated network of namespaces.
 
 use std::fmt;
 use std::io;
@@ -24,7 +24,7 @@ pub struct Emulation {
     hosts: Vec<Host>,
     stop: Arc<Stop>,
     driver: Option<JoinHandle<Report>>,
-    /// Last: it kills who still lives in the hosts.
+    /// Dropped last: it kills the programs that still run in the hosts.
     _guard: Guard,
 }
 

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_keeps_the_checksum_right() {
+    fn setting_the_ecn_mark_updates_the_checksum() {
         for mark in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct, Ecn::Ect0] {
             let mut packet = read(&packet()).unwrap();
             packet.body.stamp(mark, None);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ipv4_is_refused() {
+    fn packets_other_than_ipv4_are_refused() {
         for bytes in [
             &[][..],
             &[0x60; 40],

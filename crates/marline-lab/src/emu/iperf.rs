@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_lacks_iperf3_is_told_what_to_install() {
+    fn a_missing_iperf3_error_names_the_package() {
         let error = cannot_start(io::ErrorKind::NotFound.into());
         assert!(error.is_missing_privilege(), "work to be skipped");
         let text = error.to_string();

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_none() {
+    fn other_packets_and_invalid_headers_are_ignored() {
         let mut udp = packet();
         udp[9] = 17;
         assert_eq!(Segment::of(&udp), None);
@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             if let Some(segment) = Segment::of(&bytes) {
                 prop_assert!((segment.payload as usize) < bytes.len());
             }

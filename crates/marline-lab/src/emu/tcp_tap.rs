@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap() {
+    fn sequence_numbers_wrap() {
         let mut arrived = opened(u32::MAX - 5);
         assert_eq!(arrived.add(&segment(u32::MAX - 4, 10)), 10);
         assert_eq!(arrived.add(&segment(10, 10)), 0);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn next_connection_begins_anew() {
+    fn a_syn_restarts_sequence_numbers() {
         let mut arrived = opened(7);
         assert_eq!(arrived.add(&segment(8, 10)), 10);
         let syn = Segment {

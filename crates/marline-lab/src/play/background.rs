@@ -1,4 +1,4 @@
-//! Traffic beside the workload.
+//! Background traffic.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::workload::background::{LongFlow, Packets, Pattern, Place, Received, S
 /// Bytes of the IPv4 and UDP headers.
 const HEADERS: u32 = 28;
 
-/// Flows that always have something to send.
+/// Bulk flows, which always have data to send.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// What each has brought so far.
+    /// What each has delivered so far.
     pub(super) received: Vec<Received>,
-    /// What is seen of their senders.
+    /// Observes their senders.
     pub(super) probe: Probe,
-    /// What links see of those whose senders are not ours.
+    /// Packets counted on the links, of flows whose senders cannot be observed.
     pub(super) packets: Vec<Packets>,
 }
 
-/// Starts all of it; it goes on for as long as its hosts run.
+/// Starts all background traffic; it runs as long as its hosts.
 pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
     let mut flows = Flows::default();
     let mut tcp = stage.tcp.iter();
@@ -91,7 +91,7 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
     Ok(flows)
 }
 
-/// Both ends of flows: the sender's place first.
+/// Both ends of flows, the sender's first.
 struct Ends<'a> {
     transport: Arc<TransportConfig>,
     places: [&'a Place; 2],
@@ -118,7 +118,7 @@ impl Flows {
     }
 }
 
-/// When the flows of a background begin, whose place in the list is `number`; from the start of the run.
+/// When the flows of background number `number` begin, from the start of the run.
 pub(crate) fn begins(
     job: &Job,
     number: u16,
@@ -140,7 +140,7 @@ fn no_kernel() -> RunError {
     )
 }
 
-/// Some part of `span`, each as likely.
+/// A uniformly distributed part of `span`.
 fn part(span: Duration, seed: Seed) -> Duration {
     span.mul_f64((seed.value() >> 11) as f64 / (1_u64 << 53) as f64)
 }

@@ -1,4 +1,4 @@
-//! Endpoints that speak QUIC without HTTP, and what they do to streams.
+//! QUIC endpoints without HTTP, and reading and writing their streams.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::scenario::{Job, RunError, Topology};
 
 /// The protocol's name in TLS.
 const ALPN: &[&[u8]] = &[b"marline-lab"];
-/// What is written at a time.
+/// Bytes of each write.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// An endpoint, and what it runs on.
+/// An endpoint and its runtime.
 pub(super) struct Ends {
     pub(super) endpoint: Endpoint,
     pub(super) runtime: Arc<dyn Runtime>,
@@ -85,7 +85,7 @@ impl Ends {
     }
 }
 
-/// Sends `size` bytes as all that `stream` has, and waits until they have arrived.
+/// Sends `size` bytes, ends `stream`, and waits until all are acknowledged.
 pub(super) async fn write(mut stream: SendStream, size: u64) -> Result<(), RunError> {
     fill(&mut stream, size).await?;
     stream.finish().map_err(failed)?;
@@ -105,18 +105,18 @@ pub(super) async fn fill(stream: &mut SendStream, size: u64) -> Result<(), RunEr
     Ok(())
 }
 
-/// Takes all that comes.
+/// Reads and discards the stream to its end.
 pub(super) async fn drain(stream: RecvStream) -> Result<(), RunError> {
-    drain_telling(stream, || {}).await
+    drain_with(stream, || {}).await
 }
 
-/// The same, and tells when something has come.
-pub(super) async fn drain_telling(
+/// The same, and calls `on_data` for each chunk.
+pub(super) async fn drain_with(
     mut stream: RecvStream,
-    mut tell: impl FnMut() + Send,
+    mut on_data: impl FnMut() + Send,
 ) -> Result<(), RunError> {
     while stream.read_chunk(CHUNK).await.map_err(failed)?.is_some() {
-        tell();
+        on_data();
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The files of a directory over HTTP/3, compared with what was there.
+//! The files of a directory over HTTP/3, whose checksums are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,14 @@ use super::measures::Measured;
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 
-/// More files, or larger ones, are a mistake.
+/// Limits on the number and the total size of files.
 const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Fetches the files of `job`.
 pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
     let Workload::Files { directory, warm } = &job.settings.workload else {
-        return Err(failed("these are no files"));
+        return Err(failed("the workload is not files"));
     };
     let files = read(Path::new(directory))?;
     let port = stage.server_address()?.port();
@@ -76,7 +76,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     Ok(outcome)
 }
 
-/// Whether `fetched` is what was served.
+/// Checks that `fetched` is what was served.
 fn check(path: &str, content: &[u8], fetched: &ObjectReport) -> Result<(), RunError> {
     if let Some(error) = &fetched.error {
         return Err(failed(format_args!("{path}: {error}")));
@@ -130,7 +130,7 @@ fn read(root: &Path) -> Result<BTreeMap<String, Bytes>, RunError> {
     Ok(files)
 }
 
-/// A name as URLs have it (RFC 3986, section 2.1).
+/// A name with percent-encoding (RFC 3986, section 2.1).
 fn escape(name: &str) -> String {
     let mut escaped = String::new();
     for byte in name.bytes() {

@@ -26,7 +26,7 @@ pub(super) async fn serve(
 ) -> Result<Handle, RunError> {
     if job.settings.http.version != HttpVersion::Http3 {
         return Err(RunError::Unsupported(
-            "HTTP over TCP needs the kernel: only HTTP/3 can be played".to_owned(),
+            "HTTP over TCP needs the kernel: only HTTP/3 is supported here".to_owned(),
         ));
     }
     let runtime = Arc::clone(&stage.host(Topology::SERVER)?.runtime);
@@ -51,7 +51,7 @@ pub(super) async fn serve(
     Ok(handle)
 }
 
-/// A client that finds the server under all of `names`.
+/// A client for which all of `names` resolve to the server.
 pub(super) fn client(
     job: &Job,
     stage: &Stage,
@@ -78,7 +78,7 @@ pub(super) fn client(
     .map_err(failed)
 }
 
-/// All of the client's addresses, that of the first path first. HTTP knows one address of the server.
+/// All of the client's addresses, that of the first path first. HTTP uses one address of the server.
 fn paths(stage: &Stage) -> Result<PathPolicy, RunError> {
     let server = stage.first_path()?.server;
     if stage.paths.iter().any(|path| path.server != server) {
@@ -111,7 +111,7 @@ pub(super) fn fetch_options(job: &Job) -> FetchOptions {
     }
 }
 
-/// Made once: runs need not wait for keys.
+/// Made once for all runs, as keys take time.
 fn identity() -> Result<Identity, RunError> {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     if let Some(identity) = IDENTITY.get() {

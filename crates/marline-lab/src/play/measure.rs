@@ -1,4 +1,4 @@
-//! How connections without end share a link with others.
+//! Bulk connections that share a link with background flows.
 
 mod shares;
 
@@ -18,10 +18,10 @@ use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
 use marline_sim::identity::Identity;
 
-/// How often everybody's bytes are looked at, for pictures.
-const GLANCE: Duration = Duration::from_millis(500);
+/// The interval of samples for charts.
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Lets the connections of `job` and `flows` go on together, and measures what each gets.
+/// Runs the connections of `job` along with `flows`, and measures the throughput of each.
 pub(super) async fn throughput(
     job: &Job,
     stage: &Stage,
@@ -29,7 +29,7 @@ pub(super) async fn throughput(
     flows: &[Received],
 ) -> Result<Outcome, RunError> {
     let Workload::Measure { after, until } = job.settings.workload else {
-        return Err(failed("there is nothing to measure"));
+        return Err(failed("the workload is not a measurement"));
     };
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
     let beginning = here.now();
@@ -58,17 +58,17 @@ pub(super) async fn throughput(
         let ended = ended.clone();
         here.spawn(Box::pin(async move {
             let end = download(&connection, &received).await;
-            // Nobody listens any more when the run is over.
+            // Fails if the run is over.
             let _ = ended.send(end);
         }));
     }
 
     let start = here.now();
-    let mut course = Course::new(start, subject, flows.to_vec());
-    course.follow(&*here, beginning + after).await;
+    let mut series = RateSeries::new(start, subject, flows.to_vec());
+    series.sample_until(&*here, beginning + after).await;
     probe.reset();
-    let (from, before) = (here.now(), course.bytes());
-    course.follow(&*here, beginning + until).await;
+    let (from, before) = (here.now(), series.bytes());
+    series.sample_until(&*here, beginning + until).await;
     let seconds = here.now().saturating_since(from).as_secs_f64();
     if let Ok(end) = ends.try_recv() {
         end?;
@@ -79,7 +79,7 @@ pub(super) async fn throughput(
     }
 
     let rate = |(before, after): (&u64, &u64)| (after - before) as f64 * 8e-6 / seconds;
-    let now = course.bytes();
+    let now = series.bytes();
     let mut rates: Vec<_> = before.iter().zip(&now).map(rate).collect();
     let flows = rates.split_off(connections.len());
     let shares = Shares {
@@ -94,7 +94,7 @@ pub(super) async fn throughput(
     count(&probe.seen(), &mut outcome);
     if job.watch {
         let mut watched = watched(probe, start);
-        course.add_to(&mut watched.series);
+        series.add_to(&mut watched.series);
         outcome.series = Some(watched);
     }
     for connection in connections {
@@ -103,7 +103,7 @@ pub(super) async fn throughput(
     Ok(outcome)
 }
 
-/// The bundle that the connections of `job` belong to, if they say so.
+/// The bundle of the connections of `job`, if they have one.
 fn membership(job: &Job, runtime: &dyn Runtime) -> Result<Option<Membership>, RunError> {
     let http = &job.settings.http;
     if !http.bundle {
@@ -117,11 +117,11 @@ fn membership(job: &Job, runtime: &dyn Runtime) -> Result<Option<Membership>, Ru
     }))
 }
 
-/// The server's part: whoever asks is sent to without end.
+/// The server's part: sends without end on each connection that requests it.
 async fn answer(endpoint: &Endpoint, runtime: &Arc<dyn Runtime>) {
     while let Some(connecting) = endpoint.accept().await {
         runtime.spawn(Box::pin(async move {
-            // What goes wrong here is noticed by the client.
+            // The client reports errors.
             if let Ok(connection) = connecting.await
                 && connection.accept_uni().await.is_ok()
             {
@@ -131,23 +131,23 @@ async fn answer(endpoint: &Endpoint, runtime: &Arc<dyn Runtime>) {
     }
 }
 
-/// The client's part: asks, and counts what comes.
+/// The client's part: requests data, and counts what it receives.
 async fn download(connection: &Connection, received: &Received) -> Result<(), RunError> {
     let mut request = connection.open_uni().await.map_err(failed)?;
     request.finish().map_err(failed)?;
     read(connection, received).await.map_err(failed)
 }
 
-/// What everybody got so far, and how fast it came.
-struct Course {
+/// The throughput of each connection and flow over time.
+struct RateSeries {
     start: Instant,
-    /// Connections and flows, with their names in pictures.
+    /// Connections and flows, with their names in charts.
     all: Vec<(String, Received)>,
     /// Seconds from the start, and the rate of each in the time before, in Mbit/s.
     rates: Vec<(f64, Vec<f64>)>,
 }
 
-impl Course {
+impl RateSeries {
     fn new(start: Instant, connections: Vec<Received>, flows: Vec<Received>) -> Self {
         let connections = (0..).zip(connections);
         let connections = connections.map(|(number, received)| (number.to_string(), received));
@@ -167,15 +167,15 @@ impl Course {
             .collect()
     }
 
-    /// Waits until `end`.
-    async fn follow(&mut self, runtime: &dyn Runtime, end: Instant) {
+    /// Takes samples until `end`.
+    async fn sample_until(&mut self, runtime: &dyn Runtime, end: Instant) {
         loop {
             let (now, before) = (runtime.now(), self.bytes());
             let left = end.saturating_since(now);
             if left.is_zero() {
                 return;
             }
-            sleep(runtime, left.min(GLANCE)).await;
+            sleep(runtime, left.min(SAMPLING_INTERVAL)).await;
             let seconds = runtime.now().saturating_since(now).as_secs_f64();
             let rate = |(before, after): (&u64, &u64)| (after - before) as f64 * 8e-6 / seconds;
             let rates = before.iter().zip(&self.bytes()).map(rate).collect();
@@ -184,7 +184,7 @@ impl Course {
         }
     }
 
-    /// A series for each.
+    /// Adds a series for each connection and flow.
     fn add_to(&self, series: &mut BTreeMap<String, Vec<(f64, f64)>>) {
         for (place, (name, _)) in self.all.iter().enumerate() {
             let points = self.rates.iter().map(|(at, rates)| (*at, rates[place]));

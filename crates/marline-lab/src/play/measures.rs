@@ -1,4 +1,4 @@
-//! From what was seen to what is measured.
+//! Metrics of transfers, and what the links would ideally allow.
 
 use marline::{Instant, PathId};
 use marline_link::LinkSpec;
@@ -9,18 +9,18 @@ use crate::scenario::{LinkDef, Outcome, Settings, Topology, Watched};
 /// What the links of a scenario would allow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ideal {
-    /// The way on which connections begin.
-    pub first: Way,
-    /// Ways that they use beside it.
-    pub beside: Vec<Way>,
+    /// The path on which connections begin.
+    pub first: PathCapacity,
+    /// The other paths that they use.
+    pub others: Vec<PathCapacity>,
 }
 
-/// What the links from one end to the other would allow.
+/// What the links of one path would allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
+pub struct PathCapacity {
     /// Round-trip time of a small packet without any queue, in seconds.
     pub rtt_s: f64,
-    /// Rate of the narrowest link towards the client, in bits per second, headers included.
+    /// Rate of the bottleneck link towards the client, in bits per second, headers included.
     pub rate_bps: f64,
 }
 
@@ -28,8 +28,8 @@ pub struct Way {
 /// header with its tag, and the header of a STREAM frame.
 const OVERHEAD: f64 = 1480.0 / 1412.0;
 
-/// What the links of `topology` would allow between client and server, if they are a chain: no queue,
-/// no loss, nobody else.
+/// What the links of `topology` would allow between client and server, if they are a chain: without queues,
+/// losses and other traffic.
 pub fn ideal(topology: &Topology) -> Option<Ideal> {
     let is_chain = topology.links.len() == topology.hosts.len() + topology.routers.len() - 1
         && topology.hosts.len() == 2;
@@ -39,8 +39,8 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     of_chain(&topology.links).map(Ideal::of)
 }
 
-fn of_chain(links: &[LinkDef]) -> Option<Way> {
-    let mut ideal = Way {
+fn of_chain(links: &[LinkDef]) -> Option<PathCapacity> {
+    let mut ideal = PathCapacity {
         rtt_s: 0.0,
         rate_bps: f64::INFINITY,
     };
@@ -52,8 +52,8 @@ fn of_chain(links: &[LinkDef]) -> Option<Way> {
     Some(ideal)
 }
 
-/// The same of `settings`, or of the path on which connections begin and those beside it that they use;
-/// of links that change, nothing is said.
+/// The same of `settings`: of the path on which connections begin and the others that they use. `None` if links
+/// change.
 pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
     if !settings.changes.is_empty() {
         return None;
@@ -62,54 +62,54 @@ pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
         return ideal(&settings.topology);
     };
     let links = &settings.topology.links;
-    let way = |number: usize| of_chain(links.get(number.checked_sub(1)?..number)?);
+    let capacity = |number: usize| of_chain(links.get(number.checked_sub(1)?..number)?);
     let last = match settings.is_multipath() {
         true => links.len(),
         false => 0,
     };
     Some(Ideal {
-        first: way(path)?,
-        beside: (1..=last)
+        first: capacity(path)?,
+        others: (1..=last)
             .filter(|&number| number != path)
-            .map(way)
+            .map(capacity)
             .collect::<Option<_>>()?,
     })
 }
 
 impl Ideal {
-    /// Of one way alone.
-    pub const fn of(way: Way) -> Self {
+    /// Of one path alone.
+    pub const fn of(path: PathCapacity) -> Self {
         Self {
-            first: way,
-            beside: Vec::new(),
+            first: path,
+            others: Vec::new(),
         }
     }
 
-    fn ways(&self) -> impl Iterator<Item = &Way> {
-        std::iter::once(&self.first).chain(&self.beside)
+    fn paths(&self) -> impl Iterator<Item = &PathCapacity> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Bits of content per second.
     pub fn goodput_bps(&self) -> f64 {
-        self.ways().map(|way| way.rate_bps).sum::<f64>() / OVERHEAD
+        self.paths().map(|path| path.rate_bps).sum::<f64>() / OVERHEAD
     }
 
     /// Seconds to fetch `bytes`, when the request leaves after `handshakes` round trips. It takes the
-    /// quickest way, and the answer all of them at once.
+    /// path of the smallest round-trip time, and the answer all paths at once.
     pub fn seconds(&self, bytes: u64, handshakes: u32) -> f64 {
         let bits = bytes as f64 * OVERHEAD * 8.0;
-        if self.beside.is_empty() {
+        if self.others.is_empty() {
             let round_trips = f64::from(handshakes) + 1.0;
             return round_trips * self.first.rtt_s + bits / self.first.rate_bps;
         }
-        let quickest = self
-            .ways()
-            .map(|way| way.rtt_s)
+        let shortest = self
+            .paths()
+            .map(|path| path.rtt_s)
             .fold(f64::INFINITY, f64::min);
-        let asked = f64::from(handshakes) * self.first.rtt_s + quickest / 2.0;
+        let asked = f64::from(handshakes) * self.first.rtt_s + shortest / 2.0;
         let mut begins: Vec<(f64, f64)> = self
-            .ways()
-            .map(|way| (asked + way.rtt_s / 2.0, way.rate_bps))
+            .paths()
+            .map(|path| (asked + path.rtt_s / 2.0, path.rate_bps))
             .collect();
         begins.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (mut rate, mut left, mut at) = (0.0, bits, 0.0);
@@ -124,9 +124,9 @@ impl Ideal {
     }
 }
 
-/// What every transfer of `bytes` is measured by.
+/// The measurement of a transfer.
 pub(super) struct Measured {
-    /// When the clock started.
+    /// When it started.
     pub(super) start: Instant,
     /// Until the last byte had arrived, in seconds.
     pub(super) completion_s: f64,
@@ -137,7 +137,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The outcome, with what `probe` saw of the sender.
+    /// The outcome, with the observations of the sender by `probe`.
     pub(super) fn outcome(&self, probe: &Probe, ideal: Option<&Ideal>, watch: bool) -> Outcome {
         let seen = probe.seen();
         let mut outcome = Outcome::default();
@@ -150,7 +150,7 @@ impl Measured {
             "goodput_mbps",
             self.bytes as f64 * 8e-6 / self.completion_s.max(1e-9),
         );
-        // A transfer without any counts as one whose first comes at its end.
+        // Without any fluctuation, the end of the transfer counts as the first.
         let (at_s, packets, window) = match seen.first_fluctuation {
             Some(first) => (
                 first.at.saturating_since(self.start).as_secs_f64(),
@@ -164,7 +164,7 @@ impl Measured {
         metric("first_fluctuation_window_bytes", window as f64);
         if !seen.bundles.is_empty() {
             let left = seen.bundles.values().filter_map(|b| b.left_slow_start);
-            // As above: slow start that never ends lasts as long as the transfer.
+            // As above: slow start that does not end counts until the end of the transfer.
             let left_s = left.min().map_or(self.completion_s, |first| {
                 first.saturating_since(self.start).as_secs_f64()
             });
@@ -181,7 +181,7 @@ impl Measured {
     }
 }
 
-/// What was counted at the sender.
+/// Adds the sender's counters.
 pub(super) fn count(seen: &Seen, outcome: &mut Outcome) {
     let mut metric = |name: &str, value: f64| {
         outcome.metrics.insert(name.to_owned(), value);
@@ -223,33 +223,33 @@ pub(super) fn watched(probe: &Probe, start: Instant) -> Watched {
         ..Watched::default()
     };
     let seen = probe.seen();
-    let several = seen.strands.len() > 1;
+    let several = seen.paths.len() > 1;
     // Each connection has a path 0.
     let is_one = seen
-        .strands
+        .paths
         .iter()
-        .filter(|strand| strand.path == PathId::INITIAL)
+        .filter(|path| path.path == PathId::INITIAL)
         .count()
         == 1;
-    for (number, strand) in seen.strands.iter().enumerate() {
+    for (number, path) in seen.paths.iter().enumerate() {
         let name = |what: &str| match (several, is_one) {
-            (true, true) => format!("{what} path ID {}", strand.path),
+            (true, true) => format!("{what} path ID {}", path.path),
             (true, false) => format!("{what} {number}"),
             (false, _) => what.to_owned(),
         };
         for (what, series) in [
-            ("window_bytes", &strand.window),
-            ("in_flight_bytes", &strand.in_flight),
-            ("rtt_s", &strand.rtt),
+            ("window_bytes", &path.window),
+            ("in_flight_bytes", &path.in_flight),
+            ("rtt_s", &path.rtt),
         ] {
             let points = series.iter().map(|&(at, value)| (seconds(at), value));
             watched.series.insert(name(what), points.collect());
         }
-        let losses = strand.losses.iter().map(|&at| seconds(at));
+        let losses = path.losses.iter().map(|&at| seconds(at));
         watched.moments.insert(name("lost"), losses.collect());
     }
-    for &(turn, at) in &seen.turns {
-        let moments = watched.moments.entry(turn.name().to_owned());
+    for &(action, at) in &seen.engine_actions {
+        let moments = watched.moments.entry(action.name().to_owned());
         moments.or_default().push(seconds(at));
     }
     watched

@@ -1,11 +1,11 @@
-//! What a receiver holds because earlier bytes are missing.
+//! Out-of-order data that a receiver buffers because earlier bytes are missing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver};
 
-/// Watches the connections of an endpoint, of which one is at work at a time.
+/// Observes the connections of an endpoint, of which one at a time receives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(Arc<Mutex<Held>>);
 
@@ -38,7 +38,7 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts from here on.
+    /// Starts counting at `now`.
     pub(super) fn begin(&self, now: Instant) {
         let mut held = self.held();
         *held = Held {

@@ -1,7 +1,7 @@
-//! Doing what a scenario says, on any runtime.
+//! Executes the workload of a scenario on any runtime.
 //!
-//! A play has two parts: the server's host answers, the client's asks. Both are production code; only
-//! what they run on differs between the backends.
+//! The client's host sends requests, the server's answers them. Both are production code; only the runtime
+//! differs between the backends.
 
 mod background;
 mod ends;
@@ -28,9 +28,11 @@ use marline::{Runtime, TransportConfig};
 use marline_sim::fabric::Switch;
 
 pub(crate) use background::begins;
-pub use measures::{Ideal, Way, ideal, ideal_of};
+pub use measures::{Ideal, PathCapacity, ideal, ideal_of};
 pub use network::{changing_network, network};
-pub use probe::{FirstFlight, Fluctuation, Probe, Seen, SeenBundle, SeenCareful, Strand, Turn};
+pub use probe::{
+    EngineAction, FirstFlight, Fluctuation, PathSeries, Probe, Seen, SeenBundle, SeenCareful,
+};
 
 use crate::scenario::{
     EndpointSettings, Job, Outcome, RunError, Settings, Topology, When, Workload,
@@ -40,15 +42,15 @@ use crate::workload::background::TcpCount;
 /// The port that servers listen on.
 const PORT: u16 = 4433;
 
-/// How long connections that were opened in advance are left alone before the clock starts.
+/// How long connections that were opened in advance are idle before the measurement starts.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A host: what runs on it uses its clock and its sockets.
+/// A host: its programs use its clock and its sockets.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Clock, timers, tasks and sockets.
     pub runtime: Arc<dyn Runtime>,
-    /// Its addresses, an interface each.
+    /// Its addresses, one for each interface.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -61,21 +63,21 @@ pub struct PathEnds {
     pub server: IpAddr,
 }
 
-/// Where a play takes place.
+/// The hosts, paths and links of a run.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The hosts by name.
     pub hosts: BTreeMap<String, Host>,
-    /// All ways between client and server that differ by addresses, in the order of the scenario.
+    /// All paths between client and server that differ by addresses, in the order of the scenario.
     pub paths: Vec<PathEnds>,
-    /// The place in `paths` of the one on which connections begin.
+    /// The index in `paths` of the one on which connections begin.
     pub first: usize,
-    /// What the links would allow, if they tell.
+    /// What the links would allow, if that is known.
     pub ideal: Option<Ideal>,
-    /// What has the links change.
+    /// Makes the links change.
     pub switch: Switch,
-    /// What links see of flows that [iperf3](crate::scenario::TcpRunner::Iperf3) runs, in the order of
-    /// the settings.
+    /// Counts of the flows that [iperf3](crate::scenario::TcpRunner::Iperf3) runs, observed on the links, in
+    /// the order of the settings.
     pub tcp: Vec<TcpCount>,
 }
 
@@ -99,9 +101,9 @@ impl Stage {
             })
         });
         let mut paths: Vec<_> = pairs.collect();
-        // Only of `paths` it is known that they go side by side.
-        let is_told = settings.path.is_some() || settings.is_multipath();
-        if !is_told {
+        // Only the links of `paths` are known to be parallel.
+        let has_parallel_paths = settings.path.is_some() || settings.is_multipath();
+        if !has_parallel_paths {
             paths.truncate(1);
         }
         let first = settings.path.map_or(0, |path| path.saturating_sub(1));
@@ -127,7 +129,7 @@ impl Stage {
         path.ok_or_else(|| failed("client and server have no such path between them"))
     }
 
-    /// Where the client finds the server.
+    /// The server's address on the first path.
     fn server_address(&self) -> Result<SocketAddr, RunError> {
         Ok(SocketAddr::new(self.first_path()?.server, PORT))
     }
@@ -138,12 +140,12 @@ fn find<'a>(hosts: &'a BTreeMap<String, Host>, name: &str) -> Result<&'a Host, R
     host.ok_or_else(|| RunError::Unsupported(format!("there is no host {name:?}")))
 }
 
-/// Does what `job` says, and measures it.
+/// Executes the workload of `job`, and measures it.
 ///
-/// [`Outcome::virtual_s`] and [`Outcome::packets`] are left to the backend, which knows them.
+/// [`Outcome::virtual_s`] and [`Outcome::packets`] are set by the backend.
 ///
 /// # Errors
-/// The workload failed, or is not one that can be done here.
+/// The workload failed, or the backend does not support it.
 pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
     if let Some(directory) = &job.qlog {
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -164,7 +166,7 @@ pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
     }
 }
 
-/// Has links change that do so at a time.
+/// Schedules the changes of links that have a time.
 fn change_in_time(job: &Job, stage: &Stage) -> Result<(), RunError> {
     let runtime = &stage.host(Topology::CLIENT)?.runtime;
     for (number, change) in (1..).zip(&job.settings.changes) {
@@ -179,7 +181,7 @@ fn change_in_time(job: &Job, stage: &Stage) -> Result<(), RunError> {
     Ok(())
 }
 
-/// How a connection behaves: as set, but without grease, whose sizes are random.
+/// The transport configuration of `settings`, but without grease, whose sizes are random.
 fn transport(settings: &EndpointSettings) -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         grease: false,

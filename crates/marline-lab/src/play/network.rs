@@ -1,4 +1,4 @@
-//! From what a scenario says to a network.
+//! Builds the network of a scenario.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::scenario::{Change, LinkDef, RunError, Topology};
 /// Builds the network of `topology`, without changes. Equal seeds give links with equal draws.
 ///
 /// # Errors
-/// A link's description does not hold, or the network does not hang together.
+/// A link's description is invalid, or the network is not connected.
 pub fn network<B>(topology: &Topology, seed: Seed) -> Result<Fabric<B>, RunError>
 where
     B: Routed + Clone + Send + 'static,

@@ -19,7 +19,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         warm,
     } = &job.settings.workload
     else {
-        return Err(failed("these are no objects"));
+        return Err(failed("the workload is not objects"));
     };
     let sizes = objects.iter().zip(0..);
     let site = sizes.map(|(&size, number)| (path(number), generated_object(size)));

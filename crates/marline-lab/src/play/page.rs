@@ -1,4 +1,4 @@
-//! Pages, as browsers load them.
+//! Web pages, loaded as browsers do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::workload;
 /// Loads the page of `job`.
 pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
     let Workload::Page { page, seed } = &job.settings.workload else {
-        return Err(failed("this is no page"));
+        return Err(failed("the workload is not a page"));
     };
     let page = find(page, *seed)?;
     let hosts: BTreeSet<_> = page.objects.iter().map(|object| &object.host).collect();
@@ -95,7 +95,7 @@ fn check(loaded: &PageReport) -> Result<(), RunError> {
     Ok(())
 }
 
-/// In the order in which they were found.
+/// The objects in the order in which they were discovered.
 fn objects_of(page: &Page, loaded: &PageReport) -> Vec<WatchedObject> {
     let paths = page.objects.iter().map(|object| &object.path);
     let mut objects: Vec<_> = loaded

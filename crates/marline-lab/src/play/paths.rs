@@ -15,12 +15,12 @@ use crate::scenario::{Direction, Job, RunError};
 /// The address of sockets whose connections may have several paths.
 pub(super) const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// How long to wait for connection IDs that are on their way, and how often.
+/// How long to wait for connection IDs of the server, and how often.
 const WAIT: Duration = Duration::from_millis(10);
 const WAITS: usize = 500;
 
-/// Opens what there is beside the path on which `connection` began, if it may have several; all that
-/// work carry data then.
+/// Opens all other paths than the one on which `connection` began, if it may have several, and waits until
+/// they are validated.
 pub(super) async fn open_all(
     job: &Job,
     stage: &Stage,
@@ -53,7 +53,7 @@ async fn open(
     Err(failed("the server gave no connection IDs for a path"))
 }
 
-/// Has `connection` open its paths while other things go on.
+/// Has `connection` open its paths in the background.
 pub(super) fn open_meanwhile(
     job: &Job,
     stage: &Stage,
@@ -63,7 +63,7 @@ pub(super) fn open_meanwhile(
     let (job, stage, connection) = (job.clone(), stage.clone(), connection.clone());
     let clock = Arc::clone(runtime);
     runtime.spawn(Box::pin(async move {
-        // A path that is not there is seen in what comes on it.
+        // A path that fails shows in the metrics of what each carried.
         let _ = open_all(&job, &stage, &*clock, &connection).await;
     }));
 }
@@ -101,18 +101,33 @@ pub(super) fn add_metrics(
     }
 }
 
-/// What the receiver met: `longest_pause_s`, in which no bytes came, and `out_of_order_mean_bytes` and
-/// `out_of_order_max_bytes`, which it held because earlier ones were missing.
+/// The measurement of a receiver.
+pub(super) struct Reception<'a> {
+    pub(super) pauses: &'a Pauses,
+    pub(super) memory: &'a Memory,
+    /// When it ended.
+    pub(super) end: Instant,
+    /// How long it lasted, in seconds.
+    pub(super) seconds: f64,
+}
+
+/// Metrics of the receiver: `longest_pause_s`, in which no bytes arrived, and `out_of_order_mean_bytes` and
+/// `out_of_order_max_bytes`, which it buffered because earlier ones were missing.
 pub(super) fn add_receiver(
     stage: &Stage,
-    (pauses, memory): (&Pauses, &Memory),
-    (now, seconds): (Instant, f64),
+    reception: &Reception<'_>,
     metrics: &mut BTreeMap<String, f64>,
 ) {
     if stage.paths.len() < 2 {
         return;
     }
-    let (mean, most) = memory.end(now, seconds);
+    let Reception {
+        pauses,
+        memory,
+        end,
+        seconds,
+    } = *reception;
+    let (mean, most) = memory.end(end, seconds);
     for (name, value) in [
         ("longest_pause_s", pauses.longest_s()),
         ("out_of_order_mean_bytes", mean),
@@ -122,7 +137,7 @@ pub(super) fn add_receiver(
     }
 }
 
-/// How long nothing came at a time, over all streams.
+/// The times in which no stream received data.
 #[derive(Clone, Debug)]
 pub(super) struct Pauses(Arc<Mutex<(Instant, Duration)>>);
 
@@ -131,7 +146,7 @@ impl Pauses {
         Self(Arc::new(Mutex::new((start, Duration::ZERO))))
     }
 
-    /// Something came.
+    /// Data was received.
     pub(super) fn end(&self, now: Instant) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, longest) = *known;

@@ -1,4 +1,4 @@
-//! What is seen of the connections that send.
+//! Observes the connections that send.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use marline::observe::events::{
 use marline::observe::{Event, Observer};
 use marline::{Instant, MakeObserver, PathId};
 
-/// Watches every connection of an endpoint, together.
+/// Observes all connections of an endpoint together.
 ///
-/// A *network fluctuation event* is what the mQUIC paper calls so (section III-B): a loss event, or the
-/// signal of rising round-trip times that ends slow start; losses of one congestion event are one.
+/// A *network fluctuation event* is defined by the mQUIC paper (section III-B): a loss event, or the
+/// signal of rising round-trip times that ends slow start; the losses of one congestion event count once.
 #[derive(Clone, Debug, Default)]
 pub struct Probe(Arc<Mutex<Seen>>);
 
-/// What was seen so far.
+/// The observations so far.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Packets sent on all connections.
@@ -35,26 +35,26 @@ pub struct Seen {
     pub largest_window: u64,
     /// The smallest round-trip time of any sample, in seconds.
     pub min_rtt_s: Option<f64>,
-    /// What left before anything sent with it could be acknowledged, if that was asked for.
+    /// The first flight, if [`Probe::begin_flight`] was called.
     pub first_flight: Option<FirstFlight>,
-    /// What careful resume did.
+    /// Events of careful resume.
     pub careful: SeenCareful,
-    /// What the engine did, by the endpoint and the number of the bundle; empty without any.
+    /// Events of bundle engines, by the endpoint and the number of the bundle.
     pub bundles: BTreeMap<(usize, u64), SeenBundle>,
-    /// What changed when, a path of a connection each; only when asked for.
-    pub strands: Vec<Strand>,
-    /// When an engine did what; only when asked for.
-    pub turns: Vec<(Turn, Instant)>,
-    /// Endpoints that are watched.
+    /// Time series of each path of each connection; only when asked for.
+    pub paths: Vec<PathSeries>,
+    /// Actions of bundle engines and their times; only when asked for.
+    pub engine_actions: Vec<(EngineAction, Instant)>,
+    /// Number of observed endpoints.
     endpoints: usize,
 }
 
-/// 1-RTT packets that are sent up to a moment.
+/// The 1-RTT packets of a first flight: those sent before any of them could be acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FirstFlight {
-    /// The moment.
+    /// When it ends.
     pub until: Instant,
-    /// Their numbers: the first and the last.
+    /// The first and the last packet number.
     pub numbers: Option<(u64, u64)>,
     /// How many were sent.
     pub sent: u64,
@@ -77,38 +77,38 @@ impl FirstFlight {
     }
 }
 
-/// What careful resume did.
+/// Events of careful resume.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenCareful {
-    /// Jumps to a window that the path had not proven to carry.
+    /// Entries of the Unvalidated Phase.
     pub jumps: u64,
-    /// Retreats.
+    /// Entries of the Safe Retreat Phase.
     pub retreats: u64,
     /// When the first jump was.
     pub jumped: Option<Instant>,
-    /// When the latest attempt was over, well or not.
+    /// When the latest attempt ended, successful or not.
     pub ended: Option<Instant>,
 }
 
-/// What was seen of a bundle. Each decision counts once, whatever number of members is told.
+/// Observations of a bundle. Each decision counts once, however many members it affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenBundle {
     /// Decisions that changed windows, rates or slow start.
     pub decisions: u64,
-    /// Fluctuation events that the engine took as part of the one before.
+    /// Fluctuation events that the engine coalesced with the one before.
     pub coalesced: u64,
-    /// Fluctuation events that counted since the bundle began (i).
+    /// Fluctuation events since the bundle began, coalesced ones excepted (i of the paper).
     pub fluctuations: u64,
-    /// When slow start was given up, if it is.
+    /// When the bundle left slow start, unless it is in slow start.
     pub left_slow_start: Option<Instant>,
 }
 
-/// What the engine of a bundle did to all.
+/// An action of a bundle's engine that affects all members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum EngineAction {
     /// Windows and slow start were synchronized.
     Synchronized,
-    /// Slow start was given up.
+    /// Slow start was left.
     Exited,
     /// Windows or rates were made equal.
     Equalized,
@@ -116,8 +116,8 @@ pub enum Turn {
     BackedOff,
 }
 
-impl Turn {
-    /// What `action` is, if it does something to all.
+impl EngineAction {
+    /// The engine action of `action`, if it affects all members.
     const fn of(action: BundleAction) -> Option<Self> {
         match action {
             BundleAction::Synchronized => Some(Self::Synchronized),
@@ -128,7 +128,7 @@ impl Turn {
         }
     }
 
-    /// In a word.
+    /// Its name in series.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Synchronized => "synchronized",
@@ -150,9 +150,9 @@ pub struct Fluctuation {
     pub window: u64,
 }
 
-/// The course of one path of one connection: times and values.
+/// Time series of one path of one connection.
 #[derive(Clone, Debug, Default)]
-pub struct Strand {
+pub struct PathSeries {
     /// The ID of the path.
     pub path: PathId,
     /// The congestion window, in bytes.
@@ -166,7 +166,7 @@ pub struct Strand {
 }
 
 impl Probe {
-    /// Makes the observers. With `watch`, they keep what changed when.
+    /// Makes the observers. With `watch`, they record time series.
     pub fn observers(&self, watch: bool) -> MakeObserver {
         let probe = self.clone();
         let endpoint = {
@@ -175,18 +175,18 @@ impl Probe {
             seen.endpoints
         };
         Arc::new(move |_| {
-            let first = Lane::new(PathId::INITIAL, watch, &mut probe.seen());
-            Some(Box::new(Watcher {
+            let first = PathState::new(PathId::INITIAL, watch, &mut probe.seen());
+            Some(Box::new(ConnectionProbe {
                 probe: probe.clone(),
                 endpoint,
                 watch,
-                lanes: vec![first],
+                states: vec![first],
                 counted_at: None,
             }) as Box<dyn Observer>)
         })
     }
 
-    /// Counts from here on: what came before, such as handshakes, is forgotten. Where bundles stand is not.
+    /// Resets all counters, to exclude handshakes for example. The states of bundles are kept.
     pub fn reset(&self) {
         let mut seen = self.seen();
         let mut bundles = std::mem::take(&mut seen.bundles);
@@ -195,14 +195,14 @@ impl Probe {
         }
         *seen = Seen {
             bundles,
-            strands: std::mem::take(&mut seen.strands),
-            turns: std::mem::take(&mut seen.turns),
+            paths: std::mem::take(&mut seen.paths),
+            engine_actions: std::mem::take(&mut seen.engine_actions),
             endpoints: seen.endpoints,
             ..Seen::default()
         };
     }
 
-    /// Has what is sent from here on `until` that moment count as the first flight.
+    /// Counts packets sent from now `until` then as the first flight.
     pub fn begin_flight(&self, until: Instant) {
         self.seen().first_flight = Some(FirstFlight {
             until,
@@ -212,57 +212,57 @@ impl Probe {
         });
     }
 
-    /// What was seen.
+    /// The observations so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Watches one connection.
-struct Watcher {
+/// Observes one connection.
+struct ConnectionProbe {
     probe: Probe,
     endpoint: usize,
     watch: bool,
-    /// By when their path was first heard of.
-    lanes: Vec<Lane>,
+    /// In the order in which paths were first observed.
+    states: Vec<PathState>,
     /// When the last fluctuation event was counted: a loss that ends slow start is one event.
     counted_at: Option<Instant>,
 }
 
-/// What is known of a path.
-struct Lane {
+/// The state of a path.
+struct PathState {
     path: PathId,
-    strand: Option<usize>,
+    series: Option<usize>,
     window: u64,
     out_of_slow_start: bool,
 }
 
-impl Lane {
+impl PathState {
     fn new(path: PathId, watch: bool, seen: &mut Seen) -> Self {
-        let strand = watch.then(|| {
-            seen.strands.push(Strand {
+        let series = watch.then(|| {
+            seen.paths.push(PathSeries {
                 path,
-                ..Strand::default()
+                ..PathSeries::default()
             });
-            seen.strands.len() - 1
+            seen.paths.len() - 1
         });
         Self {
             path,
-            strand,
+            series,
             window: 0,
             out_of_slow_start: false,
         }
     }
 }
 
-impl Watcher {
-    fn lane(&mut self, path: PathId, seen: &mut Seen) -> &mut Lane {
-        let known = self.lanes.iter().position(|lane| lane.path == path);
+impl ConnectionProbe {
+    fn state(&mut self, path: PathId, seen: &mut Seen) -> &mut PathState {
+        let known = self.states.iter().position(|state| state.path == path);
         let at = known.unwrap_or_else(|| {
-            self.lanes.push(Lane::new(path, self.watch, seen));
-            self.lanes.len() - 1
+            self.states.push(PathState::new(path, self.watch, seen));
+            self.states.len() - 1
         });
-        &mut self.lanes[at]
+        &mut self.states[at]
     }
 
     fn fluctuation(&mut self, seen: &mut Seen, now: Instant, path: PathId) {
@@ -271,7 +271,7 @@ impl Watcher {
         }
         seen.fluctuations += 1;
         let packets_sent = seen.packets_sent;
-        let window = self.lane(path, seen).window;
+        let window = self.state(path, seen).window;
         seen.first_fluctuation.get_or_insert(Fluctuation {
             at: now,
             packets_sent,
@@ -279,13 +279,13 @@ impl Watcher {
         });
     }
 
-    /// The engine decided something, in which this connection took part.
+    /// The engine decided on a bundle to which this connection belongs.
     fn decided(&mut self, seen: &mut Seen, now: Instant, decision: &BundleUpdated<'_>) {
         if decision.phase == BundlePhase::CongestionAvoidance {
-            // Who is made to leave slow start has met no event of its own.
+            // A member that the engine makes leave slow start had no event of its own.
             let is_made_to = decision.affected != Some(decision.own);
-            let lane = self.lane(decision.path.unwrap_or(PathId::INITIAL), seen);
-            lane.out_of_slow_start |= is_made_to;
+            let state = self.state(decision.path.unwrap_or(PathId::INITIAL), seen);
+            state.out_of_slow_start |= is_made_to;
         }
         let key = (self.endpoint, decision.bundle);
         let bundle = seen.bundles.entry(key).or_default();
@@ -296,23 +296,23 @@ impl Watcher {
                 bundle.left_slow_start.get_or_insert(now);
             }
         }
-        // All that took part are told; one is enough.
+        // Every member reports the decision; only the first counts.
         if decision.own != 0 {
             return;
         }
         if decision.action == BundleAction::Coalesced {
             bundle.coalesced += 1;
         }
-        if let Some(turn) = Turn::of(decision.action) {
+        if let Some(action) = EngineAction::of(decision.action) {
             bundle.decisions += 1;
             if self.watch {
-                seen.turns.push((turn, now));
+                seen.engine_actions.push((action, now));
             }
         }
     }
 }
 
-impl Observer for Watcher {
+impl Observer for ConnectionProbe {
     fn on_event(&mut self, now: Instant, event: &Event<'_>) {
         let probe = self.probe.clone();
         let mut seen = probe.seen();
@@ -331,8 +331,8 @@ impl Observer for Watcher {
                 if let (PacketKind::OneRtt, Some(flight)) = (packet.kind, &mut seen.first_flight) {
                     flight.on_lost(packet.number);
                 }
-                if let Some(strand) = self.lane(packet.path, &mut seen).strand {
-                    seen.strands[strand].losses.push(now);
+                if let Some(series) = self.state(packet.path, &mut seen).series {
+                    seen.paths[series].losses.push(now);
                 }
             }
             Event::SpuriousLoss(_) => seen.packets_lost_spuriously += 1,
@@ -341,26 +341,26 @@ impl Observer for Watcher {
             }
             Event::MetricsUpdated(metrics) => {
                 let is_out = metrics.ssthresh.is_some();
-                let lane = self.lane(metrics.path, &mut seen);
-                // The engine of a bundle may have put it back.
-                let was_out = std::mem::replace(&mut lane.out_of_slow_start, is_out);
+                let state = self.state(metrics.path, &mut seen);
+                // The engine of a bundle may have returned it to slow start.
+                let was_out = std::mem::replace(&mut state.out_of_slow_start, is_out);
                 if is_out && !was_out {
                     self.fluctuation(&mut seen, now, metrics.path);
                 }
-                let lane = self.lane(metrics.path, &mut seen);
-                lane.window = metrics.congestion_window;
-                let strand = lane.strand;
+                let state = self.state(metrics.path, &mut seen);
+                state.window = metrics.congestion_window;
+                let series = state.series;
                 seen.largest_window = seen.largest_window.max(metrics.congestion_window);
                 if let Some(rtt) = metrics.min_rtt {
                     let rtt = rtt.as_secs_f64();
                     seen.min_rtt_s = Some(seen.min_rtt_s.map_or(rtt, |least| least.min(rtt)));
                 }
-                if let Some(strand) = strand {
-                    let strand = &mut seen.strands[strand];
-                    push(&mut strand.window, now, metrics.congestion_window as f64);
-                    push(&mut strand.in_flight, now, metrics.bytes_in_flight as f64);
+                if let Some(series) = series {
+                    let series = &mut seen.paths[series];
+                    push(&mut series.window, now, metrics.congestion_window as f64);
+                    push(&mut series.in_flight, now, metrics.bytes_in_flight as f64);
                     if let Some(rtt) = metrics.latest_rtt {
-                        push(&mut strand.rtt, now, rtt.as_secs_f64());
+                        push(&mut series.rtt, now, rtt.as_secs_f64());
                     }
                 }
             }
@@ -379,7 +379,7 @@ impl Observer for Watcher {
     }
 }
 
-/// Adds a value unless nothing changed.
+/// Adds a value if it differs from the last.
 fn push(series: &mut Vec<(Instant, f64)>, now: Instant, value: f64) {
     if series.last().is_none_or(|&(_, last)| last != value) {
         series.push((now, value));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use marline::Endpoint;
 use marline_sim::identity::Identity;
 
-use super::ends::{Ends, drain, drain_telling, write};
+use super::ends::{Ends, drain, drain_with, write};
 use super::measures::Measured;
 use super::memory::Memory;
-use super::paths::{self, Pauses};
+use super::paths::{self, Pauses, Reception};
 use super::{Probe, SETTLE, Stage, failed, sleep};
 use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
 
@@ -20,7 +20,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
         warm,
     } = job.settings.workload
     else {
-        return Err(failed("this is no transfer"));
+        return Err(failed("the workload is not a transfer"));
     };
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
     let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
@@ -30,7 +30,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     let client = Ends::client(job, stage, Some(watching_client), None)?;
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(async move {
-        // What goes wrong here is noticed by the client.
+        // The client reports errors.
         let _ = answer(&accepting, direction, bytes).await;
     }));
 
@@ -54,7 +54,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
             let mut request = connection.open_uni().await.map_err(failed)?;
             request.finish().map_err(failed)?;
             let answer = connection.accept_uni().await.map_err(failed)?;
-            drain_telling(answer, || pauses.end(here.now())).await?;
+            drain_with(answer, || pauses.end(here.now())).await?;
         }
         Direction::Up => {
             let stream = connection.open_uni().await.map_err(failed)?;
@@ -74,8 +74,13 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
     paths::add_metrics(stage, &connection, direction, &mut outcome.metrics);
     if direction == Direction::Down {
-        let seen = (&pauses, &memory);
-        paths::add_receiver(stage, seen, (end, completion_s), &mut outcome.metrics);
+        let reception = Reception {
+            pauses: &pauses,
+            memory: &memory,
+            end,
+            seconds: completion_s,
+        };
+        paths::add_receiver(stage, &reception, &mut outcome.metrics);
     }
     connection.close(0, b"");
     Ok(outcome)

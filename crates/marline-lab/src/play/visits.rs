@@ -1,4 +1,4 @@
-//! Visits again and again, each over a connection of its own.
+//! Repeated visits, each over a new connection.
 
 mod flow_monitor;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use marline::{Bytes, Connection, Endpoint, Instant, MakeObserver, Runtime};
 
-use self::flow_monitor::Beside;
+use self::flow_monitor::FlowMonitor;
 use super::background::Flows;
 use super::ends::{Ends, drain, write};
 use super::measures::Measured;
@@ -16,8 +16,8 @@ use super::{Probe, Stage, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};
 use marline_sim::identity::Identity;
 
-/// What flows get for so long before the last visit is what they had.
-const BEFORE: Duration = Duration::from_secs(5);
+/// The time before the last visit over which the flows' baseline rate is measured.
+const BASELINE: Duration = Duration::from_secs(5);
 
 /// Makes the visits of `job`, and measures the last.
 pub(super) async fn visit(
@@ -27,26 +27,26 @@ pub(super) async fn visit(
     flows: &Flows,
 ) -> Result<Outcome, RunError> {
     let Workload::Visits { visits, afterwards } = &job.settings.workload else {
-        return Err(failed("these are no visits"));
+        return Err(failed("the workload is not visits"));
     };
     let Some((last, before)) = visits.split_last() else {
         return Err(failed("there are no visits"));
     };
     let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
-    let counts = Counts::default();
-    let server = Ends::server(job, stage, Some(counts.observers(probe, job.watch)))?;
+    let counted = CountedConnections::default();
+    let server = Ends::server(job, stage, Some(counted.observers(probe, job.watch)))?;
     let client = Ends::client(job, stage, None, None)?;
-    let answering = Answering {
+    let server_task = VisitServer {
         runtime: Arc::clone(&server.runtime),
         probe: probe.clone(),
-        start: Start::default(),
+        start: FirstWindow::default(),
     };
-    let start = answering.start.clone();
+    let start = server_task.start.clone();
     let accepting = server.endpoint.clone();
     server
         .runtime
-        .spawn(Box::pin(async move { answering.all(&accepting).await }));
-    let beside = Beside::watch(&here, flows);
+        .spawn(Box::pin(async move { server_task.all(&accepting).await }));
+    let monitor = FlowMonitor::watch(&here, flows);
 
     let mut number = 0;
     let mut next = |visit: &Visit| {
@@ -72,7 +72,7 @@ pub(super) async fn visit(
     }
     sleep(&*here, last.pause).await;
 
-    counts.now();
+    counted.now();
     probe.reset();
     let began = here.now();
     let fetched = fetch(&client, stage, last.size).await?;
@@ -89,13 +89,13 @@ pub(super) async fn visit(
     metrics.insert("initial_window_bytes".to_owned(), window);
     if !flows.received.is_empty() {
         sleep(&*here, *afterwards).await;
-        let beside = beside.stop(began - last.pause.min(BEFORE), began, fetched.ended);
-        beside.add_to(&mut outcome, job.watch);
+        let course = monitor.stop(began - last.pause.min(BASELINE), began, fetched.ended);
+        course.add_to(&mut outcome, job.watch);
     }
     Ok(outcome)
 }
 
-/// What a visit adds to what every transfer is measured by.
+/// Metrics of visits, in addition to those of every transfer.
 fn add_metrics(outcome: &mut Outcome, size: u64, fetched: &Fetched, probe: &Probe) {
     let latency = fetched.ended.saturating_since(fetched.requested);
     let latency = latency.as_secs_f64();
@@ -116,13 +116,13 @@ fn add_metrics(outcome: &mut Outcome, size: u64, fetched: &Fetched, probe: &Prob
     }
 }
 
-/// When what happened.
+/// The times of a request.
 struct Fetched {
     requested: Instant,
     ended: Instant,
 }
 
-/// Connects, asks for `size` bytes, takes them, and closes.
+/// Connects, requests `size` bytes, reads them, and closes.
 async fn fetch(client: &Ends, stage: &Stage, size: u64) -> Result<Fetched, RunError> {
     let clock = &client.runtime;
     let address = stage.server_address()?;
@@ -142,9 +142,9 @@ async fn fetch(client: &Ends, stage: &Stage, size: u64) -> Result<Fetched, RunEr
 
 /// The window with which the latest transfer began, in bytes.
 #[derive(Clone, Debug, Default)]
-struct Start(Arc<Mutex<u64>>);
+struct FirstWindow(Arc<Mutex<u64>>);
 
-impl Start {
+impl FirstWindow {
     fn window(&self) -> u64 {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,20 +152,20 @@ impl Start {
 
 /// The server's part.
 #[derive(Clone)]
-struct Answering {
+struct VisitServer {
     runtime: Arc<dyn Runtime>,
     probe: Probe,
-    start: Start,
+    start: FirstWindow,
 }
 
-impl Answering {
+impl VisitServer {
     async fn all(&self, endpoint: &Endpoint) {
         while let Some(connecting) = endpoint.accept().await {
-            let answering = self.clone();
+            let server_task = self.clone();
             self.runtime.spawn(Box::pin(async move {
-                // What goes wrong here is noticed by the client.
+                // The client reports errors.
                 if let Ok(connection) = connecting.await {
-                    let _ = answering.one(&connection).await;
+                    let _ = server_task.one(&connection).await;
                     connection.closed().await;
                 }
             }));
@@ -176,7 +176,7 @@ impl Answering {
         let mut request = connection.accept_uni().await.map_err(failed)?;
         let wanted = request.read_to_end(8).await.map_err(failed)?;
         let size = wanted[..].try_into().map(u64::from_be_bytes);
-        let size = size.map_err(|_| failed("this is no size"))?;
+        let size = size.map_err(|_| failed("the request is not a size"))?;
         if let Some(path) = connection.stats().paths.first() {
             let mut window = self.start.0.lock().unwrap_or_else(PoisonError::into_inner);
             *window = path.congestion_window;
@@ -188,20 +188,20 @@ impl Answering {
     }
 }
 
-/// Whether connections count, which are made from now on.
+/// Whether new connections are recorded with time series.
 #[derive(Clone, Debug, Default)]
-struct Counts(Arc<AtomicBool>);
+struct CountedConnections(Arc<AtomicBool>);
 
-impl Counts {
+impl CountedConnections {
     fn now(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Observers that keep what changed when only of connections that count.
+    /// Observers that record time series of those connections only.
     fn observers(&self, probe: &Probe, watch: bool) -> MakeObserver {
-        let (counts, quiet, seeing) =
+        let (counted, quiet, seeing) =
             (self.clone(), probe.observers(false), probe.observers(watch));
-        Arc::new(move |info| match counts.0.load(Ordering::Relaxed) {
+        Arc::new(move |info| match counted.0.load(Ordering::Relaxed) {
             true => seeing(info),
             false => quiet(info),
         })

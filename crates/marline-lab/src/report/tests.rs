@@ -182,7 +182,7 @@ fn sections(html: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_page_says_what_was_found_and_what_was_published() {
+fn a_report_has_measured_and_published_values() {
     let html = Scene::of(TRAIN, fake).html();
     assert_eq!(
         sections(&html),
@@ -243,7 +243,7 @@ fn a_page_says_what_was_found_and_what_was_published() {
 }
 
 #[test]
-fn a_single_run_of_nothing_special_has_a_page() {
+fn an_experiment_of_a_single_run_has_a_report() {
     let html = Scene::of(PLAIN, fake).html();
     assert_eq!(
         sections(&html),
@@ -258,7 +258,7 @@ fn a_single_run_of_nothing_special_has_a_page() {
 }
 
 #[test]
-fn runs_without_an_outcome_are_told() {
+fn failed_runs_are_reported() {
     let some = |job: &Job| match (&*job.variant, job.repeat) {
         ("slow", 0) => Err(RunError::TimeLimit { seconds: 300.0 }),
         ("slow", 1) => Ok(Outcome {
@@ -309,7 +309,7 @@ fn many_points_are_shown_as_distributions() {
 }
 
 #[test]
-fn pages_need_results() {
+fn a_report_without_results_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let error = write(directory.path()).unwrap_err().to_string();
     assert!(error.contains("there are no results here"), "{error}");
@@ -378,7 +378,7 @@ fn objects_of_pages_have_bars() {
 }
 
 #[test]
-fn the_line_that_repeats_runs_has_what_was_set() {
+fn the_command_to_repeat_runs_has_all_settings() {
     let directory = tempfile::tempdir().unwrap();
     let set = ["time_limit=\"9s\"".to_owned()];
     let mut experiment = Experiment::parse(PLAIN, "train.toml", &set).unwrap();
@@ -416,7 +416,7 @@ reaches_published_in = 1
 
 /// `fast` takes 0.8 of what `slow` takes: enough for the one published gain, too little for the other.
 #[test]
-fn what_must_be_shown_has_a_verdict() {
+fn claims_have_a_verdict() {
     let scene = Scene::of(&format!("{TRAIN}{MUSTS}"), fake);
     let html = scene.html();
     assert_eq!(

@@ -16,7 +16,7 @@ use crate::stats::Interval;
 pub struct Changes {
     /// The experiments, if they differ by name, else one.
     pub experiment: String,
-    /// Whether every run measured the same, to the last bit.
+    /// Whether every run has exactly the same metrics.
     pub identical: bool,
     /// Every metric of every cell that is in both.
     pub changes: Vec<Change>,
@@ -24,18 +24,18 @@ pub struct Changes {
     pub only_in_a: Vec<String>,
     /// Cells that are only in the second.
     pub only_in_b: Vec<String>,
-    /// What either must show, and whether it does.
+    /// The claims of either, with their verdicts.
     pub must: Vec<MustChange>,
 }
 
-/// What results must show, before and after.
+/// The verdicts on a claim, before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MustChange {
-    /// In words.
+    /// The claim, as text.
     pub text: String,
-    /// What the first results say; `None` if it is not asked of them.
+    /// The verdict of the first results; `None` if they do not have the claim.
     pub a: Option<MustResult>,
-    /// What the second results say; `None` if it is not asked of them.
+    /// The verdict of the second results; `None` if they do not have the claim.
     pub b: Option<MustResult>,
 }
 
@@ -58,7 +58,7 @@ pub struct Change {
     pub b_ci95: Option<Interval>,
     /// How much larger the second is, in percent of the first; `None` if that is 0.
     pub change_percent: Option<f64>,
-    /// Whether the intervals have nothing in common: it changed, and not by chance.
+    /// Whether the confidence intervals do not overlap, so that the change is significant.
     pub apart: bool,
 }
 
@@ -111,7 +111,7 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
     })
 }
 
-/// What is asked of both, then of one of them.
+/// The claims of the first results, then those that only the second have.
 fn musts(a: &Results, b: &Results) -> Vec<MustChange> {
     let find = |results: &Results, text: &str| {
         let mut musts = results.must.iter();
@@ -145,7 +145,7 @@ fn name(variant: &str, parameters: &BTreeMap<String, Value>) -> String {
     }
 }
 
-/// A table for a terminal; what changed and not by chance is marked with `*`.
+/// A table for a terminal; significant changes are marked with `*`.
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.identical {

@@ -1,10 +1,10 @@
-//! Hashes that name equal things.
+//! Hashes by which equal settings and results are recognised.
 
 use std::fmt::Write;
 
 use marline::Sha256;
 
-/// SHA-256 over texts and numbers that cannot run into each other.
+/// SHA-256 over texts and numbers; each text is preceded by its length.
 pub(super) struct Digest(Sha256);
 
 impl Default for Digest {

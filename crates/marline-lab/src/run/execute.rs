@@ -1,4 +1,5 @@
-//! Runs on many threads. What they give depends neither on their number nor on who is first.
+//! Executes runs on several threads. The results depend neither on the number of threads nor on the order in
+//! which runs end.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,14 +17,14 @@ use crate::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 /// How to run.
 #[derive(Debug, Default)]
 pub struct Options<'a> {
-    /// Threads; 0 is one for each core in virtual time, and one in real time, where runs would
-    /// disturb each other.
+    /// Threads; 0 stands for one per core in virtual time, and for one in real time, where parallel runs
+    /// would affect each other.
     pub jobs: usize,
-    /// Whether to take [`Experiment::quick_repeats`], and intervals of fewer draws.
+    /// Whether to use [`Experiment::quick_repeats`] and fewer resamples.
     pub quick: bool,
-    /// Where to keep runs and results; `None` keeps nothing.
+    /// The directory of runs and results; with `None`, nothing is written.
     pub out: Option<PathBuf>,
-    /// Whether to forget what is in `out`.
+    /// Whether to discard the runs in `out`.
     pub fresh: bool,
     /// The part of the runs to do; `None` is all.
     pub shard: Option<Shard>,
@@ -31,9 +32,9 @@ pub struct Options<'a> {
     pub qlog: bool,
     /// Whether runs write captures, into `pcap/` of `out`.
     pub pcap: bool,
-    /// Whether the first repeat of each cell collects series for pictures.
+    /// Whether the first repeat of each cell collects time series for charts.
     pub watch: bool,
-    /// Becomes true when to stop.
+    /// Set to true to stop.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -65,27 +66,27 @@ impl std::str::FromStr for Shard {
             .and_then(|(number, count)| {
                 Self::new(number.trim().parse().ok()?, count.trim().parse().ok()?)
             })
-            .ok_or_else(|| format!("\"{text}\" is no part; write the third of eight as 3/8"))
+            .ok_or_else(|| format!("\"{text}\" is not a part; write the third of eight as 3/8"))
     }
 }
 
-/// How far runs are.
+/// The progress of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Runs that are done, those of an earlier start included.
+    /// Finished runs, those of an earlier start included.
     pub done: usize,
-    /// Runs to be done.
+    /// All runs, those of other parts excepted.
     pub total: usize,
     /// Runs without an outcome among those done.
     pub failed: usize,
-    /// How much longer it may take; `None` while nothing is known.
+    /// Estimated time left; `None` before the first run has ended.
     pub left: Option<Duration>,
 }
 
-/// What came of a start.
+/// The outcome of [`run`].
 #[derive(Debug)]
 pub struct Finished {
-    /// What the runs say together; `None` while parts of them are missing.
+    /// The results of all runs; `None` while other parts of them are missing.
     pub results: Option<Results>,
     /// Runs that an earlier start had done.
     pub resumed: usize,
@@ -93,8 +94,8 @@ pub struct Finished {
     pub failed: usize,
 }
 
-/// Does the runs of `experiment` and says what they say together. `progress` is called from this
-/// thread, at the start and after each run.
+/// Executes the runs of `experiment` and summarizes them. `progress` is called from this thread, at the start
+/// and after each run.
 pub fn run(
     experiment: &Experiment,
     backend: &dyn Backend,
@@ -116,7 +117,7 @@ pub fn run(
     let pending: Vec<_> = (0..plan.runs())
         .filter(|run| left[*run] && ours(run))
         .collect();
-    let mut told = Progress {
+    let mut state = Progress {
         done: resumed,
         total: resumed + pending.len(),
         failed: records
@@ -125,7 +126,7 @@ pub fn run(
             .count(),
         left: None,
     };
-    progress(told);
+    progress(state);
     let logs = directory(options, options.qlog, "qlog");
     let captures = directory(options, options.pcap, "pcap");
     let job = |run| {
@@ -133,42 +134,42 @@ pub fn run(
         plan.job(experiment, run, logs, captures, options.watch)
     };
     let real_time = experiment.uses(BackendKind::Emu);
-    each(
+    run_all(
         &pending,
         options,
         real_time,
         backend,
         &job,
         &mut |run, result| {
-            let slot = plan.slot(run);
-            let variant = &plan.variants[slot.variant];
+            let position = plan.position(run);
+            let variant = &plan.variants[position.variant];
             if let Err(RunError::Unsupported(reason)) = result {
                 let variant = variant.clone();
                 return Err(RunFailure::Unsupported { variant, reason });
             }
-            let seed = plan.seed_of(slot.point, slot.repeat);
-            let record = Record::new(run, slot, variant, seed, result);
+            let seed = plan.seed_of(position.point, position.repeat);
+            let record = Record::new(run, position, variant, seed, result);
             journal.append(&record)?;
-            told.done += 1;
-            told.failed += usize::from(record.failed.is_some());
+            state.done += 1;
+            state.failed += usize::from(record.failed.is_some());
             records.push(record);
-            let (new, more) = (told.done - resumed, told.total - told.done);
-            told.left = Some(
+            let (new, more) = (state.done - resumed, state.total - state.done);
+            state.left = Some(
                 now()
                     .duration_since(start)
                     .mul_f64(more as f64 / new as f64),
             );
-            progress(told);
+            progress(state);
             Ok(())
         },
     )?;
-    if told.done < told.total {
+    if state.done < state.total {
         return Err(RunFailure::Interrupted {
-            done: told.done,
-            total: told.total,
+            done: state.done,
+            total: state.total,
         });
     }
-    let failed = told.failed;
+    let failed = state.failed;
     let results = if records.len() == plan.runs() {
         records.sort_by_key(|record| record.run);
         let mut results = summarize(&plan, &records);
@@ -194,9 +195,9 @@ fn directory(options: &Options<'_>, wanted: bool, name: &str) -> Option<PathBuf>
     Some(out.join(name))
 }
 
-/// Does `pending` runs on threads, and hands each to `ended` on this one, until one of them fails to
-/// be kept or somebody says stop; runs under way are then waited for, and kept.
-fn each(
+/// Executes the `pending` runs on threads, and passes each result to `ended` on this one, until `ended` fails
+/// or [`Options::stop`] is set; runs in progress are then completed.
+fn run_all(
     pending: &[usize],
     options: &Options<'_>,
     real_time: bool,
@@ -205,8 +206,8 @@ fn each(
     ended: &mut dyn FnMut(usize, Result<Outcome, RunError>) -> Result<(), RunFailure>,
 ) -> Result<(), RunFailure> {
     let next = AtomicUsize::new(0);
-    let given_up = AtomicBool::new(false);
-    let told_to_stop = || {
+    let aborted = AtomicBool::new(false);
+    let is_stopped = || {
         options
             .stop
             .is_some_and(|stop| stop.load(Ordering::Relaxed))
@@ -220,9 +221,9 @@ fn each(
     thread::scope(|scope| {
         for _ in 0..threads.min(pending.len()) {
             let sender = sender.clone();
-            let (next, given_up) = (&next, &given_up);
+            let (next, aborted) = (&next, &aborted);
             scope.spawn(move || {
-                while !given_up.load(Ordering::Relaxed) && !told_to_stop() {
+                while !aborted.load(Ordering::Relaxed) && !is_stopped() {
                     let Some(&run) = pending.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         break;
                     };
@@ -237,28 +238,28 @@ fn each(
         for (run, result) in receiver {
             if failure.is_ok() {
                 failure = ended(run, result);
-                given_up.store(failure.is_err(), Ordering::Relaxed);
+                aborted.store(failure.is_err(), Ordering::Relaxed);
             }
         }
         failure
     })
 }
 
-/// One run; a panic is its failure, not everybody's.
+/// One run; a panic is a failure of this run only.
 fn attempt(backend: &dyn Backend, job: &Job) -> Result<Outcome, RunError> {
     catch_unwind(AssertUnwindSafe(|| backend.run(job))).unwrap_or_else(|panic| {
-        let words = panic
+        let message = panic
             .downcast_ref::<&str>()
-            .map(|words| (*words).to_owned())
+            .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());
-        let words = words.unwrap_or_else(|| "for a reason unknown".to_owned());
-        Err(RunError::Failed(format!("panicked: {words}")))
+        let message = message.unwrap_or_else(|| "for a reason unknown".to_owned());
+        Err(RunError::Failed(format!("panicked: {message}")))
     })
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "how long runs take is told to whoever waits, and decides nothing"
+    reason = "the duration of runs is reported, and decides nothing"
 )]
 fn now() -> Instant {
     Instant::now()

@@ -1,9 +1,9 @@
-//! Why there are no results.
+//! Errors of runs and results.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there are no results, and what to do.
+/// Why there are no results. The texts say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
     /// The directory has results of something else.
@@ -24,7 +24,7 @@ pub enum RunFailure {
         /// The directory.
         directory: PathBuf,
     },
-    /// A file of results is not what it should be.
+    /// A file of results is damaged.
     #[error("{}:{line}: {problem}; start over with --fresh", path.display())]
     Damaged {
         /// The file.
@@ -42,7 +42,7 @@ pub enum RunFailure {
         /// Why.
         cause: io::Error,
     },
-    /// It was told to stop; what is done is kept.
+    /// Stopped by the user; finished runs are kept.
     #[error("stopped after {done} of {total} runs; the same command continues")]
     Interrupted {
         /// Runs that are done.
@@ -50,7 +50,7 @@ pub enum RunFailure {
         /// Runs in all.
         total: usize,
     },
-    /// The backend cannot do it.
+    /// The backend does not support a variant.
     #[error("variant {variant}: {reason}")]
     Unsupported {
         /// The variant.
@@ -58,7 +58,7 @@ pub enum RunFailure {
         /// Why.
         reason: String,
     },
-    /// Directories to merge are about different things.
+    /// Directories to merge are of different experiments or settings.
     #[error("{} and {} have other settings; merge parts of one run", first.display(), second.display())]
     Unlike {
         /// One directory.
@@ -66,7 +66,7 @@ pub enum RunFailure {
         /// Another.
         second: PathBuf,
     },
-    /// Some runs are not there.
+    /// Some runs are missing.
     #[error("{missing} of {total} runs are missing; finish them first")]
     Incomplete {
         /// How many.

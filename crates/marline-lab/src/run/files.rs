@@ -1,4 +1,4 @@
-//! Names of files, and writing them whole or not at all.
+//! Names of files, and writing them atomically.
 
 use std::io;
 use std::path::Path;

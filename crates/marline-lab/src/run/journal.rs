@@ -1,4 +1,4 @@
-//! Runs as they end, one line each, so that what is done is never done twice.
+//! A file with one line for each finished run, so that an interrupted experiment can continue.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::files::{PLAN, RUNS, read_json, write_json};
 use super::{Plan, Record, RunFailure};
 
-/// Where runs are written as they end; nowhere, if nobody wants to keep them.
+/// The file to which runs are appended as they end, if they are kept.
 pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
 }
@@ -18,8 +18,8 @@ impl Journal {
         Self { file: None }
     }
 
-    /// Opens or makes the journal of `plan` in `directory`, and gives the runs that are in it.
-    /// `fresh` forgets them.
+    /// Opens or creates the journal of `plan` in `directory`, and returns the runs that are in it. With
+    /// `fresh`, they are discarded.
     pub(super) fn open(
         directory: &Path,
         plan: &Plan,
@@ -42,7 +42,7 @@ impl Journal {
                 });
             }
             let records = read_runs(&path, plan)?;
-            // What another build measured does not mix with what this one will.
+            // Another build may measure something else.
             if !records.is_empty() && old.is_some_and(|old| old.program != plan.program) {
                 return Err(RunFailure::OtherProgram {
                     directory: directory.to_owned(),
@@ -62,7 +62,7 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// Keeps `record`.
+    /// Appends `record`.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), RunFailure> {
         let Some((file, path)) = &mut self.file else {
             return Ok(());
@@ -73,7 +73,7 @@ impl Journal {
     }
 }
 
-/// What is in `directory`: the plan, and the runs that have ended, by number.
+/// Reads `directory`: the plan, and the finished runs by number.
 pub fn read(directory: &Path) -> Result<(Plan, Vec<Record>), RunFailure> {
     let Some(plan): Option<Plan> = read_json(directory, PLAN)? else {
         let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results here");
@@ -96,7 +96,7 @@ fn remove(path: &Path) -> Result<(), RunFailure> {
     }
 }
 
-/// Reads runs, each once. A last line that was not finished is taken away: its run did not end.
+/// Reads runs, each once. An incomplete last line is removed: its run is repeated.
 fn read_runs(path: &Path, plan: &Plan) -> Result<Vec<Record>, RunFailure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

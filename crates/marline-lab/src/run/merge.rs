@@ -1,4 +1,4 @@
-//! Parts of one run, done apart, become whole.
+//! Merges the parts of an experiment that were run separately.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::files::{PLAN, RESULTS, RUNS, TABLE, write, write_json};
 use super::journal::{line, read};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 
-/// Joins the parts in `directories` in `out`: the same results as if one had done all runs.
+/// Merges the parts in `directories` into `out`, with the results that one start of all runs would have.
 pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure> {
     let mut whole: Option<(Plan, &PathBuf)> = None;
     let mut records: Vec<Record> = Vec::new();
@@ -44,8 +44,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
     Ok(results)
 }
 
-/// Sums up once more the runs that are in `directory`. How long they took is taken from results that
-/// are there already.
+/// Summarizes the runs in `directory` again. Their duration is taken from the existing results.
 pub fn rebuild(directory: &Path) -> Result<Results, RunFailure> {
     let (plan, records) = read(directory)?;
     let mut results = complete(&plan, &records)?;

@@ -1,7 +1,8 @@
-//! Many runs: in what order, on how many threads, kept where, and what they say together.
+//! The runs of an experiment: their order, threads, files and results.
 //!
-//! A directory of results holds `plan.json` (what is done), `runs.jsonl` (each run as it ended, to
-//! continue from), `runs.csv` (the same as a table) and `results.json` (what they say together).
+//! A directory of results holds `plan.json` (the plan), `runs.jsonl` (one line for each finished run, from
+//! which an interrupted experiment continues), `runs.csv` (the same as a table) and `results.json` (the
+//! summary of all runs).
 
 mod compare;
 mod digest;

@@ -1,4 +1,4 @@
-//! Whether results show what they must.
+//! Verdicts: whether results meet an experiment's claims.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use super::ComparisonResult;
 use crate::scenario::{Claim, Must, Value};
 
-/// Whether results show what they must.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MustResult {
-    /// What, in words.
+    /// The claim, as text.
     pub text: String,
-    /// Why it does not hold, if it does not and that is known.
+    /// Why it does not hold, if it does not and the reason is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
-    /// What, in numbers.
+    /// The claim, as a condition.
     pub claim: Claim,
-    /// Whether they do; `None` if too little was measured to say so.
+    /// Whether it holds; `None` if too little was measured to decide.
     pub holds: Option<bool>,
-    /// Comparisons that it is about.
+    /// Comparisons that it covers.
     pub of: usize,
-    /// Those that are as claimed.
+    /// Comparisons that meet it.
     pub met: usize,
-    /// Those that must be.
+    /// Comparisons that have to meet it.
     pub needed: usize,
     /// Those in which the first variant is better with 95 % confidence.
     pub better: usize,
@@ -32,14 +32,14 @@ pub struct MustResult {
     pub worse: usize,
     /// Those in which not every repeat has a pair that counts.
     pub incomplete: usize,
-    /// Those that nothing can be said of.
+    /// Those without a measured improvement.
     pub unmeasured: usize,
-    /// Those that are not as claimed.
+    /// Those that do not meet it.
     pub violations: Vec<ComparisonResult>,
 }
 
 impl MustResult {
-    /// Holds what `must` claims against `comparisons`, each of which has `repeats` pairs if all runs count.
+    /// Checks the claim of `must` against `comparisons`, each of which has `repeats` pairs if all runs count.
     pub(super) fn judge(must: &Must, comparisons: &[&ComparisonResult], repeats: u32) -> Self {
         let claim = must.claim;
         let of = comparisons.len();
@@ -60,7 +60,7 @@ impl MustResult {
         let holds = match of {
             0 => None,
             _ if met >= needed => Some(true),
-            // What was not measured would not help.
+            // Even if all unmeasured comparisons met the claim, they would be too few.
             _ if met + unmeasured < needed => Some(false),
             _ => None,
         };
@@ -90,7 +90,7 @@ impl MustResult {
         }
     }
 
-    /// How many comparisons are as claimed, and how sure that is.
+    /// How many comparisons meet the claim, and with what confidence, as text.
     pub fn tally(&self) -> String {
         let mut text = format!("in {} of {} comparisons", self.met, self.of);
         if matches!(
@@ -116,7 +116,7 @@ impl MustResult {
 /// Violations that a terminal shows.
 const SHOWN: usize = 12;
 
-/// Lines for a terminal: the verdict, how many, and those that are not as claimed.
+/// Lines for a terminal: the verdict, the counts, and the violations.
 impl fmt::Display for MustResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", self.verdict(), self.text)?;

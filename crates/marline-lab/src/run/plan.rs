@@ -1,4 +1,4 @@
-//! What is to be done: all that results depend on but the runs themselves.
+//! The plan of an experiment: everything that its results depend on except the runs themselves.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,30 +11,30 @@ use serde_json::json;
 use super::digest::Digest;
 use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Value};
 
-/// What is to be done.
+/// The plan of an experiment.
 ///
 /// Runs have numbers from 0: the first repeat at the first point in all variants, the second repeat,
-/// and so on; then the next point. Every other repeat has the variants in reverse, so that what
-/// drifts in real time favors none.
+/// and so on; then the next point. Every other repeat has the variants in reverse order, so that a drift
+/// of the machine in real time favors none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The experiment's ID.
     pub experiment: String,
-    /// In a few words.
+    /// Its title.
     pub title: String,
     /// The paper it repeats, by number.
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What is to be seen.
+    /// What it demonstrates.
     pub shows: Option<String>,
     /// Where it runs.
     pub backend: String,
-    /// What all randomness derives from.
+    /// The seed of all randomness.
     pub seed: u64,
     /// Repeats of each variant at each point.
     pub repeats: u32,
-    /// Draws of which intervals are made.
+    /// Bootstrap resamples of each interval.
     pub resamples: usize,
     /// Metrics that reports show; the first is the one of most interest.
     pub metrics: Vec<String>,
@@ -44,14 +44,14 @@ pub struct Plan {
     pub points: Vec<BTreeMap<String, Value>>,
     /// Pairs of variants to compare.
     pub comparisons: Vec<Comparison>,
-    /// What others found.
+    /// Published values.
     pub published: Vec<Published>,
     /// Metrics to correlate.
     pub correlations: Vec<Correlation>,
-    /// What the comparisons must show.
+    /// The claims that the comparisons are checked against.
     #[serde(default)]
     pub musts: Vec<Must>,
-    /// Overrides that were given beside the scenario, as `KEY=VALUE`.
+    /// Overrides of the scenario's settings, as `KEY=VALUE`.
     pub sets: Vec<String>,
     /// The scenario as it was read, and each variant's settings at the first point, defaults
     /// included.
@@ -62,22 +62,21 @@ pub struct Plan {
     pub program: String,
 }
 
-/// Draws of intervals that are to be published.
+/// Resamples of intervals, by default.
 const RESAMPLES: usize = 10_000;
-/// Draws of intervals that are to be looked at.
+/// Resamples of intervals of quick runs.
 const QUICK_RESAMPLES: usize = 1_000;
 
-/// The place of a run in a plan.
+/// The position of a run in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct RunPosition {
     pub(super) point: usize,
     pub(super) repeat: u32,
     pub(super) variant: usize,
 }
 
 impl Plan {
-    /// Every variant of `experiment` at every point; a `quick` one has fewer repeats, and intervals of
-    /// fewer draws.
+    /// Every variant of `experiment` at every point; a `quick` plan has fewer repeats and fewer resamples.
     pub fn new(experiment: &Experiment, quick: bool) -> Self {
         let (repeats, resamples) = if quick {
             (experiment.quick_repeats, QUICK_RESAMPLES)
@@ -92,8 +91,8 @@ impl Plan {
         digest.number(repeats.into());
         for cell in &experiment.cells {
             digest.text(&cell.variant);
-            digest.text(&words(&*cell.parameters));
-            digest.text(&words(&*cell.settings));
+            digest.text(&json_text(&*cell.parameters));
+            digest.text(&json_text(&*cell.settings));
         }
         let first = experiment.cells.iter().take(experiment.variants.len());
         let variants: serde_json::Map<_, _> = first
@@ -136,30 +135,30 @@ impl Plan {
         self.points.len() * self.repeats as usize * self.variants.len()
     }
 
-    /// The place of run `index`.
-    pub(super) fn slot(&self, index: usize) -> Slot {
+    /// The position of run `index`.
+    pub(super) fn position(&self, index: usize) -> RunPosition {
         let variants = self.variants.len().max(1);
         let repeats = (self.repeats as usize).max(1);
         let repeat = (index / variants) % repeats;
-        let place = index % variants;
-        Slot {
+        let column = index % variants;
+        RunPosition {
             point: index / variants / repeats,
             repeat: repeat as u32,
             variant: if repeat.is_multiple_of(2) {
-                place
+                column
             } else {
-                variants - 1 - place
+                variants - 1 - column
             },
         }
     }
 
-    /// What run `repeat` at `point` draws from, whatever the variant.
+    /// The seed of run `repeat` at `point`, which is the same for all variants.
     pub(super) fn seed_of(&self, point: usize, repeat: u32) -> u64 {
-        let point = self.points.get(point).map(words).unwrap_or_default();
+        let point = self.points.get(point).map(json_text).unwrap_or_default();
         Seed::new(self.seed).of(&point).nth(repeat.into()).value()
     }
 
-    /// Run `index`. Logs and captures go below `directory`, where they are asked for.
+    /// The job of run `index`. qlog files go below `logs` and captures below `captures`, if given.
     pub(super) fn job(
         &self,
         experiment: &Experiment,
@@ -168,25 +167,25 @@ impl Plan {
         captures: Option<&Path>,
         watch: bool,
     ) -> Job {
-        let slot = self.slot(index);
-        let cell = &experiment.cells[slot.point * self.variants.len() + slot.variant];
+        let position = self.position(index);
+        let cell = &experiment.cells[position.point * self.variants.len() + position.variant];
         let variant = cell.variant.replace(|c: char| !c.is_alphanumeric(), "-");
-        let name = format!("{variant}-{}-{}", slot.point, slot.repeat);
+        let name = format!("{variant}-{}-{}", position.point, position.repeat);
         Job {
             experiment: Arc::from(experiment.id.as_str()),
             variant: Arc::clone(&cell.variant),
             parameters: Arc::clone(&cell.parameters),
-            repeat: slot.repeat,
-            seed: self.seed_of(slot.point, slot.repeat),
+            repeat: position.repeat,
+            seed: self.seed_of(position.point, position.repeat),
             settings: Arc::clone(&cell.settings),
             qlog: logs.map(|directory| directory.join(&name)),
             pcap: captures.map(|directory| directory.join(&name)),
-            watch: watch && slot.repeat == 0,
+            watch: watch && position.repeat == 0,
         }
     }
 }
 
-/// A hash of the file that is running, or nothing if it cannot be read.
+/// A hash of the running executable, or of nothing if it cannot be read.
 fn program() -> String {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     let hash = || {
@@ -199,7 +198,7 @@ fn program() -> String {
 }
 
 /// As JSON, with the keys of tables in order.
-pub(super) fn words(value: &impl Serialize) -> String {
-    // Through a tree, whose tables are ordered; what is serialized here has no keys but text.
+pub(super) fn json_text(value: &impl Serialize) -> String {
+    // Through `serde_json::Value`, whose tables are ordered; all keys here are strings.
     serde_json::to_value(value).map_or_else(|error| error.to_string(), |value| value.to_string())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Slot;
+use super::plan::RunPosition;
 use crate::scenario::{Outcome, RunError, Watched};
 
 /// A run that has ended, as `runs.jsonl` has it.
@@ -18,7 +18,7 @@ pub struct Record {
     pub point: usize,
     /// Its repeat, from 0.
     pub repeat: u32,
-    /// What it drew from.
+    /// The seed of its randomness.
     pub seed: u64,
     /// What was measured.
     pub metrics: BTreeMap<String, f64>,
@@ -26,13 +26,13 @@ pub struct Record {
     pub virtual_s: f64,
     /// Packets that were sent.
     pub packets: u64,
-    /// Why it may not count.
+    /// Why its metrics do not count, if they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// Why it has no outcome.
+    /// Why it has no outcome, if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// What was seen on the way.
+    /// The time series that were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Watched>,
 }
@@ -40,7 +40,7 @@ pub struct Record {
 impl Record {
     pub(super) fn new(
         run: usize,
-        slot: Slot,
+        position: RunPosition,
         variant: &str,
         seed: u64,
         result: Result<Outcome, RunError>,
@@ -52,8 +52,8 @@ impl Record {
         Self {
             run,
             variant: variant.to_owned(),
-            point: slot.point,
-            repeat: slot.repeat,
+            point: position.point,
+            repeat: position.repeat,
             seed,
             metrics: outcome.metrics,
             virtual_s: outcome.virtual_s,
@@ -70,10 +70,10 @@ impl Record {
     }
 }
 
-/// Metrics are numbers, or nothing can be said of them.
+/// Checks that all metrics are finite.
 fn checked(outcome: Outcome) -> Result<Outcome, RunError> {
-    let strange = |(_, value): &(&String, &f64)| !value.is_finite();
-    if let Some((name, value)) = outcome.metrics.iter().find(strange) {
+    let is_invalid = |(_, value): &(&String, &f64)| !value.is_finite();
+    if let Some((name, value)) = outcome.metrics.iter().find(is_invalid) {
         return Err(RunError::Failed(format!("metric {name} is {value}")));
     }
     if !outcome.virtual_s.is_finite() {

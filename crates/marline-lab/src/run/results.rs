@@ -1,4 +1,4 @@
-//! What runs say together, as `results.json` has it.
+//! The results of an experiment, as in `results.json`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,22 +11,22 @@ use super::{MustResult, RunFailure};
 use crate::scenario::Value;
 use crate::stats::{Interval, Statistic, Summary};
 
-/// What runs say together.
+/// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The experiment's ID.
     pub experiment: String,
-    /// In a few words.
+    /// Its title.
     pub title: String,
     /// The paper it repeats, by number.
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What is to be seen.
+    /// What it demonstrates.
     pub shows: Option<String>,
     /// Where it ran.
     pub backend: String,
-    /// What all randomness derived from.
+    /// The seed of all randomness.
     pub seed: u64,
     /// Repeats of each variant at each point.
     pub repeats: u32,
@@ -44,13 +44,13 @@ pub struct Results {
     pub settings: Value,
     /// Every variant at every point.
     pub cells: Vec<CellResult>,
-    /// Variants beside each other.
+    /// Comparisons of two variants.
     pub comparisons: Vec<ComparisonResult>,
-    /// What others found.
+    /// Published values.
     pub published: Vec<PublishedResult>,
-    /// Metrics that may go together.
+    /// Correlations of two metrics.
     pub correlations: Vec<CorrelationResult>,
-    /// Whether they show what they must.
+    /// The verdicts on the claims.
     #[serde(default)]
     pub must: Vec<MustResult>,
     /// A hash over the metrics of all runs, in hex.
@@ -81,7 +81,7 @@ pub struct CellResult {
     pub runs: usize,
     /// Runs without an outcome, by reason.
     pub failed: BTreeMap<String, usize>,
-    /// Runs that may not count, by reason.
+    /// Runs that do not count, by reason.
     pub invalid: BTreeMap<String, usize>,
     /// What was measured in all others.
     pub metrics: BTreeMap<String, Summary>,
@@ -106,15 +106,15 @@ pub struct ComparisonResult {
     pub pairs: usize,
     /// How much smaller the statistic of `a` is, in percent of that of `b`.
     pub improvement_percent: Option<f64>,
-    /// In which the improvement lies with 95 % confidence.
+    /// The 95 % confidence interval of the improvement.
     pub ci95: Option<Interval>,
-    /// The improvement that others found.
+    /// The published improvement.
     pub published_percent: Option<f64>,
-    /// Where they say so.
+    /// Where it is published.
     pub source: Option<String>,
 }
 
-/// A value that others found.
+/// A published value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PublishedResult {
     /// The variant.
@@ -127,7 +127,7 @@ pub struct PublishedResult {
     pub statistic: Statistic,
     /// The value, in the metric's unit.
     pub value: f64,
-    /// Where it stands.
+    /// Where it is published.
     pub source: String,
 }
 
@@ -147,8 +147,8 @@ pub struct CorrelationResult {
     /// Pearson's correlation, from -1 to 1; missing where one of the two does not vary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r: Option<f64>,
-    /// The coefficient that others found.
+    /// The published coefficient.
     pub published: Option<f64>,
-    /// Where they say so.
+    /// Where it is published.
     pub source: Option<String>,
 }

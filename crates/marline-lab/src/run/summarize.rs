@@ -1,4 +1,4 @@
-//! From runs to results.
+//! Summarizes runs as results.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -8,7 +8,7 @@ use std::thread;
 use marline_link::Seed;
 
 use super::digest::Digest;
-use super::plan::words;
+use super::plan::json_text;
 use super::{
     CellResult, ComparisonResult, CorrelationResult, MustResult, Plan, PublishedResult, Record,
     Results,
@@ -16,18 +16,18 @@ use super::{
 use crate::scenario::{Comparison, Correlation, Must};
 use crate::stats::{Summary, is_better_larger, pearson, quantile, ratio_interval, sorted};
 
-/// The metric that says what the links would allow.
+/// The metric of the ideal completion time, which the links would allow.
 const IDEAL: &str = "ideal_s";
 
-/// What `records`, in order of their numbers, say together. [`Results::wall_s`] and [`Results::resumed`]
-/// are left at 0.
+/// The results of `records`, which are in the order of their numbers. [`Results::wall_s`] and
+/// [`Results::resumed`] are left at 0.
 pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     let variants = plan.variants.len();
     // By cell, then by repeat.
     let mut cells: Vec<Vec<&Record>> = vec![Vec::new(); plan.points.len() * variants];
     for record in records {
-        let slot = plan.slot(record.run);
-        if let Some(cell) = cells.get_mut(slot.point * variants + slot.variant) {
+        let position = plan.position(record.run);
+        if let Some(cell) = cells.get_mut(position.point * variants + position.variant) {
             cell.push(record);
         }
     }
@@ -35,7 +35,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     let cell = |index: usize| {
         let (point, variant) = (index / variants, index % variants);
         let seed = seed.nth(index as u64);
-        sum_up(plan, point, variant, &cells[index], seed)
+        summarize_cell(plan, point, variant, &cells[index], seed)
     };
     let find = |name: &str| plan.variants.iter().position(|variant| variant == name);
     let mut pairs = Vec::new();
@@ -44,14 +44,26 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         if let (Some(a), Some(b)) = (find(&comparison.a), find(&comparison.b)) {
             let known = |point: &&usize| **point < plan.points.len();
             let points = comparison.points.iter().filter(known);
-            pairs.extend(points.map(|&point| (number, a, b, point, seed)));
+            pairs.extend(points.map(|&point| Pair {
+                comparison: number,
+                a,
+                b,
+                point,
+                seed,
+            }));
         }
     }
     let pair = |index: usize| {
-        let (number, a, b, point, seed) = pairs[index];
-        let comparison = &plan.comparisons[number];
+        let Pair {
+            comparison,
+            a,
+            b,
+            point,
+            seed,
+        } = pairs[index];
+        let comparison = &plan.comparisons[comparison];
         let (a, b) = (&cells[point * variants + a], &cells[point * variants + b]);
-        let mut result = set_beside(comparison, a, b, plan.resamples, seed.nth(point as u64));
+        let mut result = compare_cells(comparison, a, b, plan.resamples, seed.nth(point as u64));
         result.parameters.clone_from(&plan.points[point]);
         result.published_percent = comparison.published.get(point).copied().flatten();
         result
@@ -72,12 +84,11 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         let cell = variant.and_then(|variant| cells.get(correlation.point * variants + variant));
         correlate(plan, correlation, cell.map_or(&[], Vec::as_slice))
     });
-    let comparisons = spread(pairs.len(), &pair);
+    let comparisons = parallel_map(pairs.len(), &pair);
     let compared = |must: &Must| {
         let of = must.checks.iter().filter_map(|check| {
-            let is_it = |pair: &(usize, usize, usize, usize, Seed)| {
-                (pair.0, pair.3) == (check.comparison, check.point)
-            };
+            let is_it =
+                |pair: &Pair| pair.comparison == check.comparison && pair.point == check.point;
             comparisons.get(pairs.iter().position(is_it)?)
         });
         let of: Vec<_> = of.collect();
@@ -99,7 +110,7 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         packets: records.iter().map(|record| record.packets).sum(),
         metrics: plan.metrics.clone(),
         settings: plan.settings.clone(),
-        cells: spread(cells.len(), &cell),
+        cells: parallel_map(cells.len(), &cell),
         comparisons,
         published: published.collect(),
         correlations: correlations.collect(),
@@ -108,9 +119,19 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
     }
 }
 
-/// What `work` gives for each number below `count`, in their order, from all cores: intervals take
+/// Two variants that are compared at a point, as indices into the plan.
+#[derive(Clone, Copy)]
+struct Pair {
+    comparison: usize,
+    a: usize,
+    b: usize,
+    point: usize,
+    seed: Seed,
+}
+
+/// The results of `work` for each number below `count`, in order, computed on all cores: intervals take
 /// milliseconds each, and there are thousands.
-fn spread<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+fn parallel_map<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let share = count.div_ceil(threads).max(1);
     thread::scope(|scope| {
@@ -128,7 +149,7 @@ fn spread<T: Send>(count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     })
 }
 
-fn sum_up(
+fn summarize_cell(
     plan: &Plan,
     point: usize,
     variant: usize,
@@ -174,8 +195,8 @@ fn count<'a>(reasons: impl Iterator<Item = &'a String>) -> BTreeMap<String, usiz
     counts
 }
 
-/// `a` beside `b`, in the repeats in which both count.
-fn set_beside(
+/// Compares `a` with `b` in the repeats in which both count.
+fn compare_cells(
     comparison: &Comparison,
     a: &[&Record],
     b: &[&Record],
@@ -196,7 +217,7 @@ fn set_beside(
     });
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
     let statistic = comparison.statistic;
-    // A gain is positive, whichever way it lies.
+    // An improvement is positive, whether larger or smaller values are better.
     let sign = if is_better_larger(&comparison.metric) {
         -1.0
     } else {
@@ -226,7 +247,7 @@ fn set_beside(
     }
 }
 
-/// Two metrics over the runs in which both count.
+/// The correlation of two metrics over the runs that count.
 fn correlate(plan: &Plan, correlation: &Correlation, records: &[&Record]) -> CorrelationResult {
     let pairs = records.iter().filter(|record| record.counts());
     let pairs = pairs.filter_map(|record| {
@@ -253,12 +274,18 @@ fn correlate(plan: &Plan, correlation: &Correlation, records: &[&Record]) -> Cor
     }
 }
 
-/// A hash over what all runs measured, to the last bit.
+/// A hash over the exact metrics of all runs.
 fn digest(plan: &Plan, records: &[Record]) -> String {
     let mut digest = Digest::default();
     for record in records {
         digest.text(&record.variant);
-        digest.text(&plan.points.get(record.point).map(words).unwrap_or_default());
+        digest.text(
+            &plan
+                .points
+                .get(record.point)
+                .map(json_text)
+                .unwrap_or_default(),
+        );
         digest.number(record.repeat.into());
         digest.text(record.failed.as_deref().unwrap_or_default());
         digest.number(record.metrics.len() as u64);

@@ -1,11 +1,11 @@
-//! Runs as a table, a row each.
+//! Runs as a table with one row for each.
 
 use std::collections::BTreeSet;
 
 use super::{Plan, Record};
 use crate::scenario::Value;
 
-/// `runs.csv`: variant, parameters, repeat, seed, what became of it, and every metric.
+/// `runs.csv`: variant, parameters, repeat, seed, status, and every metric.
 pub(super) fn csv(plan: &Plan, records: &[Record]) -> Vec<u8> {
     let keys = |maps: &mut dyn Iterator<Item = &String>| maps.cloned().collect::<BTreeSet<_>>();
     let parameters = keys(&mut plan.points.iter().flat_map(|point| point.keys()));
@@ -49,7 +49,7 @@ pub(super) fn csv(plan: &Plan, records: &[Record]) -> Vec<u8> {
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
-        // Memory takes every row, and all are equally long.
+        // Writing to memory does not fail, and all rows have the same length.
         let _ = writer.write_record(row);
     }
     writer.into_inner().unwrap_or_default()

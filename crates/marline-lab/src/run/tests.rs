@@ -72,7 +72,7 @@ fn without_wall(mut results: Results) -> Results {
 }
 
 #[test]
-fn results_say_what_runs_measured() {
+fn results_summarize_the_metrics_of_runs() {
     let results = complete(&options(None));
     assert_eq!((results.experiment.as_str(), results.repeats), ("fake", 8));
     assert_eq!(results.packets, 10 * 48);
@@ -103,7 +103,7 @@ fn results_say_what_runs_measured() {
 }
 
 #[test]
-fn more_of_a_rate_is_an_improvement() {
+fn a_larger_rate_is_an_improvement() {
     let text = format!("{TEXT}metric = 'goodput_mbps'\n");
     let experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
     let rates = |job: &Job| {
@@ -184,15 +184,18 @@ fn jobs_are_in_a_fixed_order() {
 }
 
 #[test]
-fn progress_is_told() {
-    let mut told = Vec::new();
+fn progress_is_reported() {
+    let mut reports = Vec::new();
     run(&experiment(), &fake, &options(None), &mut |progress| {
-        told.push(progress);
+        reports.push(progress);
     })
     .unwrap();
-    assert_eq!(told.len(), 49);
-    assert_eq!((told[0].done, told[0].total, told[0].left), (0, 48, None));
-    let last = told[48];
+    assert_eq!(reports.len(), 49);
+    assert_eq!(
+        (reports[0].done, reports[0].total, reports[0].left),
+        (0, 48, None)
+    );
+    let last = reports[48];
     assert_eq!(
         (last.done, last.failed, last.left),
         (48, 0, Some(Duration::ZERO))
@@ -201,7 +204,7 @@ fn progress_is_told() {
 
 /// Runs are stopped in the middle, the file is cut in the middle of a line, and they go on.
 #[test]
-fn what_was_interrupted_continues() {
+fn an_interrupted_experiment_continues() {
     let whole = complete(&options(None));
     let directory = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
@@ -260,7 +263,7 @@ fn what_was_interrupted_continues() {
 }
 
 #[test]
-fn parts_make_a_whole() {
+fn merged_parts_equal_one_start() {
     let whole = complete(&options(None));
     let directory = tempfile::tempdir().unwrap();
     let mut parts = Vec::new();
@@ -296,7 +299,7 @@ fn parts_make_a_whole() {
 }
 
 #[test]
-fn directories_of_others_are_left_alone() {
+fn directories_of_other_settings_or_builds_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let quick = Options {
         quick: true,
@@ -353,7 +356,7 @@ fn directories_of_others_are_left_alone() {
 }
 
 #[test]
-fn failures_are_counted_and_kept() {
+fn failed_runs_are_counted_by_reason() {
     let directory = tempfile::tempdir().unwrap();
     let backend = |job: &Job| match (&*job.variant, job.repeat) {
         ("slow", 0) => Err(RunError::TimeLimit { seconds: 300.0 }),
@@ -436,7 +439,7 @@ fn metrics_are_correlated_over_runs() {
 }
 
 #[test]
-fn what_no_run_can_do_ends_the_experiment() {
+fn an_unsupported_variant_ends_the_experiment() {
     let backend = |job: &Job| match &*job.variant {
         "fast" => Err(RunError::Unsupported("no kernel here".to_owned())),
         _ => fake(job),
@@ -446,7 +449,7 @@ fn what_no_run_can_do_ends_the_experiment() {
 }
 
 #[test]
-fn changes_are_found() {
+fn significant_changes_are_marked() {
     let directory = tempfile::tempdir().unwrap();
     let (a, b) = (directory.path().join("a"), directory.path().join("b"));
     complete(&options(Some(&a)));

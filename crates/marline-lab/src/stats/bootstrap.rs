@@ -1,4 +1,4 @@
-//! How sure one can be: intervals by resampling (Efron, 1979; the percentile method).
+//! Confidence intervals by bootstrap resampling (Efron, 1979; the percentile method).
 
 use marline_link::Seed;
 use rand::Rng;
@@ -10,8 +10,8 @@ use super::{Statistic, quantile};
 /// Lower and upper bound.
 pub type Interval = [f64; 2];
 
-/// In which `statistic` of what `values` were drawn from lies with 95 % confidence. `None` for less
-/// than 2 values, and for the smallest and the largest: resamples say nothing about them.
+/// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` for less
+/// than 2 values, and for the smallest and the largest, which resampling cannot estimate.
 pub fn interval(
     values: &[f64],
     statistic: Statistic,
@@ -34,8 +34,8 @@ pub fn interval(
     bounds(found)
 }
 
-/// In which `statistic` of `a` divided by that of `b` lies with 95 % confidence. The values are
-/// pairs: those at one index met the same luck, and are drawn together. `None` for less than 2 pairs,
+/// The 95 % confidence interval of `statistic` of `a` divided by that of `b`. The values are
+/// pairs: those at one index have the same seed, and are drawn together. `None` for less than 2 pairs,
 /// and where `b` may be 0.
 pub fn ratio_interval(
     a: &[f64],
@@ -100,9 +100,9 @@ impl Draws {
     }
 }
 
-/// What to find in a resample.
+/// A statistic of a resample.
 enum Target {
-    /// What lies at a rank, and a part of the way to the next one.
+    /// The value at a rank, interpolated towards the next one.
     Quantile(usize, f64),
     Mean,
     Std,

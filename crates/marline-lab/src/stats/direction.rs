@@ -1,11 +1,11 @@
-//! Which way a metric gets better.
+//! Whether larger or smaller values of a metric are better.
 
-/// How the names of metrics begin and end of which one wants more: rates, shares, evenness. Of all
-/// others (times, losses, bytes) one wants less.
+/// Beginnings and ends of the names of metrics of which larger values are better: rates, shares, evenness. Of all
+/// others (times, losses, bytes), smaller values are better.
 const BEGINNINGS: [&str; 2] = ["jain_index", "utilization"];
 const ENDS: [&str; 3] = ["bps", "share", "_share_of_fair"];
 
-/// Whether more of `metric` is better.
+/// Whether larger values of `metric` are better.
 pub fn is_better_larger(metric: &str) -> bool {
     BEGINNINGS.iter().any(|begin| metric.starts_with(begin))
         || ENDS.iter().any(|end| metric.ends_with(end))

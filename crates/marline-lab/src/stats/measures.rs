@@ -24,7 +24,7 @@ pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 /// How evenly `shares` are (Jain, Chiu and Hawe, 1984): 1 if all are equal, 1/n if one has all. `None`
-/// if nobody has anything.
+/// if all are 0.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,4 +1,4 @@
-//! What many runs say together. Equal values give equal bits on every machine.
+//! Statistics over runs. Equal values give bit-identical results on every machine.
 
 mod bootstrap;
 mod direction;

@@ -1,4 +1,4 @@
-//! Which statistic.
+//! The statistics of a sample by name.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Summary;
 
-/// One number for many.
+/// A statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Statistic {
@@ -58,7 +58,7 @@ impl Statistic {
         }
     }
 
-    /// This one of `summary`.
+    /// Its value in `summary`.
     pub fn of(self, summary: &Summary) -> Option<f64> {
         match self {
             Self::Median => Some(summary.median),

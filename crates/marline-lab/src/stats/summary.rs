@@ -24,12 +24,12 @@ pub struct Summary {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// In which the median lies with 95 % confidence; `None` for less than 2 values.
+    /// The 95 % confidence interval of the median; `None` for less than 2 values.
     pub ci95: Option<Interval>,
 }
 
 impl Summary {
-    /// Sums up `values`, of which there must be one at least. The interval takes `resamples` draws
+    /// Summarizes `values`, at least one. The interval takes `resamples` draws
     /// from `seed`.
     pub fn of(values: &[f64], resamples: usize, seed: Seed) -> Option<Self> {
         let sorted = sorted(values);

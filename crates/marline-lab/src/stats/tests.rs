@@ -84,7 +84,7 @@ fn intervals_cover_what_resamples_give() {
 }
 
 #[test]
-fn pairs_that_share_their_luck_are_compared_closely() {
+fn paired_values_give_narrow_intervals() {
     let b = sample(100, 5);
     let a: Vec<_> = b.iter().map(|x| x * 0.8).collect();
     for (_, statistic) in Statistic::COMPARED {
@@ -102,7 +102,7 @@ fn pairs_that_share_their_luck_are_compared_closely() {
 }
 
 #[test]
-fn equal_seeds_give_equal_bits() {
+fn equal_seeds_give_identical_intervals() {
     let values = sample(50, 9);
     let run = || {
         interval(&values, Statistic::P95, 500, SEED)

@@ -1,4 +1,4 @@
-//! A client, a server, a link between them, and packets that are only numbers.
+//! A client, a server and a link between them, for packets without content.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ impl Routed for Parcel {
     }
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fate {
     pub(super) at: Time,
@@ -54,7 +54,7 @@ pub(super) struct Fate {
 
 impl Line {
     /// # Errors
-    /// `link` is no link.
+    /// `link` cannot be built.
     pub(super) fn new(link: &str, seed: Seed) -> Result<Self, RunError> {
         let hosts = [Topology::CLIENT, Topology::SERVER].map(str::to_owned);
         let topology = Topology {
@@ -95,7 +95,7 @@ impl Line {
         self.fabric.send(now, near.0, Packet::new(bytes, parcel));
     }
 
-    /// The next packet that came to an end by `until`.
+    /// The next packet that was delivered or lost by `until`.
     pub(super) fn next(&mut self, until: Time) -> Option<Fate> {
         let event = self.fabric.poll(until)?;
         let (at, packet, lost) = match event {
@@ -113,7 +113,7 @@ impl Line {
         })
     }
 
-    /// Bytes that wait for their turn, at both hosts and between them.
+    /// Bytes in queues, at both hosts and between them.
     pub(super) fn waiting(&self) -> u64 {
         let waits = |medium| {
             let members = self.fabric.members(medium).iter();

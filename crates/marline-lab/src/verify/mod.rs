@@ -1,7 +1,7 @@
-//! Whether the presets keep what they promise.
+//! Checks that presets have the properties they specify.
 //!
-//! A preset stands for a link that somebody measured or described. Its promises are data: what is
-//! expected of it, within which bounds, and who says so. They are checked on the network that
+//! A preset models a link that was measured or described. Its promises are data: what is
+//! expected of it, within which bounds, and the source. They are checked on the network that
 //! experiments would build, in virtual time, with packets that belong to no transport.
 
 mod line;
@@ -27,7 +27,7 @@ use probe::{Extent, Measured, Probe};
 use promises::{PROMISES, Promise};
 use quantity::Quantity;
 
-/// How long links are measured: so long that hardly any seed is outside by chance.
+/// How long links are measured: long enough that a value is rarely outside of its bounds by chance.
 const EXTENT: Extent = Extent {
     pings: 40_000,
     cell: Duration::from_secs(2000),
@@ -37,7 +37,7 @@ const EXTENT: Extent = Extent {
     lossless: 40_000,
 };
 
-/// What was found of a promise.
+/// The result of checking a promise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verified {
     /// The preset.
@@ -52,7 +52,7 @@ pub struct Verified {
     pub measured: Option<f64>,
     /// Whether that is as expected.
     pub passed: bool,
-    /// Who says what to expect; `chosen` if it follows from settings that nobody published.
+    /// The source of the expectation; `chosen` if it follows from settings without a publication.
     pub source: &'static str,
 }
 
@@ -92,7 +92,7 @@ pub fn verify(
     Ok(check(&subjects, Seed::new(seed), &EXTENT, progress))
 }
 
-/// A link that has made promises.
+/// A link and its promises.
 #[derive(Clone, Debug)]
 struct Subject {
     name: &'static str,
@@ -115,7 +115,7 @@ impl Subject {
     }
 }
 
-/// Measures what `subjects` promise, on all cores.
+/// Checks the promises of `subjects`, on all cores.
 fn check(
     subjects: &[Subject],
     seed: Seed,
@@ -129,7 +129,7 @@ fn check(
             .map(|promise| promise.quantity.probe());
         probes.map(move |probe| (probe, index))
     });
-    // Those of a kind take equally long: all of a kind together leave no core alone at the end.
+    // Measurements of one kind take equally long: running them together keeps all cores busy until the end.
     let tasks: Vec<_> = probes.collect::<BTreeSet<_>>().into_iter().collect();
     let measure = |(probe, index): (Probe, usize)| {
         let subject = &subjects[index];
@@ -137,7 +137,7 @@ fn check(
     };
     let mut found = vec![Measured::new(); subjects.len()];
     spread(&tasks, &measure, &mut |(_, index), measured, done| {
-        // A link that cannot be built keeps no promise.
+        // A link that cannot be built fails all promises.
         found[index].extend(measured.into_iter().flatten());
         progress(Progress {
             done,

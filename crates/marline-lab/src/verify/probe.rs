@@ -1,4 +1,4 @@
-//! How links are measured: by packets of known sizes, at known times.
+//! Measurements of links with packets of known sizes at known times.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const PACE: Duration = Duration::from_micros(500);
 /// Packets of a window.
 const WINDOW: u64 = 256;
 
-/// A way to measure links.
+/// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Probe {
     /// Pings, each after the one before has come back.
@@ -74,7 +74,7 @@ impl Probe {
     /// Measures `link`.
     ///
     /// # Errors
-    /// It is no link.
+    /// The link cannot be built.
     pub(super) fn measure(
         self,
         link: &str,
@@ -335,7 +335,7 @@ fn window(line: &mut Line, every: u64, time: Duration) -> f64 {
                     line.send(now, End::Client, ACK, 0);
                 }
             }
-            // What is lost leaves the window as it is.
+            // A lost packet does not reduce the window.
             End::Server => allowed = 1,
             End::Client => allowed = every,
         }

@@ -1,4 +1,4 @@
-//! What the presets promise.
+//! The promised properties of presets.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::Quantity::{self, *};
 pub(super) struct Promise {
     pub(super) quantity: Quantity,
     pub(super) expected: Expected,
-    /// Who says so; [`CHOSEN`] if nobody does.
+    /// The source; [`CHOSEN`] without a publication.
     pub(super) source: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a link can promise.
+//! The measurable properties of links.
 
 use super::probe::Probe;
 
@@ -22,11 +22,11 @@ pub(super) enum Quantity {
     Payload,
     /// The same while the client acknowledges every second packet.
     PayloadAcknowledged,
-    /// What is lost from the client to the server though hardly anything waits.
+    /// Loss ratio from the client to the server with short queues.
     LossUp,
-    /// What is lost from the server to the client though hardly anything waits.
+    /// Loss ratio from the server to the client with short queues.
     LossDown,
-    /// How many packets are lost one after the other.
+    /// Mean number of packets lost in a row.
     LossRun,
     /// The most that waits from the server to the client.
     Buffer,
@@ -42,7 +42,7 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// In a few words.
+    /// Its name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::RttMedian => "RTT median",
@@ -64,7 +64,7 @@ impl Quantity {
         }
     }
 
-    /// In what it is counted.
+    /// Its unit.
     pub(super) const fn unit(self) -> &'static str {
         match self {
             Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::BufferTime => "ms",

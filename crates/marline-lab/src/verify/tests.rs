@@ -20,7 +20,7 @@ fn outside(verified: &[Verified]) -> Vec<&'static str> {
 }
 
 #[test]
-fn presets_keep_their_promises() {
+fn presets_meet_their_specified_bounds() {
     let mut subjects: Vec<_> = PRESETS.iter().map(Subject::of).collect();
     for promise in subjects.iter_mut().flat_map(|s| &mut s.promises) {
         promise.expected = match promise.expected {
@@ -31,9 +31,9 @@ fn presets_keep_their_promises() {
         };
     }
     let mut calls = 0;
-    let verified = check(&subjects, Seed::new(1), &SHORT, &mut |told| {
+    let verified = check(&subjects, Seed::new(1), &SHORT, &mut |progress| {
         calls += 1;
-        assert_eq!(told.done, calls);
+        assert_eq!(progress.done, calls);
     });
     for found in &verified {
         println!("{found:?}");
@@ -68,7 +68,7 @@ fn every_preset_promises_delay_goodput_and_loss() {
 }
 
 #[test]
-fn a_link_that_is_not_as_promised_is_noticed() {
+fn a_link_outside_of_its_bounds_fails() {
     let check = |from: &str, to: &str| {
         let mut subject = Subject::of(Preset::find("ecmp").unwrap());
         assert!(subject.link.contains(from));
@@ -88,7 +88,7 @@ fn a_link_that_is_not_as_promised_is_noticed() {
 }
 
 #[test]
-fn what_is_found_depends_on_the_seed_and_on_nothing_else() {
+fn results_depend_only_on_the_seed() {
     let find = |names: &[&str], seed| {
         let subjects = PRESETS.iter().filter(|preset| names.contains(&preset.name));
         let subjects: Vec<_> = subjects.map(Subject::of).collect();
@@ -101,7 +101,7 @@ fn what_is_found_depends_on_the_seed_and_on_nothing_else() {
 }
 
 #[test]
-fn presets_are_asked_for_by_name() {
+fn presets_are_selected_by_name() {
     let found = verify(&["mp-2-first"], 1, &mut |_| {}).unwrap();
     assert!(found.iter().all(|found| found.preset == "mp-2-first"));
     assert_eq!(outside(&found), [""; 0]);
@@ -114,7 +114,7 @@ fn presets_are_asked_for_by_name() {
 }
 
 #[test]
-fn expectations_are_words() {
+fn expectations_are_displayed_with_their_bounds() {
     let words = [
         Expected::Near(21.2, 0.3),
         Expected::Near(0.0, 0.0),

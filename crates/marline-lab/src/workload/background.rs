@@ -1,4 +1,4 @@
-//! Traffic beside what an experiment is about.
+//! Background traffic of experiments.
 //!
 //! All of it runs as tasks of a runtime: of a [simulated host](marline_sim::Host), or of a real one.
 
@@ -18,7 +18,7 @@ pub use self::source::{Pattern, Sink, UdpSource};
 /// Where a socket is: on a runtime, at one of its addresses; port 0 for any.
 pub type Place = (Arc<dyn Runtime>, SocketAddr);
 
-/// Bytes of payload received so far. Clones count the same.
+/// Bytes of payload received so far. Clones share their counter.
 #[derive(Clone, Debug, Default)]
 pub struct Received(Arc<AtomicU64>);
 
@@ -33,7 +33,7 @@ impl Received {
     }
 }
 
-/// A flow of TCP as links see it. Clones count the same.
+/// A TCP flow as observed on the links. Clones share their counters.
 #[derive(Clone, Debug, Default)]
 pub struct TcpCount {
     /// What its receiver could have read by now.
@@ -42,7 +42,7 @@ pub struct TcpCount {
     pub packets: Packets,
 }
 
-/// Packets that links were given, and those that they lost. Clones count the same.
+/// Packets sent into links, and lost by them. Clones share their counters.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     sent: Arc<AtomicU64>,

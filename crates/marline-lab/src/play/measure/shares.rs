@@ -1,21 +1,21 @@
-//! From throughputs to fairness.
+//! Metrics of fairness.
 
 use std::collections::BTreeMap;
 
 use crate::stats::jain_index;
 
-/// Throughputs in Mbit/s of content, side by side.
+/// Goodputs in Mbit/s of connections and flows that ran at the same time.
 pub(super) struct Shares {
     /// Of each connection that the run is about, at least one.
     pub(super) connections: Vec<f64>,
-    /// Of each flow beside them.
+    /// Of each background flow.
     pub(super) flows: Vec<f64>,
-    /// What the links would carry, if that is known.
+    /// The goodput that the links would allow, if that is known.
     pub(super) capacity: Option<f64>,
 }
 
 impl Shares {
-    /// In numbers. The connections together count as one, except where the name says otherwise.
+    /// The metrics. The connections together count as one, except where the name says otherwise.
     pub(super) fn metrics(&self) -> BTreeMap<String, f64> {
         let mut metrics = BTreeMap::new();
         let mut metric = |name: &str, value: f64| {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_connections_that_share_like_three() {
+    fn connections_count_as_one_share_unless_named_otherwise() {
         let shares = Shares {
             connections: vec![6.0, 6.0, 6.0],
             flows: vec![6.0],
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_there_is_nobody_to_be_unfair_to() {
+    fn without_flows_share_and_jain_index_are_one() {
         let shares = Shares {
             connections: vec![4.0, 6.0],
             flows: Vec::new(),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gets_nothing_is_seen() {
+    fn a_flow_without_throughput_lowers_the_jain_index() {
         let shares = Shares {
             connections: vec![8.0],
             flows: vec![0.0],

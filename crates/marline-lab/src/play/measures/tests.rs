@@ -17,8 +17,8 @@ fn measured() -> Measured {
     }
 }
 
-/// A probe of one connection that was told this, a second apart.
-fn probe(told: &[(BundleAction, BundlePhase)]) -> Probe {
+/// A probe of one connection that gets these decisions, a second apart.
+fn probe(decisions: &[(BundleAction, BundlePhase)]) -> Probe {
     let probe = Probe::default();
     let make = probe.observers(true);
     let connection = marline::ConnectionInfo {
@@ -27,7 +27,7 @@ fn probe(told: &[(BundleAction, BundlePhase)]) -> Probe {
         remote: ([10, 0, 0, 2], 4433).into(),
     };
     let mut watcher = make(&connection).unwrap();
-    for (&(action, phase), fluctuations) in told.iter().zip(1..) {
+    for (&(action, phase), fluctuations) in decisions.iter().zip(1..) {
         let event = Event::BundleUpdated(BundleUpdated {
             bundle: 0,
             path: None,
@@ -47,13 +47,13 @@ fn probe(told: &[(BundleAction, BundlePhase)]) -> Probe {
 }
 
 #[test]
-fn what_an_engine_did_is_measured() {
-    let told = [
+fn engine_actions_become_metrics() {
+    let decisions = [
         (BundleAction::Synchronized, BundlePhase::SlowStart),
         (BundleAction::Exited, BundlePhase::CongestionAvoidance),
         (BundleAction::Equalized, BundlePhase::CongestionAvoidance),
     ];
-    let outcome = measured().outcome(&probe(&told), None, true);
+    let outcome = measured().outcome(&probe(&decisions), None, true);
     let metric = |name: &str| outcome.metrics[name];
     assert_eq!(metric("bundle_decisions"), 3.0);
     assert_eq!(metric("bundle_fluctuations"), 3.0);
@@ -64,23 +64,23 @@ fn what_an_engine_did_is_measured() {
     assert_eq!(moments["exited"], [1.5]);
     assert_eq!(moments["equalized"], [2.5]);
 
-    let goes_on = measured().outcome(&probe(&told[..1]), None, false);
-    assert_eq!(goes_on.metrics["bundle_left_slow_start_s"], 2.0);
+    let still_in_slow_start = measured().outcome(&probe(&decisions[..1]), None, false);
+    assert_eq!(still_in_slow_start.metrics["bundle_left_slow_start_s"], 2.0);
 }
 
 #[test]
-fn without_a_bundle_nothing_is_said_of_one() {
+fn without_a_bundle_there_are_no_bundle_metrics() {
     let outcome = measured().outcome(&probe(&[]), None, true);
     let mut names = outcome.metrics.keys();
     assert!(!names.any(|name| name.contains("bundle") || name == "coalesced"));
 }
 
 #[test]
-fn several_ways_are_used_from_when_they_can_be() {
-    let way = |rtt_s, rate_bps| Way { rtt_s, rate_bps };
+fn ideal_time_adds_each_path_after_its_delay() {
+    let path = |rtt_s, rate_bps| PathCapacity { rtt_s, rate_bps };
     let both = Ideal {
-        first: way(0.02, 1e7 * OVERHEAD),
-        beside: vec![way(0.2, 1e7 * OVERHEAD)],
+        first: path(0.02, 1e7 * OVERHEAD),
+        others: vec![path(0.2, 1e7 * OVERHEAD)],
     };
     let alone = Ideal::of(both.first);
     // 90 ms alone, at 1250 bytes a millisecond, are 112.5 kB.

@@ -6,7 +6,7 @@ use marline::observe::events::{
 
 use marline::{Instant, MakeObserver, PathId};
 
-use super::{Probe, SeenBundle, Turn};
+use super::{EngineAction, Probe, SeenBundle};
 
 fn observer(make: &MakeObserver) -> Box<dyn marline::observe::Observer> {
     let connection = marline::ConnectionInfo {
@@ -121,7 +121,7 @@ fn decided(
 }
 
 #[test]
-fn slow_start_that_ends_again_counts_again() {
+fn each_end_of_slow_start_is_an_event() {
     let probe = Probe::default();
     let mut watcher = observer(&probe.observers(false));
     let at = Instant::from_nanos;
@@ -134,7 +134,7 @@ fn slow_start_that_ends_again_counts_again() {
 }
 
 #[test]
-fn who_is_made_to_leave_slow_start_met_no_event() {
+fn a_member_made_to_leave_slow_start_has_no_event() {
     let probe = Probe::default();
     let make = probe.observers(false);
     let (mut one, mut other) = (observer(&make), observer(&make));
@@ -154,7 +154,7 @@ fn who_is_made_to_leave_slow_start_met_no_event() {
 }
 
 #[test]
-fn decisions_count_once_for_all_who_are_told() {
+fn decisions_count_once_for_all_members() {
     let probe = Probe::default();
     let make = probe.observers(true);
     let mut members = [observer(&make), observer(&make)];
@@ -184,12 +184,12 @@ fn decisions_count_once_for_all_who_are_told() {
         }
     );
     assert_eq!(
-        seen.turns,
+        seen.engine_actions,
         [
-            (Turn::Synchronized, at(1)),
-            (Turn::Synchronized, at(3)),
-            (Turn::Exited, at(4)),
-            (Turn::Equalized, at(6)),
+            (EngineAction::Synchronized, at(1)),
+            (EngineAction::Synchronized, at(3)),
+            (EngineAction::Exited, at(4)),
+            (EngineAction::Equalized, at(6)),
         ]
     );
     // Another endpoint counts its bundles anew.
@@ -199,7 +199,7 @@ fn decisions_count_once_for_all_who_are_told() {
 }
 
 #[test]
-fn connections_are_counted_together_and_drawn_apart() {
+fn counters_are_shared_and_series_are_per_connection() {
     let probe = Probe::default();
     let make = probe.observers(true);
     let (mut one, mut other) = (observer(&make), observer(&make));
@@ -214,9 +214,9 @@ fn connections_are_counted_together_and_drawn_apart() {
         seen.packets_sent, 2,
         "what was before the reset is forgotten"
     );
-    assert_eq!(seen.strands.len(), 2);
+    assert_eq!(seen.paths.len(), 2);
     assert_eq!(
-        seen.strands[1].window.len(),
+        seen.paths[1].window.len(),
         1,
         "what does not change is kept once"
     );

@@ -1,4 +1,4 @@
-//! How long streams took, each by itself and in groups.
+//! How long streams took, individually and in groups.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use marline::Instant;
 
 use crate::scenario::{StreamDef, WatchedObject};
 
-/// Of more streams than these, none has a metric of its own.
+/// With more streams than these, no stream has a metric of its own.
 const NAMED: usize = 64;
 
-/// When a stream was asked for, and when the last of it had arrived.
+/// When a stream was requested, and when its last byte arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
+pub(super) struct StreamTiming {
     pub(super) asked: Instant,
     pub(super) ended: Instant,
 }
 
-impl Life {
+impl StreamTiming {
     pub(super) const fn new(at: Instant) -> Self {
         Self {
             asked: at,
@@ -32,17 +32,17 @@ impl Life {
 /// How long each stream took, and the mean and the longest of all and of each group.
 pub(super) fn add_metrics(
     streams: &[StreamDef],
-    lives: &[Life],
+    timings: &[StreamTiming],
     metrics: &mut BTreeMap<String, f64>,
 ) {
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (stream, life) in streams.iter().zip(lives) {
+    for (stream, timing) in streams.iter().zip(timings) {
         if streams.len() <= NAMED {
-            metrics.insert(format!("stream_{}_s", stream.id), life.seconds());
+            metrics.insert(format!("stream_{}_s", stream.id), timing.seconds());
         }
-        groups.entry("").or_default().push(life.seconds());
+        groups.entry("").or_default().push(timing.seconds());
         if let Some(group) = &stream.group {
-            groups.entry(group).or_default().push(life.seconds());
+            groups.entry(group).or_default().push(timing.seconds());
         }
     }
     for (group, seconds) in groups {
@@ -57,19 +57,23 @@ pub(super) fn add_metrics(
     }
 }
 
-/// The same for pictures; times count from `start`.
-pub(super) fn watched(streams: &[StreamDef], lives: &[Life], start: Instant) -> Vec<WatchedObject> {
+/// The same for charts; times count from `start`.
+pub(super) fn watched(
+    streams: &[StreamDef],
+    timings: &[StreamTiming],
+    start: Instant,
+) -> Vec<WatchedObject> {
     let seconds = |at: Instant| at.saturating_since(start).as_secs_f64();
-    let each = streams.iter().zip(lives);
-    let each = each.map(|(stream, life)| WatchedObject {
+    let each = streams.iter().zip(timings);
+    let each = each.map(|(stream, timing)| WatchedObject {
         name: match &stream.group {
             Some(group) => format!("stream {} ({group})", stream.id),
             None => format!("stream {}", stream.id),
         },
-        discovered_s: seconds(life.asked),
-        requested_s: seconds(life.asked),
+        discovered_s: seconds(timing.asked),
+        requested_s: seconds(timing.asked),
         first_byte_s: None,
-        finished_s: Some(seconds(life.ended)),
+        finished_s: Some(seconds(timing.ended)),
     });
     each.collect()
 }

@@ -1,4 +1,4 @@
-//! What a visit does to flows beside it.
+//! The effect of a visit on background flows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::super::{Probe, sleep};
 use crate::scenario::Outcome;
 use crate::workload::background::{Packets, Received};
 
-/// How often flows are looked at.
-const GLANCE: Duration = Duration::from_millis(50);
-/// As long as this a rate has to be back.
-const BACK: Duration = Duration::from_secs(1);
-/// What part of what they had flows have to get to be back.
-const MOST: f64 = 0.9;
+/// The interval of samples.
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a rate has to last for the flows to count as recovered.
+const RECOVERY_WINDOW: Duration = Duration::from_secs(1);
+/// The share of their rate before the visit at which flows count as recovered.
+const RECOVERED_SHARE: f64 = 0.9;
 
-/// What all flows together had done by a moment.
+/// Counters of all flows together at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Count {
     at: Instant,
@@ -26,8 +26,8 @@ struct Count {
     lost: u64,
 }
 
-/// Looks at flows all the time.
-pub(super) struct Beside {
+/// Samples the counters of flows.
+pub(super) struct FlowMonitor {
     runtime: Arc<dyn Runtime>,
     received: Vec<Received>,
     probe: Probe,
@@ -35,29 +35,29 @@ pub(super) struct Beside {
     counts: Arc<Mutex<Vec<Count>>>,
 }
 
-impl Beside {
-    /// Begins; without flows there is nothing to see.
+impl FlowMonitor {
+    /// Starts sampling, if there are flows.
     pub(super) fn watch(runtime: &Arc<dyn Runtime>, flows: &Flows) -> Self {
-        let beside = Self {
+        let monitor = Self {
             runtime: Arc::clone(runtime),
             received: flows.received.clone(),
             probe: flows.probe.clone(),
             packets: flows.packets.clone(),
             counts: Arc::default(),
         };
-        if !beside.received.is_empty() {
-            let watching = beside.clone();
+        if !monitor.received.is_empty() {
+            let sampling = monitor.clone();
             runtime.spawn(Box::pin(async move {
                 loop {
-                    watching.look();
-                    sleep(&*watching.runtime, GLANCE).await;
+                    sampling.sample();
+                    sleep(&*sampling.runtime, SAMPLING_INTERVAL).await;
                 }
             }));
         }
-        beside
+        monitor
     }
 
-    fn look(&self) {
+    fn sample(&self) {
         let seen = self.probe.seen();
         let count = Count {
             at: self.runtime.now(),
@@ -69,11 +69,11 @@ impl Beside {
         counts.push(count);
     }
 
-    /// What was seen around a visit from `start` to `end`; what counts as before it begins at `before`.
-    pub(super) fn stop(&self, before: Instant, start: Instant, end: Instant) -> Course {
-        self.look();
+    /// The samples around a visit from `start` to `end`; the baseline begins at `before`.
+    pub(super) fn stop(&self, before: Instant, start: Instant, end: Instant) -> FlowCounts {
+        self.sample();
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        Course {
+        FlowCounts {
             counts: counts.clone(),
             before,
             start,
@@ -82,7 +82,7 @@ impl Beside {
     }
 }
 
-impl Clone for Beside {
+impl Clone for FlowMonitor {
     fn clone(&self) -> Self {
         Self {
             runtime: Arc::clone(&self.runtime),
@@ -94,16 +94,16 @@ impl Clone for Beside {
     }
 }
 
-/// What flows did before, during and after a visit.
-pub(super) struct Course {
-    /// One at least.
+/// The flows' counters before, during and after a visit.
+pub(super) struct FlowCounts {
+    /// At least one.
     counts: Vec<Count>,
     before: Instant,
     start: Instant,
     end: Instant,
 }
 
-impl Course {
+impl FlowCounts {
     pub(super) fn add_to(&self, outcome: &mut Outcome, watch: bool) {
         let last = self.counts.last().map_or(self.end, |count| count.at);
         for (name, from, to) in [
@@ -128,7 +128,7 @@ impl Course {
             let missing = before * seconds / 8e-6 - (last.received - start.received) as f64;
             let metrics = &mut outcome.metrics;
             metrics.insert("background_missing_bytes".to_owned(), missing);
-            let back = self.back_after(before * MOST).as_secs_f64();
+            let back = self.recovered_after(before * RECOVERED_SHARE).as_secs_f64();
             metrics.insert("background_recovery_s".to_owned(), back);
         }
         if let (true, Some(watched)) = (watch, &mut outcome.series) {
@@ -150,14 +150,14 @@ impl Course {
         count.copied().unwrap_or_default()
     }
 
-    /// How long after the visit flows get `least` Mbit/s again for a while; as long as they were watched,
-    /// if they never do.
-    fn back_after(&self, least: f64) -> Duration {
+    /// How long after the visit flows get `least` Mbit/s again for [`RECOVERY_WINDOW`]; the time of
+    /// observation if they never do.
+    fn recovered_after(&self, least: f64) -> Duration {
         let after = self.counts.partition_point(|count| count.at < self.end);
         let counts = &self.counts[after..];
         for (index, from) in counts.iter().enumerate() {
             let later = &counts[index..];
-            let to = later.partition_point(|count| count.at < from.at + BACK);
+            let to = later.partition_point(|count| count.at < from.at + RECOVERY_WINDOW);
             let Some(to) = later.get(to) else { break };
             if rate(*from, *to).is_some_and(|rate| rate >= least) {
                 return from.at.saturating_since(self.end);

@@ -1,4 +1,4 @@
-//! Verdicts, and what is said with them.
+//! Verdicts and their texts.
 
 use super::*;
 use crate::stats::Statistic;
@@ -31,7 +31,7 @@ fn judge(claim: Claim, results: &[ComparisonResult]) -> MustResult {
 }
 
 #[test]
-fn verdicts_follow_what_was_measured() {
+fn unmeasured_comparisons_leave_a_verdict_open_only_if_they_could_decide_it() {
     let sure = result(Some(20.0), [15.0, 25.0], Some(30.0));
     let unsure = result(Some(1.0), [-5.0, 6.0], Some(0.5));
     let worse = result(Some(-4.0), [-6.0, -2.0], Some(3.0));
@@ -79,7 +79,7 @@ fn verdicts_follow_what_was_measured() {
 }
 
 #[test]
-fn terminals_are_told_which_cells_are_not_as_claimed() {
+fn displayed_verdicts_list_the_first_violations() {
     let mut short = result(Some(3.12), [-2.0, 6.0], Some(37.9));
     short.pairs = 7;
     let met = result(Some(40.0), [30.0, 50.0], Some(37.9));
@@ -103,7 +103,7 @@ fn terminals_are_told_which_cells_are_not_as_claimed() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn verdicts_in_json_have_the_same_content() {
     let must = judge(
         Claim::AtLeastPercent(0.0),
         &[result(Some(-4.0), [-6.0, -2.0], None)],

@@ -1,4 +1,4 @@
-//! Long QUIC flows.
+//! Bulk QUIC flows.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,10 +24,10 @@ const READ: usize = 1 << 20;
 /// After a connection is lost, the time until the next.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A connection that always has something to send.
+/// A connection that always has data to send.
 #[derive(Clone, Debug, Default)]
 pub struct LongFlow {
-    /// What both ends run.
+    /// The transport configuration of both ends.
     pub transport: Arc<TransportConfig>,
     /// How long after the call it begins.
     pub start: Duration,
@@ -72,7 +72,7 @@ impl LongFlow {
         to.0.spawn(Box::pin(async move {
             sleep_until(&*runtime, start).await;
             loop {
-                // However it ended, it begins again.
+                // The flow is restarted after any error.
                 receive(&receiver, client.clone(), remote, &counted)
                     .await
                     .ok();
@@ -89,7 +89,7 @@ fn endpoint(place: &Place, server: Option<ServerConfig>) -> io::Result<Endpoint>
     Endpoint::new(config, server, runtime.bind(*addr)?, Arc::clone(runtime))
 }
 
-/// Sends on every connection that comes.
+/// Sends on every accepted connection.
 async fn send(runtime: Arc<dyn Runtime>, endpoint: Endpoint) {
     while let Some(connecting) = endpoint.accept().await {
         runtime.spawn(Box::pin(async move {
@@ -120,7 +120,7 @@ async fn receive(
     read(&connecting.await?, received).await
 }
 
-/// Counts what comes, until the stream ends or breaks.
+/// Counts received bytes until the stream ends or fails.
 pub(crate) async fn read(
     connection: &Connection,
     received: &Received,

@@ -1,4 +1,4 @@
-//! Datagrams that nobody answers.
+//! Unanswered datagrams.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::{Place, Received, sleep_until};
 /// Bytes of the IPv4 and UDP headers.
 const HEADER: u32 = 28;
 
-/// Sends datagrams of one size without end, whatever becomes of them.
+/// Sends datagrams of one size without end, without congestion control.
 #[derive(Clone, Debug)]
 pub struct UdpSource {
     /// Bits of IP packets a second; of [`Pattern::OnOff`], while it is on.
@@ -73,7 +73,7 @@ impl UdpSource {
             };
             loop {
                 sleep_until(&*clock, departures.next()).await;
-                // Nobody misses what the socket cannot take.
+                // Datagrams that the socket refuses are dropped.
                 socket.try_send(&transmit, &payload).ok();
             }
         }));
@@ -137,7 +137,7 @@ impl Departures {
     }
 }
 
-/// Receives datagrams and forgets them.
+/// Receives and discards datagrams.
 #[derive(Debug)]
 pub struct Sink;
 

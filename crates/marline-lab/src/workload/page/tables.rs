@@ -1,4 +1,4 @@
-//! What is known of the pages.
+//! The published data of the pages.
 
 use super::{Counts, Outline};
 

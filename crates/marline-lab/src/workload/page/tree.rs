@@ -1,4 +1,4 @@
-//! From an outline to a page.
+//! Generates a page from its outline.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,7 +36,7 @@ const THINK: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(2
 /// The page's own host, in its own domain.
 const HOST: &str = "www.page.test";
 
-/// Draws what the outline leaves open.
+/// Draws the unspecified properties at random.
 pub(super) fn grow(outline: &Outline, seed: Seed) -> Page {
     let kinds = kinds(outline.counts);
     let sizes = sizes(&kinds, outline.bytes, seed.of("sizes"));
@@ -188,7 +188,7 @@ fn parents(kinds: &[Kind], seed: Seed) -> Vec<Option<(usize, f64)>> {
             parents[font] = Some((sheets[below(&mut rng, sheets.len())], 1.0));
         }
     }
-    // Scripts fetch data, then the last pictures, and never each other in a circle.
+    // Scripts fetch data, then the last images, and never each other in a cycle.
     let mut fetched: VecDeque<_> = of_kind(Kind::Other).into();
     fetched.extend(of_kind(Kind::Image).into_iter().rev());
     for script in scripts {

@@ -5,7 +5,7 @@ fn at(ms: u64) -> Instant {
 }
 
 /// Flows with 8 Mbit/s that get a quarter of it from 4 s to 7 s; one packet of ten is lost then.
-fn course(until: u64) -> Course {
+fn course(until: u64) -> FlowCounts {
     let mut now = Count::default();
     let mut counts = vec![now];
     for ms in (50..=until).step_by(50) {
@@ -16,7 +16,7 @@ fn course(until: u64) -> Course {
         now.lost += u64::from(quarter);
         counts.push(now);
     }
-    Course {
+    FlowCounts {
         counts,
         before: at(2_000),
         start: at(4_000),
@@ -24,14 +24,14 @@ fn course(until: u64) -> Course {
     }
 }
 
-fn metric(course: &Course, name: &str) -> f64 {
+fn metric(course: &FlowCounts, name: &str) -> f64 {
     let mut outcome = Outcome::default();
     course.add_to(&mut outcome, false);
     (outcome.metrics[name] * 1e6).round() / 1e6
 }
 
 #[test]
-fn what_flows_miss_is_seen() {
+fn missing_bytes_are_relative_to_the_rate_before_the_visit() {
     let course = course(10_000);
     assert_eq!(metric(&course, "background_before_mbps"), 8.0);
     assert_eq!(metric(&course, "background_during_mbps"), 2.0);
@@ -42,7 +42,7 @@ fn what_flows_miss_is_seen() {
 }
 
 #[test]
-fn being_back_takes_nine_tenths_for_a_second() {
+fn flows_recover_with_nine_tenths_of_their_rate_for_a_second() {
     // A second from 6.9 s on has 0.1 s of a quarter: 92.5 %.
     let back = metric(&course(10_000), "background_recovery_s");
     assert!((1.85..=1.95).contains(&back), "{back}");
