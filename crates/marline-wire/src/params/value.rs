@@ -185,9 +185,11 @@ pub struct BundleMembership {
 impl fmt::Debug for BundleMembership {
     /// Prints a prefix of the identifier only: knowing all of it is enough to join the bundle.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let id = format_args!("{:02x}{:02x}..", self.id[0], self.id[1]);
         f.debug_struct("BundleMembership")
-            .field("id", &id)
+            .field(
+                "id",
+                &format_args!("{:02x}{:02x}..", self.id[0], self.id[1]),
+            )
             .field("connections", &self.connections)
             .finish()
     }
