@@ -145,24 +145,24 @@ fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
         match end_of(stream, &by_id, |def| def.parent) {
             End::Found => {}
             End::Missing(id) => {
-                let text = format_args!("there is no stream {id} to depend on");
+                let text = format!("there is no stream {id} to depend on");
                 return Err(at("parent").problem(text));
             }
             End::Round => {
                 let id = stream.id;
-                let text = format_args!("stream {id} depends on itself; change its parent");
+                let text = format!("stream {id} depends on itself; change its parent");
                 return Err(at("parent").problem(text));
             }
         }
         match end_of(stream, &by_id, |def| def.after) {
             End::Found => {}
             End::Missing(id) => {
-                let text = format_args!("there is no stream {id} to come after");
+                let text = format!("there is no stream {id} to come after");
                 return Err(at("after").problem(text));
             }
             End::Round => {
                 let id = stream.id;
-                let text = format_args!("stream {id} comes after itself; change its after");
+                let text = format!("stream {id} comes after itself; change its after");
                 return Err(at("after").problem(text));
             }
         }
