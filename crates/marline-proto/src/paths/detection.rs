@@ -7,7 +7,7 @@ use super::list::{PathList, Slot};
 use crate::config::MultipathConfig;
 use crate::time::Instant;
 
-/// The paths of a connection that has several, and what decides how long they may be silent.
+/// The paths of a connection that has several, and what decides how long they may remain unanswered.
 #[derive(Clone, Copy)]
 pub(super) struct Detection<'a> {
     pub(super) list: &'a PathList,
@@ -21,19 +21,19 @@ pub(super) struct Detection<'a> {
 pub(crate) enum Finding {
     /// It has not answered for so long that it is to be abandoned.
     GivenUp,
-    /// Its answer is late although the peer is heard elsewhere: what it has in flight is to be sent elsewhere.
+    /// Its answer is late although the peer is heard on another path: what it has in flight is to be sent there.
     Suspect,
-    /// Its answer is late, and the peer was not heard elsewhere, either: it is to be asked there.
+    /// Its answer is late, and nothing came on other paths, either: the peer is to be probed there.
     Unclear,
     /// It was idle for so long that a NAT may forget it.
     Idle,
 }
 
-/// When the answer that a path waits for is too late, and whether the peer was heard elsewhere while it was
+/// When the answer that a path waits for is too late, and whether packets came on another path while it was
 /// due: else it may be the peer that pauses, or what all paths have in common.
 struct Lateness {
     deadline: Instant,
-    is_heard: bool,
+    peer_is_alive: bool,
 }
 
 impl Detection<'_> {
@@ -59,8 +59,10 @@ impl Detection<'_> {
             return Some(Finding::GivenUp);
         }
         if is_over(self.suspect_at(at)) {
-            let is_heard = self.lateness(at).is_some_and(|lateness| lateness.is_heard);
-            return Some(match is_heard {
+            let peer_is_alive = self
+                .lateness(at)
+                .is_some_and(|lateness| lateness.peer_is_alive);
+            return Some(match peer_is_alive {
                 true => Finding::Suspect,
                 false => Finding::Unclear,
             });
@@ -68,12 +70,12 @@ impl Detection<'_> {
         is_over(self.keep_alive_at(at)).then_some(Finding::Idle)
     }
 
-    /// When a path is suspected unless it answers before. That takes another one on which the peer is heard
+    /// When a path is suspected unless it answers before. That takes another one on which packets come
     /// meanwhile, or can be asked.
     fn suspect_at(&self, at: Slot) -> Option<Instant> {
         let lateness = self.lateness(at)?;
         let has_asked = self.list[at].liveness.has_asked();
-        (lateness.is_heard || !has_asked).then_some(lateness.deadline)
+        (lateness.peer_is_alive || !has_asked).then_some(lateness.deadline)
     }
 
     fn lateness(&self, at: Slot) -> Option<Lateness> {
@@ -90,7 +92,7 @@ impl Detection<'_> {
         let due_at = expected_at + patience / 2;
         Some(Lateness {
             deadline: expected_at + patience,
-            is_heard: others().any(|other| other.liveness.heard_at() >= due_at),
+            peer_is_alive: others().any(|other| other.liveness.received_at() >= due_at),
         })
     }
 

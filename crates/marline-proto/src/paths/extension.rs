@@ -159,14 +159,14 @@ impl Extension {
     }
 
     /// The path to open next: the first for which both ends have issued connection IDs. If there is
-    /// none, the peer is told what is missing.
+    /// none, the peer learns what is missing.
     pub(super) fn next_path(&mut self) -> Result<PathId, OpenPathError> {
         let mut allowed = self.allowed();
         let Some(first) = allowed.next() else {
             drop(allowed);
             self.path_wanted = true;
             if self.theirs < self.ours {
-                self.notices.tell(Notice::PathsBlocked(self.theirs));
+                self.notices.announce(Notice::PathsBlocked(self.theirs));
             }
             return Err(OpenPathError::LimitReached);
         };
@@ -180,7 +180,7 @@ impl Extension {
             return Ok(ready);
         }
         if lacks_theirs {
-            self.notices.tell(Notice::CidsBlocked {
+            self.notices.announce(Notice::CidsBlocked {
                 path,
                 next_sequence: 0,
             });
@@ -191,7 +191,7 @@ impl Extension {
     /// We abandon a path that was open.
     pub(super) fn on_abandoned(&mut self, path: PathId, error: ErrorCode) {
         self.notices.forget(path);
-        self.notices.tell(Notice::Abandon { path, error });
+        self.notices.announce(Notice::Abandon { path, error });
     }
 
     /// The peer abandons a path that was not open, to be forgotten at `until`; returns whether there is one.
@@ -201,7 +201,7 @@ impl Extension {
         };
         self.notices.forget(id);
         if id <= self.theirs {
-            self.notices.tell(Notice::Abandon {
+            self.notices.announce(Notice::Abandon {
                 path: id,
                 error: ErrorCode::NO_ERROR,
             });
@@ -233,7 +233,7 @@ impl Extension {
     pub(super) fn replace_forgotten(&mut self) {
         self.ours.0 = self.ours.0.saturating_add(1);
         self.reserve.extend(self.ours);
-        self.notices.tell(Notice::MaxPathId(self.ours));
+        self.notices.announce(Notice::MaxPathId(self.ours));
     }
 }
 

@@ -1,8 +1,8 @@
-//! Whether a path still answers.
+//! Whether a path still answers: the state of path failure detection.
 //!
-//! A probe timeout is a late witness: it starts again with every packet sent, and waits for a round trip
-//! in full. Where another path shows that the peer is there, a path is in doubt earlier: as soon as the
-//! oldest packet that waits for an answer has waited for longer than answers take.
+//! A probe timeout (RFC 9002, section 6.2) detects failure late: it restarts with every packet sent, and waits
+//! for more than a round trip. Where packets on another path show that the peer is alive, a path is suspected
+//! earlier: when the oldest packet that waits for an acknowledgment has waited longer than acknowledgments take.
 
 use std::time::Duration;
 
@@ -19,34 +19,34 @@ const MOST_DEVIATION: Duration = Duration::from_millis(75);
 /// False alarms after which the allowance grows no more.
 const MOST_FALSE_ALARMS: u32 = 4;
 
-/// What was heard on a path, and what it waits for.
+/// When packets last came on a path, and what it waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Liveness {
     /// When the last authentic packet came.
-    heard_at: Instant,
+    received_at: Instant,
     /// When the oldest packet left that waits for an answer: it is newer than all that were acknowledged.
     waiting_since: Option<Instant>,
     /// Whether the peer was asked on other paths while this one waited.
     asked: bool,
-    /// Whether the answer is late while the peer answers elsewhere.
-    in_doubt: bool,
+    /// Whether the answer is late while the peer answers on another path.
+    suspected: bool,
     /// Since when no answer comes.
     silent_since: Option<Instant>,
     /// Until when no other path worked, if there was such a time.
     alone_until: Instant,
-    /// Doubts in a row that were for nothing.
+    /// Consecutive suspicions that were unfounded.
     false_alarms: u32,
 }
 
 impl Liveness {
     /// When the last authentic packet came.
-    pub(crate) const fn heard_at(&self) -> Instant {
-        self.heard_at
+    pub(crate) const fn received_at(&self) -> Instant {
+        self.received_at
     }
 
     /// An authentic packet came.
-    pub(crate) fn on_heard(&mut self, now: Instant) {
-        self.heard_at = now;
+    pub(crate) fn on_received(&mut self, now: Instant) {
+        self.received_at = now;
     }
 
     /// A packet left that asks for an answer.
@@ -60,14 +60,14 @@ impl Liveness {
         self.asked = false;
     }
 
-    /// The path works. `probed` says whether it had a probe timeout before: then a doubt was right.
+    /// The path works. `probed` says whether it had a probe timeout before: then a suspicion was justified.
     pub(crate) fn on_answer(&mut self, probed: bool) {
-        self.false_alarms = match (self.in_doubt, probed) {
+        self.false_alarms = match (self.suspected, probed) {
             (_, true) => 0,
             (true, false) => (self.false_alarms + 1).min(MOST_FALSE_ALARMS),
             (false, false) => self.false_alarms,
         };
-        self.in_doubt = false;
+        self.suspected = false;
         self.silent_since = None;
     }
 
@@ -77,14 +77,14 @@ impl Liveness {
     }
 
     /// The answer is late.
-    pub(crate) fn doubt(&mut self, now: Instant) {
-        self.in_doubt = true;
+    pub(crate) fn suspect(&mut self, now: Instant) {
+        self.suspected = true;
         self.silent_since.get_or_insert(now);
     }
 
-    /// Whether the answer is late while the peer answers elsewhere.
-    pub(crate) const fn is_in_doubt(&self) -> bool {
-        self.in_doubt
+    /// Whether the answer is late while the peer answers on another path.
+    pub(crate) const fn is_suspected(&self) -> bool {
+        self.suspected
     }
 
     /// The peer is asked on other paths.

@@ -14,7 +14,7 @@ enum Delivery {
     New,
     InFlight,
     Lost,
-    /// Acknowledged, or told during the handshake.
+    /// Acknowledged, or sent during the handshake.
     Known,
 }
 
@@ -82,7 +82,7 @@ impl LocalCids {
         self.limit.saturating_sub(held)
     }
 
-    /// Takes a new ID, to be told in NEW_CONNECTION_ID; returns its sequence number.
+    /// Takes a new ID, to be sent in NEW_CONNECTION_ID; returns its sequence number.
     ///
     /// `reset_token` is what a stateless reset for the ID ends in.
     pub(crate) fn issue(&mut self, id: ConnectionId, reset_token: [u8; 16]) -> u64 {
@@ -90,7 +90,7 @@ impl LocalCids {
         self.push(id, reset_token, Delivery::New)
     }
 
-    /// Takes the ID that the `preferred_address` transport parameter tells; its sequence number is 1
+    /// Takes the ID that the `preferred_address` transport parameter has; its sequence number is 1
     /// (RFC 9000, section 5.1.1), so nothing may be issued before.
     pub(crate) fn issue_preferred(&mut self, id: ConnectionId, reset_token: [u8; 16]) {
         let sequence = self.push(id, reset_token, Delivery::Known);
@@ -202,14 +202,14 @@ impl LocalCids {
         }
     }
 
-    /// The frame that told `sequence` was acknowledged.
+    /// The frame that carried `sequence` was acknowledged.
     pub(crate) fn on_acked(&mut self, sequence: u64) {
         if let Some(position) = self.position(sequence) {
             self.issued[position].delivery = Delivery::Known;
         }
     }
 
-    /// The frame that told `sequence` was lost.
+    /// The frame that carried `sequence` was lost.
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         if let Some(position) = self.position(sequence)
             && self.issued[position].delivery == Delivery::InFlight

@@ -1,4 +1,4 @@
-//! What is told of paths until the peer has heard it (draft-ietf-quic-multipath-21, section 4).
+//! What is sent about paths until the peer has acknowledged it (draft-ietf-quic-multipath-21, section 4).
 
 use marline_wire::frame::{
     MaxPathId, PathAbandon, PathCidsBlocked, PathStatusAvailable, PathStatusBackup, PathsBlocked,
@@ -26,7 +26,7 @@ pub(crate) enum Notice {
     },
 }
 
-/// The notices that the peer may not have heard: no more than three for each path, and two.
+/// The notices that the peer may not have received: no more than three for each path, and two.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     list: Vec<Pending>,
@@ -39,8 +39,8 @@ struct Pending {
 }
 
 impl Notices {
-    /// Has `notice` told, instead of an earlier one about the same thing.
-    pub(crate) fn tell(&mut self, notice: Notice) {
+    /// Has `notice` sent, instead of an earlier one about the same thing.
+    pub(crate) fn announce(&mut self, notice: Notice) {
         self.list
             .retain(|pending| !pending.notice.is_replaced_by(&notice));
         self.list.push(Pending {
@@ -85,12 +85,12 @@ impl Notices {
         }
     }
 
-    /// The peer has heard.
+    /// The peer has received it.
     pub(crate) fn on_acked(&mut self, notice: &Notice) {
         self.list.retain(|pending| pending.notice != *notice);
     }
 
-    /// The peer may not have heard.
+    /// The peer may not have received it: it is due again.
     pub(crate) fn on_lost(&mut self, notice: &Notice) {
         for pending in &mut self.list {
             pending.in_flight &= pending.notice != *notice;

@@ -153,7 +153,7 @@ impl Path {
 
     /// Whether nothing says that the path does not work.
     pub(crate) fn is_live(&self) -> bool {
-        self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_in_doubt()
+        self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_suspected()
     }
 
     /// Nothing is sent on the path any more.
@@ -178,7 +178,7 @@ impl Path {
     /// An authentic packet came: while the path does not answer, it is probed. The direction from the peer
     /// works, and perhaps the other does, too.
     pub(crate) fn on_received(&mut self, now: Instant) {
-        self.liveness.on_heard(now);
+        self.liveness.on_received(now);
         let pause = self.recovery.rtt().smoothed();
         let last = self.recovery.last_ack_eliciting();
         let is_probed = last.is_some_and(|last| now < last + pause);
@@ -194,9 +194,9 @@ impl Path {
         if !outcome.proves_path {
             return false;
         }
-        let was_silent = outcome.timeouts > 0 || self.liveness.is_in_doubt();
+        let was_failing = outcome.timeouts > 0 || self.liveness.is_suspected();
         self.liveness.on_answer(outcome.timeouts > 0);
-        was_silent && self.is_live()
+        was_failing && self.is_live()
     }
 
     /// Whether a packet with nothing but acknowledgments is to ask for one itself: an end that sends nothing
@@ -209,9 +209,9 @@ impl Path {
 
     /// When something last happened that keeps NATs awake.
     pub(super) fn active_at(&self) -> Instant {
-        let heard_at = self.liveness.heard_at();
+        let received_at = self.liveness.received_at();
         let sent_at = self.recovery.last_ack_eliciting();
-        sent_at.map_or(heard_at, |sent_at| sent_at.max(heard_at))
+        sent_at.map_or(received_at, |sent_at| sent_at.max(received_at))
     }
 
     /// Has the resumption, if there is one, learn of an event.
@@ -278,8 +278,8 @@ impl Path {
     pub(super) fn rank(&self) -> impl Ord + use<> {
         (
             !self.is_open(),
-            // Of those that do not answer, the one last heard of.
-            (!self.is_live()).then_some(Reverse(self.liveness.heard_at())),
+            // Of those that do not answer, the one on which a packet came last.
+            (!self.is_live()).then_some(Reverse(self.liveness.received_at())),
             self.preference.status() == PathStatus::Backup,
             self.recovery.rtt().smoothed(),
         )

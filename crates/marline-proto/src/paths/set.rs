@@ -35,7 +35,7 @@ use crate::tuple::FourTuple;
 /// The paths of a connection. Without the multipath extension there is one.
 ///
 /// The list of paths is read and changed in place ([`PathList`]); what concerns more than one path, or paths
-/// that are not open, has methods here. They decide, and return what is to be done elsewhere.
+/// that are not open, has methods here. They decide, and return what other modules have to do.
 #[derive(Debug)]
 pub(crate) struct PathSet {
     list: PathList,

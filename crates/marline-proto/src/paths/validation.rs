@@ -79,7 +79,7 @@ impl Validation {
 
     /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether
     /// it did: the datagram is then to be padded to 1200 bytes as far as the amplification limit
-    /// permits, and its final size told to [`Self::on_sent`].
+    /// permits, and its final size passed to [`Self::on_sent`].
     pub(crate) fn write_frames(
         &mut self,
         now: Instant,

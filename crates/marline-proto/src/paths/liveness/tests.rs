@@ -52,12 +52,12 @@ fn false_alarms_make_patient_until_silence_was_real() {
     for factor in [1, 2, 4, 8, 16, 16] {
         assert_eq!(patience(&liveness), millis(50 * factor));
         liveness.on_sent(at(1));
-        liveness.doubt(at(300));
-        assert!(liveness.is_in_doubt());
+        liveness.suspect(at(300));
+        assert!(liveness.is_suspected());
         liveness.on_answer(false);
-        assert!(!liveness.is_in_doubt());
+        assert!(!liveness.is_suspected());
     }
-    liveness.doubt(at(300));
+    liveness.suspect(at(300));
     liveness.on_timeout(at(400));
     assert_eq!(liveness.silent_since(), Some(at(300)));
     liveness.on_answer(true);

@@ -23,7 +23,7 @@ fn a_notice_is_repeated_until_it_is_heard() {
         path: ONE,
         error: ErrorCode::NO_ERROR,
     };
-    notices.tell(abandon);
+    notices.announce(abandon);
     assert_eq!(written(&mut notices), [abandon]);
     assert!(!notices.has_frames());
     notices.on_lost(&abandon);
@@ -37,12 +37,12 @@ fn a_notice_is_repeated_until_it_is_heard() {
 #[test]
 fn only_the_latest_of_a_thing_is_told() {
     let mut notices = Notices::default();
-    notices.tell(status(PathStatus::Backup, 0));
+    notices.announce(status(PathStatus::Backup, 0));
     assert_eq!(written(&mut notices).len(), 1);
-    notices.tell(status(PathStatus::Available, 1));
+    notices.announce(status(PathStatus::Available, 1));
     notices.on_lost(&status(PathStatus::Backup, 0));
-    notices.tell(Notice::MaxPathId(PathId(3)));
-    notices.tell(Notice::MaxPathId(PathId(4)));
+    notices.announce(Notice::MaxPathId(PathId(3)));
+    notices.announce(Notice::MaxPathId(PathId(4)));
     assert_eq!(
         written(&mut notices),
         [
@@ -55,8 +55,8 @@ fn only_the_latest_of_a_thing_is_told() {
 #[test]
 fn what_does_not_fit_waits() {
     let mut notices = Notices::default();
-    notices.tell(Notice::PathsBlocked(ONE));
-    notices.tell(Notice::CidsBlocked {
+    notices.announce(Notice::PathsBlocked(ONE));
+    notices.announce(Notice::CidsBlocked {
         path: ONE,
         next_sequence: 0,
     });
@@ -68,8 +68,8 @@ fn what_does_not_fit_waits() {
 #[test]
 fn of_a_path_that_is_gone_only_that_is_told() {
     let mut notices = Notices::default();
-    notices.tell(status(PathStatus::Backup, 7));
-    notices.tell(Notice::Abandon {
+    notices.announce(status(PathStatus::Backup, 7));
+    notices.announce(Notice::Abandon {
         path: ONE,
         error: ErrorCode::NO_ERROR,
     });

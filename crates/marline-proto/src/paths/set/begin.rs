@@ -121,7 +121,7 @@ impl PathSet {
 
     /// Client: whether another path beside the first is to be opened now; it counts as opened.
     pub(crate) fn take_due_sibling(&mut self) -> bool {
-        // A server that would rather be talked to elsewhere is probed there first.
+        // A preferred address of the server is probed first.
         let is_probing = self.list.main().tuples.probed.is_some();
         let extension = self.extension.as_mut().filter(|_| !is_probing);
         extension.is_some_and(|extension| extension.take_due_sibling())

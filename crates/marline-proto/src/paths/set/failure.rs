@@ -23,26 +23,26 @@ impl PathSet {
     }
 
     /// Since when an acknowledgment that comes on `carrier` shows that the path of its packet works; `None` is
-    /// ever. While the path does not answer, what arrived there before may be acknowledged elsewhere.
+    /// ever. While the path does not answer, what arrived there before may be acknowledged on another path.
     pub(crate) fn proven_from(&self, at: Slot, carrier: Slot) -> Option<Instant> {
-        let is_elsewhere = self.is_multipath() && carrier != at;
+        let is_on_another = self.is_multipath() && carrier != at;
         self.list[at]
             .liveness
             .silent_since()
-            .filter(|_| is_elsewhere)
+            .filter(|_| is_on_another)
     }
 
     /// The path works from now on: returns those that do not, and whose packets it is to carry as well.
     pub(crate) fn relieved_by(&mut self, now: Instant, by: Slot) -> Vec<Slot> {
         let is_only_one = self.list.others_live(by).next().is_none();
-        let is_silent = |at: &Slot| self.list[*at].is_open() && !self.list[*at].is_live();
-        let silent: Vec<Slot> = self.list.slots().filter(is_silent).collect();
+        let is_failing = |at: &Slot| self.list[*at].is_open() && !self.list[*at].is_live();
+        let failing: Vec<Slot> = self.list.slots().filter(is_failing).collect();
         if is_only_one {
-            for &at in &silent {
+            for &at in &failing {
                 self.list[at].liveness.on_company(now);
             }
         }
-        silent
+        failing
     }
 
     /// The longest pause between two probes of a path, while there are others.
@@ -69,7 +69,7 @@ impl PathSet {
         self.detection(max_ack_delay)?.next_timeout(at)
     }
 
-    /// What is found out about a path at `now`. What need not be done elsewhere is done.
+    /// What is found out about a path at `now`. What concerns this set alone is done.
     pub(crate) fn find(
         &mut self,
         now: Instant,
@@ -81,7 +81,7 @@ impl PathSet {
             Finding::GivenUp => {}
             Finding::Suspect => {
                 let path = &mut self.list[at];
-                path.liveness.doubt(now);
+                path.liveness.suspect(now);
                 path.recovery.request_probe();
             }
             Finding::Unclear => {

@@ -58,15 +58,15 @@ impl PathSet {
             return Ok(());
         };
         extension.check(*path_id, PathNewConnectionId::TYPE)?;
-        let is_used_elsewhere = {
+        let is_used_by_another = {
             let of_open = self.list.iter().filter(|path| path.id != *path_id);
             let of_reserve = extension.reserve.iter().filter(|path| path.id != *path_id);
-            let mut elsewhere = of_open
+            let mut others = of_open
                 .map(|path| &path.remote_cids)
                 .chain(of_reserve.filter_map(|path| path.remote.as_ref()));
-            elsewhere.any(|remote| remote.has(&issued.id))
+            others.any(|remote| remote.has(&issued.id))
         };
-        if is_used_elsewhere {
+        if is_used_by_another {
             return Err(violation(
                 "a connection ID for two paths",
                 PathNewConnectionId::TYPE,

@@ -71,7 +71,7 @@ impl PathSet {
             },
         };
         if let Some(sequence) = preference.set(status) {
-            extension.notices.tell(Notice::Status {
+            extension.notices.announce(Notice::Status {
                 path: id,
                 status,
                 sequence,

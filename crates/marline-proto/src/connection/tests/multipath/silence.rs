@@ -329,7 +329,7 @@ fn a_pause_of_all_paths_says_nothing_of_any() {
     }
     let doubts = |several: &mut Several| {
         let paths = several.server().paths.iter();
-        paths.filter(|path| path.liveness.is_in_doubt()).count()
+        paths.filter(|path| path.liveness.is_suspected()).count()
     };
     for _ in 0..30 {
         several.pair.drive(Duration::from_millis(10));
@@ -372,7 +372,7 @@ fn a_delay_that_jumps_costs_some_copies_and_no_window() {
             .drive_until(Duration::from_millis(400), |pair| {
                 transfer.advance(pair);
                 let server = pair.server(ends.1);
-                doubted |= server.paths[Slot::FIRST].liveness.is_in_doubt();
+                doubted |= server.paths[Slot::FIRST].liveness.is_suspected();
                 false
             });
         steps += u32::from(doubted);
