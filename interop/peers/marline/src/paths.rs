@@ -23,9 +23,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Settings of an end in `case`.
 pub(crate) fn transport(case: &str, serves: bool) -> Arc<TransportConfig> {
-    let mut config = TransportConfig::default();
-    config.multipath = multipath::is_wanted(case, serves).then(MultipathConfig::default);
-    Arc::new(config)
+    Arc::new(TransportConfig {
+        multipath: multipath::is_wanted(case, serves).then(MultipathConfig::default),
+        ..TransportConfig::default()
+    })
 }
 
 /// Serves on the library's endpoint as the server of the product does, and reports paths.

@@ -40,7 +40,7 @@ impl Paths {
                 let _ = path.set_status(status);
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
