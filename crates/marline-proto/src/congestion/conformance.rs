@@ -41,7 +41,6 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     collapses_on_persistent_congestion(&make);
     follows_a_coordinator(&make);
     ends_slow_start_at_the_threshold(&make);
-    undoes_a_reaction(&make);
     grows_by_its_share(&make);
     survives_anything(&make);
 }
@@ -303,7 +302,6 @@ fn ends_slow_start_at_the_threshold(make: Make<'_>) {
         return;
     }
     assert_eq!(path.controller.ssthresh(), Some(40 * MTU));
-    path.controller.undo_reaction();
     path.controller.on_spurious_loss(path.now, sent_at);
     assert_eq!(
         (path.window(), path.controller.ssthresh()),
@@ -328,42 +326,6 @@ fn ends_slow_start_at_the_threshold(make: Make<'_>) {
     path.controller.set_ssthresh(10 * MTU);
     assert_eq!(path.window(), window, "a larger window stays");
     assert!(!path.controller.in_slow_start(), "and avoids congestion");
-}
-
-/// A controller may keep its reaction, but must not reduce further or react twice.
-fn undoes_a_reaction(make: Make<'_>) {
-    let mut path = Path::new(make);
-    path.fill(4);
-    let before = path.window();
-    let sent_at = path.now;
-    path.now += RTT;
-    path.lose(sent_at, false);
-    let reduced = path.window();
-    path.controller.undo_reaction();
-    let undone = path.window();
-    assert!(
-        (reduced..=before).contains(&undone),
-        "{before} bytes, {reduced} after the loss, {undone} without the reaction"
-    );
-    path.lose(sent_at, false);
-    assert_eq!(
-        path.window(),
-        undone,
-        "losses of the flight whose reaction was taken back do not count"
-    );
-
-    let mut path = Path::new(make);
-    path.fill(4);
-    let sent_at = path.now;
-    path.now += RTT;
-    path.lose(sent_at, false);
-    path.controller.set_window(20 * MTU);
-    path.controller.undo_reaction();
-    assert_eq!(
-        path.window(),
-        20 * MTU,
-        "what a coordinator set since is not taken back"
-    );
 }
 
 fn grows_by_its_share(make: Make<'_>) {

@@ -88,16 +88,12 @@ pub struct LossBasedController<G> {
     before: Option<Before<G>>,
 }
 
-/// The state before the latest reaction, while that may be undone.
+/// The state before the latest reaction, while losses alone caused it, so that it may turn out to be spurious.
 #[derive(Clone, Copy, Debug)]
 struct Before<G> {
     bytes: u64,
     ssthresh: u64,
     growth: G,
-    /// Whether losses alone caused the reaction, so that it may turn out to be spurious.
-    may_be_spurious: bool,
-    /// Whether a coordinator may undo it.
-    may_be_undone: bool,
 }
 
 impl<G: Growth> LossBasedController<G> {
@@ -132,13 +128,11 @@ impl<G: Growth> LossBasedController<G> {
         self.ssthresh = self.ssthresh.min(self.bytes);
     }
 
-    fn remember(&mut self, may_be_spurious: bool) {
+    fn remember(&mut self) {
         self.before = Some(Before {
             bytes: self.bytes,
             ssthresh: self.ssthresh,
             growth: self.growth,
-            may_be_spurious,
-            may_be_undone: true,
         });
     }
 
@@ -161,7 +155,7 @@ impl<G: Growth> LossBasedController<G> {
         if !self.is_after_reduction(sent_at) {
             return;
         }
-        self.remember(true);
+        self.remember();
         self.recovering = true;
         self.resumes = false;
         self.recovery_start = Some(now);
@@ -175,9 +169,6 @@ impl<G: Growth> LossBasedController<G> {
     /// Losses of packets sent until now cause no further reduction, so that a loss detected late does not end
     /// the slow start that follows.
     fn collapse(&mut self, now: Instant) {
-        if let Some(before) = &mut self.before {
-            before.may_be_undone = false;
-        }
         self.put(0);
         self.recovering = false;
         self.recovery_start = Some(now);
@@ -191,13 +182,8 @@ impl<G: Growth> LossBasedController<G> {
             .slow_start
             .on_ack(now, ack, self.bytes, self.max_datagram_size);
         match growth {
-            None => {
-                // A loss before the collapse may still turn out to be spurious.
-                if self.before.is_none_or(|before| !before.may_be_spurious) {
-                    self.remember(false);
-                }
-                self.leave_slow_start();
-            }
+            // What is remembered stays: a loss before the collapse may still turn out to be spurious.
+            None => self.leave_slow_start(),
             Some(_) if ack.app_limited => {}
             Some(bytes) => self.put(self.bytes.saturating_add(bytes)),
         }
@@ -249,13 +235,11 @@ impl<G: Growth> Controller for LossBasedController<G> {
 
     fn on_ce(&mut self, now: Instant, ce: &CeSample) {
         self.on_congestion(now, ce.sent_at);
-        if let Some(before) = &mut self.before {
-            before.may_be_spurious = false;
-        }
+        self.before = None;
     }
 
     fn on_spurious_loss(&mut self, _now: Instant, sent_at: Instant) {
-        if let Some(before) = self.before.filter(|before| before.may_be_spurious)
+        if let Some(before) = self.before
             && !self.is_after_reduction(sent_at)
         {
             self.restore(&before);
@@ -341,13 +325,6 @@ impl<G: Growth> Controller for LossBasedController<G> {
         self.before = None;
         self.slow_start.reset();
         self.growth = G::default();
-    }
-
-    fn undo_reaction(&mut self) {
-        if let Some(before) = self.before.filter(|before| before.may_be_undone) {
-            self.restore(&before);
-            self.slow_start.reset();
-        }
     }
 
     fn name(&self) -> &'static str {

@@ -141,11 +141,6 @@ pub trait Controller: Send + Debug {
     /// controllers.
     fn set_ssthresh(&mut self, _bytes: u64) {}
 
-    /// A coordinator undoes the latest reaction to congestion, a smaller window or only the end of slow start:
-    /// both are as before, and further losses of the flight that caused it are ignored. The reaction to
-    /// persistent congestion and values set by a coordinator since are not undone.
-    fn undo_reaction(&mut self) {}
-
     /// A coordinator replaces the bandwidth estimate, in bytes per second; no effect on controllers without one.
     /// If it is lower than before, samples of the packets in flight do not raise it again.
     fn set_bandwidth(&mut self, _bytes_per_second: u64) {}

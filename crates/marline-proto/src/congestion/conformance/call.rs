@@ -25,7 +25,6 @@ pub(super) enum Call {
     EnterSlowStart,
     ExitSlowStart,
     Ssthresh(u64),
-    UndoReaction,
 }
 
 /// A number whose size is random: from 0 to 2^62.
@@ -48,7 +47,7 @@ impl Call {
         let number = magnitude(rng);
         let sent_at = now - Duration::from_nanos(magnitude(rng) % 1_000_000_000);
         let rtt = Duration::from_nanos(magnitude(rng));
-        match rng.random_range(0..23_u32) {
+        match rng.random_range(0..22_u32) {
             0..4 => Self::Sent(SentSample {
                 packet_number: number,
                 bytes,
@@ -96,8 +95,7 @@ impl Call {
             17 => Self::Window(bytes),
             18 => Self::Bandwidth(bytes),
             19 => Self::Share(share(rng)),
-            20 => Self::UndoReaction,
-            21 => Self::Ssthresh(bytes),
+            20 => Self::Ssthresh(bytes),
             _ if rng.random() => Self::EnterSlowStart,
             _ => Self::ExitSlowStart,
         }
@@ -118,7 +116,6 @@ impl Call {
             Self::EnterSlowStart => controller.enter_slow_start(),
             Self::ExitSlowStart => controller.exit_slow_start(),
             Self::Ssthresh(bytes) => controller.set_ssthresh(*bytes),
-            Self::UndoReaction => controller.undo_reaction(),
         }
     }
 
@@ -133,7 +130,6 @@ impl Call {
                 | Self::EnterSlowStart
                 | Self::ExitSlowStart
                 | Self::Ssthresh(_)
-                | Self::UndoReaction
         )
     }
 

@@ -134,10 +134,9 @@ both! {
     the_flight_before_slow_start_does_not_count
     slow_start_goes_on_after_one_round_trip
     a_new_slow_start_resets_the_delay_samples
-    a_reduction_is_undone
-    the_reaction_to_a_mark_is_undone
-    an_exit_by_delay_is_undone
-    a_coordinator_cannot_undo_persistent_congestion
+    a_spurious_reduction_is_undone
+    the_reaction_to_a_mark_is_not_undone
+    spurious_persistent_congestion_is_undone
     values_set_by_a_coordinator_are_not_undone
     undoing_does_not_re_enter_slow_start_that_a_coordinator_ended
     an_exit_by_delay_is_no_spurious_loss
@@ -226,11 +225,11 @@ fn a_new_slow_start_resets_the_delay_samples<G: Growth>() {
     assert!(path.controller.in_slow_start());
 }
 
-fn a_reduction_is_undone<G: Growth>() {
+fn a_spurious_reduction_is_undone<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.lose_flight();
     assert!(path.window() < 100 * MTU);
-    path.controller.undo_reaction();
+    path.controller.on_spurious_loss(path.now, sent_at);
     assert_eq!(path.state(), (100 * MTU, Phase::SlowStart));
     path.lose(sent_at, false);
     path.mark(sent_at);
@@ -241,7 +240,7 @@ fn a_reduction_is_undone<G: Growth>() {
     assert!(path.window() < 100 * MTU, "another flight");
 }
 
-fn the_reaction_to_a_mark_is_undone<G: Growth>() {
+fn the_reaction_to_a_mark_is_not_undone<G: Growth>() {
     let mut path = Path::<G>::avoiding(100);
     let sent_at = path.now;
     path.now += RTT;
@@ -249,38 +248,16 @@ fn the_reaction_to_a_mark_is_undone<G: Growth>() {
     let reduced = path.window();
     path.controller.on_spurious_loss(path.now, sent_at);
     assert_eq!(path.window(), reduced, "marks are never spurious");
-    path.controller.undo_reaction();
-    assert_eq!(path.state(), (100 * MTU, Phase::CongestionAvoidance));
 }
 
-fn an_exit_by_delay_is_undone<G: Growth>() {
-    let mut path = Path::<G>::new(100, HybridSlowStart::default());
-    path.rtt = 2 * RTT;
-    let sent_at = path.now;
-    path.now += path.rtt;
-    while path.controller.in_slow_start() {
-        path.ack(sent_at, MTU);
-    }
-    let left_at = path.window();
-    path.controller.undo_reaction();
-    assert_eq!(path.state(), (left_at, Phase::SlowStart));
-    path.ack(sent_at, MTU);
-    assert_eq!(
-        path.state(),
-        (left_at + MTU, Phase::SlowStart),
-        "not out again at once"
-    );
-}
-
-fn a_coordinator_cannot_undo_persistent_congestion<G: Growth>() {
+fn spurious_persistent_congestion_is_undone<G: Growth>() {
     let mut path = Path::<G>::new(100, NoExit);
     let sent_at = path.now;
     path.now += 10 * RTT;
     path.lose(sent_at, true);
-    path.controller.undo_reaction();
     assert_eq!(path.window(), 2 * MTU);
     path.controller.on_spurious_loss(path.now, sent_at);
-    assert_eq!(path.window(), 100 * MTU, "unless the network takes it back");
+    assert_eq!(path.window(), 100 * MTU);
 }
 
 fn values_set_by_a_coordinator_are_not_undone<G: Growth>() {
@@ -288,7 +265,6 @@ fn values_set_by_a_coordinator_are_not_undone<G: Growth>() {
     let sent_at = path.lose_flight();
     path.controller.set_window(30 * MTU);
     path.controller.on_spurious_loss(path.now, sent_at);
-    path.controller.undo_reaction();
     assert_eq!(path.window(), 30 * MTU);
     assert!(!path.controller.in_slow_start());
 
@@ -297,7 +273,6 @@ fn values_set_by_a_coordinator_are_not_undone<G: Growth>() {
     let reduced = path.window();
     path.controller.enter_slow_start();
     path.controller.on_spurious_loss(path.now, sent_at);
-    path.controller.undo_reaction();
     assert_eq!(path.window(), reduced);
     assert!(path.controller.in_slow_start());
 }

@@ -149,10 +149,6 @@ impl Controller for Olia {
         self.update(|window| window.set_ssthresh(bytes));
     }
 
-    fn undo_reaction(&mut self) {
-        self.update(LossBasedController::undo_reaction);
-    }
-
     fn name(&self) -> &'static str {
         self.window.name()
     }
