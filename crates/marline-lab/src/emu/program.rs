@@ -9,7 +9,7 @@ use marline_sim::fabric::Node;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Child;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
 use super::Emulation;
@@ -25,6 +25,26 @@ const GLANCE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Program {
     child: Child,
+    requests: StopRequests,
+}
+
+/// Signals by which this process is asked to end. Listening begins before a program starts, so that none is
+/// missed that comes as soon as the program runs.
+#[derive(Debug)]
+struct StopRequests {
+    interrupt: SignalStream,
+    terminate: SignalStream,
+    hang_up: SignalStream,
+}
+
+impl StopRequests {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 impl Program {
@@ -34,12 +54,16 @@ impl Program {
     /// There is no such host, or the program does not start.
     pub fn start(emulation: &Emulation, host: Node, command: Command) -> io::Result<Self> {
         let tokio = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        let requests = {
+            let _context = tokio.enter();
+            StopRequests::listen()?
+        };
         let mut command = tokio::process::Command::from(command);
         let child = emulation.inside(host, || {
             let _context = tokio.enter();
             command.kill_on_drop(true).spawn()
         })??;
-        Ok(Self { child })
+        Ok(Self { child, requests })
     }
 
     /// Waits until it ends. If this process is asked to end meanwhile (SIGINT, SIGTERM, SIGHUP), ends
@@ -49,9 +73,11 @@ impl Program {
     /// # Errors
     /// The system cannot wait.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
+        let StopRequests {
+            interrupt,
+            terminate,
+            hang_up,
+        } = &mut self.requests;
         tokio::select! {
             status = self.child.wait() => return status,
             _ = interrupt.recv() => {
