@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use marline_lab::emu::{Emulation, IpPacket, become_capable};
-use marline_sim::fabric::{EcmpHash, Fabric, MediumId, Node, Passage, Plan, Verdict};
 use marline_link::queue::{DropTail, Limit};
 use marline_link::{Chain, Delay, Duplex, Link, Rate};
+use marline_sim::fabric::{EcmpHash, Fabric, MediumId, Node, Passage, Plan, Verdict};
 
 use crate::cases::{LinkTraffic, Links};
 
