@@ -7,6 +7,7 @@ use std::time::Duration;
 use marline_wire::{ConnectionId, PathId};
 
 use super::path::{Path, Stage};
+use crate::time::Instant;
 
 /// Where a path stands among those of its connection. It holds until a path is added or forgotten, so
 /// never longer than the call that found it.
@@ -198,8 +199,8 @@ impl PathList {
         }
     }
 
-    /// Where a path stands that an abandoned one may be until it is forgotten: says when the next one is.
-    pub(super) fn next_forgetting(&self) -> Option<crate::time::Instant> {
+    /// When the next abandoned path is to be forgotten.
+    pub(super) fn next_forgetting(&self) -> Option<Instant> {
         let until = |path: &Path| match path.stage {
             Stage::Abandoned { until } => until,
             Stage::Opening | Stage::Open => None,
