@@ -1,4 +1,4 @@
-//! What applications ask of a connection.
+//! The calls of the application.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::streams::{ClosedStream, FinishError, ReadError, WriteError};
 use crate::time::Instant;
 
 impl Connection {
-    /// The next thing the application should know; `None` if it knows all.
+    /// The next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         if let Some(event) = self.streams.poll_event() {
             return Some(Event::Stream(event));
@@ -27,22 +27,21 @@ impl Connection {
         if self.datagrams.take_unblocked() {
             return Some(Event::DatagramsUnblocked);
         }
-        self.mailbox.application.pop_front()
+        self.events.application.pop_front()
     }
 
-    /// Whether reading a stream left something to send, such as credit: if not, nobody need look at
-    /// the connection because of it.
+    /// Whether [`Self::poll_transmit`] may have something to send, such as flow control credit after a read.
     pub fn wants_transmit(&self) -> bool {
         !self.lifecycle.is_open() || self.paths.slots().any(|at| self.has_waiting(at))
     }
 
-    /// The next thing the endpoint must know, for [`crate::Endpoint::on_connection_event`].
+    /// The next event for the endpoint, for [`crate::Endpoint::on_connection_event`].
     pub fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
-        self.mailbox.endpoint.pop_front()
+        self.events.endpoint.pop_front()
     }
 
-    /// Opens a stream; `None` while the peer allows no more.
-    /// [`Available`](crate::StreamEvent::Available) says when it does.
+    /// Opens a stream; `None` while the peer's limit on streams allows no more.
+    /// [`Available`](crate::StreamEvent::Available) reports when it does.
     pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
         self.lifecycle.is_open().then(|| self.streams.open(dir))?
     }
@@ -56,7 +55,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`WriteError::Blocked`] if there is no room now, or why there never will be.
+    /// [`WriteError::Blocked`] if the send buffer or flow control allows nothing now; other errors are final.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let written = self.streams.write(id, data);
         self.refresh_ready();
@@ -74,33 +73,33 @@ impl Connection {
         written
     }
 
-    /// Nothing more will be written.
+    /// Ends the stream after what was written.
     ///
     /// # Errors
     ///
-    /// If the stream is over already.
+    /// If the stream is finished or reset already.
     pub fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
         let finished = self.streams.finish(id);
         self.refresh_ready();
         finished
     }
 
-    /// Abandons sending; the peer sees `error_code`.
+    /// Resets the sending part of a stream; the peer receives `error_code`.
     ///
     /// # Errors
     ///
-    /// If there is nothing to abandon.
+    /// If the stream is finished or reset already.
     pub fn reset(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
         let reset = self.streams.reset(id, error_code);
         self.refresh_ready();
         reset
     }
 
-    /// Asks the peer to stop sending; it sees `error_code`.
+    /// Asks the peer to stop sending (STOP_SENDING) with `error_code`.
     ///
     /// # Errors
     ///
-    /// If there is nothing to stop.
+    /// If the stream is received in full or reset already.
     pub fn stop(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
         self.streams.stop(id, error_code)
     }
@@ -109,7 +108,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Blocked`] if there are none now, or why there never will be.
+    /// [`ReadError::Blocked`] if there are none now; other errors are final.
     pub fn read(
         &mut self,
         now: Instant,
@@ -125,23 +124,23 @@ impl Connection {
         self.streams.out_of_order_bytes_of(id)
     }
 
-    /// What stream gets the next opportunity when several have something to send.
+    /// Sets the priority by which the stream scheduler chooses among streams that have something to send.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
         self.streams.set_priority(id, priority);
-        self.turns.set_priority(id, priority);
+        self.stream_planner.set_priority(id, priority);
     }
 
-    /// Sends `data` in one packet, without repair if it gets lost (RFC 9221).
+    /// Sends `data` in a DATAGRAM frame, which is not retransmitted if it is lost (RFC 9221).
     ///
     /// # Errors
     ///
-    /// Why it cannot be sent.
+    /// If the peer takes no datagrams, `data` is too long, or the send buffer is full.
     pub fn send_datagram(&mut self, data: Bytes) -> Result<(), DatagramError> {
         let room = self.payload_room();
         self.datagrams.send(data, room)
     }
 
-    /// The next datagram that came.
+    /// The next received datagram.
     pub fn recv_datagram(&mut self) -> Option<Bytes> {
         self.datagrams.receive()
     }
@@ -151,7 +150,7 @@ impl Connection {
         self.datagrams.max_len(self.payload_room())
     }
 
-    /// Bytes of frames that a 1-RTT packet holds at least.
+    /// Bytes of frames that a 1-RTT packet of any open path holds.
     fn payload_room(&self) -> usize {
         let mut slots = self.paths.slots();
         let first = self.payload_room_of(self.paths.main_slot());
@@ -168,7 +167,7 @@ impl Connection {
         usize::from(path.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
     }
 
-    /// Begins a key update (RFC 9001, section 6); returns whether it could be begun now.
+    /// Initiates a key update (RFC 9001, section 6); returns whether that is permitted now.
     pub fn initiate_key_update(&mut self, now: Instant) -> bool {
         let Some(keys) = &mut self.keys.one_rtt else {
             return false;
@@ -176,13 +175,13 @@ impl Connection {
         let begun = keys.initiate_update().is_ok();
         if begun {
             self.ping();
-            self.tell_keys(now, KeyKind::OneRtt, KeyTrigger::LocalUpdate);
+            self.report_keys_installed(now, KeyKind::OneRtt, KeyTrigger::LocalUpdate);
         }
         begun
     }
 
-    /// Asks the peer to address us by new connection IDs only (RFC 9000, section 5.1.2); returns
-    /// whether it could be asked now.
+    /// Retires all connection IDs that the peer uses and issues new ones (RFC 9000, section 5.1.2); returns whether
+    /// that is possible now.
     pub fn rotate_connection_ids(&mut self) -> bool {
         let main = self.paths.main_slot();
         let rotates = self.is_confirmed() && self.paths[main].local_cids.retire_all();
@@ -191,7 +190,7 @@ impl Connection {
         rotates
     }
 
-    /// The socket refused a datagram of `size` bytes as too large for the link.
+    /// The socket refused a datagram of `size` bytes as larger than the link's MTU.
     pub fn on_datagram_refused(&mut self, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         for path in self.paths.iter_mut() {
@@ -201,13 +200,13 @@ impl Connection {
         }
     }
 
-    /// Sends a PING, so that the peer answers.
+    /// Sends a PING, which the peer acknowledges.
     pub fn ping(&mut self) {
         let at = self.paths.best();
         self.paths[at].ping_due = true;
     }
 
-    /// Which end this is.
+    /// Whether this end is the client or the server.
     pub fn side(&self) -> Side {
         self.side
     }
@@ -217,17 +216,17 @@ impl Connection {
         self.handshake.is_handshaking()
     }
 
-    /// Whether nothing more can be sent or received by the application.
+    /// Whether the application can neither send nor receive any more.
     pub fn is_closed(&self) -> bool {
         !self.lifecycle.is_open()
     }
 
-    /// Whether nothing more will happen at all.
+    /// Whether the connection is drained and can be removed.
     pub fn is_drained(&self) -> bool {
         self.lifecycle.is_drained()
     }
 
-    /// Why the connection is over, if it is.
+    /// Why the connection has ended, if it has.
     pub fn error(&self) -> Option<&ConnectionError> {
         self.lifecycle.error()
     }
@@ -237,7 +236,7 @@ impl Connection {
         self.paths.main().tuples.active.addresses.remote
     }
 
-    /// Our address; unspecified while the socket does not tell it.
+    /// The local address; unspecified if the socket does not report it.
     pub fn local_address(&self) -> SocketAddr {
         self.paths.main().tuples.active.addresses.local
     }
@@ -247,7 +246,7 @@ impl Connection {
         self.paths.main().recovery.rtt().smoothed()
     }
 
-    /// The first destination connection ID of the client: the connection's name in logs.
+    /// The first destination connection ID of the client, which names the connection in logs.
     pub fn original_destination(&self) -> ConnectionId {
         self.progress.original_destination()
     }
@@ -257,17 +256,17 @@ impl Connection {
         self.progress.local_cid()
     }
 
-    /// Whether any packet of the peer proved to be authentic.
+    /// Whether an authentic packet of the peer was received.
     pub(crate) fn has_opened_packet(&self) -> bool {
         self.progress.has_opened_packet()
     }
 
-    /// The application protocol, once agreed on.
+    /// The application protocol, once it is negotiated.
     pub fn alpn(&self) -> Option<&[u8]> {
         self.handshake.alpn()
     }
 
-    /// The server's name, as far as the handshake tells it.
+    /// The server name of the handshake, if the client sent one.
     pub fn server_name(&self) -> Option<&str> {
         match &self.client {
             Some(client) => Some(&client.server_name),
@@ -285,7 +284,7 @@ impl Connection {
         matches!(self.handshake.kind(), Some(rustls::HandshakeKind::Resumed))
     }
 
-    /// Whether 0-RTT data was taken by the server.
+    /// Whether the server accepted 0-RTT data.
     pub fn is_early_data_accepted(&self) -> bool {
         self.handshake.is_early_data_accepted()
     }
@@ -295,13 +294,13 @@ impl Connection {
         self.side.is_client() && self.keys.zero_rtt.is_some()
     }
 
-    /// Server: whether what has been read so far may have been repeated by an attacker, because it
-    /// came before the handshake was complete (RFC 9001, section 9.2).
+    /// Server: whether what has been read so far may be replayed by an attacker, because the handshake is not complete
+    /// (RFC 9001, section 9.2).
     pub fn is_replayable(&self) -> bool {
         self.side.is_server() && self.handshake.is_handshaking()
     }
 
-    /// Fills `output` with key material that both ends derive (RFC 8446, section 7.5).
+    /// Fills `output` with exported keying material (RFC 8446, section 7.5).
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! One connection among others: what it tells the engine of its bundle, and how it obeys. What concerns a
-//! path as a member serves bundles of paths too.
+//! A connection as a member of a bundle: joins it, reports to its engine, applies the engine's directives.
 
 use super::Connection;
 use super::events::EndpointEvent;
@@ -9,25 +8,25 @@ use crate::observe::events::BundleUpdated;
 use crate::paths::Slot;
 use crate::time::Instant;
 
-/// Where the connection stands in its bundle.
+/// The connection's membership in a bundle.
 #[derive(Debug, Default)]
 pub(super) struct Coordination {
     membership: Option<Membership>,
-    /// The number that the endpoint gave the bundle.
+    /// The number of the bundle in this endpoint.
     number: Option<u64>,
-    /// Client: whether the server says that it coordinates.
+    /// Client: whether the server coordinates bundles.
     pub(super) peer_coordinates: bool,
 }
 
 impl Connection {
-    /// The bundle that the client named, to join once the handshake has shown that it is no stranger.
-    pub(super) fn remember_bundle(&mut self, membership: Option<Membership>) {
+    /// Sets the membership that the client announced; the connection joins the bundle when the handshake is complete.
+    pub(super) fn set_membership(&mut self, membership: Option<Membership>) {
         self.coordination.membership = membership;
     }
 
-    /// Whether other connections have a say in its window.
+    /// Whether the connection is to join a bundle.
     pub(super) fn belongs_to_bundle(&self) -> bool {
-        // Of a connection with paths of its own there is no one window to coordinate.
+        // A connection with several paths has no single window to coordinate.
         let is_single = !self.is_multipath();
         self.config.bundle.as_ref().is_some_and(|config| {
             is_single
@@ -36,8 +35,8 @@ impl Connection {
         })
     }
 
-    /// Asks the endpoint to take the connection into the bundle that it belongs to, if it does, and out
-    /// of the one that it was in before it `moved` to another address.
+    /// Asks the endpoint to add the connection to its bundle, if it has one. After it `moved` to another address the
+    /// endpoint removes it from the bundle that it was a member of.
     pub(super) fn join_bundle(&mut self, now: Instant, moved: bool) {
         let Some(config) = self
             .config
@@ -48,7 +47,7 @@ impl Connection {
             return;
         };
         let membership = self.coordination.membership;
-        // On its own, until the endpoint says otherwise.
+        // No member until the endpoint has added it.
         self.coordination.number = None;
         let main = self.paths.main_slot();
         self.paths[main].leave_bundle();
@@ -64,42 +63,37 @@ impl Connection {
                 moved,
             },
         };
-        self.mailbox
+        self.events
             .endpoint
             .push_back(EndpointEvent::JoinBundle(Box::new(join)));
     }
 
-    /// How the connection stands, for the engine of its bundle.
+    /// The state of the connection that the engine of its bundle reads.
     pub fn member_view(&self) -> MemberView {
         self.paths.main().member_view()
     }
 
-    /// Does what the engine of the bundle decided; afterwards [`Self::poll_transmit`] may have something.
-    pub fn obey(&mut self, now: Instant, directive: &Directive) {
+    /// Applies a directive of the bundle's engine; afterwards [`Self::poll_transmit`] may return datagrams.
+    pub fn apply_directive(&mut self, now: Instant, directive: &Directive) {
         if let Some(received) = &directive.decision {
             self.coordination.number = Some(received.decision.bundle);
         }
-        self.obey_on(now, self.paths.main_slot(), directive);
+        let main = self.paths.main_slot();
+        self.paths[main].apply_directive(directive);
+        self.report_directive(now, main, directive);
     }
 
-    /// Does it on one path.
-    fn obey_on(&mut self, now: Instant, at: Slot, directive: &Directive) {
-        self.paths[at].obey(directive);
-        self.report_directive(now, at, directive);
-    }
-
-    /// Reports what the engine of a bundle decided for a path.
+    /// Reports a directive that was applied to a path.
     pub(super) fn report_directive(&mut self, now: Instant, at: Slot, directive: &Directive) {
         if let Some(received) = &directive.decision {
             let path = self.is_multipath().then_some(self.paths[at].id);
             let event = BundleUpdated::new(path, received);
-            self.tell(now, &observe::Event::BundleUpdated(event));
+            self.emit(now, &observe::Event::BundleUpdated(event));
         }
-        self.tell_metrics(now, at);
+        self.report_metrics(now, at);
     }
 
-    /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it
-    /// is on its own.
+    /// The number of the bundle that the connection is a member of, within this endpoint; `None` if it is in none.
     pub fn bundle(&self) -> Option<u64> {
         self.coordination.number
     }
@@ -110,14 +104,14 @@ impl Connection {
         self.coordination.peer_coordinates && !self.is_multipath()
     }
 
-    /// Hands the engine what recovery noticed on a path.
+    /// Passes the signals of a path's recovery to the engine of its bundle.
     pub(super) fn report_to_bundle(&mut self, now: Instant, at: Slot) {
         if self.is_multipath() {
             return self.report_to_path_bundle(now, at);
         }
         while let Some(signal) = self.paths[at].member.next_signal() {
             let event = EndpointEvent::Bundle(signal);
-            self.mailbox.endpoint.push_back(event);
+            self.events.endpoint.push_back(event);
         }
     }
 }

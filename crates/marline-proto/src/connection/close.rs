@@ -6,11 +6,10 @@ use marline_wire::{ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
-use super::lifecycle::Close;
-use super::packet::{Envelope, MIN_PACKET_ROOM};
-use crate::level::SpaceId;
+use super::lifecycle::{Close, Closing};
+use super::packet::{DatagramContext, MIN_PACKET_SPACE};
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MAX_CLOSE_REASON, MIN_DATAGRAM_SIZE};
-use crate::observe::events::PacketKind;
 use crate::paths::Slot;
 use crate::paths::Stage;
 use crate::time::Instant;
@@ -30,7 +29,7 @@ impl Connection {
         );
     }
 
-    /// The peer, or we, broke the protocol.
+    /// Closes the connection with a transport error.
     pub(super) fn fail(&mut self, now: Instant, error: TransportError) {
         let cause = ConnectionError::Transport(error.clone());
         self.start_closing(now, Close::Transport(error), cause);
@@ -39,25 +38,29 @@ impl Connection {
     fn start_closing(&mut self, now: Instant, close: Close, error: ConnectionError) {
         if self.lifecycle.is_open() {
             let until = now + self.pto() * 3;
-            self.leave_history(now);
-            self.tell_closed(now, &error);
+            self.report_final_sample(now);
+            self.report_closed(now, &error);
             let paths = self.closing_paths();
-            self.lifecycle
-                .move_to_closing(close, error.clone(), (paths, until));
+            self.lifecycle.move_to_closing(Closing {
+                close,
+                error: error.clone(),
+                paths,
+                until,
+            });
             self.on_end(error);
         }
     }
 
-    /// It is over without a word to the peer.
-    pub(super) fn die(&mut self, now: Instant, error: ConnectionError) {
+    /// Ends the connection without CONNECTION_CLOSE.
+    pub(super) fn end_silently(&mut self, now: Instant, error: ConnectionError) {
         if self.lifecycle.is_drained() {
             return;
         }
-        self.leave_history(now);
-        self.tell_closed(now, &error);
+        self.report_final_sample(now);
+        self.report_closed(now, &error);
         self.lifecycle.move_to_drained(error.clone());
         self.on_end(error);
-        self.mailbox.endpoint.push_back(EndpointEvent::Drained);
+        self.events.endpoint.push_back(EndpointEvent::Drained);
     }
 
     pub(super) fn on_connection_close(
@@ -95,18 +98,18 @@ impl Connection {
 
     fn start_draining(&mut self, now: Instant, error: ConnectionError) {
         let until = now + self.pto() * 3;
-        self.leave_history(now);
-        self.tell_closed(now, &error);
+        self.report_final_sample(now);
+        self.report_closed(now, &error);
         self.lifecycle.move_to_draining(error.clone(), until);
         self.on_end(error);
     }
 
     fn on_end(&mut self, error: ConnectionError) {
-        self.mailbox.application.push_back(Event::Closed(error));
+        self.events.application.push_back(Event::Closed(error));
     }
 
-    /// The paths that CONNECTION_CLOSE takes, the best one last: it has one chance on each, and which of
-    /// them work may not be known.
+    /// The paths on which CONNECTION_CLOSE is sent, the best one last: it is sent once on each, since it may not be
+    /// known which of them work.
     fn closing_paths(&self) -> Vec<PathId> {
         let best = self.paths.best();
         let is_other = |at: &Slot| *at != best && self.paths[*at].stage == Stage::Open;
@@ -115,8 +118,8 @@ impl Connection {
         all.map(|at| self.paths[at].id).collect()
     }
 
-    /// A datagram came after the end.
-    pub(super) fn on_late_datagram(&mut self, datagram: &[u8]) {
+    /// A datagram arrived while closing or draining.
+    pub(super) fn on_datagram_while_closing(&mut self, datagram: &[u8]) {
         let at = self
             .path_of(datagram)
             .filter(|&at| !self.paths[at].is_abandoned());
@@ -124,9 +127,10 @@ impl Connection {
         self.lifecycle.on_datagram(self.paths[at].id);
     }
 
-    /// CONNECTION_CLOSE under all keys that the peer may have (RFC 9000, section 10.2.3).
+    /// CONNECTION_CLOSE at all encryption levels whose keys the peer may have (RFC 9000, section 10.2.3).
     pub(super) fn transmit_close(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        while let Some((close, path)) = self.lifecycle.take_due_close() {
+        let close = self.lifecycle.close()?.clone();
+        while let Some(path) = self.lifecycle.take_due_path() {
             let at = self.paths.by_id(path).unwrap_or_else(|| self.paths.best());
             let transmit = self.transmit_close_on(now, at, &close, buf);
             if transmit.is_some() {
@@ -147,7 +151,7 @@ impl Connection {
         let active = &self.paths[at].tuples.active;
         let credit = usize::try_from(active.amplification.credit()).unwrap_or(usize::MAX);
         let size = usize::from(MIN_DATAGRAM_SIZE).min(credit);
-        let envelope = Envelope {
+        let datagram = DatagramContext {
             path: at,
             end: start + size,
             ecn: false,
@@ -156,23 +160,23 @@ impl Connection {
         };
         let tuple = active.addresses;
         for space in SpaceId::ALL {
-            let Some(kind) = self.sealing_kind(space) else {
+            let Some(level) = self.sealing_level(space) else {
                 continue;
             };
-            if envelope.end - buf.len() < MIN_PACKET_ROOM {
+            if datagram.end - buf.len() < MIN_PACKET_SPACE {
                 break;
             }
-            let Ok(mut packet) = self.begin_packet(now, space, kind, &envelope, buf) else {
+            let Ok(mut packet) = self.begin_packet(now, level, &datagram, buf) else {
                 break;
             };
             let room = packet.limit.saturating_sub(buf.len());
-            write_close(close, kind, room, buf);
-            let last = space == SpaceId::Data || self.sealing_kind(SpaceId::Data).is_none();
+            write_close(close, level, room, buf);
+            let last = space == SpaceId::Data || self.sealing_level(SpaceId::Data).is_none();
             if last && self.side.is_client() && self.keys.initial.is_some() {
-                Self::pad_packet(&mut packet, envelope.end, buf);
+                Self::pad_packet(&mut packet, datagram.end, buf);
             }
             packet.padded = false;
-            self.finish_packet(now, packet, &envelope, buf);
+            self.finish_packet(now, packet, &datagram, buf);
         }
         let size = buf.len() - start;
         self.on_datagram_sent(at, size);
@@ -185,10 +189,11 @@ impl Connection {
     }
 }
 
-/// An application's close is not shown before the handshake is done.
-fn write_close(close: &Close, kind: PacketKind, room: usize, buf: &mut Vec<u8>) {
+/// Appends CONNECTION_CLOSE; an application's code and reason only in packets of application data (RFC 9000,
+/// section 10.2.3).
+fn write_close(close: &Close, level: EncryptionLevel, room: usize, buf: &mut Vec<u8>) {
     const OVERHEAD: usize = 1 + 8 + 8 + 2;
-    let early = !matches!(kind, PacketKind::OneRtt | PacketKind::ZeroRtt);
+    let is_handshake = level.space() != SpaceId::Data;
     let fit = |reason: &[u8]| {
         reason
             .len()
@@ -196,7 +201,7 @@ fn write_close(close: &Close, kind: PacketKind, room: usize, buf: &mut Vec<u8>) 
             .min(room.saturating_sub(OVERHEAD))
     };
     match close {
-        Close::Application { .. } if early => ConnectionClose {
+        Close::Application { .. } if is_handshake => ConnectionClose {
             error_code: ErrorCode::APPLICATION_ERROR,
             frame_type: 0,
             reason: &[],

@@ -1,4 +1,4 @@
-//! One line for each frame, to the one room that owns it.
+//! Passes each frame to the module that owns it.
 
 use marline_wire::frame::{
     Frame, FrameError, FrameErrorKind, PathStatusAvailable, PathStatusBackup,
@@ -6,7 +6,8 @@ use marline_wire::frame::{
 use marline_wire::{PathId, TransportError};
 
 use super::Connection;
-use super::receive::Opened;
+use super::events::Event;
+use super::receive::ReceivedPacket;
 use crate::paths::StatusFrame;
 use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
@@ -14,11 +15,11 @@ use crate::time::Instant;
 impl Connection {
     /// # Errors
     ///
-    /// What the frame violates; the connection closes with it.
+    /// If the frame violates the protocol; the connection closes with this error.
     pub(super) fn dispatch(
         &mut self,
         now: Instant,
-        packet: &Opened,
+        packet: &ReceivedPacket,
         frame: &Frame<'_>,
     ) -> Result<(), TransportError> {
         frame.check_permitted(packet.kind)?;
@@ -39,8 +40,10 @@ impl Connection {
             Frame::DataBlocked(frame) => self.streams.on_data_blocked(frame),
             Frame::StreamDataBlocked(frame) => self.streams.on_stream_data_blocked(frame),
             Frame::StreamsBlocked(frame) => self.streams.on_streams_blocked(frame),
-            Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|first| {
-                self.tell_datagram(first);
+            Frame::Datagram(frame) => self.datagrams.on_frame(frame).map(|is_first| {
+                if is_first {
+                    self.events.application.push_back(Event::DatagramReceived);
+                }
             }),
             Frame::NewConnectionId(frame) => {
                 self.paths.on_new_connection_id(PathId::INITIAL, frame)

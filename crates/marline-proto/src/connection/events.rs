@@ -1,4 +1,4 @@
-//! What a connection tells its application and its endpoint.
+//! Events for the application and for the endpoint.
 
 use std::collections::VecDeque;
 
@@ -9,43 +9,43 @@ use crate::coordination::bundle::{JoinBundle, Signal};
 use crate::scheduling::path::PathStatus;
 use crate::streams::StreamEvent;
 
-/// Something an application may want to act on.
+/// An event for the application.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// The handshake is complete; the application protocol is known.
     Connected,
-    /// The server confirmed that nothing of the handshake need be repeated.
+    /// The handshake is confirmed (RFC 9001, section 4.1.2).
     HandshakeConfirmed,
-    /// The server did not take the early data: what was written goes out again.
+    /// The server rejected 0-RTT data: what was written is sent again.
     ZeroRttRejected,
-    /// Something about a stream.
+    /// An event of a stream.
     Stream(StreamEvent),
     /// Datagrams can be read, where there were none.
     DatagramReceived,
     /// Datagrams can be sent again.
     DatagramsUnblocked,
-    /// The peer speaks from another address now, or we do.
+    /// The address of the peer or of this end has changed.
     PathChanged,
-    /// A path was opened, and is validated now.
+    /// A path was opened; its validation begins.
     PathOpened(PathId),
     /// A path carries data from now on.
     PathValidated(PathId),
     /// A path is abandoned.
     PathClosed {
-        /// Which.
+        /// The path.
         id: PathId,
-        /// Why.
+        /// The reason.
         error: ErrorCode,
     },
-    /// The peer wants a path used in another way.
+    /// The peer has changed the status of a path.
     PathStatus {
-        /// Which.
+        /// The path.
         id: PathId,
-        /// How.
+        /// Its status.
         status: PathStatus,
     },
-    /// Client: a path can be opened now. Told once after [`Connection::open_path`] failed for want of a
+    /// Client: a path can be opened now. Emitted once after [`Connection::open_path`] failed for want of a
     /// path ID, of connection IDs, or because the handshake was not confirmed.
     ///
     /// [`Connection::open_path`]: crate::Connection::open_path
@@ -54,16 +54,16 @@ pub enum Event {
     Closed(ConnectionError),
 }
 
-/// Why a connection is over.
+/// Why a connection has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
-    /// No version in common.
+    /// No version of QUIC in common.
     #[error("the server does not speak QUIC version 1")]
     VersionMismatch,
-    /// The peer broke the protocol, or we failed; we closed.
+    /// This end closed the connection because of a protocol violation or an internal error.
     #[error("the connection failed: {0}")]
     Transport(TransportError),
-    /// The peer's transport closed.
+    /// The peer closed the connection with a transport error.
     #[error("the peer closed the connection: {code}{}", explain(.reason))]
     PeerTransport {
         /// Its error code.
@@ -73,7 +73,7 @@ pub enum ConnectionError {
         /// Its explanation, not trusted.
         reason: String,
     },
-    /// The peer's application closed.
+    /// The peer's application closed the connection.
     #[error("the peer's application closed the connection: code {code}{}", explain_bytes(.reason))]
     PeerApplication {
         /// The application's code.
@@ -81,16 +81,16 @@ pub enum ConnectionError {
         /// Its explanation, not trusted.
         reason: Bytes,
     },
-    /// Our application closed.
+    /// The application of this end closed the connection.
     #[error("the connection was closed here")]
     LocallyClosed,
-    /// No packet came for the idle timeout.
+    /// No packet was received within the idle timeout.
     #[error("the connection timed out: the peer was silent for too long")]
     IdleTimeout,
     /// The handshake took too long.
     #[error("the handshake timed out")]
     HandshakeTimeout,
-    /// The peer has no memory of the connection.
+    /// The peer sent a stateless reset.
     #[error("the peer reset the connection: it has no state for it any more")]
     Reset,
 }
@@ -107,32 +107,32 @@ fn explain_bytes(reason: &Bytes) -> String {
     explain(&String::from_utf8_lossy(reason))
 }
 
-/// What the endpoint must know to route datagrams.
+/// An event for the endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndpointEvent {
-    /// Datagrams with this destination connection ID are ours.
+    /// Datagrams with this destination connection ID belong to the connection.
     Issued(ConnectionId),
-    /// Datagrams with this destination connection ID are ours no more.
+    /// Datagrams with this destination connection ID no longer belong to the connection.
     Retired(ConnectionId),
     /// A datagram from the peer that ends with these bytes resets the connection.
     ResetTokenAdded([u8; 16]),
-    /// No longer.
+    /// Such a datagram no longer does.
     ResetTokenRemoved([u8; 16]),
-    /// The handshake no longer occupies the server.
+    /// The handshake is complete: it no longer counts against the limit of handshakes.
     HandshakeDone,
-    /// A client that has proven its address resumes a session: hear [`crate::Endpoint::poll_resumed`].
+    /// A client whose address is validated resumes a session: poll [`crate::Endpoint::poll_resumed`].
     Resumed,
-    /// The connection belongs to a bundle.
+    /// The connection is to join a bundle.
     JoinBundle(Box<JoinBundle>),
-    /// The engine of its bundle should know: hand it to [`crate::Endpoint::coordinate`].
+    /// A signal for the engine of its bundle, for [`crate::Endpoint::coordinate`].
     Bundle(Signal),
-    /// The connection is drained: forget it.
+    /// The connection is drained and can be removed.
     Drained,
 }
 
 /// Events that wait to be polled.
 #[derive(Debug, Default)]
-pub(super) struct Mailbox {
+pub(super) struct PendingEvents {
     pub(super) application: VecDeque<Event>,
     pub(super) endpoint: VecDeque<EndpointEvent>,
 }

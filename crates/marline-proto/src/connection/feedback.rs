@@ -1,10 +1,10 @@
-//! What recovery reports of a path's packets, passed on: to the modules that wrote the frames, to the path's
-//! 4-tuple, to the coordinators of its controller, to observers.
+//! Passes on what recovery reports of a path's packets: to the modules that wrote the frames, to the path's
+//! 4-tuple, to the coordinators of its controller, to the observer.
 
 use marline_wire::PathId;
 use marline_wire::frame::EcnCounts;
 
-use super::owners::FrameOwners;
+use super::frame_owners::FrameOwners;
 use crate::congestion::Controller;
 use crate::coordination::bundle::LocalMember;
 use crate::coordination::careful_resume::Resumption;
@@ -18,14 +18,14 @@ use crate::spaces::{Sent, SentPacket};
 use crate::time::Instant;
 use crate::token::Token;
 
-/// One space and the path that carries it, borrowed apart.
+/// A space and the path that sends its packets, borrowed separately.
 pub(super) struct SpaceAccess<'a> {
     pub(super) recovery: &'a mut Recovery,
     pub(super) sent: &'a mut Sent<Token>,
     pub(super) feedback: Feedback<'a>,
 }
 
-/// Everybody who learns what became of a path's packets.
+/// The modules to which recovery reports acknowledged and lost packets of a path.
 pub(super) struct Feedback<'a> {
     pub(super) path: PathId,
     pub(super) tuples: &'a mut Tuples,

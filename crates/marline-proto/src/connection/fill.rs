@@ -1,25 +1,25 @@
-//! What a packet carries: every room that has something to say, in one visible order.
+//! Fills a packet with the frames of all modules, in one order.
 
-use super::packet::OpenPacket;
+use super::packet::PacketBuilder;
 use super::transmit::Permit;
 use super::{ACK_DELAY_EXPONENT, Connection};
-use crate::level::SpaceId;
-use crate::observe::events::PacketKind;
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::paths::Slot;
 use crate::time::Instant;
 use crate::token::Token;
 use marline_wire::PathId;
 
-/// ACK-only packets after which one asks to be acknowledged, so that the peer's ACK of our ACKs lets
-/// old ranges go (RFC 9000, section 13.2.4).
+/// ACK-only packets after which one carries a PING, so that the peer acknowledges our ACK frames and old ranges can
+/// be dropped (RFC 9000, section 13.2.4).
 const ACKS_BEFORE_PING: u32 = 64;
 
 impl Connection {
-    /// Whether a packet of `space` would have something in it.
+    /// Whether a packet of `space` would carry a frame.
     pub(super) fn has_output(
         &self,
         now: Instant,
-        (at, space): (Slot, SpaceId),
+        at: Slot,
+        space: SpaceId,
         permit: Permit,
     ) -> bool {
         match space {
@@ -27,23 +27,23 @@ impl Connection {
                 (self.keys.one_rtt.is_some() && self.is_ack_due(now, at))
                     || permit == Permit::All && self.has_data_output(at)
             }
-            early => self.early.get(early).is_some_and(|space| {
+            handshake => self.handshake_spaces.get(handshake).is_some_and(|space| {
                 space.received.is_ack_due(now)
                     || permit == Permit::All
-                        && (self.paths[at].recovery.probes(early) > 0
-                            || self.handshake.has_crypto(early))
+                        && (self.paths[at].recovery.probes(handshake) > 0
+                            || self.handshake.has_crypto(handshake))
             }),
         }
     }
 
-    /// Whether a packet of `at` would have something in it that is no ACK.
+    /// Whether a packet of `at` would carry a frame other than ACK.
     pub(super) fn has_data_output(&self, at: Slot) -> bool {
         let path = &self.paths[at];
         path.probes() > 0
             || !path.queue.is_empty()
             || path.ping_due
             || path.tuples.active.responses.is_due()
-            || self.paths.is_single() && self.turns.ready().is_some()
+            || self.paths.is_single() && self.stream_planner.ready().is_some()
             || at == self.paths.best()
                 && (self.datagrams.is_due()
                     || self.streams.has_control_frames()
@@ -52,12 +52,12 @@ impl Connection {
                     || self.handshake.has_crypto(SpaceId::Data))
     }
 
-    /// Whether something waits that `at` might carry, if only window and pacer let it.
+    /// Whether there is something that `at` could send if window and pacer allowed it.
     pub(super) fn has_waiting(&self, at: Slot) -> bool {
-        self.turns.ready().is_some() || self.has_data_output(at)
+        self.stream_planner.ready().is_some() || self.has_data_output(at)
     }
 
-    /// Whether a packet of `at` is due that acknowledges.
+    /// Whether an acknowledgment is due on `at`.
     fn is_ack_due(&self, now: Instant, at: Slot) -> bool {
         let is_due = |of: Slot| self.paths[of].space.received.is_ack_due(now);
         if self.paths.is_single() {
@@ -67,7 +67,7 @@ impl Connection {
         slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
-    /// Appends the acknowledgments that `at` carries: its own, as a rule.
+    /// Appends the ACK frames that `at` carries: usually those of its own packets.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
         let is_multipath = self.is_multipath();
         for of in self.paths.slots() {
@@ -88,36 +88,36 @@ impl Connection {
         }
     }
 
-    /// Fills `packet` from the rooms.
+    /// Fills `packet` with the frames that are due.
     pub(super) fn fill(
         &mut self,
         now: Instant,
-        packet: &mut OpenPacket,
+        packet: &mut PacketBuilder,
         permit: Permit,
         buf: &mut Vec<u8>,
     ) {
-        match packet.space {
+        match packet.level.space() {
             SpaceId::Data => self.fill_data(now, packet, permit, buf),
-            early => self.fill_early(now, early, packet, permit, buf),
+            handshake => self.fill_handshake(now, handshake, packet, permit, buf),
         }
     }
 
     /// Initial and Handshake packets: ACK, CRYPTO, PING.
-    fn fill_early(
+    fn fill_handshake(
         &mut self,
         now: Instant,
         id: SpaceId,
-        packet: &mut OpenPacket,
+        packet: &mut PacketBuilder,
         permit: Permit,
         buf: &mut Vec<u8>,
     ) {
         let probes = self.paths[Slot::FIRST].recovery.probes(id);
         if probes > 0 && self.side.is_client() && !self.handshake.has_crypto(id) {
-            // Clients fill their datagrams anyhow (RFC 9000, section 14.1), and there are servers that
-            // close when a PING arrives first.
-            self.repeat_flight(packet.path, id);
+            // Clients expand these datagrams anyway (RFC 9000, section 14.1), and some servers close the connection
+            // when a PING arrives first.
+            self.retransmit_flight(packet.path, id);
         }
-        let Some(space) = self.early.get_mut(id) else {
+        let Some(space) = self.handshake_spaces.get_mut(id) else {
             return;
         };
         if space.received.has_unacked() || probes > 0 {
@@ -147,12 +147,12 @@ impl Connection {
     fn fill_data(
         &mut self,
         now: Instant,
-        packet: &mut OpenPacket,
+        packet: &mut PacketBuilder,
         permit: Permit,
         buf: &mut Vec<u8>,
     ) {
         let limit = packet.limit;
-        let one_rtt = packet.kind == PacketKind::OneRtt;
+        let one_rtt = packet.level == EncryptionLevel::OneRtt;
         let at = packet.path;
         if one_rtt {
             self.write_acks(now, at, buf, limit);
@@ -196,7 +196,7 @@ impl Connection {
             self.streams.write_control_frames(buf, limit, &mut |token| {
                 sent.push_token(Token::Control(token));
             });
-            let fresh = buf.len() == packet.payload_offset;
+            let fresh = packet.is_empty(buf);
             self.datagrams.write_frames(buf, limit, fresh);
         }
         self.fill_streams(packet, buf);

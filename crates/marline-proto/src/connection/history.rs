@@ -1,4 +1,4 @@
-//! What a connection learns from earlier ones, and what it leaves for later ones.
+//! Reads the initial window learnt from earlier connections, and reports samples of this one for later ones.
 
 use super::Connection;
 use crate::congestion::ConnectionKind;
@@ -11,8 +11,8 @@ use crate::recovery::FirstWindow;
 use crate::time::Instant;
 
 impl Connection {
-    /// Who the connection is, as the handshake has told. What a session knew of the way holds for its
-    /// first one, not after it `moved`.
+    /// What initial windows may depend on. A resumed session speaks for its first path, not for the one after it
+    /// `moved`.
     pub(super) fn kind(&self, now: Instant, moved: bool) -> ConnectionKind<'_> {
         ConnectionKind {
             now,
@@ -23,8 +23,8 @@ impl Connection {
         }
     }
 
-    /// The handshake has told who the peer is: begins with what was learnt, unless the handshake itself
-    /// met congestion or has opened the window further.
+    /// After the handshake: takes the learnt initial window, unless the handshake itself met congestion or has grown
+    /// the window further.
     pub(super) fn learn_first_window(&mut self, now: Instant) {
         let bytes = self.config.initial_window.window(&self.kind(now, false));
         let main = self.paths.main_slot();
@@ -32,7 +32,7 @@ impl Connection {
         self.report_first_window(now, main);
     }
 
-    /// Says with which window a path begins.
+    /// Reports the initial window of a path.
     pub(super) fn report_first_window(&mut self, now: Instant, at: Slot) {
         let path = &self.paths[at];
         let first = path.recovery.first_window();
@@ -41,17 +41,17 @@ impl Connection {
             window: first.bytes,
             default: first.default,
         };
-        self.tell(now, &Event::InitialWindowChosen(event));
+        self.emit(now, &Event::InitialWindowChosen(event));
     }
 
-    /// The window that the present path began with, in bytes; a bundle may have shared it out since. It is
-    /// settled when the handshake is complete.
+    /// The initial window of the present path, in bytes; a bundle may have split it since. It is final when the
+    /// handshake is complete.
     pub fn initial_window(&self) -> u64 {
         self.paths.main().recovery.first_window().bytes
     }
 
-    /// The first window after the peer has moved.
-    pub(super) fn first_window_elsewhere(&self, now: Instant) -> FirstWindow {
+    /// The initial window of the main path after a migration.
+    pub(super) fn first_window_after_move(&self, now: Instant) -> FirstWindow {
         let kind = ConnectionKind {
             max_datagram_size: self.paths.main().tuples.active.mtu.current().into(),
             ..self.kind(now, true)
@@ -63,37 +63,37 @@ impl Connection {
         }
     }
 
-    /// The path is the one before again: what was learnt of the other does not hold here.
-    pub(super) fn begin_here_again(&mut self, now: Instant) {
-        let first = self.first_window_elsewhere(now);
+    /// The main path returns to its previous 4-tuple: takes an initial window of its own again.
+    pub(super) fn restore_first_window(&mut self, now: Instant) {
+        let first = self.first_window_after_move(now);
         let main = self.paths.main_slot();
         if self.paths[main].recovery.return_to(first) {
             self.report_first_window(now, main);
         }
     }
 
-    /// Leaves what it has seen of the present path to those that come after.
-    pub(super) fn leave_history(&mut self, now: Instant) {
-        self.tell_sample(now, SampleEvent::Closed);
+    /// Reports the final sample of the present path to the history.
+    pub(super) fn report_final_sample(&mut self, now: Instant) {
+        self.report_sample(now, SampleEvent::Closed);
     }
 
     /// The peer resumes the session in another connection: reports to
     /// [`TransportConfig::history`](crate::TransportConfig::history) what it has observed of the path so
     /// far, if anything.
-    pub fn tell_resumed(&mut self, now: Instant) {
-        self.tell_sample(now, SampleEvent::Resumed);
+    pub fn report_resumed(&mut self, now: Instant) {
+        self.report_sample(now, SampleEvent::Resumed);
     }
 
-    /// An address that is not proven may be anybody's: of such a path it tells nothing.
-    fn tell_sample(&self, now: Instant, event: SampleEvent) {
+    /// Reports a sample of the main path, unless its address is not validated and may be spoofed.
+    fn report_sample(&self, now: Instant, event: SampleEvent) {
         let Some(history) = &self.config.history else {
             return;
         };
         let path = self.paths.main();
-        let is_proven = path.tuples.active.amplification.is_validated();
+        let is_validated = path.tuples.active.amplification.is_validated();
         if self.lifecycle.is_open()
             && self.progress.is_complete()
-            && is_proven
+            && is_validated
             && path.recovery.rtt().has_sample()
         {
             let kind = self.kind(now, self.paths.has_moved());

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// When silence ends the connection, or our own PING ends the silence.
+/// The idle timeout and the keep-alive timer.
 #[derive(Debug)]
 pub(super) struct Idle {
     timeout: Option<Duration>,
     keep_alive: Option<Duration>,
     deadline: Option<Instant>,
     ping_at: Option<Instant>,
-    /// Whether something was sent since the last packet came: only the first restarts the clock.
+    /// Whether an ack-eliciting packet was sent since one was last received: only the first restarts the timer.
     sent_since: bool,
-    /// Three probe timeouts: the least that silence must last.
+    /// The least timeout: three probe timeouts.
     floor: Duration,
 }
 
@@ -29,22 +29,22 @@ impl Idle {
         }
     }
 
-    /// The peer has a timeout too: the smaller one counts.
-    pub(super) fn heed_peer(&mut self, timeout: Option<Duration>) {
+    /// The peer's idle timeout is known: the smaller of both counts.
+    pub(super) fn apply_peer_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = match (self.timeout, timeout) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
             (ours, theirs) => ours.or(theirs),
         };
     }
 
-    /// A packet came; `floor` is three probe timeouts.
+    /// A packet was received; `floor` is three probe timeouts.
     pub(super) fn on_received(&mut self, now: Instant, floor: Duration) {
         self.floor = floor;
         self.sent_since = false;
         self.restart(now);
     }
 
-    /// An ack-eliciting packet left.
+    /// An ack-eliciting packet was sent.
     pub(super) fn on_sent(&mut self, now: Instant) {
         if !self.sent_since {
             self.sent_since = true;
@@ -61,11 +61,11 @@ impl Idle {
         self.deadline.into_iter().chain(self.ping_at).min()
     }
 
-    pub(super) fn is_over(&self, now: Instant) -> bool {
+    pub(super) fn is_expired(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Whether a PING is due; says so once.
+    /// Whether a PING is due; `true` once.
     pub(super) fn take_ping(&mut self, now: Instant) -> bool {
         self.ping_at.take_if(|at| *at <= now).is_some()
     }

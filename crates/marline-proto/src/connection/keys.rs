@@ -1,9 +1,7 @@
-//! Which keys exist at present.
-
-use marline_wire::packet::ProtectedKind;
+//! The keys that exist at present.
 
 use crate::crypto::{DirectionalKeys, Keys, OneRttKeys};
-use crate::level::SpaceId;
+use crate::level::{EncryptionLevel, SpaceId};
 
 /// The keys of all encryption levels; each appears and disappears with the handshake (RFC 9001,
 /// section 4).
@@ -17,7 +15,8 @@ pub(super) struct KeyRing {
 }
 
 impl KeyRing {
-    pub(super) fn early(&self, space: SpaceId) -> Option<&Keys> {
+    /// The keys of the Initial or Handshake space.
+    pub(super) fn of_handshake(&self, space: SpaceId) -> Option<&Keys> {
         match space {
             SpaceId::Initial => self.initial.as_deref(),
             SpaceId::Handshake => self.handshake.as_deref(),
@@ -25,13 +24,13 @@ impl KeyRing {
         }
     }
 
-    /// Whether packets of `kind` can be opened, or could be later.
-    pub(super) fn has_opening(&self, kind: ProtectedKind) -> bool {
-        match kind {
-            ProtectedKind::Initial { .. } => self.initial.is_some(),
-            ProtectedKind::Handshake => self.handshake.is_some(),
-            ProtectedKind::ZeroRtt => self.zero_rtt.is_some(),
-            ProtectedKind::Short => self.one_rtt.is_some(),
+    /// Whether there are keys of `level`.
+    pub(super) fn has(&self, level: EncryptionLevel) -> bool {
+        match level {
+            EncryptionLevel::Initial => self.initial.is_some(),
+            EncryptionLevel::Handshake => self.handshake.is_some(),
+            EncryptionLevel::ZeroRtt => self.zero_rtt.is_some(),
+            EncryptionLevel::OneRtt => self.one_rtt.is_some(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From the first packet to the last: open, closing, draining, drained (RFC 9000, section 10).
+//! The states of a connection: open, closing, draining, drained (RFC 9000, section 10).
 
 use bytes::Bytes;
 use marline_wire::{PathId, TransportError};
@@ -6,7 +6,7 @@ use marline_wire::{PathId, TransportError};
 use super::events::ConnectionError;
 use crate::time::Instant;
 
-/// What CONNECTION_CLOSE says.
+/// The content of CONNECTION_CLOSE.
 #[derive(Clone, Debug)]
 pub(super) enum Close {
     Transport(TransportError),
@@ -16,12 +16,13 @@ pub(super) enum Close {
 #[derive(Debug)]
 enum State {
     Open,
-    /// CONNECTION_CLOSE is sent, and again when packets come, ever more rarely.
+    /// CONNECTION_CLOSE is sent, and repeated in answer to ever fewer of the datagrams that arrive.
     Closing {
         close: Close,
         until: Instant,
-        /// On these paths.
+        /// The paths on which it is due.
         due: Vec<PathId>,
+        /// Datagrams that arrived since.
         received: u64,
     },
     /// The peer closed: nothing is sent.
@@ -31,7 +32,20 @@ enum State {
     Drained,
 }
 
-/// The life of a connection; all transitions are here.
+/// How this end closes.
+#[derive(Debug)]
+pub(super) struct Closing {
+    /// What the peer is sent.
+    pub(super) close: Close,
+    /// What the application sees.
+    pub(super) error: ConnectionError,
+    /// The paths on which it is sent, the last one first.
+    pub(super) paths: Vec<PathId>,
+    /// The end of the closing state.
+    pub(super) until: Instant,
+}
+
+/// The state of a connection; all transitions are here.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     state: State,
@@ -59,25 +73,20 @@ impl Lifecycle {
         self.error.as_ref()
     }
 
-    /// We close: `close` goes to the peer on each of `paths`, and to latecomers until `until`.
-    pub(super) fn move_to_closing(
-        &mut self,
-        close: Close,
-        error: ConnectionError,
-        (paths, until): (Vec<PathId>, Instant),
-    ) {
+    /// This end closes the connection.
+    pub(super) fn move_to_closing(&mut self, closing: Closing) {
         if self.is_open() {
             self.state = State::Closing {
-                close,
-                until,
-                due: paths,
+                close: closing.close,
+                until: closing.until,
+                due: closing.paths,
                 received: 0,
             };
-            self.error = Some(error);
+            self.error = Some(closing.error);
         }
     }
 
-    /// The peer closed; we answer nothing until `until`.
+    /// The peer closed; nothing is sent until `until`.
     pub(super) fn move_to_draining(&mut self, error: ConnectionError, until: Instant) {
         match self.state {
             State::Open => self.error = Some(error),
@@ -87,13 +96,13 @@ impl Lifecycle {
         self.state = State::Draining { until };
     }
 
-    /// It is over, without a word.
+    /// The connection ends without a closing or draining state.
     pub(super) fn move_to_drained(&mut self, error: ConnectionError) {
         self.state = State::Drained;
         self.error.get_or_insert(error);
     }
 
-    /// A datagram came on `path` while closing: the answer is repeated for the 1st, 2nd, 4th, 8th ...
+    /// A datagram arrived on `path` while closing: CONNECTION_CLOSE is repeated for the 1st, 2nd, 4th, 8th ...
     pub(super) fn on_datagram(&mut self, path: PathId) {
         if let State::Closing { due, received, .. } = &mut self.state {
             *received += 1;
@@ -103,10 +112,18 @@ impl Lifecycle {
         }
     }
 
-    /// What to send now, and on which path, once.
-    pub(super) fn take_due_close(&mut self) -> Option<(Close, PathId)> {
+    /// The next path on which CONNECTION_CLOSE is due, once.
+    pub(super) fn take_due_path(&mut self) -> Option<PathId> {
         match &mut self.state {
-            State::Closing { close, due, .. } => Some((close.clone(), due.pop()?)),
+            State::Closing { due, .. } => due.pop(),
+            _ => None,
+        }
+    }
+
+    /// The content of CONNECTION_CLOSE while closing.
+    pub(super) fn close(&self) -> Option<&Close> {
+        match &self.state {
+            State::Closing { close, .. } => Some(close),
             _ => None,
         }
     }

@@ -1,5 +1,5 @@
-//! Addresses change: NAT rebinding, migration, preferred address (RFC 9000, sections 8.2 and 9). The rules are
-//! in [`crate::paths`]; here is what a change means to the rest of the connection.
+//! Changes of address: NAT rebinding, migration, preferred address (RFC 9000, sections 8.2 and 9). The rules are in
+//! [`crate::paths`]; this module applies a change to the rest of the connection.
 
 use std::net::SocketAddr;
 
@@ -8,8 +8,8 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
-use super::packet::Envelope;
-use super::receive::Opened;
+use super::packet::DatagramContext;
+use super::receive::ReceivedPacket;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::MigrationState;
 use crate::paths::{
@@ -20,8 +20,8 @@ use crate::time::Instant;
 use crate::tuple::{FourTuple, Transmit};
 
 impl Connection {
-    /// Whether datagrams on a new `tuple` are looked at: a client talks to servers it knows only, a server
-    /// to no second address before the handshake is confirmed (RFC 9000, section 9).
+    /// Whether datagrams on a new `tuple` are processed: a client accepts them from known server addresses only, a
+    /// server only once the handshake is confirmed (RFC 9000, section 9).
     pub(super) fn may_come_from(&mut self, tuple: &FourTuple) -> bool {
         match self.side.is_client() {
             true => self.paths.knows_remote(tuple.remote),
@@ -38,7 +38,7 @@ impl Connection {
     pub(super) fn on_path_challenge(
         &mut self,
         frame: &PathChallenge,
-        packet: &Opened,
+        packet: &ReceivedPacket,
     ) -> Result<(), TransportError> {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
@@ -82,9 +82,9 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer sent something that is no probe: if it came from a new address and is the newest
-    /// packet of the path, the peer has moved there (RFC 9000, section 9.3).
-    pub(super) fn follow_peer(&mut self, now: Instant, packet: &Opened, is_newest: bool) {
+    /// After a non-probing packet: if it came from a new address and has the largest number of its path, the peer has
+    /// migrated (RFC 9000, section 9.3).
+    pub(super) fn follow_peer(&mut self, now: Instant, packet: &ReceivedPacket, is_newest: bool) {
         let addresses = packet.arrival.tuple;
         let at = packet.path;
         let server = self.server.as_ref();
@@ -109,48 +109,48 @@ impl Connection {
         if !tuple.amplification.is_validated() {
             tuple.validation = Some(self.validation(now, at));
         }
-        // A peer that kept its ID does not know that it moved, and expects none of ours to change.
+        // After a NAT rebinding the peer uses the same connection ID and expects ours not to change either.
         if tuple.cid.is_none() && packet.dcid != self.paths[at].active_local_cid {
             tuple.cid = self.paths[at].remote_cids.next_unused();
         }
         self.paths[at].active_local_cid = packet.dcid;
         self.move_to(now, at, tuple, !peer_move.is_rebinding);
-        // The old path is asked too: this may be an attacker who repeats packets (section 9.3.3).
+        // The old 4-tuple is validated too: an attacker may have forwarded packets (section 9.3.3).
         let validation = self.validation(now, at);
         if let Some(previous) = &mut self.paths[at].tuples.previous {
             previous.validation = Some(validation);
         }
     }
 
-    /// Data takes `tuple` from now on. If that leads to another host, all that was learnt of the path is
+    /// Makes `tuple` the active one of a path. If it leads to another host, recovery and congestion control are
     /// `reset` (RFC 9000, section 9.4).
     fn move_to(&mut self, now: Instant, at: Slot, tuple: Tuple, reset: bool) {
         let is_main = at == self.paths.main_slot();
         if reset && is_main {
             self.abandon_resumption(now);
-            self.leave_history(now);
+            self.report_final_sample(now);
         }
-        self.return_queue(at);
+        self.requeue_assigned(at);
         let former = self.paths[at].move_to(tuple);
         if reset {
-            self.begin_elsewhere(now, at, is_main);
+            self.restart_recovery(now, at, is_main);
         } else {
             let path = &mut self.paths[at];
             path.recovery.on_mtu(path.tuples.active.mtu.current());
             path.recovery.on_rebinding(former);
         }
-        self.mailbox.application.push_back(Event::PathChanged);
+        self.events.application.push_back(Event::PathChanged);
         self.report_migration(now, at, MigrationState::MigrationStarted);
         self.report_path(now, at);
     }
 
-    /// A path leads to another host from now on.
-    fn begin_elsewhere(&mut self, now: Instant, at: Slot, is_main: bool) {
+    /// Resets recovery and congestion control of a path that leads to another host.
+    fn restart_recovery(&mut self, now: Instant, at: Slot, is_main: bool) {
         let first = if is_main {
             self.paths.set_moved();
-            self.first_window_elsewhere(now)
+            self.first_window_after_move(now)
         } else {
-            self.first_window_at(now, self.paths[at].tuples.active.addresses)
+            self.first_window_of_path(now, self.paths[at].tuples.active.addresses)
         };
         let recovery = self
             .paths
@@ -168,8 +168,8 @@ impl Connection {
     /// Client: the socket has another local address now, and so have the paths that share the main one's
     /// addresses.
     ///
-    /// Sending goes on from there at once, with another connection ID if the server gave one, while
-    /// the server validates the address.
+    /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
+    /// validates the address.
     pub fn rebind(&mut self, now: Instant, local: SocketAddr) {
         if self.side.is_server() || !self.lifecycle.is_open() {
             return;
@@ -200,7 +200,7 @@ impl Connection {
         self.paths[at].ping_due = true;
     }
 
-    /// Client: the server wants to be talked to elsewhere (RFC 9000, section 9.6).
+    /// Client: validates the server's preferred address, to migrate there (RFC 9000, section 9.6).
     pub(super) fn try_preferred_address(&mut self, now: Instant) {
         let Some(preferred) = self.peer.preferred_address.take() else {
             return;
@@ -233,17 +233,17 @@ impl Connection {
         }
     }
 
-    /// The endpoint must know which stateless resets are for us.
+    /// Passes changes of the peer's stateless reset tokens to the endpoint.
     pub(super) fn report_reset_tokens(&mut self) {
         while let Some(change) = self.paths.poll_token_change() {
-            self.mailbox.endpoint.push_back(match change {
+            self.events.endpoint.push_back(match change {
                 TokenChange::Add(token) => EndpointEvent::ResetTokenAdded(token),
                 TokenChange::Remove(token) => EndpointEvent::ResetTokenRemoved(token),
             });
         }
     }
 
-    /// Gives up the validations of a path that were not answered in time.
+    /// Handles the path validations that were not answered in time.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, at: Slot) {
         let Some(failure) = self.paths[at].expire_validations(now) else {
             return;
@@ -259,12 +259,12 @@ impl Connection {
             ValidationFailure::Returned { to_other_host } => {
                 if to_other_host {
                     if is_main {
-                        self.begin_here_again(now);
+                        self.restore_first_window(now);
                         self.join_bundle(now, true);
                     }
                     self.change_path_bundle(now, at);
                 }
-                self.mailbox.application.push_back(Event::PathChanged);
+                self.events.application.push_back(Event::PathChanged);
                 self.report_migration(now, at, MigrationState::MigrationAbandoned);
                 self.report_path(now, at);
             }
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// A datagram with a challenge or a response, for any of the 4-tuples.
+    /// A datagram with PATH_CHALLENGE or PATH_RESPONSE, for any of the 4-tuples.
     pub(super) fn transmit_path_probe(
         &mut self,
         now: Instant,
@@ -294,7 +294,7 @@ impl Connection {
         let probe = self.paths[at].due_probe(now)?;
         let credit = usize::try_from(probe.credit).unwrap_or(usize::MAX);
         let full = usize::from(MIN_DATAGRAM_SIZE);
-        let envelope = Envelope {
+        let datagram = DatagramContext {
             path: at,
             end: buf.len() + full.min(credit),
             ecn: false,
@@ -303,7 +303,8 @@ impl Connection {
         };
         let transmit = self.transmit_alone(
             now,
-            (probe.addresses, envelope),
+            probe.addresses,
+            datagram,
             full,
             buf,
             |this, packet, buf| {

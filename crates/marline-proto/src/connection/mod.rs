@@ -1,48 +1,48 @@
-//! One connection: calls the rooms in order, and owns no rule of the protocol.
+//! One connection: calls the modules in order, and owns no rule of the protocol.
 //!
-//! | road | file |
+//! | part | file |
 //! | --- | --- |
-//! | in: datagram, packets, frames, rooms | `receive`, `dispatch` |
-//! | out: what next, on which path, in which packet | `transmit`, `plan`, `fill`, `packet` |
-//! | back: acknowledged, lost, return tickets | `recover`, `token` |
+//! | receive path: datagram, packets, frames, modules | `receive`, `dispatch` |
+//! | send path: which stream, which path, which frames, one packet | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
+//! | acknowledgments and losses, back to the modules that wrote the frames | `recover`, `feedback`, `frame_owners` |
 //! | time | `timers`, `idle` |
-//! | handshake and keys | `drive`, `keys`, `early`, `peer` |
-//! | paths and addresses | `slots`, `path`, `queue`, `migrate` |
-//! | several paths | `multipath` |
-//! | connections beside it | `bundle` |
-//! | connections before and after it | `history`, `resume`, `carry` |
-//! | the end | `close`, `lifecycle` |
-//! | the application | `api`, `events`, `tell` |
+//! | handshake and keys | `handshake`, `handshake_spaces`, `keys`, `peer` |
+//! | paths and their addresses | `paths`, `migrate` |
+//! | connections to the same peer at the same time | `bundle` |
+//! | connections to the same peer before and after | `history`, `resume`, `capacity_tokens` |
+//! | closing | `close`, `lifecycle` |
+//! | the application and the endpoint | `api`, `events` |
+//! | observers and statistics | `telemetry` |
+//! | packets that no honest peer sends, for tests | `craft` |
 
 mod api;
 mod bundle;
-mod carry;
-mod changes;
+mod capacity_tokens;
 mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
 mod dispatch;
-mod drive;
-mod early;
 mod events;
 mod feedback;
 mod fill;
+mod frame_owners;
+mod handshake;
+mod handshake_spaces;
 mod history;
 mod idle;
 mod keys;
 mod lifecycle;
 mod migrate;
-mod owners;
 mod packet;
+mod path_planner;
 mod paths;
 mod peer;
-mod plan;
-mod planner;
 mod receive;
 mod recover;
 mod reinject;
 mod resume;
-mod tell;
+mod stream_planner;
+mod telemetry;
 mod timers;
 mod transmit;
 
@@ -80,28 +80,28 @@ use crate::token::Token;
 use crate::tuple::FourTuple;
 
 use bundle::Coordination;
-use carry::Carry;
-use early::EarlySpaces;
-use events::Mailbox;
+use capacity_tokens::CapacityTokens;
+use events::PendingEvents;
+use handshake_spaces::HandshakeSpaces;
 use idle::Idle;
 use keys::KeyRing;
 use lifecycle::Lifecycle;
+use path_planner::PathPlanner;
 use peer::Peer;
-use plan::StreamTurns;
-use planner::PathPlanner;
-use receive::Deferred;
-use tell::Telemetry;
+use receive::UndecryptablePacket;
+use stream_planner::StreamPlanner;
+use telemetry::Telemetry;
 
-/// Our `ack_delay_exponent`: delays are told in units of 8 microseconds.
+/// Our `ack_delay_exponent`: ACK frames state delays in units of 8 microseconds.
 const ACK_DELAY_EXPONENT: u8 = 3;
 
 /// A QUIC connection without I/O.
 ///
-/// Methods come in four kinds. *Getters* take `&self`. *Inputs* ([`handle_datagram`], [`handle_timeout`]
-/// and what the application asks) change state and never block. *Polls* give outputs one at a time
+/// Methods come in three kinds. *Getters* take `&self`. *Inputs* ([`handle_datagram`], [`handle_timeout`]
+/// and the calls of the application) change state and never block. *Polls* return outputs one at a time
 /// until `None`: after any input, call [`poll_transmit`], then [`poll_event`] and
-/// [`poll_endpoint_event`] until each is empty, then ask [`poll_timeout`] when to come back. Every
-/// `now` must be at least as late as the one before.
+/// [`poll_endpoint_event`] until each returns `None`, then [`poll_timeout`] for the time of the next
+/// [`handle_timeout`]. Every `now` must be at least as late as the one before.
 ///
 /// [`handle_datagram`]: Self::handle_datagram
 /// [`handle_timeout`]: Self::handle_timeout
@@ -120,15 +120,15 @@ pub struct Connection {
     lifecycle: Lifecycle,
     handshake: Handshake,
     keys: KeyRing,
-    early: EarlySpaces,
+    handshake_spaces: HandshakeSpaces,
     paths: PathSet,
-    /// Which path carries what, where there are several.
-    planner: Option<Box<PathPlanner>>,
+    /// Assigns stream data to paths; `None` with one path.
+    path_planner: Option<Box<PathPlanner>>,
     streams: Streams,
-    turns: StreamTurns,
+    stream_planner: StreamPlanner,
     datagrams: Datagrams,
     announcements: Announcements,
-    mailbox: Mailbox,
+    events: PendingEvents,
     rng: ConnectionRng,
     idle: Idle,
     peer: Peer,
@@ -136,25 +136,25 @@ pub struct Connection {
     telemetry: Telemetry,
     progress: Progress,
     ack_request: PeerRequest,
-    /// Packets whose keys are not here yet.
-    deferred: Vec<Deferred>,
+    /// Packets whose keys are not available yet (RFC 9001, section 5.7).
+    undecryptable: Vec<UndecryptablePacket>,
 }
 
-/// What only clients have.
+/// State of a client only.
 struct ClientSide {
     server_name: String,
     tokens: Arc<crate::address_tokens::AddressTokens>,
 }
 
-/// What only servers have.
+/// State of a server only.
 struct ServerSide {
     config: Arc<ServerConfig>,
-    /// Seconds since the Unix epoch when the connection began.
+    /// When the connection began, in seconds since the Unix epoch.
     unix_time_s: u64,
-    carry: Carry,
+    capacity_tokens: CapacityTokens,
 }
 
-/// What the endpoint found out about a client before it made the connection.
+/// What the endpoint knows of a client when it creates the connection.
 pub(crate) struct Incoming {
     pub(crate) tuple: FourTuple,
     /// Destination of the client's very first Initial packet.
@@ -167,14 +167,14 @@ pub(crate) struct Incoming {
     pub(crate) retry_source: Option<ConnectionId>,
     /// Whether a token proved the client's address.
     pub(crate) validated: bool,
-    /// What the client carries of its path.
-    pub(crate) carried: Option<crypto::Carried>,
+    /// The capacity of the path that the client's token carries.
+    pub(crate) capacity: Option<crypto::TokenCapacity>,
     pub(crate) local_cid: ConnectionId,
     pub(crate) unix_time_s: u64,
     pub(crate) seed: u64,
 }
 
-/// What both sides' constructors have found.
+/// What the constructors of both sides pass on.
 struct Start {
     side: Side,
     version: u32,
@@ -246,8 +246,8 @@ impl Connection {
             server_name: server_name.to_owned(),
             tokens: Arc::clone(&config.tokens),
         }));
-        connection.remember_bundle(config.bundle);
-        // What is remembered of the server can only be refused by ourselves, and was checked.
+        connection.set_membership(config.bundle);
+        // Only remembered parameters of the server can be refused here, and those were checked.
         let _ = connection.drive_handshake(now);
         connection.after_input(now);
         Ok(connection)
@@ -262,17 +262,7 @@ impl Connection {
         let mut rng = ConnectionRng::new(incoming.seed);
         let local_cid = incoming.local_cid;
         let preferred = config.preferred_address.map(|address| {
-            let id = rng.connection_id(local_cid.len());
-            (address, id, endpoint.reset_key.token(&id))
-        });
-        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
-        params.original_destination_connection_id = Some(incoming.original_destination);
-        params.retry_source_connection_id = incoming.retry_source;
-        params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
-        params.disable_active_migration = !config.migration;
-        params.coordinates_bundles = config.transport.bundle.is_some();
-        params.grease = config.transport.grease.then(|| rng.reserved_parameter());
-        params.preferred_address = preferred.map(|(address, connection_id, reset_token)| {
+            let connection_id = rng.connection_id(local_cid.len());
             let (ipv4, ipv6) = match address {
                 std::net::SocketAddr::V4(address) => (Some(address), None),
                 std::net::SocketAddr::V6(address) => (None, Some(address)),
@@ -281,9 +271,17 @@ impl Connection {
                 ipv4,
                 ipv6,
                 connection_id,
-                stateless_reset_token: reset_token,
+                stateless_reset_token: endpoint.reset_key.token(&connection_id),
             }
         });
+        let mut params = local_parameters(&config.transport, &endpoint, local_cid);
+        params.original_destination_connection_id = Some(incoming.original_destination);
+        params.retry_source_connection_id = incoming.retry_source;
+        params.stateless_reset_token = Some(endpoint.reset_key.token(&local_cid));
+        params.disable_active_migration = !config.migration;
+        params.coordinates_bundles = config.transport.bundle.is_some();
+        params.grease = config.transport.grease.then(|| rng.reserved_parameter());
+        params.preferred_address = preferred;
         let handshake = Handshake::server(&config.tls, &params)?;
         let info = ConnectionInfo {
             side: Side::Server,
@@ -311,12 +309,13 @@ impl Connection {
                 observer: config.observer.as_ref().and_then(|make| make(&info)),
             },
         );
-        if let Some((_, id, token)) = preferred {
+        if let Some(preferred) = preferred {
+            let id = preferred.connection_id;
             connection.paths[Slot::FIRST]
                 .local_cids
-                .issue_preferred(id, token);
+                .issue_preferred(id, preferred.stateless_reset_token);
             connection
-                .mailbox
+                .events
                 .endpoint
                 .push_back(EndpointEvent::Issued(id));
         }
@@ -324,7 +323,7 @@ impl Connection {
         connection.server = Some(Box::new(ServerSide {
             config: Arc::clone(config),
             unix_time_s: incoming.unix_time_s,
-            carry: Carry::new(careful, incoming.carried, incoming.unix_time_s),
+            capacity_tokens: CapacityTokens::new(careful, incoming.capacity, incoming.unix_time_s),
         }));
         Ok(connection)
     }
@@ -370,9 +369,9 @@ impl Connection {
                 ))),
                 ..KeyRing::default()
             },
-            early: EarlySpaces::new(),
+            handshake_spaces: HandshakeSpaces::new(),
             paths,
-            planner: None,
+            path_planner: None,
             streams: Streams::new(StreamsConfig {
                 side: start.side,
                 receive_window: config.receive_window,
@@ -383,10 +382,10 @@ impl Connection {
                 max_remote_uni: config.max_concurrent_uni_streams,
                 send_buffer_limit: config.send_buffer,
             }),
-            turns: StreamTurns::new((config.stream_scheduler)()),
+            stream_planner: StreamPlanner::new((config.stream_scheduler)()),
             datagrams: Datagrams::new(config.datagram_receive_buffer, config.datagram_send_buffer),
             announcements: Announcements::default(),
-            mailbox: Mailbox::default(),
+            events: PendingEvents::default(),
             rng,
             idle: Idle::new(config.max_idle_timeout, config.keep_alive),
             peer: Peer::default(),
@@ -405,19 +404,24 @@ impl Connection {
                 config.handshake_timeout,
             ),
             ack_request: PeerRequest::default(),
-            deferred: Vec::new(),
+            undecryptable: Vec::new(),
             config,
         };
         if connection.telemetry.observer.is_some() {
             connection.streams.log_states();
         }
-        connection.tell_start(now, &start.params, start.remote_cid);
+        connection.report_start(now, &start.params, start.remote_cid);
         connection
     }
 
-    fn tell_start(&mut self, now: Instant, params: &TransportParameters, remote_cid: ConnectionId) {
+    fn report_start(
+        &mut self,
+        now: Instant,
+        params: &TransportParameters,
+        remote_cid: ConnectionId,
+    ) {
         let addresses = self.paths.main().tuples.active.addresses;
-        self.tell(
+        self.emit(
             now,
             &observe::Event::ConnectionStarted(ConnectionStarted {
                 local: Some(addresses.local),
@@ -432,15 +436,15 @@ impl Connection {
             tls_cipher: None,
             parameters: params,
         };
-        self.tell(now, &observe::Event::ParametersSet(event));
+        self.emit(now, &observe::Event::ParametersSet(event));
         self.report_first_ids();
         self.report_versions_at_start(now);
         self.report_path(now, Slot::FIRST);
         self.report_recovery_parameters(now, Slot::FIRST);
-        self.tell_state(now, ConnectionState::Attempted);
+        self.report_state(now, ConnectionState::Attempted);
     }
 
-    /// Brings in order what any input may have changed.
+    /// Updates what depends on any input; called at the end of each.
     fn after_input(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             return;
@@ -460,12 +464,13 @@ impl Connection {
         self.progress.is_confirmed()
     }
 
-    /// Whether the peer need not wait for us to lift its amplification limit (RFC 9002, appendix A.6).
+    /// Whether the peer has validated our address, so that its amplification limit no longer applies (RFC 9002,
+    /// appendix A.8).
     fn peer_completed_address_validation(&self) -> bool {
         self.side.is_server()
             || self.progress.is_confirmed()
             || self
-                .early
+                .handshake_spaces
                 .get(SpaceId::Handshake)
                 .is_some_and(|space| space.sent.largest_acked().is_some())
     }
@@ -475,13 +480,13 @@ impl Connection {
         self.paths.longest_pto(self.peer.max_ack_delay)
     }
 
-    /// The spaces whose packets a path carries: those of the handshake take the first one.
+    /// The packet number spaces of a path; those of the handshake belong to the first one.
     fn spaces(&self, at: Slot) -> impl Iterator<Item = (SpaceId, &Space<Token>)> {
-        let early = [SpaceId::Initial, SpaceId::Handshake]
+        let handshake = [SpaceId::Initial, SpaceId::Handshake]
             .into_iter()
             .filter(move |_| at == Slot::FIRST)
-            .filter_map(|id| Some((id, self.early.get(id)?)));
-        early.chain(std::iter::once((SpaceId::Data, &self.paths[at].space)))
+            .filter_map(|id| Some((id, self.handshake_spaces.get(id)?)));
+        handshake.chain(std::iter::once((SpaceId::Data, &self.paths[at].space)))
     }
 }
 
@@ -496,7 +501,7 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What we tell the peer of ourselves, as far as both sides tell it.
+/// The transport parameters that clients and servers send alike.
 fn local_parameters(
     config: &TransportConfig,
     endpoint: &EndpointConfig,

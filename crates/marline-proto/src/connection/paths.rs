@@ -1,14 +1,14 @@
-//! Several paths in one connection (draft-ietf-quic-multipath-21), as applications and peers use them. What
-//! the paths decide among themselves is in [`crate::paths::PathSet`]; here is what it means to the rest of the
-//! connection.
+//! Several paths in one connection (draft-ietf-quic-multipath-21): the calls of the application, the frames of the
+//! peer, and what opening and abandoning a path changes in the rest of the connection. The rules are in
+//! [`crate::paths::PathSet`].
 
 use marline_wire::frame::{PathAbandon, PathAck, PathRetireConnectionId, RetireConnectionId};
 use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
-use super::planner::PathPlanner;
-use super::receive::{Arrival, Opened};
+use super::path_planner::PathPlanner;
+use super::receive::{Arrival, ReceivedPacket};
 use crate::congestion::ConnectionKind;
 use crate::coordination::bundle::MemberDirective;
 use crate::coordination::history::PathSample;
@@ -22,19 +22,19 @@ use crate::scheduling::path::PathStatus;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// Probe timeouts after which an abandoned path is forgotten (section 3.4).
-const MEMORY: u32 = 3;
+/// Probe timeouts after which the state of an abandoned path is removed (section 3.4).
+const RETENTION_PTOS: u32 = 3;
 
 impl Connection {
-    /// Whether both ends take several paths; known once the handshake is complete.
+    /// Whether both ends support several paths; known once the handshake is complete.
     pub fn is_multipath(&self) -> bool {
         self.paths.is_multipath()
     }
 
-    /// Checks what the peer says of several paths (section 2.1).
+    /// Checks the peer's initial_max_path_id (section 2.1).
     pub(super) fn check_multipath(&self, theirs: Option<u32>) -> Result<(), TransportError> {
         let has_empty_id = self.progress.peer_cid().is_none_or(|id| id.is_empty());
-        if theirs.is_some() && self.takes_multipath() && has_empty_id {
+        if theirs.is_some() && self.supports_multipath() && has_empty_id {
             return Err(TransportError::new(
                 ErrorCode::PROTOCOL_VIOLATION,
                 "several paths with a connection ID of no bytes",
@@ -43,13 +43,13 @@ impl Connection {
         Ok(())
     }
 
-    fn takes_multipath(&self) -> bool {
+    fn supports_multipath(&self) -> bool {
         self.config.multipath.is_some() && !self.progress.local_cid().is_empty()
     }
 
-    /// The handshake is complete: if both ends want several paths, they have them.
+    /// The handshake is complete: several paths are negotiated if both ends support them.
     pub(super) fn begin_multipath(&mut self) {
-        if !self.takes_multipath() {
+        if !self.supports_multipath() {
             return;
         }
         if let (Some(config), Some(theirs)) =
@@ -57,20 +57,18 @@ impl Connection {
         {
             self.paths
                 .begin_multipath(config, PathId(theirs), self.side);
-            self.planner = Some(Box::new(PathPlanner::new(config)));
+            self.path_planner = Some(Box::new(PathPlanner::new(config)));
         }
     }
 
-    // ---- paths begin
-
     /// Client: opens a path between these addresses; returns its ID.
     ///
-    /// It is validated first, then it carries data: [`Event::PathValidated`] reports it. Several paths may
-    /// share their addresses.
+    /// It carries data once it is validated, which [`Event::PathValidated`] reports. Several paths may have the same
+    /// addresses.
     ///
     /// # Errors
     ///
-    /// Why it cannot be opened now.
+    /// The reason why it cannot be opened now.
     pub fn open_path(&mut self, now: Instant, tuple: FourTuple) -> Result<PathId, OpenPathError> {
         let at = self.begin_path(now, tuple)?;
         let id = self.paths[at].id;
@@ -78,12 +76,12 @@ impl Connection {
         Ok(id)
     }
 
-    /// Client: opens the paths beside the first that the settings ask for, once both ends have what it
-    /// takes. What the peer refuses is not asked for again.
+    /// Client: opens the additional paths that the settings ask for, once path IDs and connection IDs are available.
+    /// A path that cannot be opened is not tried again.
     pub(super) fn open_siblings(&mut self, now: Instant) {
         while self.progress.is_confirmed() && self.paths.take_due_sibling() {
             let addresses = self.paths.main().tuples.active.addresses;
-            // Nobody waits for it.
+            // No caller waits for it.
             let _ = self.begin_path(now, addresses);
         }
     }
@@ -106,18 +104,18 @@ impl Connection {
             return Err(OpenPathError::NoConnectionIds);
         };
         let at = self.add_path(now, openable, local, tuple);
-        // Nobody has asked us to come: no limit holds us.
+        // A client's own path has no amplification limit.
         self.paths[at].tuples.active.amplification = AmplificationLimit::validated();
         Ok(at)
     }
 
-    /// Whether a client may open paths.
+    /// Server: whether clients may open paths.
     pub(super) fn accepts_paths(&self) -> bool {
         let server = self.server.as_ref();
         server.is_some_and(|server| server.config.migration)
     }
 
-    /// Server: the client has opened a path, with an authentic packet to `destination`.
+    /// Server: adds the path that the client has opened with an authentic packet to `destination`.
     pub(super) fn accept_path(
         &mut self,
         now: Instant,
@@ -146,7 +144,7 @@ impl Connection {
             active_local,
             addresses,
             config: &self.config,
-            first_window: self.first_window_at(now, addresses),
+            first_window: self.first_window_of_path(now, addresses),
             active_connection_id_limit: self.peer.active_connection_id_limit,
             max_udp_payload_size: self.peer.max_udp_payload_size,
             max_ack_delay: self.peer.max_ack_delay,
@@ -155,7 +153,7 @@ impl Connection {
         let added = self.paths.add(now, new, &mut self.rng);
         let at = added.at;
         let id = self.paths[at].id;
-        self.mailbox.application.push_back(Event::PathOpened(id));
+        self.events.application.push_back(Event::PathOpened(id));
         self.report_path(now, at);
         self.report_recovery_parameters(now, at);
         self.report_first_window(now, at);
@@ -165,8 +163,8 @@ impl Connection {
         at
     }
 
-    /// The first window of a path other than that of the handshake.
-    pub(super) fn first_window_at(&self, now: Instant, addresses: FourTuple) -> FirstWindow {
+    /// The initial window of a path other than that of the handshake.
+    pub(super) fn first_window_of_path(&self, now: Instant, addresses: FourTuple) -> FirstWindow {
         let kind = ConnectionKind {
             peer: addresses.remote,
             ..self.kind(now, true)
@@ -178,31 +176,29 @@ impl Connection {
         }
     }
 
-    /// A path has proven to work: it may carry data.
+    /// A path is validated: it may carry data.
     pub(super) fn on_path_valid(&mut self, now: Instant, at: Slot) {
         if self.paths.on_valid(at) {
             let id = self.paths[at].id;
-            self.mailbox.application.push_back(Event::PathValidated(id));
-            self.relieve_silent_paths(now, at);
+            self.events.application.push_back(Event::PathValidated(id));
+            self.relieve_suspected_paths(now, at);
             self.join_path_bundle(now, at);
         }
     }
 
-    /// Reports to the application that wanted a path when it can have one.
+    /// Reports that a path can be opened, if the application has tried to before.
     pub(super) fn report_paths_available(&mut self) {
         if self.progress.is_confirmed() && self.paths.take_wanted_path() {
-            self.mailbox.application.push_back(Event::PathsAvailable);
+            self.events.application.push_back(Event::PathsAvailable);
         }
     }
 
-    // ---- paths end
-
-    /// Abandons a path. What was in flight there takes the other paths; the peer sees `error`
-    /// ([`ErrorCode::APPLICATION_ABANDON_PATH`], for one).
+    /// Abandons a path. What is in flight there is sent on other paths; the peer receives `error`, such as
+    /// [`ErrorCode::APPLICATION_ABANDON_PATH`].
     ///
     /// # Errors
     ///
-    /// If there is no such path, or no other.
+    /// If there is no such path, or if it is the only one.
     pub fn abandon_path(
         &mut self,
         now: Instant,
@@ -220,15 +216,15 @@ impl Connection {
         now: Instant,
         frame: &PathAbandon,
     ) -> Result<(), TransportError> {
-        let until = now + self.pto() * MEMORY;
+        let until = now + self.pto() * RETENTION_PTOS;
         if let Some(at) = self.paths.on_path_abandon(frame, until)? {
             self.end_path(now, at, frame.error_code, Some(until));
         }
         Ok(())
     }
 
-    /// Nothing is sent on a path any more, and the peer learns of it. If it knows already, the path is forgotten
-    /// at `until`.
+    /// Stops sending on a path and announces that with PATH_ABANDON. If the peer has abandoned it already, its state
+    /// is removed at `until`.
     pub(super) fn end_path(
         &mut self,
         now: Instant,
@@ -238,42 +234,42 @@ impl Connection {
     ) {
         if at == self.paths.main_slot() {
             self.abandon_resumption(now);
-            self.leave_history(now);
+            self.report_final_sample(now);
         }
-        self.return_outstanding(at);
+        self.requeue_path_data(at);
         self.paths.abandon(at, error, until);
         let id = self.paths[at].id;
-        self.mailbox
+        self.events
             .application
             .push_back(Event::PathClosed { id, error });
-        self.report_path_gone(now, id);
+        self.report_path_removed(now, id);
     }
 
-    /// What a path has in flight and in its queue is due on the others.
-    fn return_outstanding(&mut self, at: Slot) {
-        self.give_back(at, SpaceId::Data);
-        self.return_queue(at);
+    /// Makes what a path has in flight and in its queue due on the other paths.
+    fn requeue_path_data(&mut self, at: Slot) {
+        self.requeue_in_flight(at, SpaceId::Data);
+        self.requeue_assigned(at);
     }
 
-    /// What waits for a path is to be assigned anew.
-    pub(super) fn return_queue(&mut self, at: Slot) {
+    /// Returns the queue of a path to the streams, to be assigned anew.
+    pub(super) fn requeue_assigned(&mut self, at: Slot) {
         for segment in self.paths[at].queue.drain() {
             self.streams.return_segment(&segment);
         }
     }
 
-    /// The peer that does not answer PATH_ABANDON has its time as well, from when it has acknowledged ours.
+    /// Sets the time at which abandoned paths are removed whose PATH_ABANDON the peer has acknowledged but not answered.
     pub(super) fn settle_abandoned(&mut self, now: Instant) {
         let max_ack_delay = self.peer.max_ack_delay;
         self.paths
-            .settle_abandoned(|paths| now + paths.longest_pto(max_ack_delay) * MEMORY);
+            .settle_abandoned(|paths| now + paths.longest_pto(max_ack_delay) * RETENTION_PTOS);
     }
 
-    /// Forgets paths that were abandoned long enough ago; the peer may have others instead.
+    /// Removes the state of paths that were abandoned long enough ago, and issues connection IDs for others.
     pub(super) fn forget_paths(&mut self, now: Instant) {
         for forgotten in self.paths.forget(now) {
             let retired = forgotten.local.iter().map(EndpointEvent::Retired);
-            self.mailbox.endpoint.extend(retired);
+            self.events.endpoint.extend(retired);
             if let Some(keys) = &mut self.keys.one_rtt {
                 keys.forget_path(forgotten.id);
             }
@@ -281,13 +277,11 @@ impl Connection {
         self.issue_connection_ids();
     }
 
-    // ---- what the peer says of paths
-
     pub(super) fn on_path_ack(
         &mut self,
         now: Instant,
         frame: &PathAck<'_>,
-        packet: &Opened,
+        packet: &ReceivedPacket,
     ) -> Result<(), TransportError> {
         self.paths.check(frame.path_id, frame.frame_type())?;
         match self.paths.by_id(frame.path_id) {
@@ -296,15 +290,15 @@ impl Connection {
         }
     }
 
-    /// Says how a path is to be used, to the peer too: a backup carries data only while no other path
-    /// works. Nothing happens if there is no such path.
+    /// Sets the status of a path, and announces it to the peer: a backup path carries data only while all others are
+    /// suspected. Does nothing if there is no such path.
     pub fn set_path_status(&mut self, id: PathId, status: PathStatus) {
         self.paths.set_status(id, status);
     }
 
     pub(super) fn on_path_status(&mut self, frame: &StatusFrame) -> Result<(), TransportError> {
         if self.paths.on_status(frame)? {
-            self.mailbox.application.push_back(Event::PathStatus {
+            self.events.application.push_back(Event::PathStatus {
                 id: frame.path,
                 status: frame.status,
             });
@@ -312,7 +306,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Issues the IDs by which the peer may reach us, beside the one of the handshake.
+    /// Issues connection IDs up to the peer's limits.
     pub(super) fn issue_connection_ids(&mut self) {
         if self.keys.one_rtt.is_none() {
             return;
@@ -321,18 +315,18 @@ impl Connection {
         let reset_key = &self.endpoint.reset_key;
         let issued = self.paths.issue_ids(len, reset_key, &mut self.rng);
         let issued = issued.into_iter().map(EndpointEvent::Issued);
-        self.mailbox.endpoint.extend(issued);
+        self.events.endpoint.extend(issued);
     }
 
     pub(super) fn on_path_retire_connection_id(
         &mut self,
         frame: &PathRetireConnectionId,
-        packet: &Opened,
+        packet: &ReceivedPacket,
     ) -> Result<(), TransportError> {
         let retired = self
             .paths
             .on_path_retire_connection_id(frame, &packet.dcid)?;
-        self.mailbox
+        self.events
             .endpoint
             .extend(retired.map(EndpointEvent::Retired));
         Ok(())
@@ -342,34 +336,32 @@ impl Connection {
         &mut self,
         path: PathId,
         frame: &RetireConnectionId,
-        packet: &Opened,
+        packet: &ReceivedPacket,
     ) -> Result<(), TransportError> {
         let retired = self
             .paths
             .on_retire_connection_id(path, frame, &packet.dcid)?;
-        self.mailbox
+        self.events
             .endpoint
             .extend(retired.map(EndpointEvent::Retired));
         Ok(())
     }
 
-    // ---- paths that do not answer
-
-    /// Something was acknowledged for the first time that a path carried.
+    /// Packets of a path were newly acknowledged.
     pub(super) fn on_path_answer(&mut self, now: Instant, at: Slot, outcome: &Outcome) {
         if self.paths.on_answer(at, outcome) {
-            self.relieve_silent_paths(now, at);
+            self.relieve_suspected_paths(now, at);
         }
     }
 
-    /// The path works from now on: it takes what those have in flight that do not.
-    fn relieve_silent_paths(&mut self, now: Instant, by: Slot) {
+    /// Path `by` works: makes due again what suspected paths have in flight.
+    fn relieve_suspected_paths(&mut self, now: Instant, by: Slot) {
         for at in self.paths.relieved_by(now, by) {
-            self.return_outstanding(at);
+            self.requeue_path_data(at);
         }
     }
 
-    /// Does what path failure detection has found out by now.
+    /// Applies the findings of path failure detection at `now`.
     pub(super) fn on_path_findings(&mut self, now: Instant) {
         if !self.is_multipath() {
             return;
@@ -380,19 +372,19 @@ impl Connection {
                 Some(Finding::GivenUp) => {
                     self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR, None);
                 }
-                Some(Finding::Suspect) => self.pass_on_outstanding(at),
+                Some(Finding::Suspect) => self.reroute_outstanding(at),
                 Some(Finding::Unclear | Finding::Idle) | None => {}
             }
         }
     }
 
-    /// Nobody need wait for a path that does not answer: others carry what it has in flight. Its probes carry the
-    /// first of that, too: if it was a loss and no more, a short path is still sooner than a long one.
-    pub(super) fn pass_on_outstanding(&mut self, at: Slot) {
-        self.return_outstanding(at);
-        // It goes before what waits on the others.
+    /// Makes due on the other paths what a suspected path has in flight. Its probes carry copies of the first of that:
+    /// if only a packet was lost, a short path delivers them sooner than a long one.
+    pub(super) fn reroute_outstanding(&mut self, at: Slot) {
+        self.requeue_path_data(at);
+        // It is sent before what is queued on the others.
         for path in self.paths.slots() {
-            self.return_queue(path);
+            self.requeue_assigned(path);
         }
         self.refresh_ready();
         let other = self.paths.best();
@@ -400,7 +392,7 @@ impl Connection {
             return;
         }
         for _ in 0..self.paths[at].probes() {
-            let Some(stream) = self.turns.ready() else {
+            let Some(stream) = self.stream_planner.ready() else {
                 return;
             };
             let room = self.payload_room_of(at).min(self.payload_room_of(other));
@@ -412,15 +404,13 @@ impl Connection {
         }
     }
 
-    // ---- bundles of paths
-
-    /// A path leads to another host from now on.
+    /// A path has moved to other addresses: leaves its bundle of paths and joins another.
     pub(super) fn change_path_bundle(&mut self, now: Instant, at: Slot) {
         self.paths.leave_bundle(at);
         self.join_path_bundle(now, at);
     }
 
-    /// A path is valid: it joins those between the same addresses, if this end coordinates them.
+    /// Adds a validated path to the bundle of the paths between the same hosts, if this end coordinates them.
     fn join_path_bundle(&mut self, now: Instant, at: Slot) {
         let Some(joining) = self.paths.join_bundle(at) else {
             return;
@@ -431,15 +421,15 @@ impl Connection {
         }
     }
 
-    /// Takes what the recovery of a path has shown to the engine of its bundle.
+    /// Passes the signals of a path's recovery to the engine of its bundle of paths.
     pub(super) fn report_to_path_bundle(&mut self, now: Instant, at: Slot) {
         while let Some(directives) = self.paths.report_to_bundle(now, at) {
             self.report_directives(now, &directives);
         }
     }
 
-    /// Adds what the paths coordinated with the main one have shown: they have a bottleneck in common, and it
-    /// carried them all.
+    /// Adds the windows and deliveries of the paths that are coordinated with the main one: they share a bottleneck,
+    /// whose capacity is the sum.
     pub(super) fn add_bundled_paths(&self, sample: &mut PathSample) {
         if !self.paths.is_coordinating() {
             return;

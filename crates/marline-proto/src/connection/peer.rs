@@ -1,4 +1,4 @@
-//! What the peer's transport parameters say, as far as the connection itself heeds them.
+//! The peer's transport parameters that the connection itself uses.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use marline_wire::params::{PreferredAddress, TransportParameters};
 pub(super) struct Peer {
     pub(super) ack_delay_exponent: u32,
     pub(super) max_ack_delay: Duration,
-    /// `None` is never.
+    /// `None` if it never times out.
     pub(super) max_idle_timeout: Option<Duration>,
     pub(super) grease_fixed_bit: bool,
     pub(super) disable_active_migration: bool,
-    /// The shortest delay it can be asked to acknowledge within, if it can be asked.
+    /// The shortest ACK delay that can be requested of it; `None` if it takes no requests.
     pub(super) min_ack_delay: Option<Duration>,
     pub(super) preferred_address: Option<PreferredAddress>,
     pub(super) active_connection_id_limit: u64,
     pub(super) max_udp_payload_size: u64,
-    /// The last path that we may use at first; `None` if it wants one path only.
+    /// The largest path ID that it allows at first; `None` if it does not use several paths.
     pub(super) initial_max_path_id: Option<u32>,
 }
 
@@ -47,7 +47,7 @@ impl From<&TransportParameters> for Peer {
 }
 
 impl Peer {
-    /// The delay that an ACK frame states (RFC 9000, section 19.3).
+    /// The delay of an ACK frame (RFC 9000, section 19.3).
     pub(super) fn ack_delay(&self, on_wire: u64) -> Duration {
         Duration::from_micros(on_wire.saturating_mul(1 << self.ack_delay_exponent.min(20)))
     }

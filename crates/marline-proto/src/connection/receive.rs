@@ -1,4 +1,4 @@
-//! The road in: datagram, packets, frames.
+//! Receive path: datagram, packets, frames.
 
 use marline_wire::frame::Frames;
 use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
@@ -6,17 +6,18 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, Side, TransportError};
 
 use super::Connection;
 use super::events::ConnectionError;
+use super::telemetry::DroppedPacket;
 use crate::ack::{AckDecision, ReceivedView};
 use crate::crypto::{self, KeyChange, OpenError, Unprotected};
-use crate::level::SpaceId;
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
 use crate::observe::Event;
-use crate::observe::events::{DropTrigger, Ecn, PacketDropped, PacketKind, PacketReceived};
+use crate::observe::events::{DropTrigger, Ecn, PacketReceived};
 use crate::paths::{Owner, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
-/// How a packet came.
+/// From where a packet arrived, and in what datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) tuple: FourTuple,
@@ -25,24 +26,42 @@ pub(super) struct Arrival {
     pub(super) datagram: usize,
 }
 
-/// A packet whose keys are not here yet.
+/// A packet whose keys are not available yet (RFC 9001, section 5.7).
 #[derive(Debug)]
-pub(super) struct Deferred {
+pub(super) struct UndecryptablePacket {
     arrival: Arrival,
     packet: Box<[u8]>,
 }
 
-/// An opened packet, for those who handle its frames.
+/// A packet whose protection is removed, for the modules that handle its frames.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
+pub(super) struct ReceivedPacket {
     pub(super) arrival: Arrival,
     pub(super) path: Slot,
     pub(super) space: SpaceId,
     pub(super) kind: ProtectedKind,
     pub(super) dcid: ConnectionId,
     pub(super) number: u64,
-    /// Generation of the 1-RTT keys that opened it.
+    /// Generation of the 1-RTT keys that protected it; 0 at other levels.
     pub(super) generation: u64,
+}
+
+/// The space that a packet belongs to, and the largest number received there.
+#[derive(Clone, Copy, Debug)]
+struct NumberContext {
+    path: PathId,
+    largest: Option<u64>,
+}
+
+/// What removing the protection of a packet results in.
+struct Unsealed<'a> {
+    unprotected: Unprotected,
+    number: u64,
+    payload: &'a [u8],
+    /// Generation of the 1-RTT keys; 0 at other levels.
+    generation: u64,
+    /// Whether the packet shows that the keys are updated.
+    change: Option<KeyChange>,
 }
 
 impl Connection {
@@ -57,7 +76,7 @@ impl Connection {
         self.telemetry.counters.datagrams_received += 1;
         self.telemetry.counters.bytes_received += datagram.len() as u64;
         if !self.lifecycle.is_open() {
-            self.on_late_datagram(datagram);
+            self.on_datagram_while_closing(datagram);
             return;
         }
         let arrival = Arrival {
@@ -69,11 +88,11 @@ impl Connection {
             return;
         }
         self.handle_packets(now, arrival, datagram);
-        self.retry_deferred(now);
+        self.retry_undecryptable(now);
         self.after_input(now);
     }
 
-    /// Counts a datagram for its 4-tuple; `false` if nothing may come from there.
+    /// Counts a datagram for the amplification limit of its 4-tuple; `false` if it is to be dropped.
     fn credit_sender(&mut self, arrival: &Arrival, datagram: &[u8]) -> bool {
         let bytes = arrival.datagram as u64;
         let Some(at) = self.path_of(datagram) else {
@@ -93,7 +112,7 @@ impl Connection {
         self.may_come_from(&arrival.tuple)
     }
 
-    /// The path that a datagram came on, if it is open.
+    /// The path that a datagram belongs to, by its destination connection ID.
     pub(super) fn path_of(&self, datagram: &[u8]) -> Option<Slot> {
         if !self.is_multipath() {
             return Some(Slot::FIRST);
@@ -102,7 +121,7 @@ impl Connection {
         self.paths.by_destination(&ConnectionId::new(destination)?)
     }
 
-    /// Whose a packet is.
+    /// Which path a packet belongs to.
     fn owner(&self, header: &ProtectedHeader) -> Owner {
         if header.kind != ProtectedKind::Short {
             return Owner::Path(Slot::FIRST);
@@ -119,23 +138,23 @@ impl Connection {
             let header = match packet::parse(rest, cid_len, self.endpoint.grease_fixed_bit) {
                 Ok(Packet::Protected(header)) => header,
                 Ok(Packet::VersionNegotiation(offer)) => {
-                    let speaks_ours = offer.versions().any(|version| version == self.version);
-                    let for_us = offer.dcid == &*self.progress.local_cid()
+                    let has_ours = offer.versions().any(|version| version == self.version);
+                    let is_for_us = offer.dcid == &*self.progress.local_cid()
                         && offer.scid == &*self.progress.original_destination();
-                    if for_us && !speaks_ours && self.progress.is_untouched_client() {
+                    if is_for_us && !has_ours && self.progress.is_untouched_client() {
                         self.report_offered_versions(now, offer.versions());
-                        self.die(now, ConnectionError::VersionMismatch);
+                        self.end_silently(now, ConnectionError::VersionMismatch);
                     }
                     return;
                 }
                 Ok(Packet::Retry(retry)) => return self.on_retry(&retry),
                 Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
-                    self.tell_dropped(
-                        now,
-                        None,
-                        (PacketKind::Unknown, rest.len()),
-                        DropTrigger::Invalid,
-                    );
+                    let dropped = DroppedPacket {
+                        path: None,
+                        level: None,
+                        size: rest.len(),
+                    };
+                    self.report_dropped(now, dropped, DropTrigger::Invalid);
                     return;
                 }
             };
@@ -154,71 +173,88 @@ impl Connection {
         header: &ProtectedHeader,
         packet: &mut [u8],
     ) {
-        let kind = packet_kind(header.kind);
-        if self.is_misshapen_initial(header, arrival, packet) {
-            self.tell_dropped(now, None, (kind, packet.len()), DropTrigger::Invalid);
+        let level = EncryptionLevel::from(header.kind);
+        let mut dropped = DroppedPacket {
+            path: None,
+            level: Some(level),
+            size: packet.len(),
+        };
+        if self.is_invalid_initial(header, arrival, packet) {
+            self.report_dropped(now, dropped, DropTrigger::Invalid);
             return;
         }
-        if !self.may_open(header.kind) {
-            self.defer(now, arrival, header, packet);
+        if !self.may_open(level) {
+            if self.may_open_later(level) && self.undecryptable.len() < MAX_UNDECRYPTABLE_PACKETS {
+                self.undecryptable.push(UndecryptablePacket {
+                    arrival,
+                    packet: (&*packet).into(),
+                });
+            } else {
+                self.report_dropped(now, dropped, DropTrigger::KeyUnavailable);
+            }
             return;
         }
         let reset_token = packet.last_chunk().copied();
-        let size = packet.len();
         let owner = self.owner(header);
-        let (path_id, largest) = match owner {
-            Owner::Path(at) => {
-                let path = &self.paths[at];
-                (path.id, path.space.received.largest())
-            }
-            Owner::Opens(id) => (id, None),
+        let context = match owner {
+            Owner::Path(at) => NumberContext {
+                path: self.paths[at].id,
+                largest: self.largest_received(at, level.space()),
+            },
+            Owner::Opens(path) => NumberContext {
+                path,
+                largest: None,
+            },
             Owner::Nobody => {
-                self.tell_dropped(now, None, (kind, size), DropTrigger::General);
+                self.report_dropped(now, dropped, DropTrigger::General);
                 return;
             }
         };
-        match self.unseal((path_id, largest), header, packet) {
-            Ok((unprotected, number, payload, generation, change)) => {
-                let space = space_of(header.kind);
+        dropped.path = Some(context.path);
+        match self.unseal(context, header, packet) {
+            Ok(unsealed) => {
+                let number = unsealed.number;
+                let space = level.space();
                 let at = match owner {
                     Owner::Path(at) => Some(at),
                     Owner::Opens(id) => self.accept_path(now, id, header.dcid, &arrival),
                     Owner::Nobody => None,
                 };
                 let Some(at) = at else { return };
-                let opened = Opened {
+                let received = ReceivedPacket {
                     arrival,
                     path: at,
                     space,
                     kind: header.kind,
                     dcid: header.dcid,
                     number,
-                    generation,
+                    generation: unsealed.generation,
                 };
                 if self.is_duplicate(at, space, number) {
-                    self.tell_dropped(now, Some(path_id), (kind, size), DropTrigger::Duplicate);
+                    self.report_dropped(now, dropped, DropTrigger::Duplicate);
                     return;
                 }
                 if let Some(observer) = &mut self.telemetry.observer {
                     let event = PacketReceived {
                         path: self.paths[at].id,
-                        kind,
+                        kind: level.into(),
                         number: Some(number),
-                        size,
-                        payload,
+                        size: dropped.size,
+                        payload: unsealed.payload,
                         ecn: ecn_of(arrival.ecn),
                         datagram: self.telemetry.counters.datagrams_received as u32,
                     };
                     observer.on_event(now, &Event::PacketReceived(event));
-                    let is_newest = largest.is_none_or(|largest| number > largest);
+                    let is_newest = context.largest.is_none_or(|largest| number > largest);
                     if header.kind == ProtectedKind::Short && is_newest {
                         self.report_local_id(now, at, header.dcid);
                     }
                 }
-                let outcome = unprotected
+                let outcome = unsealed
+                    .unprotected
                     .check_reserved_bits()
-                    .and_then(|()| self.on_key_change(now, change))
-                    .and_then(|()| self.on_packet(now, &opened, header, payload));
+                    .and_then(|()| self.on_key_change(now, unsealed.change))
+                    .and_then(|()| self.on_packet(now, &received, header, unsealed.payload));
                 if let Err(error) = outcome {
                     self.fail(now, error);
                 }
@@ -228,14 +264,9 @@ impl Connection {
                 let is_reset = header.kind == ProtectedKind::Short
                     && reset_token.is_some_and(|token| self.is_reset_token(&token));
                 if is_reset {
-                    self.die(now, ConnectionError::Reset);
+                    self.end_silently(now, ConnectionError::Reset);
                 } else {
-                    self.tell_dropped(
-                        now,
-                        Some(path_id),
-                        (kind, size),
-                        DropTrigger::DecryptionFailure,
-                    );
+                    self.report_dropped(now, dropped, DropTrigger::DecryptionFailure);
                 }
             }
         }
@@ -243,7 +274,7 @@ impl Connection {
 
     /// Whether this is an Initial packet that must be discarded unopened: in a small datagram from a
     /// client (RFC 9000, section 14.1), with a token from a server (section 17.2.2).
-    fn is_misshapen_initial(
+    fn is_invalid_initial(
         &self,
         header: &ProtectedHeader,
         arrival: Arrival,
@@ -256,56 +287,42 @@ impl Connection {
             }
     }
 
-    /// Whether the keys for packets of this kind exist and may be used by now. A server leaves 1-RTT
-    /// packets alone until the handshake is complete (RFC 9001, section 5.7).
-    fn may_open(&self, kind: ProtectedKind) -> bool {
-        let too_early = kind == ProtectedKind::Short
+    /// Whether the keys of `level` exist and may open packets. A server opens 1-RTT packets only when the handshake
+    /// is complete (RFC 9001, section 5.7).
+    fn may_open(&self, level: EncryptionLevel) -> bool {
+        let is_early = level == EncryptionLevel::OneRtt
             && self.side.is_server()
             && self.handshake.is_handshaking();
-        self.keys.has_opening(kind)
-            && !too_early
-            && (kind != ProtectedKind::ZeroRtt || self.side.is_server())
+        self.keys.has(level)
+            && !is_early
+            && (level != EncryptionLevel::ZeroRtt || self.side.is_server())
     }
 
-    fn defer(
-        &mut self,
-        now: Instant,
-        arrival: Arrival,
-        header: &ProtectedHeader,
-        packet: &mut [u8],
-    ) {
-        let may_come = match header.kind {
-            ProtectedKind::Initial { .. } => false,
-            ProtectedKind::ZeroRtt => self.side.is_server() && self.handshake.is_handshaking(),
-            ProtectedKind::Handshake => self.keys.initial.is_some(),
-            ProtectedKind::Short => self.handshake.is_handshaking(),
-        };
-        if may_come && self.deferred.len() < MAX_UNDECRYPTABLE_PACKETS {
-            self.deferred.push(Deferred {
-                arrival,
-                packet: packet.into(),
-            });
-        } else {
-            let kind = packet_kind(header.kind);
-            self.tell_dropped(now, None, (kind, packet.len()), DropTrigger::KeyUnavailable);
+    /// Whether the keys of `level` may still become available.
+    fn may_open_later(&self, level: EncryptionLevel) -> bool {
+        match level {
+            EncryptionLevel::Initial => false,
+            EncryptionLevel::ZeroRtt => self.side.is_server() && self.handshake.is_handshaking(),
+            EncryptionLevel::Handshake => self.keys.initial.is_some(),
+            EncryptionLevel::OneRtt => self.handshake.is_handshaking(),
         }
     }
 
-    /// Packets that waited for keys which are here now.
-    fn retry_deferred(&mut self, now: Instant) {
+    /// Handles the packets whose keys have become available.
+    fn retry_undecryptable(&mut self, now: Instant) {
         let cid_len = self.progress.local_cid().len();
         let mut index = 0;
-        while index < self.deferred.len() {
-            let parsed = packet::parse(&self.deferred[index].packet, cid_len, true);
+        while index < self.undecryptable.len() {
+            let parsed = packet::parse(&self.undecryptable[index].packet, cid_len, true);
             let Ok(Packet::Protected(header)) = parsed else {
-                self.deferred.remove(index);
+                self.undecryptable.remove(index);
                 continue;
             };
-            if self.may_open(header.kind) {
-                let Deferred {
+            if self.may_open(header.kind.into()) {
+                let UndecryptablePacket {
                     arrival,
                     mut packet,
-                } = self.deferred.remove(index);
+                } = self.undecryptable.remove(index);
                 self.handle_packet(now, arrival, &header, &mut packet);
                 index = 0;
             } else {
@@ -314,52 +331,55 @@ impl Connection {
         }
     }
 
-    /// Removes protection in place.
-    #[expect(clippy::type_complexity, reason = "used once, taken apart at once")]
+    /// The largest packet number received in a space of a path.
+    fn largest_received(&self, at: Slot, space: SpaceId) -> Option<u64> {
+        match space {
+            SpaceId::Data => self.paths[at].space.received.largest(),
+            handshake => self.handshake_spaces.get(handshake)?.received.largest(),
+        }
+    }
+
+    /// Removes header and packet protection in place (RFC 9001, section 5).
     fn unseal<'a>(
         &mut self,
-        (path_id, largest): (PathId, Option<u64>),
+        context: NumberContext,
         header: &ProtectedHeader,
         packet: &'a mut [u8],
-    ) -> Result<(Unprotected, u64, &'a [u8], u64, Option<KeyChange>), OpenError> {
+    ) -> Result<Unsealed<'a>, OpenError> {
         let offset = header.number_offset;
-        let largest = match space_of(header.kind) {
-            SpaceId::Data => largest,
-            early => self
-                .early
-                .get(early)
-                .and_then(|space| space.received.largest()),
-        };
         let number_of = |unprotected: &Unprotected| {
-            packet::expand(largest, unprotected.truncated, unprotected.number_len)
+            packet::expand(
+                context.largest,
+                unprotected.truncated,
+                unprotected.number_len,
+            )
         };
-        let early = match header.kind {
-            ProtectedKind::Short => {
+        let keys = match EncryptionLevel::from(header.kind) {
+            EncryptionLevel::OneRtt => {
                 let keys = self.keys.one_rtt.as_mut().ok_or(OpenError::Unauthentic)?;
                 let unprotected = keys.unprotect(packet, offset)?;
                 let number = number_of(&unprotected);
-                let payload_offset = offset + unprotected.number_len;
                 let incoming = crypto::OneRttPacket {
-                    path_id,
+                    path_id: context.path,
                     number,
-                    largest_received: largest,
+                    largest_received: context.largest,
                     first_byte: unprotected.first_byte,
-                    payload_offset,
+                    payload_offset: offset + unprotected.number_len,
                 };
                 let opened = keys.open(incoming, packet)?;
-                return Ok((
+                return Ok(Unsealed {
                     unprotected,
                     number,
-                    opened.payload,
-                    opened.generation,
-                    opened.change,
-                ));
+                    payload: opened.payload,
+                    generation: opened.generation,
+                    change: opened.change,
+                });
             }
-            ProtectedKind::Initial { .. } => self.keys.initial.as_ref().map(|keys| &keys.remote),
-            ProtectedKind::Handshake => self.keys.handshake.as_ref().map(|keys| &keys.remote),
-            ProtectedKind::ZeroRtt => self.keys.zero_rtt.as_deref(),
+            EncryptionLevel::Initial => self.keys.initial.as_ref().map(|keys| &keys.remote),
+            EncryptionLevel::Handshake => self.keys.handshake.as_ref().map(|keys| &keys.remote),
+            EncryptionLevel::ZeroRtt => self.keys.zero_rtt.as_deref(),
         };
-        let keys = early.ok_or(OpenError::Unauthentic)?;
+        let keys = keys.ok_or(OpenError::Unauthentic)?;
         let unprotected = crypto::unprotect(&*keys.header, packet, offset)?;
         let number = number_of(&unprotected);
         let payload_offset = offset + unprotected.number_len;
@@ -370,24 +390,30 @@ impl Connection {
             packet,
             payload_offset,
         )?;
-        Ok((unprotected, number, payload, 0, None))
+        Ok(Unsealed {
+            unprotected,
+            number,
+            payload,
+            generation: 0,
+            change: None,
+        })
     }
 
     fn is_duplicate(&self, at: Slot, space: SpaceId, number: u64) -> bool {
         match space {
             SpaceId::Data => self.paths[at].space.received.is_duplicate(number),
-            early => self
-                .early
-                .get(early)
+            handshake => self
+                .handshake_spaces
+                .get(handshake)
                 .is_none_or(|space| space.received.is_duplicate(number)),
         }
     }
 
-    /// An authentic packet that was not here before.
+    /// Handles an authentic packet that is no duplicate.
     fn on_packet(
         &mut self,
         now: Instant,
-        opened: &Opened,
+        packet: &ReceivedPacket,
         header: &ProtectedHeader,
         payload: &[u8],
     ) -> Result<(), TransportError> {
@@ -402,8 +428,8 @@ impl Connection {
         }
         self.telemetry.counters.packets_received += 1;
         self.progress.on_packet_opened();
-        if opened.space == SpaceId::Handshake && self.side.is_server() {
-            let active = &mut self.paths[opened.path].tuples.active;
+        if packet.space == SpaceId::Handshake && self.side.is_server() {
+            let active = &mut self.paths[packet.path].tuples.active;
             active.amplification.on_validated();
             self.discard_keys(now, SpaceId::Initial);
         }
@@ -412,29 +438,34 @@ impl Connection {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             probing &= frame.is_probing();
-            self.dispatch(now, opened, &frame)?;
+            self.dispatch(now, packet, &frame)?;
             if !self.lifecycle.is_open() {
                 return Ok(());
             }
         }
-        let is_newest = self.note_received(now, opened, ack_eliciting);
-        self.tell_reassembly(now);
-        self.paths.on_received(now, opened.path);
-        if opened.space == SpaceId::Data && !probing {
-            self.follow_peer(now, opened, is_newest);
+        let is_newest = self.record_received(now, packet, ack_eliciting);
+        self.report_reassembly(now);
+        self.paths.on_received(now, packet.path);
+        if packet.space == SpaceId::Data && !probing {
+            self.follow_peer(now, packet, is_newest);
         }
         self.idle.on_received(now, self.pto() * 3);
         self.drive_handshake(now)
     }
 
-    /// Records the packet and decides when to acknowledge it; returns whether it is one of application data
-    /// with the largest number of its path so far.
-    fn note_received(&mut self, now: Instant, opened: &Opened, ack_eliciting: bool) -> bool {
-        let Opened {
+    /// Records the packet as received and decides when to acknowledge it; returns whether it has the largest
+    /// number of the application data space of its path.
+    fn record_received(
+        &mut self,
+        now: Instant,
+        packet: &ReceivedPacket,
+        ack_eliciting: bool,
+    ) -> bool {
+        let ReceivedPacket {
             number, arrival, ..
-        } = *opened;
-        if opened.space != SpaceId::Data {
-            if let Some(space) = self.early.get_mut(opened.space) {
+        } = *packet;
+        if packet.space != SpaceId::Data {
+            if let Some(space) = self.handshake_spaces.get_mut(packet.space) {
                 space
                     .received
                     .on_packet(now, number, ack_eliciting, arrival.ecn);
@@ -444,7 +475,7 @@ impl Connection {
             }
             return false;
         }
-        let path = &mut self.paths[opened.path];
+        let path = &mut self.paths[packet.path];
         let received = &mut path.space.received;
         let is_newest = received.largest().is_none_or(|largest| number > largest);
         let out_of_order = received.on_packet(now, number, ack_eliciting, arrival.ecn);
@@ -482,29 +513,8 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.expire_previous_at(expiry);
         }
-        self.tell_key_update(now, change);
+        self.report_key_change(now, change);
         Ok(())
-    }
-
-    fn tell_dropped(
-        &mut self,
-        now: Instant,
-        path: Option<PathId>,
-        (kind, size): (PacketKind, usize),
-        trigger: DropTrigger,
-    ) {
-        self.telemetry.counters.packets_dropped += 1;
-        if let Some(observer) = &mut self.telemetry.observer {
-            let is_only = !self.paths.is_multipath();
-            let path = path.or_else(|| is_only.then_some(PathId::INITIAL));
-            let event = PacketDropped {
-                path,
-                kind,
-                size,
-                trigger,
-            };
-            observer.on_event(now, &Event::PacketDropped(event));
-        }
     }
 }
 
@@ -514,22 +524,5 @@ fn ecn_of(codepoint: Option<EcnCodepoint>) -> Ecn {
         Some(EcnCodepoint::Ect0) => Ecn::Ect0,
         Some(EcnCodepoint::Ect1) => Ecn::Ect1,
         Some(EcnCodepoint::Ce) => Ecn::Ce,
-    }
-}
-
-const fn space_of(kind: ProtectedKind) -> SpaceId {
-    match kind {
-        ProtectedKind::Initial { .. } => SpaceId::Initial,
-        ProtectedKind::Handshake => SpaceId::Handshake,
-        ProtectedKind::ZeroRtt | ProtectedKind::Short => SpaceId::Data,
-    }
-}
-
-const fn packet_kind(kind: ProtectedKind) -> PacketKind {
-    match kind {
-        ProtectedKind::Initial { .. } => PacketKind::Initial,
-        ProtectedKind::Handshake => PacketKind::Handshake,
-        ProtectedKind::ZeroRtt => PacketKind::ZeroRtt,
-        ProtectedKind::Short => PacketKind::OneRtt,
     }
 }

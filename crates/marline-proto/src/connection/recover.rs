@@ -1,5 +1,4 @@
-//! From an ACK frame, or the lack of one, to recovery and to what depends on its outcome (RFC 9002,
-//! appendix A).
+//! Passes ACK frames and timeouts to recovery, and its outcome to what depends on it (RFC 9002, appendix A).
 
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use marline_wire::{ErrorCode, TransportError};
 
 use super::Connection;
 use super::feedback::{Feedback, SpaceAccess};
-use super::owners::FrameOwners;
-use super::receive::Opened;
+use super::frame_owners::FrameOwners;
+use super::receive::ReceivedPacket;
 use crate::level::SpaceId;
 use crate::paths::PathAccess;
 use crate::paths::Slot;
@@ -17,13 +16,13 @@ use crate::recovery::{AckReceived, Expired, ProbeConditions};
 use crate::time::Instant;
 
 impl Connection {
-    /// The packets that a path sent in a space, and all who have an interest in them; `None` if the space is
-    /// discarded.
+    /// The packets that a path sent in a space, and the modules that recovery reports to; `None` if the
+    /// space is discarded.
     fn space_access(&mut self, at: Slot, id: SpaceId) -> Option<SpaceAccess<'_>> {
         let PathAccess { path, returned } = self.paths.access(at);
         let space = match id {
             SpaceId::Data => &mut path.space,
-            early => self.early.get_mut(early)?,
+            handshake => self.handshake_spaces.get_mut(handshake)?,
         };
         Some(SpaceAccess {
             recovery: &mut path.recovery,
@@ -51,11 +50,11 @@ impl Connection {
         })
     }
 
-    /// An ACK frame in `carrier`, of what was sent in a space of a path.
+    /// Handles an ACK frame for a space of a path, which packet `carrier` contained.
     ///
     /// # Errors
     ///
-    /// PROTOCOL_VIOLATION if it names a packet that was never sent, KEY_UPDATE_ERROR if it shows
+    /// PROTOCOL_VIOLATION if it acknowledges a packet that was never sent, KEY_UPDATE_ERROR if it shows
     /// that the peer ignores a key update.
     pub(super) fn on_ack(
         &mut self,
@@ -63,7 +62,7 @@ impl Connection {
         at: Slot,
         id: SpaceId,
         frame: &Ack<'_>,
-        carrier: &Opened,
+        carrier: &ReceivedPacket,
     ) -> Result<(), TransportError> {
         let ack = AckReceived {
             space: id,
@@ -74,7 +73,7 @@ impl Connection {
             },
             max_ack_delay: self.peer.max_ack_delay,
             handshake_confirmed: self.is_confirmed(),
-            // An acknowledged Handshake packet shows it, too.
+            // An acknowledged Handshake packet shows it as well.
             peer_validated_address: id == SpaceId::Handshake
                 || self.peer_completed_address_validation(),
         };
@@ -106,11 +105,11 @@ impl Connection {
             path.member.on_acked(outcome.largest_acked, next);
         }
         self.after_recovery(now, at);
-        self.tell_client_of_path(now);
+        self.renew_capacity_token(now);
         Ok(())
     }
 
-    /// Declares lost what the detector says is lost.
+    /// Declares the packets lost that the loss detector finds.
     fn detect_lost(&mut self, now: Instant, at: Slot, id: SpaceId) {
         let max_ack_delay = self.peer.max_ack_delay;
         if let Some(mut access) = self.space_access(at, id) {
@@ -121,16 +120,16 @@ impl Connection {
         self.after_recovery(now, at);
     }
 
-    /// The recovery of a path has changed: those who depend on it follow.
+    /// Updates what depends on the recovery of a path.
     fn after_recovery(&mut self, now: Instant, at: Slot) {
         self.paths[at].pace_resumption();
         self.paths.share_mtu(at);
         self.report_to_bundle(now, at);
-        self.settle_resume(now);
-        self.tell_metrics(now, at);
+        self.report_resumption(now);
+        self.report_metrics(now, at);
     }
 
-    /// What decides when a path is probed; `None` if it may not send.
+    /// What the probe timeout of a path depends on; `None` if the path may not send.
     fn probe_conditions(&self, at: Slot) -> Option<ProbeConditions> {
         let path = &self.paths[at];
         if !path.is_open() || !path.tuples.active.may_send_data() {
@@ -146,7 +145,7 @@ impl Connection {
         };
         Some(ProbeConditions {
             eliciting,
-            probes_data: self.is_confirmed() || self.early.is_empty(),
+            probes_data: self.is_confirmed() || self.handshake_spaces.is_empty(),
             unblocks: (!self.peer_completed_address_validation()).then_some(unblocks),
             max_ack_delay: self.peer.max_ack_delay,
             probe_interval: self.paths.probe_interval(),
@@ -161,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// The loss detection timers that are over have fired (RFC 9002, appendix A.9).
+    /// Handles the loss detection timers that have expired (RFC 9002, appendix A.9).
     pub(super) fn on_loss_timeouts(&mut self, now: Instant) {
         for at in self.paths.slots() {
             let timer = self.paths[at].recovery.next_timeout();
@@ -182,7 +181,7 @@ impl Connection {
                 path.liveness.on_timeout(now);
                 if self.is_multipath() && self.paths[self.paths.best()].is_live() {
                     self.paths[at].recovery.request_probes();
-                    self.pass_on_outstanding(at);
+                    self.reroute_outstanding(at);
                 } else {
                     self.send_probes(at, id);
                 }
@@ -192,7 +191,7 @@ impl Connection {
         self.set_loss_timers(now);
     }
 
-    /// Has probes sent after a probe timeout of `expired`.
+    /// Makes probes due after a probe timeout of `expired`.
     fn send_probes(&mut self, at: Slot, expired: SpaceId) {
         for space in SpaceId::ALL {
             if let Some(mut access) = self.space_access(at, space) {
@@ -203,9 +202,9 @@ impl Connection {
         self.paths.settle_returned();
     }
 
-    /// What a path has on its way is due again, on whatever path; what becomes of the packets still
-    /// counts.
-    pub(super) fn give_back(&mut self, at: Slot, id: SpaceId) {
+    /// Makes what a path has in flight in a space due again, on any path. Acknowledgments and losses of the packets
+    /// still count.
+    pub(super) fn requeue_in_flight(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {
             let owners = &mut access.feedback.owners;
             access
@@ -215,8 +214,8 @@ impl Connection {
         self.paths.settle_returned();
     }
 
-    /// Has the flight of an early space go out once more.
-    pub(super) fn repeat_flight(&mut self, at: Slot, id: SpaceId) {
+    /// Makes the flight of an Initial or Handshake space due again.
+    pub(super) fn retransmit_flight(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {
             let owners = &mut access.feedback.owners;
             let sent = access.sent;
@@ -224,8 +223,8 @@ impl Connection {
         }
     }
 
-    /// Has all that a space sent go out again, without blaming the network.
-    pub(super) fn resend_all(&mut self, at: Slot, id: SpaceId) {
+    /// Makes all that a space sent due again, without declaring it lost.
+    pub(super) fn retransmit_all(&mut self, at: Slot, id: SpaceId) {
         if let Some(mut access) = self.space_access(at, id) {
             let recovery = access.recovery;
             recovery.on_retry(access.sent, &mut access.feedback);
@@ -234,7 +233,7 @@ impl Connection {
 
     /// Forgets a space whose keys are discarded (RFC 9002, section 6.4).
     pub(super) fn discard_space(&mut self, id: SpaceId) {
-        let Some(mut space) = self.early.take(id) else {
+        let Some(mut space) = self.handshake_spaces.take(id) else {
             return;
         };
         let recovery = &mut self.paths[Slot::FIRST].recovery;

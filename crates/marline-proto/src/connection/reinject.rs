@@ -1,4 +1,4 @@
-//! Nothing is left to send, but something is still in flight on a slow path: a faster one carries it, too
+//! Reinjection: when nothing is left to send, a faster path sends again what is still in flight on a slow one
 //! (XLINK: Zheng et al., SIGCOMM 2021).
 
 use marline_wire::PathId;
@@ -10,7 +10,7 @@ use crate::streams::{Segment, Streams};
 use crate::time::Instant;
 use crate::token::Token;
 
-/// Which path carries what once more.
+/// A packet whose stream data another path is to send again.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     from: Slot,
@@ -18,22 +18,22 @@ struct Copy {
     to: Slot,
 }
 
-/// Looks for what another path should carry as well.
+/// Looks for data that another path should send as well.
 pub(super) struct Reinjector<'a> {
     pub(super) now: Instant,
     pub(super) paths: &'a mut PathList,
     pub(super) streams: &'a mut Streams,
     pub(super) reinjection: &'a mut Reinjection,
-    /// The paths that work.
+    /// The open paths that are not suspected.
     pub(super) views: &'a [PathView],
-    /// What is copied; kept, lest every copy need memory.
+    /// Buffer of the segments to be copied.
     pub(super) segments: &'a mut Vec<Segment>,
 }
 
 impl Reinjector<'_> {
-    /// Queues a packet's worth of what other paths have on a path that may send now; returns that path.
+    /// Queues a packet of what other paths have on a path that may send now; returns that path.
     ///
-    /// What waits for a path moves. What is in flight is copied once, within the budget.
+    /// What is queued on a path is moved. What is in flight is copied once, within the budget.
     pub(super) fn run(&mut self) -> Option<Slot> {
         self.move_waiting().or_else(|| self.copy())
     }
@@ -56,7 +56,7 @@ impl Reinjector<'_> {
             let Some(to) = self.paths.by_id(id).filter(|&to| self.may_carry(to)) else {
                 continue;
             };
-            // The first leaves soon: only a shorter way is worth it.
+            // The first of the queue is sent soon: only a path with a shorter round trip delivers it earlier.
             let rtt = |at: Slot| self.paths[at].recovery.rtt().smoothed();
             let is_shorter = rtt(to) < rtt(from);
             let queue = &mut self.paths[from].queue;
@@ -73,7 +73,7 @@ impl Reinjector<'_> {
         None
     }
 
-    /// Copies a packet's worth of stream data for which that is of use.
+    /// Copies the stream data of one packet in flight, if that is useful.
     fn copy(&mut self) -> Option<Slot> {
         let mut first: Option<Copy> = None;
         for from in self.paths.slots() {
@@ -121,7 +121,7 @@ impl Reinjector<'_> {
                     None => self.paths[from].space.sent.pass(original.number),
                     Some(_) if !self.ends_streams(from, original) => break,
                     Some(Reinject::On(id)) => return self.copy_on(id, from, original),
-                    // What left earlier arrives earlier.
+                    // Packets sent earlier arrive earlier.
                     Some(Reinject::Never | Reinject::NotNow) => return None,
                 }
             }
@@ -159,7 +159,7 @@ impl Reinjector<'_> {
         segments.all(|segment| self.streams.is_all_sent(segment.id))
     }
 
-    /// Whether a path may send a packet now; if its pacer alone does not let it, it will be asked again.
+    /// Whether a path may send a packet now; if its pacer alone prevents it, its timer will fire.
     fn may_carry(&mut self, at: Slot) -> bool {
         let path = &mut self.paths[at];
         let active = &path.tuples.active;

@@ -1,4 +1,4 @@
-//! Careful resume (RFC 9959): drives the engine of a path, and does what it says.
+//! Careful resume (RFC 9959): drives the engine of the main path and applies its decisions.
 
 use super::Connection;
 use crate::coordination::careful_resume::{
@@ -10,7 +10,7 @@ use crate::paths::Slot;
 use crate::time::Instant;
 
 impl Connection {
-    /// The path may return to what is remembered of it. Not in a bundle: there the engine owns the windows.
+    /// Begins careful resume if a capacity of the path is saved. Not in a bundle, whose engine owns the windows.
     pub(super) fn begin_resumption(&mut self, now: Instant, moved: bool) {
         if self.belongs_to_bundle()
             || self.paths.is_coordinating()
@@ -20,7 +20,7 @@ impl Connection {
         }
         let history = self.config.history.as_ref();
         let remembered = history.and_then(|history| history.saved(&self.kind(now, moved)));
-        let saved = newest(self.brought(now), remembered);
+        let saved = newest(self.client_capacity(now), remembered);
         let main = self.paths.main_slot();
         let path = &mut self.paths[main];
         path.resumption = saved.map(|saved| {
@@ -32,24 +32,24 @@ impl Connection {
             ))
         });
         path.pace_resumption();
-        self.settle_resume(now);
+        self.report_resumption(now);
     }
 
-    /// The path is another one from now on.
+    /// Ends careful resume: the connection takes another path.
     pub(super) fn abandon_resumption(&mut self, now: Instant) {
-        self.leave_carry();
+        self.forget_client_capacity();
         let main = self.paths.main_slot();
         let path = &mut self.paths[main];
         if let Some(resumption) = &mut path.resumption {
             resumption.abandon(path.recovery.controller());
-            self.settle_resume(now);
+            self.report_resumption(now);
             self.paths[main].resumption = None;
             self.paths[main].pace_resumption();
         }
     }
 
-    /// Data waits that the window, or a controller that works with rates, does not let leave: notes so.
-    /// Returns whether careful resume has made room.
+    /// Records that data waits which the window, or a rate-based controller, does not allow to be sent. Returns
+    /// whether careful resume has enlarged the window.
     pub(super) fn on_window_limited(&mut self, now: Instant, at: Slot, bytes: u64) -> bool {
         let path = &self.paths[at];
         let recovery = &path.recovery;
@@ -68,7 +68,7 @@ impl Connection {
         may_jump && self.jump(now)
     }
 
-    /// Takes the confirmed path to what is remembered of it, unless another connection was faster.
+    /// Raises the window of a confirmed path to the saved capacity, unless another connection has claimed it.
     fn jump(&mut self, now: Instant) -> bool {
         let path = self.paths.main();
         if !path.tuples.active.amplification.is_validated() {
@@ -102,16 +102,16 @@ impl Connection {
             .is_some_and(|resumption| resumption.engine().phase() == ResumePhase::Unvalidated)
     }
 
-    /// Takes what is remembered of the path, here and by the client, from all others.
+    /// Claims the capacity saved by the history and by the client's token.
     fn claim_capacity(&mut self, now: Instant) -> Option<Capacity> {
         let history = self.config.history.as_ref();
         let remembered =
             history.and_then(|history| history.claim(&self.kind(now, self.paths.has_moved())));
-        newest(self.claim_brought(now), remembered)
+        newest(self.claim_client_capacity(now), remembered)
     }
 
-    /// Passes on what the engine has said, and lets it go when nothing more will come of it.
-    pub(super) fn settle_resume(&mut self, now: Instant) {
+    /// Reports what the engine has done, and removes it when it is done.
+    pub(super) fn report_resumption(&mut self, now: Instant) {
         let main = self.paths.main_slot();
         let Some(resumption) = &mut self.paths[main].resumption else {
             return;
@@ -125,7 +125,7 @@ impl Connection {
             if let Some(history) = &self.config.history {
                 history.forget(&self.kind(now, self.paths.has_moved()));
             }
-            self.claim_brought(now);
+            self.claim_client_capacity(now);
         }
         let path = self.paths[main].id;
         for event in report.events {
@@ -141,12 +141,12 @@ impl Connection {
             if is_first {
                 event.old = None;
             }
-            self.tell(now, &Event::CarefulResumePhaseUpdated(event));
+            self.emit(now, &Event::CarefulResumePhaseUpdated(event));
         }
     }
 }
 
-fn newest(brought: Option<Capacity>, remembered: Option<Capacity>) -> Option<Capacity> {
-    let both = brought.into_iter().chain(remembered);
+fn newest(received: Option<Capacity>, remembered: Option<Capacity>) -> Option<Capacity> {
+    let both = received.into_iter().chain(remembered);
     both.max_by_key(|capacity| capacity.at)
 }

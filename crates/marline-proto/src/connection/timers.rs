@@ -1,4 +1,4 @@
-//! Time passes: every room that waits is asked until when, and told when it is over.
+//! Timers: the earliest deadline of all modules, and what is done when it passes.
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent};
@@ -28,7 +28,7 @@ impl Connection {
 
     fn next_timeout_of(&self, at: Slot) -> Option<Instant> {
         let path = &self.paths[at];
-        // What the amplification limit stops waits for the peer, not for a time.
+        // What the amplification limit blocks waits for the peer, not for a timer.
         let may_send = path.tuples.active.may_send_data();
         let acks = self
             .spaces(at)
@@ -48,15 +48,15 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.lifecycle.is_open() {
             if self.lifecycle.on_timeout(now) {
-                self.mailbox.endpoint.push_back(EndpointEvent::Drained);
+                self.events.endpoint.push_back(EndpointEvent::Drained);
             }
             return;
         }
-        if self.idle.is_over(now) {
-            return self.die(now, ConnectionError::IdleTimeout);
+        if self.idle.is_expired(now) {
+            return self.end_silently(now, ConnectionError::IdleTimeout);
         }
         if self.progress.is_late(now) {
-            return self.die(now, ConnectionError::HandshakeTimeout);
+            return self.end_silently(now, ConnectionError::HandshakeTimeout);
         }
         if self.idle.take_ping(now) {
             self.ping();

@@ -1,33 +1,43 @@
-//! The road out: datagrams from what the rooms want to say.
+//! Send path: datagrams of the frames that the modules have to send.
 //!
-//! A call fills one batch for one 4-tuple. Order: closing, path probes, then the main road, whose
-//! packets [`super::fill`] fills from the rooms, and last a probe for larger datagrams.
+//! A call makes one batch for one 4-tuple. Order: CONNECTION_CLOSE, path validation, then the packets that
+//! [`super::fill`] fills, and last a probe for larger datagrams.
 
 use marline_wire::TransportError;
 
 use super::Connection;
-use super::packet::{Envelope, MIN_PACKET_ROOM, OpenPacket};
-use crate::level::SpaceId;
+use super::packet::{DatagramContext, MIN_PACKET_SPACE, PacketBuilder};
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::MIN_DATAGRAM_SIZE;
-use crate::observe::events::PacketKind;
 use crate::paths::Slot;
 use crate::paths::Stage;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple, Transmit};
+
+/// The datagram to be written next on a path.
+#[derive(Clone, Copy, Debug)]
+struct NextDatagram {
+    path: Slot,
+    /// The length of the buffer that it must not exceed, in bytes.
+    end: usize,
+    /// Whether it is marked ECT(0).
+    ecn: bool,
+    permit: Permit,
+}
 
 /// What may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Permit {
     /// Anything.
     All,
-    /// Only what is not congestion controlled: ACK frames alone.
+    /// Only packets that are not congestion controlled: those of ACK frames alone.
     AcksOnly,
 }
 
 impl Connection {
     /// Appends the next datagrams to `buf`, up to `max_datagrams` of one size for one destination.
     ///
-    /// Call it after every other call that took `now`, until it returns `None`; clear `buf` in
+    /// To be called after every other call with `now`, until it returns `None`; `buf` is to be cleared in
     /// between.
     pub fn poll_transmit(
         &mut self,
@@ -42,7 +52,7 @@ impl Connection {
             return Some(transmit);
         }
         let outcome = self.transmit_any(now, max_datagrams.max(1), buf);
-        self.settle_resume(now);
+        self.report_resumption(now);
         self.set_loss_timers(now);
         if matches!(outcome, Ok(None)) {
             // Once for each burst, not for each datagram.
@@ -57,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// A batch of the first path that has something to say.
+    /// A batch of the first path that has something to send.
     fn transmit_any(
         &mut self,
         now: Instant,
@@ -88,7 +98,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// As many datagrams of a path as its window, its pacer and what there is to say allow.
+    /// As many datagrams of a path as there is data for and as its window and pacer allow.
     fn transmit_batch(
         &mut self,
         now: Instant,
@@ -103,7 +113,7 @@ impl Connection {
         for _ in 0..max_datagrams {
             let credit = self.paths[at].tuples.active.credit_for_data();
             let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
-            if size < MIN_PACKET_ROOM {
+            if size < MIN_PACKET_SPACE {
                 break;
             }
             let permit = self.permit(now, at, mtu as u64);
@@ -111,8 +121,14 @@ impl Connection {
                 self.plan_ahead(at);
             }
             let from = buf.len();
-            if !self.write_datagram(now, at, (from + size, ecn), permit, buf)? {
-                self.note_idle_road(at, permit);
+            let next = NextDatagram {
+                path: at,
+                end: from + size,
+                ecn,
+                permit,
+            };
+            if !self.write_datagram(now, next, buf)? {
+                self.record_send_limit(at, permit);
                 break;
             }
             let len = buf.len() - from;
@@ -131,8 +147,8 @@ impl Connection {
         }))
     }
 
-    /// How large datagrams are now. Probes are small: if only large datagrams get lost, they get
-    /// through and show it (RFC 8899, section 4.2).
+    /// The size of datagrams, in bytes. PTO probes are small: if only large datagrams are lost, probes arrive and
+    /// show a black hole (RFC 8899, section 4.3).
     fn datagram_size(&self, at: Slot) -> usize {
         let size = match self.paths[at].recovery.is_probing() {
             true => MIN_DATAGRAM_SIZE,
@@ -141,7 +157,7 @@ impl Connection {
         size.into()
     }
 
-    /// What window and pacer allow for a datagram of `bytes` (RFC 9002, sections 7 and 7.7).
+    /// What window and pacer let a datagram of `bytes` carry (RFC 9002, sections 7 and 7.7).
     fn permit(&mut self, now: Instant, at: Slot, bytes: u64) -> Permit {
         if self.paths[at].recovery.is_probing() {
             return Permit::All;
@@ -155,8 +171,8 @@ impl Connection {
         }
     }
 
-    /// Nothing was left to say: does the application or the network hold the road up?
-    fn note_idle_road(&mut self, at: Slot, permit: Permit) {
+    /// No datagram was written: records whether the application or the window is the limit.
+    fn record_send_limit(&mut self, at: Slot, permit: Permit) {
         let waiting = self.has_waiting(at);
         let recovery = &mut self.paths[at].recovery;
         match permit {
@@ -169,47 +185,51 @@ impl Connection {
     fn write_datagram(
         &mut self,
         now: Instant,
-        at: Slot,
-        (end, ecn): (usize, bool),
-        permit: Permit,
+        next: NextDatagram,
         buf: &mut Vec<u8>,
     ) -> Result<bool, TransportError> {
+        let NextDatagram {
+            path: at,
+            end,
+            ecn,
+            permit,
+        } = next;
         let start = buf.len();
         let path = &self.paths[at];
-        let envelope = Envelope {
+        let datagram = DatagramContext {
             path: at,
             end,
             ecn,
             tuple: path.tuples.active.generation,
             dcid: *path.remote_cids.active(),
         };
-        let mut open: Option<OpenPacket> = None;
+        let mut open: Option<PacketBuilder> = None;
         let mut must_pad = false;
         for space in SpaceId::ALL {
-            let Some(kind) = self.sealing_kind(space) else {
+            let Some(level) = self.sealing_level(space) else {
                 continue;
             };
-            if !self.has_output(now, (at, space), permit) {
+            if !self.has_output(now, at, space, permit) {
                 continue;
             }
-            if end - buf.len() < MIN_PACKET_ROOM {
+            if end - buf.len() < MIN_PACKET_SPACE {
                 break;
             }
             if let Some(done) = open.take() {
-                self.finish_packet(now, done, &envelope, buf);
-                if end - buf.len() < MIN_PACKET_ROOM {
+                self.finish_packet(now, done, &datagram, buf);
+                if end - buf.len() < MIN_PACKET_SPACE {
                     break;
                 }
             }
-            let mut packet = self.begin_packet(now, space, kind, &envelope, buf)?;
+            let mut packet = self.begin_packet(now, level, &datagram, buf)?;
             self.fill(now, &mut packet, permit, buf);
-            // An empty packet is kept only to pad what precedes it.
+            // An empty packet is kept only to expand the datagram of the one before it.
             if packet.is_empty(buf) && !must_pad {
                 Self::abandon_packet(&packet, buf);
                 continue;
             }
-            must_pad |=
-                kind == PacketKind::Initial && (self.side.is_client() || packet.ack_eliciting);
+            must_pad |= level == EncryptionLevel::Initial
+                && (self.side.is_client() || packet.ack_eliciting);
             if packet.is_empty(buf) {
                 Self::pad_packet(&mut packet, start + usize::from(MIN_DATAGRAM_SIZE), buf);
             }
@@ -222,7 +242,7 @@ impl Connection {
             let until = (start + usize::from(MIN_DATAGRAM_SIZE)).min(end);
             Self::pad_packet(&mut last, until, buf);
         }
-        self.finish_packet(now, last, &envelope, buf);
+        self.finish_packet(now, last, &datagram, buf);
         Ok(true)
     }
 
@@ -238,30 +258,31 @@ impl Connection {
         self.paths[at].counters.sent.count(len);
     }
 
-    /// A datagram of one packet, to a 4-tuple that may not be the active one; `write` fills it and
-    /// says whether there is anything to send.
+    /// A datagram of one 1-RTT packet, to `addresses`, which may not be the active 4-tuple of the path; `write` fills
+    /// it and returns whether there is anything to send.
     pub(super) fn transmit_alone(
         &mut self,
         now: Instant,
-        (addresses, envelope): (FourTuple, Envelope),
+        addresses: FourTuple,
+        datagram: DatagramContext,
         pad_to: usize,
         buf: &mut Vec<u8>,
-        write: impl FnOnce(&mut Self, &mut OpenPacket, &mut Vec<u8>) -> bool,
+        write: impl FnOnce(&mut Self, &mut PacketBuilder, &mut Vec<u8>) -> bool,
     ) -> Result<Option<Transmit>, TransportError> {
-        let Some(kind) = self.sealing_kind(SpaceId::Data) else {
+        let Some(level) = self.sealing_level(SpaceId::Data) else {
             return Ok(None);
         };
         let start = buf.len();
-        let mut packet = self.begin_packet(now, SpaceId::Data, kind, &envelope, buf)?;
+        let mut packet = self.begin_packet(now, level, &datagram, buf)?;
         if !write(self, &mut packet, buf) {
             Self::abandon_packet(&packet, buf);
             return Ok(None);
         }
-        Self::pad_packet(&mut packet, (start + pad_to).min(envelope.end), buf);
-        self.finish_packet(now, packet, &envelope, buf);
+        Self::pad_packet(&mut packet, (start + pad_to).min(datagram.end), buf);
+        self.finish_packet(now, packet, &datagram, buf);
         let size = buf.len() - start;
-        self.count_datagram(envelope.path, size);
-        let ecn = envelope.ecn.then_some(EcnCodepoint::Ect0);
+        self.count_datagram(datagram.path, size);
+        let ecn = datagram.ecn.then_some(EcnCodepoint::Ect0);
         Ok(Some(Transmit {
             tuple: addresses,
             ecn,
@@ -296,7 +317,7 @@ impl Connection {
         if !path.recovery.has_window(size as u64) {
             return Ok(None);
         }
-        let envelope = Envelope {
+        let datagram = DatagramContext {
             path: at,
             end: buf.len() + size,
             ecn: false,
@@ -305,17 +326,11 @@ impl Connection {
         };
         let addresses = active.addresses;
         let number = path.space.sent.next_number();
-        self.transmit_alone(
-            now,
-            (addresses, envelope),
-            size,
-            buf,
-            |this, packet, buf| {
-                packet.mtu_probe = true;
-                Self::write_ping(packet, buf);
-                this.paths[at].tuples.active.mtu.on_probe_sent(number);
-                true
-            },
-        )
+        self.transmit_alone(now, addresses, datagram, size, buf, |this, packet, buf| {
+            packet.mtu_probe = true;
+            Self::write_ping(packet, buf);
+            this.paths[at].tuples.active.mtu.on_probe_sent(number);
+            true
+        })
     }
 }

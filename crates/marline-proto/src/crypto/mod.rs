@@ -27,4 +27,4 @@ pub use provider::{Sha256, hmac_sha256};
 pub(crate) use replay::ReplayFilter;
 pub use reset::{RESET_TOKEN_LEN, ResetKey};
 pub use token::TokenKey;
-pub(crate) use token::{Carried, Token, TokenError};
+pub(crate) use token::{Token, TokenCapacity, TokenError};

@@ -2,10 +2,10 @@
 //!
 //! A token holds what the server needs to know of a client, encrypted and authenticated with a key of
 //! the server, which stores nothing. Its content: kind (1 byte), issue time (8), the client's IP address
-//! (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token for a client that
-//! carries a path's capacity then a [`Carried`]. A new layout takes a new kind.
+//! (5 or 17); in a Retry token then the port (2) and two connection IDs, in a token that
+//! states a path's capacity then a [`TokenCapacity`]. A new layout takes a new kind.
 
-mod carried;
+mod capacity;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,12 @@ use super::ReplayFilter;
 use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
 use crate::limits::{NEW_TOKEN_LIFETIME, RETRY_TOKEN_LIFETIME};
 
-pub(crate) use carried::Carried;
+pub(crate) use capacity::TokenCapacity;
 
 const RETRY: u8 = 0;
 const NEW_TOKEN: u8 = 1;
-/// A NEW_TOKEN token with a [`Carried`].
-const CARRYING: u8 = 2;
+/// A NEW_TOKEN token with a [`TokenCapacity`].
+const NEW_TOKEN_WITH_CAPACITY: u8 = 2;
 
 /// The key that seals a server's tokens. Servers that share an address share it; they must be built with
 /// the same cryptographic library (cargo feature `aws-lc-rs` or `ring`), whose tokens differ.
@@ -29,7 +29,7 @@ const CARRYING: u8 = 2;
 /// Two tokens that were sealed with the same random bytes reveal at most that they are equal; no counter
 /// has to be kept over restarts or between servers.
 ///
-/// The capacities that clients carry for careful resume are claimed here, so that one connection at a
+/// The capacities that tokens state for careful resume are claimed here, so that one connection at a
 /// time resumes from each. Other processes with the same secret do not know of these claims, nor does a
 /// restarted one.
 pub struct TokenKey {
@@ -76,30 +76,30 @@ impl TokenKey {
     }
 
     /// A token for a NEW_TOKEN frame to a client at `ip`, issued at `now` (seconds since the Unix
-    /// epoch), with the capacity that the client is to carry. It has no port, which may change until the
+    /// epoch), with the path's capacity if it is to state it. It has no port, which may change until the
     /// client returns.
     pub(crate) fn new_token(
         &self,
         ip: IpAddr,
         now: u64,
-        carried: Option<&Carried>,
+        capacity: Option<&TokenCapacity>,
         rng: &mut impl rand::Rng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
-            buf.push(carried.map_or(NEW_TOKEN, |_| CARRYING));
+            buf.push(capacity.map_or(NEW_TOKEN, |_| NEW_TOKEN_WITH_CAPACITY));
             buf.extend_from_slice(&now.to_be_bytes());
             encode_ip(ip, buf);
-            if let Some(carried) = carried {
-                carried.encode(buf);
+            if let Some(capacity) = capacity {
+                capacity.encode(buf);
             }
         })
     }
 
-    /// Claims the capacity that a client carried. False if it was claimed before, by way of this or
+    /// Claims the capacity that a token states. False if it was claimed before, by way of this or
     /// another token of the same source.
-    pub(crate) fn claim(&self, carried: &Carried) -> bool {
+    pub(crate) fn claim(&self, capacity: &TokenCapacity) -> bool {
         let mut claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        claims.first_use(carried.source, carried.observed)
+        claims.first_use(capacity.source, capacity.observed)
     }
 
     /// Reads the `token` of an Initial packet that came from `client` to `dcid` at `now` (seconds
@@ -157,8 +157,8 @@ pub(crate) enum Token {
         id: u64,
         /// When it was issued, in seconds since the Unix epoch.
         issued: u64,
-        /// The capacity that the client carries.
-        carried: Option<Carried>,
+        /// The capacity of the client's path, if the token states it.
+        capacity: Option<TokenCapacity>,
     },
 }
 
@@ -248,16 +248,18 @@ fn read(
                 retry_scid: retry.retry_scid,
             })
         }
-        NEW_TOKEN | CARRYING => {
-            let carried = match kind {
-                CARRYING => Some(Carried::decode(&mut reader).map_err(|_| TokenError::Unknown)?),
+        NEW_TOKEN | NEW_TOKEN_WITH_CAPACITY => {
+            let capacity = match kind {
+                NEW_TOKEN_WITH_CAPACITY => {
+                    Some(TokenCapacity::decode(&mut reader).map_err(|_| TokenError::Unknown)?)
+                }
                 _ => None,
             };
             check(NEW_TOKEN_LIFETIME, client.port()).map_err(TokenError::NewToken)?;
             Ok(Token::NewToken {
                 id: opened.id,
                 issued,
-                carried,
+                capacity,
             })
         }
         _ => Err(TokenError::Unknown),

@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
 use crate::connection::{Connection, Incoming};
-use crate::crypto::{Carried, Token, TokenError};
+use crate::crypto::{Token, TokenCapacity, TokenError};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
@@ -27,7 +27,7 @@ pub(super) struct UnknownInitial {
 struct Proof {
     validated: bool,
     /// The record of its path that the client carries.
-    carried: Option<Carried>,
+    capacity: Option<TokenCapacity>,
     /// The Retry packet that it answers, if any.
     retried: Option<Retried>,
 }
@@ -76,7 +76,7 @@ impl Endpoint {
             source: header.scid,
             retry_source: retried.map(|retry| retry.source),
             validated: proof.validated,
-            carried: proof.carried,
+            capacity: proof.capacity,
             local_cid,
             unix_time_s: arrived.unix_time_s,
             seed: self.rng.random(),
@@ -130,12 +130,12 @@ impl Endpoint {
             Ok(Token::NewToken {
                 id,
                 issued,
-                carried,
+                capacity,
             }) => {
                 let validated = self.replays.first_use(id, issued);
                 Ok(Proof {
                     validated,
-                    carried: carried.filter(|_| validated),
+                    capacity: capacity.filter(|_| validated),
                     ..Proof::default()
                 })
             }

@@ -110,7 +110,7 @@ impl Endpoint {
         bundles.directives.extend(directives);
     }
 
-    /// The next directive that a connection must [`obey`](crate::Connection::obey); to be polled after every event
+    /// The next directive that a connection must [`apply_directive`](crate::Connection::apply_directive); to be polled after every event
     /// of a connection until it returns `None`.
     pub fn poll_directive(&mut self) -> Option<MemberDirective<ConnectionHandle>> {
         self.bundles.directives.pop_front()

@@ -40,7 +40,7 @@ impl Earlier {
 }
 
 impl Endpoint {
-    /// The next connection that shall [report what it has measured](crate::Connection::tell_resumed) because its
+    /// The next connection that shall [report what it has measured](crate::Connection::report_resumed) because its
     /// client resumes the session in another one; to be polled after every datagram and every event of a
     /// connection until it returns `None`.
     pub fn poll_resumed(&mut self) -> Option<ConnectionHandle> {

@@ -88,7 +88,7 @@ impl PathBundles {
         let id = paths[at].id;
         members.push(id);
         let decided = engine.admit(id, &mut |member| view(paths, member));
-        obey(paths, decided)
+        apply_directive(paths, decided)
     }
 
     pub(super) fn leave(&mut self, path: PathId) {
@@ -113,7 +113,7 @@ impl PathBundles {
         };
         let engine = &mut self.list[place].engine;
         let decided = engine.on_signal(now, id, signal, &mut |member| view(paths, member));
-        Some(obey(paths, decided))
+        Some(apply_directive(paths, decided))
     }
 
     #[cfg(test)]
@@ -123,13 +123,13 @@ impl PathBundles {
     }
 }
 
-fn obey(
+fn apply_directive(
     paths: &mut PathList,
     decided: Vec<MemberDirective<PathId>>,
 ) -> Vec<MemberDirective<PathId>> {
     for MemberDirective { member, directive } in &decided {
         if let Some(at) = paths.by_id(*member) {
-            paths[at].obey(directive);
+            paths[at].apply_directive(directive);
         }
     }
     decided

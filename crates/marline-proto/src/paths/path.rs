@@ -303,8 +303,9 @@ impl Path {
     }
 
     /// Has the controller do what the engine of its bundle decided.
-    pub(crate) fn obey(&mut self, directive: &Directive) {
-        self.member.obey(directive, self.recovery.controller_mut());
+    pub(crate) fn apply_directive(&mut self, directive: &Directive) {
+        self.member
+            .apply_directive(directive, self.recovery.controller_mut());
     }
 
     /// The path is on its own, until a bundle takes it in.

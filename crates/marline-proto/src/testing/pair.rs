@@ -127,7 +127,7 @@ impl Node {
             ask_earlier(now, &mut self.endpoint, &mut self.connections);
             while let Some(MemberDirective { member, directive }) = self.endpoint.poll_directive() {
                 if let Some(connection) = self.connections.get_mut(&member) {
-                    connection.obey(now, &directive);
+                    connection.apply_directive(now, &directive);
                     obeyed = true;
                 }
             }
@@ -477,7 +477,7 @@ fn ask_earlier(
 ) {
     while let Some(handle) = endpoint.poll_resumed() {
         if let Some(connection) = connections.get_mut(&handle) {
-            connection.tell_resumed(now);
+            connection.report_resumed(now);
         }
     }
 }

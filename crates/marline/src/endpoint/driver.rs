@@ -235,7 +235,7 @@ impl Driver {
                 {
                     if let Some(member) = endpoint.connection(member) {
                         let mut state = member.lock();
-                        state.proto.obey(now, &directive);
+                        state.proto.apply_directive(now, &directive);
                         enqueue(&mut self.queue, member, &mut state);
                     }
                 }

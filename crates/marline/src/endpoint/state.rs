@@ -122,7 +122,7 @@ impl EndpointState {
     pub(super) fn store_earlier_observations(&mut self, now: Instant) {
         while let Some(handle) = self.proto.poll_resumed() {
             if let Some(connection) = self.connection(handle) {
-                connection.lock().proto.tell_resumed(now);
+                connection.lock().proto.report_resumed(now);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Packets under a connection's real keys that say what no honest connection would, and what a
 //! connection holds in memory.
 
+use super::super::craft::Crafting;
 use super::*;
 use crate::crypto::{self, Sealing, TAG_LEN};
 use crate::limits::MIN_DATAGRAM_SIZE;
@@ -46,14 +47,20 @@ impl Connection {
             SpaceId::Initial => MIN_DATAGRAM_SIZE,
             SpaceId::Handshake | SpaceId::Data => 0,
         };
-        self.craft_packet(now, Slot::FIRST, space, frames, (flip, pad_to))
+        self.craft_packet(now, Slot::FIRST, space, frames, Crafting { flip, pad_to })
             .expect("the keys exist")
     }
 
     /// An Initial packet in a datagram that is smaller than it must be.
     pub(super) fn craft_small_initial(&mut self, now: Instant, frames: &[u8]) -> Vec<u8> {
-        self.craft_packet(now, Slot::FIRST, SpaceId::Initial, frames, (0, 0))
-            .expect("the keys exist")
+        self.craft_packet(
+            now,
+            Slot::FIRST,
+            SpaceId::Initial,
+            frames,
+            Crafting::default(),
+        )
+        .expect("the keys exist")
     }
 
     /// A 1-RTT packet without a single frame, which the connection does not remember.
@@ -98,7 +105,7 @@ impl Connection {
 
     /// Which spaces it has keys for.
     pub(super) fn can_seal(&self, space: SpaceId) -> bool {
-        self.sealing_kind(space).is_some()
+        self.sealing_level(space).is_some()
     }
 
     /// What it holds because of its peer.
@@ -109,7 +116,7 @@ impl Connection {
             unacked: self.streams.stats().bytes_held,
             sent_packets: every().map(|(_, space)| space.sent.len()).sum(),
             received_ranges: every().map(|(_, space)| space.received.len()).sum(),
-            deferred: self.deferred.len(),
+            deferred: self.undecryptable.len(),
             streams: self.streams.stats().open,
         }
     }

@@ -1,15 +1,15 @@
 //! Several paths in one connection (draft-ietf-quic-multipath-21).
 
-mod bundled;
+mod bundle;
 mod churn;
 mod cuts;
+mod failure_detection;
 mod hostile;
 mod lifecycle;
 mod limits;
 mod memory;
 mod outage;
 mod reinject;
-mod silence;
 mod stats;
 mod transfer;
 

@@ -29,7 +29,11 @@ impl LocalMember {
     }
 
     /// Has `controller` do what the engine decided.
-    pub(crate) fn obey(&mut self, directive: &Directive, controller: &mut dyn Controller) {
+    pub(crate) fn apply_directive(
+        &mut self,
+        directive: &Directive,
+        controller: &mut dyn Controller,
+    ) {
         self.coordinated = true;
         if let Some(share) = directive.share {
             controller.set_share(share);

@@ -94,7 +94,7 @@ fn new_tokens_are_valid_for_one_ip_address_for_days() {
     );
 }
 
-const CARRIED: Carried = Carried {
+const CAPACITY: TokenCapacity = TokenCapacity {
     window: 1_234_567,
     rtt: Duration::from_micros(38_500),
     observed: NOW - 7,
@@ -105,15 +105,15 @@ const CARRIED: Carried = Carried {
 fn a_new_token_carries_a_capacity() {
     let (key, mut rng) = key();
     let client = address("[2001:db8::1]:4433");
-    let token = key.new_token(client.ip(), NOW, Some(&CARRIED), &mut rng);
+    let token = key.new_token(client.ip(), NOW, Some(&CAPACITY), &mut rng);
     assert!(token.len() <= MAX_LEN, "{}", token.len());
     let open = |client, now| key.open(&token, client, &ConnectionId::EMPTY, now);
-    let Ok(Token::NewToken { carried, .. }) = open(client, NOW) else {
+    let Ok(Token::NewToken { capacity, .. }) = open(client, NOW) else {
         panic!("the token is valid");
     };
-    assert_eq!(carried, Some(CARRIED));
-    assert_eq!(CARRIED.age(NOW), Duration::from_secs(7));
-    assert_eq!(CARRIED.age(0), Duration::ZERO);
+    assert_eq!(capacity, Some(CAPACITY));
+    assert_eq!(CAPACITY.age(NOW), Duration::from_secs(7));
+    assert_eq!(CAPACITY.age(0), Duration::ZERO);
     assert_eq!(
         open(address("[2001:db8::2]:4433"), NOW),
         Err(TokenError::NewToken(TokenFault::Address))
@@ -139,7 +139,7 @@ fn tokens_without_a_capacity_keep_their_first_layout() {
         opened,
         Ok(Token::NewToken {
             issued: NOW,
-            carried: None,
+            capacity: None,
             ..
         })
     ));
@@ -150,16 +150,16 @@ fn tokens_without_a_capacity_keep_their_first_layout() {
 #[test]
 fn the_capacity_of_one_source_is_claimed_once() {
     let (key, _) = key();
-    assert!(key.claim(&CARRIED));
-    let later = Carried {
+    assert!(key.claim(&CAPACITY));
+    let later = TokenCapacity {
         window: 2_000_000,
         observed: NOW,
-        ..CARRIED
+        ..CAPACITY
     };
     assert!(!key.claim(&later), "of the same connection");
-    assert!(key.claim(&Carried {
+    assert!(key.claim(&TokenCapacity {
         source: 100,
-        ..CARRIED
+        ..CAPACITY
     }));
 }
 
@@ -182,15 +182,15 @@ proptest! {
         micros: u32,
         observed: u64,
         source: u64,
-        cut in 0..Carried::LEN,
+        cut in 0..TokenCapacity::LEN,
     ) {
         let rtt = Duration::from_micros(micros.into());
-        let carried = Carried { window, rtt, observed, source };
+        let capacity = TokenCapacity { window, rtt, observed, source };
         let mut buf = Vec::new();
-        carried.encode(&mut buf);
-        prop_assert_eq!(buf.len(), Carried::LEN);
-        prop_assert_eq!(Carried::decode(&mut Reader::new(&buf)), Ok(carried));
-        prop_assert!(Carried::decode(&mut Reader::new(&buf[..cut])).is_err());
+        capacity.encode(&mut buf);
+        prop_assert_eq!(buf.len(), TokenCapacity::LEN);
+        prop_assert_eq!(TokenCapacity::decode(&mut Reader::new(&buf)), Ok(capacity));
+        prop_assert!(TokenCapacity::decode(&mut Reader::new(&buf[..cut])).is_err());
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Member {
         }
     }
 
-    fn obey(&mut self, directive: &Directive) {
+    fn apply_directive(&mut self, directive: &Directive) {
         if let Some(share) = directive.share {
             self.share = share;
         }
@@ -157,7 +157,7 @@ impl Owner {
         let window = directive.window.expect("it begins with a window");
         assert!(window >= self.floor(MTU) && window <= 32 * datagram);
         assert_eq!(directive.slow_start, None);
-        member.obey(&directive);
+        member.apply_directive(&directive);
         self.next += 1;
         self.members.insert(key, member);
         Some(key)
@@ -181,7 +181,7 @@ impl Owner {
         }
         self.next += 1;
         for MemberDirective { member, directive } in &told {
-            self.member(*member).obey(directive);
+            self.member(*member).apply_directive(directive);
             let reason = directive.decision.as_ref().expect("it has a reason");
             let window = self.member(*member).controller.window();
             assert_eq!(window, reason.decision.after[reason.own], "{directive:?}");
@@ -322,7 +322,7 @@ impl Owner {
         } in &told
         {
             let member = self.member(*key);
-            member.obey(directive);
+            member.apply_directive(directive);
             let Some(MemberDecision { decision, own }) = &directive.decision else {
                 continue;
             };

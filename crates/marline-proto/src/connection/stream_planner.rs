@@ -1,30 +1,30 @@
-//! Which stream gets the next opportunity, and which path carries it.
+//! Chooses the stream that sends next, and fills packets with its data.
 //!
-//! The decision is a value, a [`Segment`]: an order on a path's queue, not
-//! bytes. Bytes are cut when the packet is built, so that a path that dies returns orders only. With
-//! one path the queue is never longer than the packet being built.
+//! The choice is a [`Segment`], a range of a stream without its bytes, in the queue of a path. Bytes are read when
+//! the packet is built, so that nothing is copied back when a path fails. With one path a segment is queued only
+//! for the packet being built.
 
 use marline_wire::{StreamId, varint};
 
 use super::Connection;
-use super::packet::OpenPacket;
+use super::packet::PacketBuilder;
 use crate::paths::{Queued, Slot};
 use crate::priority::Priority;
 use crate::scheduling::stream::{Sharing, StreamScheduler};
 use crate::streams::{ReadyChange, Segment, Streams};
 use crate::token::Token;
 
-/// The least room, in bytes, in which a STREAM frame is begun.
-const MIN_SEGMENT_ROOM: usize = 24;
+/// The least space in a packet, in bytes, in which a STREAM frame is begun.
+const MIN_SEGMENT_SPACE: usize = 24;
 
-/// The scheduler of streams, and its choice.
+/// The stream scheduler, and its choice.
 #[derive(Debug)]
-pub(super) struct StreamTurns {
+pub(super) struct StreamPlanner {
     scheduler: Box<dyn StreamScheduler>,
     ready: Option<StreamId>,
 }
 
-impl StreamTurns {
+impl StreamPlanner {
     pub(super) fn new(scheduler: Box<dyn StreamScheduler>) -> Self {
         Self {
             scheduler,
@@ -42,7 +42,7 @@ impl StreamTurns {
         self.scheduler.order(count, ids);
     }
 
-    /// How streams share what can be sent.
+    /// How streams share the capacity of the connection.
     pub(super) fn sharing(&self) -> Sharing {
         self.scheduler.sharing()
     }
@@ -56,7 +56,7 @@ impl StreamTurns {
         self.scheduler.on_sent(id, bytes);
     }
 
-    /// Has the scheduler learn which streams have something to send or no longer have, and choose.
+    /// Passes changes of which streams have something to send to the scheduler, and lets it choose.
     fn refresh(&mut self, streams: &mut Streams) {
         while let Some(ReadyChange { id, ready }) = streams.poll_ready_change() {
             match ready {
@@ -70,30 +70,30 @@ impl StreamTurns {
 }
 
 impl Connection {
-    /// Brings the choice of the next stream up to date.
+    /// Updates the choice of the next stream.
     pub(super) fn refresh_ready(&mut self) {
-        self.turns.refresh(&mut self.streams);
+        self.stream_planner.refresh(&mut self.streams);
     }
 
     /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if it has none.
     pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
         let segment = self.streams.take_frame(id, room);
         if let Some(segment) = segment {
-            self.turns.on_sent(id, segment.len as u64);
+            self.stream_planner.on_sent(id, segment.len as u64);
             self.paths[at].queue.push(segment);
         }
         self.refresh_ready();
         segment
     }
 
-    /// Fills what is left of the packet with STREAM frames.
-    pub(super) fn fill_streams(&mut self, packet: &OpenPacket, buf: &mut Vec<u8>) {
+    /// Fills the rest of the packet with STREAM frames.
+    pub(super) fn fill_streams(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
         let at = packet.path;
-        // A datagram that may yet be padded must not end in a frame without length.
-        let may_end_packet = self.early.is_empty() && !packet.wants_full;
+        // A datagram that may still be padded must not end with a frame without a length.
+        let may_end_packet = self.handshake_spaces.is_empty() && !packet.wants_full;
         loop {
             let room = packet.limit.saturating_sub(buf.len());
-            if room < MIN_SEGMENT_ROOM {
+            if room < MIN_SEGMENT_SPACE {
                 return;
             }
             let length = match may_end_packet {
@@ -101,7 +101,7 @@ impl Connection {
                 false => varint::size(room as u64),
             };
             if self.paths[at].queue.is_empty() && self.paths.is_single() {
-                self.turns
+                self.stream_planner
                     .ready()
                     .and_then(|id| self.plan_segment(at, id, room - length));
             }

@@ -1,38 +1,38 @@
-//! Which path carries what, where there are several.
+//! Assigns stream data to paths, where there are several.
 //!
-//! - An acknowledgment takes the path that it acknowledges, unless that one does not answer and another does.
-//! - What concerns the connection takes the best path.
-//! - Stream data goes where the scheduler of paths says, as an order on that path's queue.
+//! - ACK frames are sent on the path whose packets they acknowledge, unless it is suspected and another is not.
+//! - Frames of the whole connection are sent on the best path.
+//! - Stream data is sent on the path that the path scheduler chooses, by way of a segment in that path's queue.
 
 use marline_wire::StreamId;
 
 use super::Connection;
-use super::plan::StreamTurns;
 use super::reinject::Reinjector;
+use super::stream_planner::StreamPlanner;
 use crate::config::MultipathConfig;
 use crate::paths::{Path, PathList, Slot};
 use crate::scheduling::path::{PathScheduler, PathView, Plan, Reinjection, StreamView, Work};
 use crate::streams::{Segment, Streams};
 use crate::time::Instant;
 
-/// Streams that a scheduler compares that compares any.
+/// Streams shown to a scheduler that compares streams.
 const STREAMS_COMPARED: usize = 32;
 
-/// The scheduler of paths, and what it was shown last.
+/// The path scheduler, and the buffers of its input.
 #[derive(Debug)]
 pub(super) struct PathPlanner {
     scheduler: Box<dyn PathScheduler>,
     reinjection: Option<Reinjection>,
-    seen: Seen,
+    input: SchedulerInput,
 }
 
-/// What a scheduler was shown last: kept, lest every packet need memory.
+/// What the scheduler is shown; kept so that packets need no allocation.
 #[derive(Debug, Default)]
-struct Seen {
+struct SchedulerInput {
     paths: Vec<PathView>,
     streams: Vec<StreamView>,
     ids: Vec<StreamId>,
-    /// What is reinjected.
+    /// Segments to be reinjected.
     segments: Vec<Segment>,
 }
 
@@ -41,42 +41,42 @@ impl PathPlanner {
         Self {
             scheduler: (config.scheduler)(),
             reinjection: config.reinjection.map(Reinjection::new),
-            seen: Seen::default(),
+            input: SchedulerInput::default(),
         }
     }
 
-    /// What the scheduler decides, when `next` is the stream that sends next.
+    /// The decision of the scheduler when `next` is the stream that sends next.
     fn plan(
         &mut self,
         next: StreamId,
         paths: &PathList,
-        turns: &mut StreamTurns,
+        stream_planner: &mut StreamPlanner,
         streams: &Streams,
     ) -> Plan {
         let Self {
-            scheduler, seen, ..
+            scheduler, input, ..
         } = self;
-        seen.show_paths(paths);
-        seen.ids.clear();
-        seen.ids.push(next);
+        input.show_paths(paths);
+        input.ids.clear();
+        input.ids.push(next);
         if scheduler.compares_streams() {
-            seen.ids.clear();
-            turns.order(STREAMS_COMPARED, &mut seen.ids);
+            input.ids.clear();
+            stream_planner.order(STREAMS_COMPARED, &mut input.ids);
         }
-        seen.streams.clear();
-        let views = seen.ids.iter().filter_map(|&id| streams.view(id));
-        seen.streams.extend(views);
+        input.streams.clear();
+        let views = input.ids.iter().filter_map(|&id| streams.view(id));
+        input.streams.extend(views);
         let work = Work {
-            streams: &seen.streams,
+            streams: &input.streams,
             unsent: unsent(paths, streams),
-            sharing: turns.sharing(),
+            sharing: stream_planner.sharing(),
         };
-        scheduler.plan(&seen.paths, &work)
+        scheduler.plan(&input.paths, &work)
     }
 }
 
-impl Seen {
-    /// Shows the paths that nothing speaks against, or else all that are open.
+impl SchedulerInput {
+    /// Shows the paths that are open and not suspected, or all open ones if all are suspected.
     fn show_paths(&mut self, paths: &PathList) {
         let any_live = paths.iter().any(Path::is_live);
         let usable = paths.iter().filter(|path| match any_live {
@@ -88,7 +88,7 @@ impl Seen {
     }
 }
 
-/// Bytes that all streams have to send and no path has, about.
+/// Bytes of all streams that are neither in flight nor assigned to a path, approximately.
 fn unsent(paths: &PathList, streams: &Streams) -> u64 {
     let on_path = |path: &Path| path.recovery.in_flight() + path.queue.bytes();
     let assigned: u64 = paths.iter().map(on_path).sum();
@@ -96,27 +96,26 @@ fn unsent(paths: &PathList, streams: &Streams) -> u64 {
 }
 
 impl Connection {
-    /// Has the scheduler say which paths carry what the streams have, until `at` has a packet's worth
-    /// or nothing more goes there now.
+    /// Assigns stream data to paths as the scheduler decides, until `at` has enough for a packet or the scheduler
+    /// assigns nothing more.
     pub(super) fn plan_ahead(&mut self, at: Slot) {
         let enough = u64::from(self.paths[at].tuples.active.mtu.current());
-        while self.paths[at].queue.bytes() < enough && self.assign() {}
+        while self.paths[at].queue.bytes() < enough && self.assign_next() {}
     }
 
-    /// Has the next segment join the queue of the path that the scheduler picks; `false` if there is
-    /// none, or it waits.
-    fn assign(&mut self) -> bool {
-        let Some(next) = self.turns.ready() else {
+    /// Queues the next segment on the path that the scheduler chooses; `false` if there is none, or if it waits.
+    fn assign_next(&mut self) -> bool {
+        let Some(next) = self.stream_planner.ready() else {
             return false;
         };
-        let Some(planner) = &mut self.planner else {
+        let Some(planner) = &mut self.path_planner else {
             return false;
         };
-        let plan = planner.plan(next, &self.paths, &mut self.turns, &self.streams);
-        self.carry_out(&plan)
+        let plan = planner.plan(next, &self.paths, &mut self.stream_planner, &self.streams);
+        self.assign_as_planned(&plan)
     }
 
-    fn carry_out(&mut self, plan: &Plan) -> bool {
+    fn assign_as_planned(&mut self, plan: &Plan) -> bool {
         let (stream, id, copies) = match *plan {
             Plan::Wait => return false,
             Plan::Send {
@@ -134,15 +133,15 @@ impl Connection {
             return false;
         };
         self.streams.set_path(stream, id);
-        let Some(planner) = self.planner.as_ref().filter(|_| copies) else {
+        let Some(planner) = self.path_planner.as_ref().filter(|_| copies) else {
             return true;
         };
-        let others = planner.seen.paths.iter().filter(|view| view.id != id);
+        let others = planner.input.paths.iter().filter(|view| view.id != id);
         for view in others.filter(|view| !view.is_full()) {
             if let Some(at) = self.paths.by_id(view.id) {
                 self.paths[at].queue.push_copy(segment);
                 if planner.reinjection.is_some() {
-                    // It needs no other copy.
+                    // It is not copied again.
                     self.streams.take_copy(&segment);
                 }
             }
@@ -150,26 +149,26 @@ impl Connection {
         true
     }
 
-    /// Nothing is left to send, but something is still waiting for, or in flight on, a slow path: queues a
-    /// packet's worth of it on a path that may send now; returns that path.
+    /// When nothing is left to send, but a slow path has data queued or in flight: queues a packet of it on a path
+    /// that may send now; returns that path.
     pub(super) fn reinject(&mut self, now: Instant) -> Option<Slot> {
-        if self.turns.ready().is_some() || self.paths.is_single() {
+        if self.stream_planner.ready().is_some() || self.paths.is_single() {
             return None;
         }
-        let planner = self.planner.as_deref_mut()?;
+        let planner = self.path_planner.as_deref_mut()?;
         let reinjection = planner.reinjection.as_mut()?;
-        let seen = &mut planner.seen;
-        seen.paths.clear();
+        let input = &mut planner.input;
+        input.paths.clear();
         let live = self.paths.iter().filter(|path| path.is_live());
-        seen.paths.extend(live.map(Path::view));
+        input.paths.extend(live.map(Path::view));
         reinjection.set_sent(self.streams.stats().bytes_sent);
         Reinjector {
             now,
             paths: &mut self.paths,
             streams: &mut self.streams,
             reinjection,
-            views: &seen.paths,
-            segments: &mut seen.segments,
+            views: &input.paths,
+            segments: &mut input.segments,
         }
         .run()
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use super::careful::{ALL, LARGE, Listener, Told, link};
+use super::careful_resume::{ALL, LARGE, Listener, Told, link};
 use super::*;
 use crate::congestion::Algorithm;
 use crate::coordination::careful_resume::CarefulResumeConfig;
@@ -90,8 +90,8 @@ impl Visits {
             .server
             .as_ref()
             .unwrap()
-            .carry
-            .tokens
+            .capacity_tokens
+            .issued_count
     }
 
     fn take(&self) -> Vec<u8> {
@@ -324,8 +324,8 @@ fn tokens_are_few_whatever_the_path_does() {
 fn tokens_end() {
     let mut visits = visits(Algorithm::Cubic);
     let (client, server) = visits.pair.establish();
-    let carry = &mut visits.pair.server(server).server.as_mut().unwrap().carry;
-    carry.tokens = CAPACITY_TOKENS - 1;
+    let server_side = visits.pair.server(server).server.as_mut().unwrap();
+    server_side.capacity_tokens.issued_count = CAPACITY_TOKENS - 1;
     download(&mut visits.pair, client, server, &pattern(LARGE));
     assert_eq!(visits.given(server), CAPACITY_TOKENS);
     let stats = visits.pair.client(client).stats();

@@ -1,19 +1,20 @@
-//! What observers and statistics hear.
+//! Reports to observers, and statistics.
+
+mod changes;
 
 use marline_wire::PathId;
 use marline_wire::frame::AckFrequency;
 
 use super::Connection;
-use super::changes::ReportedPath;
-use super::events::{ConnectionError, Event};
+use super::events::ConnectionError;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
-use crate::level::SpaceId;
+use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
-    ConnectionState, ConnectionStateUpdated, EcnState, Initiator, KeyDiscarded, KeyKind,
-    KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated, PacketKind,
-    PacketNumberSpace, PathAssigned, ReassemblyUpdated,
+    ConnectionState, ConnectionStateUpdated, DropTrigger, EcnState, Initiator, KeyDiscarded,
+    KeyKind, KeyTrigger, KeyUpdated, MetricsUpdated, MigrationState, MigrationStateUpdated,
+    PacketDropped, PacketKind, PacketNumberSpace, PathAssigned, ReassemblyUpdated,
 };
 use crate::observe::{
     self, ConnectionStats, Observer, PathStage, PathStats,
@@ -24,7 +25,9 @@ use crate::paths::Slot;
 use crate::paths::{Path, Stage};
 use crate::time::Instant;
 
-/// Counters of a connection that nobody but statistics reads.
+use changes::ReportedPath;
+
+/// Counters of a connection, for [`ConnectionStats`].
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) datagrams_sent: u64,
@@ -33,19 +36,30 @@ pub(super) struct Counters {
     pub(super) bytes_received: u64,
     pub(super) packets_received: u64,
     pub(super) packets_dropped: u64,
-    /// Bytes held out of order, as last told to the observer.
-    out_of_order_told: u64,
+    /// Bytes held out of order, as last reported to the observer.
+    reported_out_of_order: u64,
 }
 
-/// Where a connection reports what it does: its observer, and its counters.
+/// A packet that is dropped before its frames are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DroppedPacket {
+    /// The path that it belongs to, if that is known.
+    pub(super) path: Option<PathId>,
+    /// `None` if its header cannot be parsed.
+    pub(super) level: Option<EncryptionLevel>,
+    /// In bytes.
+    pub(super) size: usize,
+}
+
+/// The observer of a connection, and its counters.
 pub(super) struct Telemetry {
     pub(super) observer: Option<Box<dyn Observer>>,
     pub(super) counters: Counters,
     pub(super) frames_received: FrameCounts,
-    /// The state that the observer knows.
-    told_state: Option<ConnectionState>,
-    /// What the observer knows of the paths.
-    pub(super) reported_paths: Vec<ReportedPath>,
+    /// The state last reported to the observer.
+    reported_state: Option<ConnectionState>,
+    /// What was last reported of each path.
+    reported_paths: Vec<ReportedPath>,
 }
 
 impl Telemetry {
@@ -54,8 +68,19 @@ impl Telemetry {
             observer,
             counters: Counters::default(),
             frames_received: FrameCounts::default(),
-            told_state: None,
+            reported_state: None,
             reported_paths: Vec::new(),
+        }
+    }
+}
+
+impl From<EncryptionLevel> for PacketKind {
+    fn from(level: EncryptionLevel) -> Self {
+        match level {
+            EncryptionLevel::Initial => Self::Initial,
+            EncryptionLevel::ZeroRtt => Self::ZeroRtt,
+            EncryptionLevel::Handshake => Self::Handshake,
+            EncryptionLevel::OneRtt => Self::OneRtt,
         }
     }
 }
@@ -69,9 +94,7 @@ impl SpaceId {
             Self::Data => PacketKind::OneRtt,
         }
     }
-}
 
-impl SpaceId {
     /// The packet number space as observers see it.
     pub(super) const fn number_space(self) -> PacketNumberSpace {
         match self {
@@ -96,20 +119,15 @@ const fn phase_name(phase: Phase) -> &'static str {
 }
 
 impl Connection {
-    pub(super) fn tell(&mut self, now: Instant, event: &observe::Event<'_>) {
+    /// Passes an event to the observer, if there is one.
+    pub(super) fn emit(&mut self, now: Instant, event: &observe::Event<'_>) {
         if let Some(observer) = &mut self.telemetry.observer {
             observer.on_event(now, event);
         }
     }
 
-    pub(super) fn tell_datagram(&mut self, first: bool) {
-        if first {
-            self.mailbox.application.push_back(Event::DatagramReceived);
-        }
-    }
-
-    /// RTT, window and phase, where someone listens.
-    pub(super) fn tell_metrics(&mut self, now: Instant, at: Slot) {
+    /// Reports round-trip times, the window, and the phase of the controller if it changed.
+    pub(super) fn report_metrics(&mut self, now: Instant, at: Slot) {
         if self.telemetry.observer.is_none() {
             return;
         }
@@ -154,20 +172,26 @@ impl Connection {
         }
     }
 
-    /// What the streams hold out of order, if that changed and someone listens.
-    pub(super) fn tell_reassembly(&mut self, now: Instant) {
+    /// Reports the bytes that streams hold out of order, if they changed.
+    pub(super) fn report_reassembly(&mut self, now: Instant) {
         let Some(observer) = &mut self.telemetry.observer else {
             return;
         };
         let out_of_order_bytes = self.streams.out_of_order_bytes();
-        if out_of_order_bytes != self.telemetry.counters.out_of_order_told {
-            self.telemetry.counters.out_of_order_told = out_of_order_bytes;
+        if out_of_order_bytes != self.telemetry.counters.reported_out_of_order {
+            self.telemetry.counters.reported_out_of_order = out_of_order_bytes;
             let event = ReassemblyUpdated { out_of_order_bytes };
             observer.on_event(now, &observe::Event::ReassemblyUpdated(event));
         }
     }
 
-    pub(super) fn tell_keys(&mut self, now: Instant, kind: KeyKind, trigger: KeyTrigger) {
+    /// Reports keys of both directions that were installed or updated.
+    pub(super) fn report_keys_installed(
+        &mut self,
+        now: Instant,
+        kind: KeyKind,
+        trigger: KeyTrigger,
+    ) {
         let phase = self.keys.one_rtt.as_ref().map(|keys| keys.generation());
         let key_phase = phase.filter(|_| kind == KeyKind::OneRtt);
         for sender in [self.side, self.side.peer()] {
@@ -177,19 +201,19 @@ impl Connection {
                 key_phase,
                 trigger,
             };
-            self.tell(now, &observe::Event::KeyUpdated(event));
+            self.emit(now, &observe::Event::KeyUpdated(event));
         }
     }
 
-    pub(super) fn tell_key_update(&mut self, now: Instant, change: KeyChange) {
+    pub(super) fn report_key_change(&mut self, now: Instant, change: KeyChange) {
         let trigger = match change {
             KeyChange::UpdatedByPeer => KeyTrigger::RemoteUpdate,
             KeyChange::Followed => KeyTrigger::LocalUpdate,
         };
-        self.tell_keys(now, KeyKind::OneRtt, trigger);
+        self.report_keys_installed(now, KeyKind::OneRtt, trigger);
     }
 
-    pub(super) fn tell_keys_discarded(&mut self, now: Instant, kind: KeyKind) {
+    pub(super) fn report_keys_discarded(&mut self, now: Instant, kind: KeyKind) {
         for sender in [self.side, self.side.peer()] {
             let event = KeyDiscarded {
                 sender,
@@ -197,17 +221,17 @@ impl Connection {
                 key_phase: None,
                 trigger: KeyTrigger::Tls,
             };
-            self.tell(now, &observe::Event::KeyDiscarded(event));
+            self.emit(now, &observe::Event::KeyDiscarded(event));
         }
     }
 
-    pub(super) fn tell_state(&mut self, now: Instant, new: ConnectionState) {
-        let old = self.telemetry.told_state.replace(new);
+    pub(super) fn report_state(&mut self, now: Instant, new: ConnectionState) {
+        let old = self.telemetry.reported_state.replace(new);
         let event = ConnectionStateUpdated { old, new };
-        self.tell(now, &observe::Event::ConnectionStateUpdated(event));
+        self.emit(now, &observe::Event::ConnectionStateUpdated(event));
     }
 
-    pub(super) fn tell_closed(&mut self, now: Instant, error: &ConnectionError) {
+    pub(super) fn report_closed(&mut self, now: Instant, error: &ConnectionError) {
         if self.telemetry.observer.is_none() {
             return;
         }
@@ -255,7 +279,26 @@ impl Connection {
             reason: &reason,
             trigger,
         };
-        self.tell(now, &observe::Event::ConnectionClosed(event));
+        self.emit(now, &observe::Event::ConnectionClosed(event));
+    }
+
+    pub(super) fn report_dropped(
+        &mut self,
+        now: Instant,
+        dropped: DroppedPacket,
+        trigger: DropTrigger,
+    ) {
+        self.telemetry.counters.packets_dropped += 1;
+        if let Some(observer) = &mut self.telemetry.observer {
+            let is_only = !self.paths.is_multipath();
+            let event = PacketDropped {
+                path: dropped.path.or_else(|| is_only.then_some(PathId::INITIAL)),
+                kind: dropped.level.map_or(PacketKind::Unknown, PacketKind::from),
+                size: dropped.size,
+                trigger,
+            };
+            observer.on_event(now, &observe::Event::PacketDropped(event));
+        }
     }
 
     pub(super) fn report_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
@@ -264,7 +307,7 @@ impl Connection {
             old: None,
             new,
         };
-        self.tell(now, &observe::Event::MigrationStateUpdated(event));
+        self.emit(now, &observe::Event::MigrationStateUpdated(event));
     }
 
     pub(super) fn report_path(&mut self, now: Instant, at: Slot) {
@@ -275,19 +318,19 @@ impl Connection {
             local: Some(addresses.local),
             remote: Some(addresses.remote),
         };
-        self.tell(now, &observe::Event::PathAssigned(event));
+        self.emit(now, &observe::Event::PathAssigned(event));
     }
 
-    pub(super) fn report_path_gone(&mut self, now: Instant, id: PathId) {
+    pub(super) fn report_path_removed(&mut self, now: Instant, id: PathId) {
         let event = PathAssigned {
             path: id,
             local: None,
             remote: None,
         };
-        self.tell(now, &observe::Event::PathAssigned(event));
+        self.emit(now, &observe::Event::PathAssigned(event));
     }
 
-    pub(super) fn tell_ack_frequency(&mut self, now: Instant, frame: &AckFrequency) {
+    pub(super) fn report_ack_frequency(&mut self, now: Instant, frame: &AckFrequency) {
         let event = AckFrequencyUpdated {
             initiator: Initiator::Remote,
             ack_eliciting_threshold: frame.ack_eliciting_threshold,
@@ -296,10 +339,10 @@ impl Connection {
             ),
             reordering_threshold: frame.reordering_threshold,
         };
-        self.tell(now, &observe::Event::AckFrequencyUpdated(event));
+        self.emit(now, &observe::Event::AckFrequencyUpdated(event));
     }
 
-    /// What the connection has done so far, and how it stands.
+    /// Statistics of the connection since it began.
     pub fn stats(&self) -> ConnectionStats {
         let counters = &self.telemetry.counters;
         let sent = UdpStats {

@@ -1,4 +1,4 @@
-//! The handshake moves on: keys appear and go, the peer's settings become known.
+//! Steps of the handshake: keys are installed and discarded, the peer's transport parameters are applied.
 
 use marline_wire::frame::{AckFrequency, NewToken};
 use marline_wire::packet::{ProtectedHeader, ProtectedKind, Retry, retry};
@@ -20,17 +20,17 @@ use crate::streams::PeerLimits;
 use crate::time::Instant;
 
 impl Connection {
-    /// Acts on what TLS did.
+    /// Applies the steps that TLS has made.
     ///
     /// # Errors
     ///
-    /// What the peer's parameters violate.
+    /// If the peer's transport parameters violate the protocol.
     pub(super) fn drive_handshake(&mut self, now: Instant) -> Result<(), TransportError> {
         while let Some(step) = self.handshake.poll() {
             match step {
                 HandshakeStep::HandshakeKeys(keys) => {
                     self.keys.handshake = Some(keys);
-                    self.tell_keys(now, KeyKind::Handshake, KeyTrigger::Tls);
+                    self.report_keys_installed(now, KeyKind::Handshake, KeyTrigger::Tls);
                 }
                 HandshakeStep::OneRttKeys { keys, secrets } => {
                     let mut keys = OneRttKeys::new(*keys, *secrets);
@@ -41,7 +41,7 @@ impl Connection {
                     if self.side.is_client() {
                         self.keys.zero_rtt = None;
                     }
-                    self.tell_keys(now, KeyKind::OneRtt, KeyTrigger::Tls);
+                    self.report_keys_installed(now, KeyKind::OneRtt, KeyTrigger::Tls);
                 }
                 HandshakeStep::ZeroRttKeys { keys, remembered } => {
                     self.keys.zero_rtt = Some(Box::new(keys));
@@ -49,9 +49,9 @@ impl Connection {
                         self.streams.set_peer_limits(&peer_limits(&params))?;
                         self.datagrams
                             .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
-                        self.tell(now, &observe::Event::ParametersRestored(&params));
+                        self.emit(now, &observe::Event::ParametersRestored(&params));
                     }
-                    self.tell_keys(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
+                    self.report_keys_installed(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
                 }
                 HandshakeStep::PeerParameters(params) => self.on_parameters(now, &params)?,
                 HandshakeStep::ZeroRttAccepted => {}
@@ -74,7 +74,7 @@ impl Connection {
             .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
         self.peer = Peer::from(params);
         self.peer.grease_fixed_bit &= self.config.grease;
-        self.idle.heed_peer(self.peer.max_idle_timeout);
+        self.idle.apply_peer_timeout(self.peer.max_idle_timeout);
         let path = &mut self.paths[Slot::FIRST];
         path.local_cids.set_limit(params.active_connection_id_limit);
         path.tuples
@@ -91,13 +91,13 @@ impl Connection {
         self.paths.want_ids();
         self.coordination.peer_coordinates = params.coordinates_bundles;
         if self.side.is_server() {
-            self.remember_bundle(params.bundle.map(|named| Membership {
+            self.set_membership(params.bundle.map(|named| Membership {
                 id: MembershipId(named.id),
                 connections: named.connections,
             }));
-            // An address that is not proven may be anybody's.
+            // Without validation the address may be spoofed.
             if self.is_resumed() && self.paths.main().tuples.active.amplification.is_validated() {
-                self.mailbox.endpoint.push_back(EndpointEvent::Resumed);
+                self.events.endpoint.push_back(EndpointEvent::Resumed);
             }
         }
         let event = ParametersSet {
@@ -105,35 +105,33 @@ impl Connection {
             tls_cipher: None,
             parameters: params,
         };
-        self.tell(now, &observe::Event::ParametersSet(event));
+        self.emit(now, &observe::Event::ParametersSet(event));
         self.report_negotiated(now);
         Ok(())
     }
 
-    /// What went out early is due again, under the server's real limits.
+    /// What was sent in 0-RTT packets is due again, within the server's present limits.
     fn on_zero_rtt_rejected(&mut self) {
         self.keys.zero_rtt = None;
         let path = &mut self.paths[Slot::FIRST];
         path.recovery.discard_packets(&mut path.space.sent);
         self.streams.on_zero_rtt_rejected();
-        self.mailbox.application.push_back(Event::ZeroRttRejected);
+        self.events.application.push_back(Event::ZeroRttRejected);
     }
 
     fn on_handshake_complete(&mut self, now: Instant) {
         self.begin_multipath();
         self.progress.on_complete(now);
-        self.mailbox.application.push_back(Event::Connected);
-        self.mailbox
-            .endpoint
-            .push_back(EndpointEvent::HandshakeDone);
-        self.tell_state(now, ConnectionState::HandshakeComplete);
+        self.events.application.push_back(Event::Connected);
+        self.events.endpoint.push_back(EndpointEvent::HandshakeDone);
+        self.report_state(now, ConnectionState::HandshakeComplete);
         self.learn_first_window(now);
         self.begin_resumption(now, false);
         self.join_bundle(now, false);
         self.request_ack_frequency();
         if self.side.is_server() {
             self.announcements.handshake_done.announce();
-            self.give_address_token(now);
+            self.issue_address_token(now);
             self.confirm(now);
         }
     }
@@ -151,10 +149,8 @@ impl Connection {
         if let Some(keys) = &mut self.keys.one_rtt {
             keys.on_handshake_confirmed();
         }
-        self.mailbox
-            .application
-            .push_back(Event::HandshakeConfirmed);
-        self.tell_state(now, ConnectionState::HandshakeConfirmed);
+        self.events.application.push_back(Event::HandshakeConfirmed);
+        self.report_state(now, ConnectionState::HandshakeConfirmed);
         self.try_preferred_address(now);
     }
 
@@ -169,7 +165,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Keys of a level are of no more use (RFC 9001, section 4.9).
+    /// Discards the keys of a space (RFC 9001, section 4.9).
     pub(super) fn discard_keys(&mut self, now: Instant, space: SpaceId) {
         let kind = match space {
             SpaceId::Initial if self.keys.initial.take().is_some() => KeyKind::Initial,
@@ -180,11 +176,11 @@ impl Connection {
             self.progress.set_initial_token(Vec::new());
         }
         self.discard_space(space);
-        self.tell_keys_discarded(now, kind);
+        self.report_keys_discarded(now, kind);
     }
 
-    /// Whether a long header comes from whom it should: the server's first one tells its ID
-    /// (RFC 9000, section 7.2).
+    /// Whether the source connection ID of a long header is that of the peer; the first packet of the server sets
+    /// it (RFC 9000, section 7.2).
     pub(super) fn accept_source(&mut self, header: &ProtectedHeader) -> bool {
         if header.kind == ProtectedKind::Short {
             return true;
@@ -197,7 +193,7 @@ impl Connection {
         source != Source::Wrong
     }
 
-    /// The server wants our address proven (RFC 9000, section 17.2.5.2).
+    /// Handles a Retry packet (RFC 9000, section 17.2.5.2).
     pub(super) fn on_retry(&mut self, packet: &Retry<'_>) {
         let current = *self.paths[Slot::FIRST].remote_cids.active();
         let usable = self.progress.takes_retry(packet.scid, packet.dcid, current)
@@ -212,9 +208,9 @@ impl Connection {
             .replace_first(packet.scid);
         self.keys.initial = Some(Box::new(crypto::initial_keys(&packet.scid, self.side)));
         self.handshake.on_retry();
-        // What was sent is neither acknowledged nor lost: it goes out again, 0-RTT data too.
-        self.resend_all(Slot::FIRST, SpaceId::Initial);
-        self.resend_all(Slot::FIRST, SpaceId::Data);
+        // Packets sent before are neither acknowledged nor lost: their content is sent again, 0-RTT data too.
+        self.retransmit_all(Slot::FIRST, SpaceId::Initial);
+        self.retransmit_all(Slot::FIRST, SpaceId::Data);
         self.paths[Slot::FIRST].recovery.reset_pto_count();
     }
 
@@ -232,18 +228,18 @@ impl Connection {
     }
 
     fn request_ack_frequency(&mut self) {
-        let Some(wish) = self.config.ack_frequency else {
+        let Some(wanted) = self.config.ack_frequency else {
             return;
         };
         if let Some(shortest) = self.peer.min_ack_delay {
-            let max_delay = wish.max_delay.max(shortest);
+            let max_delay = wanted.max_delay.max(shortest);
             let announcement = &mut self.announcements.ack_frequency;
-            announcement.announce(wish.threshold, max_delay, wish.reordering_threshold);
+            announcement.announce(wanted.threshold, max_delay, wanted.reordering_threshold);
             self.peer.max_ack_delay = self.peer.max_ack_delay.max(max_delay);
         }
     }
 
-    /// The peer wants to be acknowledged otherwise.
+    /// Handles a request to acknowledge less or more often (draft-ietf-quic-ack-frequency).
     pub(super) fn on_ack_frequency(
         &mut self,
         now: Instant,
@@ -255,11 +251,11 @@ impl Connection {
         for path in self.paths.iter_mut() {
             path.ack_policy.on_frequency(&requested);
         }
-        self.tell_ack_frequency(now, frame);
+        self.report_ack_frequency(now, frame);
         Ok(())
     }
 
-    /// Whether `token` is what a stateless reset from the peer would end in.
+    /// Whether `token` is a stateless reset token of the peer (RFC 9000, section 10.3.1).
     pub(super) fn is_reset_token(&self, token: &[u8; 16]) -> bool {
         self.paths
             .iter()

@@ -1,4 +1,4 @@
-//! From the token of a frame to the module that wrote the frame.
+//! Passes the token of an acknowledged or lost frame to the module that wrote the frame.
 
 use marline_wire::PathId;
 
@@ -11,7 +11,7 @@ use crate::token::{ReturnedToken, Token};
 
 /// The modules that wrote the frames of one path's packets.
 pub(super) struct FrameOwners<'a> {
-    /// Whose the first three are.
+    /// The path that `received`, `local_cids` and `remote_cids` belong to.
     pub(super) path: PathId,
     pub(super) received: &'a mut Received,
     pub(super) local_cids: &'a mut LocalCids,
@@ -19,12 +19,12 @@ pub(super) struct FrameOwners<'a> {
     pub(super) handshake: &'a mut Handshake,
     pub(super) streams: &'a mut Streams,
     pub(super) announcements: &'a mut Announcements,
-    /// Tokens that concern other paths.
+    /// Tokens of other paths, to be settled later.
     pub(super) returned: &'a mut Vec<ReturnedToken>,
 }
 
 impl FrameOwners<'_> {
-    /// The peer has what the frame carried.
+    /// The frame is acknowledged.
     #[inline]
     pub(super) fn on_acked(&mut self, token: &Token) {
         match token {
@@ -54,7 +54,7 @@ impl FrameOwners<'_> {
         }
     }
 
-    /// What the frame carried may not have arrived: it is due again.
+    /// The frame is lost: its content is due again.
     #[inline]
     pub(super) fn on_lost(&mut self, token: &Token) {
         match token {

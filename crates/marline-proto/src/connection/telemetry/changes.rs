@@ -1,9 +1,9 @@
-//! Reports changes of state to the observer, by comparison with what it knows. Without an observer nothing is
-//! compared.
+//! Reports changes of state to the observer, by comparison with what was last reported. Without an observer
+//! nothing is compared.
 
 use marline_wire::{ConnectionId, PathId};
 
-use super::Connection;
+use super::super::Connection;
 use crate::congestion::MINIMUM_WINDOW_PACKETS;
 use crate::observe::Event;
 use crate::observe::events::{
@@ -14,20 +14,20 @@ use crate::paths::{Path, Slot};
 use crate::recovery::{ArmedTimer, Expired, GRANULARITY};
 use crate::time::Instant;
 
-/// What the observer knows of a path.
+/// What was last reported of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportedPath {
     path: PathId,
     mtu: ReportedMtu,
     ecn: Option<EcnState>,
     timer: Option<ArmedTimer>,
-    /// The ID of ours that the peer's packets carry.
+    /// The connection ID of ours that the peer's packets carry.
     local_id: Option<ConnectionId>,
-    /// The peer's ID that our packets carry.
+    /// The connection ID of the peer that our packets carry.
     remote_id: Option<ConnectionId>,
 }
 
-/// The datagram size that the observer knows.
+/// The datagram size, and whether the search for a larger one is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReportedMtu {
     bytes: u16,
@@ -57,26 +57,18 @@ impl ReportedPath {
     }
 }
 
-/// The name and the space of a loss detection timer.
-const fn timer_of(reason: Expired) -> (Timer, crate::level::SpaceId) {
-    match reason {
-        Expired::Loss(space) => (Timer::LossTimeout, space),
-        Expired::Probe(space) => (Timer::Pto, space),
-    }
-}
-
 fn as_slices(protocols: &[Vec<u8>]) -> Vec<&[u8]> {
     protocols.iter().map(Vec::as_slice).collect()
 }
 
 impl Connection {
     /// Reports what has changed since the last call.
-    pub(super) fn report_changes(&mut self, now: Instant) {
+    pub(in crate::connection) fn report_changes(&mut self, now: Instant) {
         if self.telemetry.observer.is_none() {
             return;
         }
         for change in self.streams.take_state_changes() {
-            self.tell(now, &Event::StreamStateUpdated(change));
+            self.emit(now, &Event::StreamStateUpdated(change));
         }
         for at in self.paths.slots() {
             self.report_remote_id(now, at);
@@ -90,7 +82,7 @@ impl Connection {
             .retain(|known| paths.by_id(known.path).is_some());
     }
 
-    /// What the observer knows of a path.
+    /// What was last reported of a path.
     fn reported(&mut self, at: Slot) -> &mut ReportedPath {
         let path = &self.paths[at];
         let reported = &mut self.telemetry.reported_paths;
@@ -104,8 +96,8 @@ impl Connection {
         &mut reported[index]
     }
 
-    /// The connection IDs of the handshake are known from the start of the connection.
-    pub(super) fn report_first_ids(&mut self) {
+    /// Records the connection IDs of the first packets as reported: `ConnectionStarted` names them.
+    pub(in crate::connection) fn report_first_ids(&mut self) {
         if self.telemetry.observer.is_none() {
             return;
         }
@@ -132,12 +124,17 @@ impl Connection {
                 old,
                 new: Some(new),
             };
-            self.tell(now, &Event::ConnectionIdUpdated(event));
+            self.emit(now, &Event::ConnectionIdUpdated(event));
         }
     }
 
-    /// The newest packet of a path came to `new`, an ID of ours.
-    pub(super) fn report_local_id(&mut self, now: Instant, at: Slot, new: ConnectionId) {
+    /// Reports that the newest packet of a path has `new` as destination connection ID, if that changed.
+    pub(in crate::connection) fn report_local_id(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        new: ConnectionId,
+    ) {
         let id = self.paths[at].id;
         let old = self.reported(at).local_id.replace(new);
         if old != Some(new) {
@@ -147,7 +144,7 @@ impl Connection {
                 old,
                 new: Some(new),
             };
-            self.tell(now, &Event::ConnectionIdUpdated(event));
+            self.emit(now, &Event::ConnectionIdUpdated(event));
         }
     }
 
@@ -162,7 +159,7 @@ impl Connection {
                 new: new.bytes,
                 done: new.done,
             };
-            self.tell(now, &Event::MtuUpdated(event));
+            self.emit(now, &Event::MtuUpdated(event));
         }
     }
 
@@ -174,11 +171,11 @@ impl Connection {
         let is_unused = old.is_none() && new == EcnState::Failed;
         if old != Some(new) && !is_unused {
             let event = EcnStateUpdated { path: id, old, new };
-            self.tell(now, &Event::EcnStateUpdated(event));
+            self.emit(now, &Event::EcnStateUpdated(event));
         }
     }
 
-    /// The loss detection timer of a path was set, or cancelled.
+    /// Reports that the loss detection timer of a path was set or cancelled.
     fn report_timer(&mut self, now: Instant, at: Slot) {
         let armed = self.paths[at].recovery.armed_timer();
         let old = std::mem::replace(&mut self.reported(at).timer, armed);
@@ -188,37 +185,40 @@ impl Connection {
         match (armed, old) {
             (Some(timer), _) => {
                 let change = TimerChange::Set(timer.at.saturating_since(now));
-                self.tell_timer(now, at, timer, change);
+                self.emit_timer(now, at, timer, change);
             }
-            (None, Some(timer)) => self.tell_timer(now, at, timer, TimerChange::Cancelled),
+            (None, Some(timer)) => self.emit_timer(now, at, timer, TimerChange::Cancelled),
             (None, None) => {}
         }
     }
 
-    /// The loss detection timer of a path has fired.
-    pub(super) fn report_timer_expired(&mut self, now: Instant, at: Slot) {
+    /// Reports that the loss detection timer of a path has expired.
+    pub(in crate::connection) fn report_timer_expired(&mut self, now: Instant, at: Slot) {
         if self.telemetry.observer.is_none() {
             return;
         }
         if let Some(timer) = self.paths[at].recovery.armed_timer() {
             self.reported(at).timer = None;
-            self.tell_timer(now, at, timer, TimerChange::Expired);
+            self.emit_timer(now, at, timer, TimerChange::Expired);
         }
     }
 
-    fn tell_timer(&mut self, now: Instant, at: Slot, timer: ArmedTimer, change: TimerChange) {
-        let (kind, space) = timer_of(timer.reason);
+    fn emit_timer(&mut self, now: Instant, at: Slot, timer: ArmedTimer, change: TimerChange) {
+        let (kind, space) = match timer.reason {
+            Expired::Loss(space) => (Timer::LossTimeout, space),
+            Expired::Probe(space) => (Timer::Pto, space),
+        };
         let event = TimerUpdated {
             path: Some(self.paths[at].id),
             timer: kind,
             space: Some(space.number_space()),
             change,
         };
-        self.tell(now, &Event::TimerUpdated(event));
+        self.emit(now, &Event::TimerUpdated(event));
     }
 
-    /// Loss detection and congestion control of a path begin, or begin anew.
-    pub(super) fn report_recovery_parameters(&mut self, now: Instant, at: Slot) {
+    /// Reports the parameters with which recovery of a path begins, or begins anew.
+    pub(in crate::connection) fn report_recovery_parameters(&mut self, now: Instant, at: Slot) {
         if self.telemetry.observer.is_none() {
             return;
         }
@@ -239,11 +239,11 @@ impl Connection {
             minimum_congestion_window: MINIMUM_WINDOW_PACKETS * max_datagram_size,
             controller: recovery.controller().name(),
         };
-        self.tell(now, &Event::RecoveryParametersSet(event));
+        self.emit(now, &Event::RecoveryParametersSet(event));
     }
 
-    /// A client begins with a version that the server may not know; a server has accepted the client's.
-    pub(super) fn report_versions_at_start(&mut self, now: Instant) {
+    /// Reports the version that a client offers, or that a server has accepted.
+    pub(in crate::connection) fn report_versions_at_start(&mut self, now: Instant) {
         let versions = [self.version];
         let event = match self.side.is_client() {
             true => VersionInformation {
@@ -256,11 +256,15 @@ impl Connection {
                 ..VersionInformation::default()
             },
         };
-        self.tell(now, &Event::VersionInformation(event));
+        self.emit(now, &Event::VersionInformation(event));
     }
 
-    /// A client offers these protocols.
-    pub(super) fn report_offered_protocols(&mut self, now: Instant, protocols: &[Vec<u8>]) {
+    /// Reports the application protocols that a client offers.
+    pub(in crate::connection) fn report_offered_protocols(
+        &mut self,
+        now: Instant,
+        protocols: &[Vec<u8>],
+    ) {
         if self.telemetry.observer.is_none() {
             return;
         }
@@ -268,11 +272,11 @@ impl Connection {
             client: &as_slices(protocols),
             ..AlpnInformation::default()
         };
-        self.tell(now, &Event::AlpnInformation(event));
+        self.emit(now, &Event::AlpnInformation(event));
     }
 
-    /// The server offers versions of which none is ours.
-    pub(super) fn report_offered_versions(
+    /// Reports the versions of a Version Negotiation packet.
+    pub(in crate::connection) fn report_offered_versions(
         &mut self,
         now: Instant,
         offered: impl Iterator<Item = u32>,
@@ -286,11 +290,11 @@ impl Connection {
             client: &[self.version],
             chosen: None,
         };
-        self.tell(now, &Event::VersionInformation(event));
+        self.emit(now, &Event::VersionInformation(event));
     }
 
-    /// The handshake has shown what both ends agree on.
-    pub(super) fn report_negotiated(&mut self, now: Instant) {
+    /// Reports the version and the application protocol that both ends have agreed on.
+    pub(in crate::connection) fn report_negotiated(&mut self, now: Instant) {
         let Some(observer) = &mut self.telemetry.observer else {
             return;
         };

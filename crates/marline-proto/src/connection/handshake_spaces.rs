@@ -1,17 +1,17 @@
-//! The spaces of the handshake, while they last.
+//! The packet number spaces of the handshake.
 
 use crate::level::SpaceId;
 use crate::spaces::Space;
 use crate::token::Token;
 
-/// Initial and Handshake spaces; boxed, because most connections outlive them.
+/// The Initial and Handshake spaces until they are discarded; boxed, to free their memory then.
 #[derive(Debug, Default)]
-pub(super) struct EarlySpaces {
+pub(super) struct HandshakeSpaces {
     initial: Option<Box<Space<Token>>>,
     handshake: Option<Box<Space<Token>>>,
 }
 
-impl EarlySpaces {
+impl HandshakeSpaces {
     pub(super) fn new() -> Self {
         Self {
             initial: Some(Box::new(Space::new())),

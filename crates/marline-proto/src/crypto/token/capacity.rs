@@ -1,4 +1,4 @@
-//! The capacity of a path, which a client keeps for the server in its token.
+//! The capacity of a path, as an address validation token states it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use marline_wire::{Reader, Truncated};
 /// A capacity for careful resume (RFC 9959). Layout in a token: window (8 bytes), minimum round-trip time
 /// in microseconds (4), time of observation (8), source (8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct TokenCapacity {
     /// A congestion window that acknowledgments confirmed, in bytes.
     pub(crate) window: u64,
     /// The minimum round-trip time then, in whole microseconds up to 71 minutes.
@@ -18,7 +18,7 @@ pub(crate) struct Carried {
     pub(crate) source: u64,
 }
 
-impl Carried {
+impl TokenCapacity {
     /// Encoded length, in bytes.
     #[cfg(test)]
     pub(super) const LEN: usize = 8 + 4 + 8 + 8;
