@@ -112,5 +112,5 @@ pub(crate) const COUPLED_PATHS: usize = 16;
 /// Bytes of the amplification limit that are kept for two PATH_CHALLENGE frames in packets of their own.
 pub(crate) const CHALLENGE_CREDIT: u64 = 128;
 
-/// The least room, in bytes, in which a packet is begun: header, tag and a frame or two.
-pub(crate) const MIN_PACKET_ROOM: usize = 112;
+/// The least space in a datagram, in bytes, in which a packet is begun: header, tag and a few frames.
+pub(crate) const MIN_PACKET_SPACE: usize = 112;

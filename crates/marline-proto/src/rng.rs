@@ -1,6 +1,7 @@
 //! The random number generator of a connection.
 
 use marline_wire::ConnectionId;
+use marline_wire::params::ReservedParameter;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -65,11 +66,11 @@ impl ConnectionRng {
     }
 
     /// A transport parameter that must be ignored (RFC 9000, section 18.1).
-    pub(crate) fn reserved_parameter(&mut self) -> (u64, Vec<u8>) {
+    pub(crate) fn reserved_parameter(&mut self) -> ReservedParameter {
         let id = 31 * self.rng.random_range(0..1 << 16) + 27;
         let mut value = vec![0; self.rng.random_range(0..16)];
         self.rng.fill_bytes(&mut value);
-        (id, value)
+        ReservedParameter { id, value }
     }
 
     /// The generator itself.

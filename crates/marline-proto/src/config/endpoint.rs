@@ -10,7 +10,7 @@ pub struct EndpointConfig {
     /// Length of the connection IDs we choose, in bytes: 4 to 20.
     pub connection_id_len: usize,
     /// Where stateless reset tokens come from. Keep it across restarts, and clients of a restarted
-    /// server learn at once that their connections are gone.
+    /// server learn at once that it has no state of their connections.
     pub reset_key: Arc<ResetKey>,
     /// What seals the tokens of Retry and NEW_TOKEN. Keep it across restarts, and returning clients
     /// stay validated.

@@ -12,7 +12,7 @@ use crate::coordination::bundle::Membership;
 use crate::handshake::{TlsClientConfig, TlsServerConfig};
 use crate::observe::Observer;
 
-/// What a connection's observer may want to know when it is made.
+/// A connection for which an observer is made.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionInfo {
     /// Which end we are.

@@ -1,8 +1,6 @@
 //! Builds one packet: header, padding, protection.
 
-use marline_wire::packet::{
-    LongHeader, LongType, ShortHeader, TruncatedNumber, patch_length, truncate,
-};
+use marline_wire::packet::{LongHeader, LongType, ShortHeader, patch_length, truncate};
 use marline_wire::{ConnectionId, TransportError, frame, varint};
 
 use super::Connection;
@@ -12,14 +10,13 @@ use crate::observe::Event;
 use crate::observe::events::{Ecn, PacketSent};
 use crate::paths::Slot;
 use crate::recovery::Departure;
+use crate::spaces::Sent;
 use crate::time::Instant;
+use crate::token::Token;
 
 /// The shortest packet number and payload of which header protection can take its sample, in bytes (RFC 9001,
 /// section 5.4.2).
 const MIN_NUMBER_AND_PAYLOAD: usize = 4;
-
-/// The least space in a datagram, in bytes, in which a packet is begun: header, tag and a few frames.
-pub(super) const MIN_PACKET_SPACE: usize = 112;
 
 /// A packet under construction at the end of the buffer.
 #[derive(Debug)]
@@ -108,7 +105,9 @@ impl Connection {
             path.space.sent.skip(now);
             path.skip_at = self.rng.next_skip(path.skip_at);
         }
-        let (number, truncated) = self.next_number(at, space);
+        let sent = self.sent(at, space);
+        let number = sent.map_or(0, Sent::next_number);
+        let truncated = truncate(number, sent.and_then(Sent::largest_acked));
         let long_type = match level {
             EncryptionLevel::Initial => Some(LongType::Initial),
             EncryptionLevel::ZeroRtt => Some(LongType::ZeroRtt),
@@ -163,16 +162,12 @@ impl Connection {
         })
     }
 
-    fn next_number(&self, at: Slot, space: SpaceId) -> (u64, TruncatedNumber) {
-        let sent = match space {
-            SpaceId::Data => &self.paths[at].space.sent,
-            early => match self.handshake_spaces.get(early) {
-                Some(space) => &space.sent,
-                None => return (0, truncate(0, None)),
-            },
-        };
-        let number = sent.next_number();
-        (number, truncate(number, sent.largest_acked()))
+    /// The packets sent in a space of a path; `None` if the space is discarded.
+    fn sent(&self, at: Slot, space: SpaceId) -> Option<&Sent<Token>> {
+        match space {
+            SpaceId::Data => Some(&self.paths[at].space.sent),
+            handshake => Some(&self.handshake_spaces.get(handshake)?.sent),
+        }
     }
 
     /// Removes a packet without frames from the buffer.

@@ -374,13 +374,13 @@ impl Connection {
     }
 }
 
-impl From<paths::EcnState> for EcnState {
-    fn from(state: paths::EcnState) -> Self {
+impl From<paths::EcnValidationState> for EcnState {
+    fn from(state: paths::EcnValidationState) -> Self {
         match state {
-            paths::EcnState::Testing => Self::Testing,
-            paths::EcnState::Unknown => Self::Unknown,
-            paths::EcnState::Capable => Self::Capable,
-            paths::EcnState::Failed => Self::Failed,
+            paths::EcnValidationState::Testing => Self::Testing,
+            paths::EcnValidationState::Unknown => Self::Unknown,
+            paths::EcnValidationState::Capable => Self::Capable,
+            paths::EcnValidationState::Failed => Self::Failed,
         }
     }
 }

@@ -6,9 +6,9 @@
 use marline_wire::TransportError;
 
 use super::Connection;
-use super::packet::{DatagramContext, MIN_PACKET_SPACE, PacketBuilder};
+use super::packet::{DatagramContext, PacketBuilder};
 use crate::level::{EncryptionLevel, SpaceId};
-use crate::limits::MIN_DATAGRAM_SIZE;
+use crate::limits::{MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
 use crate::paths::Slot;
 use crate::paths::Stage;
 use crate::time::Instant;

@@ -1,4 +1,4 @@
-//! How much may be sent to an address nobody has vouched for (RFC 9000, section 8).
+//! The amplification limit: what may be sent to an address before it is validated (RFC 9000, section 8).
 
 use crate::limits::AMPLIFICATION_FACTOR;
 

@@ -1,5 +1,5 @@
 //! Path failure detection: paths that do not answer are suspected early, given up after long; paths that idle
-//! are kept alive. How long each waits is the application's to say ([`MultipathConfig`]).
+//! are kept alive. The timeouts are settings ([`MultipathConfig`]).
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ pub(super) struct Detection<'a> {
 pub(crate) enum Finding {
     /// It has not answered for so long that it is to be abandoned.
     GivenUp,
-    /// Its answer is late although the peer is heard on another path: what it has in flight is to be sent there.
+    /// No acknowledgment arrived in time although packets arrive on another path: what it has in flight is to be sent
+    /// there.
     Suspect,
     /// Its answer is late, and nothing came on other paths, either: the peer is to be probed there.
     Unclear,

@@ -20,7 +20,7 @@ use crate::time::Instant;
 
 /// What is known about ECN on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EcnState {
+pub(crate) enum EcnValidationState {
     /// The first packets carry marks.
     Testing,
     /// Enough are sent; no marks until one of them is confirmed.
@@ -97,7 +97,7 @@ impl EcnLedger {
 /// ECN on one 4-tuple.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnValidation {
-    state: EcnState,
+    state: EcnValidationState,
     /// Marked packets sent, and lost, until the state is settled.
     sent: u64,
     lost: u64,
@@ -110,9 +110,9 @@ impl EcnValidation {
     pub(crate) const fn new(enabled: bool) -> Self {
         Self {
             state: if enabled {
-                EcnState::Testing
+                EcnValidationState::Testing
             } else {
-                EcnState::Failed
+                EcnValidationState::Failed
             },
             sent: 0,
             lost: 0,
@@ -121,17 +121,21 @@ impl EcnValidation {
     }
 
     /// What is known now.
-    pub(crate) const fn state(&self) -> EcnState {
+    pub(crate) const fn state(&self) -> EcnValidationState {
         self.state
     }
 
     /// Whether the next datagram is to carry ECT(0).
     #[inline]
     pub(crate) fn marks(&mut self, now: Instant) -> bool {
-        if self.state == EcnState::Testing && self.deadline.is_some_and(|end| now >= end) {
+        if self.state == EcnValidationState::Testing && self.deadline.is_some_and(|end| now >= end)
+        {
             self.end_testing();
         }
-        matches!(self.state, EcnState::Testing | EcnState::Capable)
+        matches!(
+            self.state,
+            EcnValidationState::Testing | EcnValidationState::Capable
+        )
     }
 
     /// A packet was sent in a datagram with ECT(0); coalesced packets count one each. `pto` is the
@@ -139,7 +143,7 @@ impl EcnValidation {
     #[inline]
     pub(crate) fn on_sent(&mut self, ledger: &mut EcnLedger, now: Instant, pto: Duration) {
         ledger.sent += 1;
-        if self.state == EcnState::Testing {
+        if self.state == EcnValidationState::Testing {
             self.sent += 1;
             self.deadline
                 .get_or_insert_with(|| now + pto.saturating_mul(3));
@@ -166,18 +170,18 @@ impl EcnValidation {
         counts: Option<EcnCounts>,
     ) -> Result<u64, EcnFailure> {
         let settled = ledger.settle(acked, counts);
-        if self.state == EcnState::Failed {
+        if self.state == EcnValidationState::Failed {
             return Ok(0);
         }
         match settled {
             Ok(ce) => {
                 if acked != 0 {
-                    self.state = EcnState::Capable;
+                    self.state = EcnValidationState::Capable;
                 }
                 Ok(ce)
             }
             Err(failure) => {
-                self.state = EcnState::Failed;
+                self.state = EcnValidationState::Failed;
                 Err(failure)
             }
         }
@@ -186,9 +190,12 @@ impl EcnValidation {
     /// A packet sent with ECT(0) was declared lost. If none of those sent for the test gets through,
     /// the marks are blamed.
     pub(crate) fn on_lost(&mut self) {
-        if matches!(self.state, EcnState::Testing | EcnState::Unknown) {
+        if matches!(
+            self.state,
+            EcnValidationState::Testing | EcnValidationState::Unknown
+        ) {
             self.lost += 1;
-            if self.state == EcnState::Unknown {
+            if self.state == EcnValidationState::Unknown {
                 self.end_testing();
             }
         }
@@ -196,9 +203,9 @@ impl EcnValidation {
 
     fn end_testing(&mut self) {
         self.state = if self.lost < self.sent {
-            EcnState::Unknown
+            EcnValidationState::Unknown
         } else {
-            EcnState::Failed
+            EcnValidationState::Failed
         };
     }
 }

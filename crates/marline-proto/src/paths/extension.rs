@@ -144,7 +144,7 @@ impl Extension {
         self.path_wanted = true;
     }
 
-    /// Whether a path can be opened that was wanted in vain; says so once.
+    /// Whether a path can be opened after an attempt failed; `true` once.
     pub(super) fn take_wanted_path(&mut self) -> bool {
         let can_be_had = self.path_wanted && self.has_ready_path();
         self.path_wanted &= !can_be_had;
@@ -159,7 +159,7 @@ impl Extension {
     }
 
     /// The path to open next: the first for which both ends have issued connection IDs. If there is
-    /// none, the peer learns what is missing.
+    /// none, a blocked frame is sent to the peer.
     pub(super) fn next_path(&mut self) -> Result<PathId, OpenPathError> {
         let mut allowed = self.allowed();
         let Some(first) = allowed.next() else {

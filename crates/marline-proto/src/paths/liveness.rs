@@ -102,7 +102,7 @@ impl Liveness {
         self.silent_since
     }
 
-    /// Another path works, where none did: only from now on silence is a reason to leave.
+    /// Another path works again, after none did: the time until this path is abandoned starts now.
     pub(crate) fn on_company(&mut self, now: Instant) {
         self.alone_until = now;
     }

@@ -67,7 +67,7 @@ impl LocalCids {
         }
     }
 
-    /// Heeds the peer's `active_connection_id_limit`, as far as ours allows.
+    /// Sets the peer's `active_connection_id_limit`; our own limit applies as well.
     pub(crate) fn set_limit(&mut self, active_connection_id_limit: u64) {
         self.limit = usize::try_from(active_connection_id_limit)
             .map_or(LOCAL_CIDS, |limit| limit.clamp(1, LOCAL_CIDS));

@@ -6,7 +6,7 @@ use marline_wire::ConnectionId;
 use marline_wire::frame::PathResponse;
 
 use super::path::{Path, Stage};
-use super::{Proof, Tuple, Tuples};
+use super::{Proof, RemoteCid, Tuple, Tuples};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -24,7 +24,7 @@ pub(crate) enum Proven {
 /// Why a server looks, or does not look, at packets from a new address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MigrationRules {
-    /// Whether this is a server whose handshake is confirmed: others follow nobody.
+    /// Whether this is a server whose handshake is confirmed: only these follow a migration.
     pub(crate) follows: bool,
     /// Whether clients may move to another host.
     pub(crate) allows_migration: bool,
@@ -35,7 +35,7 @@ pub(crate) struct MigrationRules {
 /// The peer has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerMove {
-    /// Whether its host is the same, and nothing that was learnt of the path is lost (RFC 9000, section 9.4).
+    /// Whether the host is the same, so that recovery and congestion control continue (RFC 9000, section 9.4).
     pub(crate) is_rebinding: bool,
 }
 
@@ -68,13 +68,13 @@ impl Path {
     /// A 4-tuple is probed instead of the one before.
     pub(crate) fn set_probed(&mut self, tuple: Tuple) {
         if let Some(old) = self.tuples.probed.replace(Box::new(tuple))
-            && let Some((sequence, _)) = old.cid
+            && let Some(RemoteCid { sequence, .. }) = old.cid
         {
             self.remote_cids.retire(sequence);
         }
     }
 
-    /// A PATH_RESPONSE came, on whatever path; says what it proves of this one.
+    /// Handles a PATH_RESPONSE received on any path; returns what it validates of this one.
     pub(crate) fn on_response(&mut self, now: Instant, frame: &PathResponse) -> Option<Proven> {
         let mut generation = None;
         for tuple in self.tuples.all() {
@@ -96,9 +96,9 @@ impl Path {
             let is_probed = probed.is_some_and(|probed| probed.generation == generation);
             return is_probed.then_some(Proven::Probed);
         }
-        // Nobody needs to return any more.
+        // There is no need to return to it any more.
         let previous = self.tuples.previous.take();
-        if let Some((sequence, _)) = previous.and_then(|previous| previous.cid) {
+        if let Some(RemoteCid { sequence, .. }) = previous.and_then(|previous| previous.cid) {
             self.remote_cids.retire(sequence);
         }
         Some(match self.stage {
@@ -146,17 +146,17 @@ impl Path {
             .map(|tuple| *tuple)
     }
 
-    /// The path takes `tuple` from now on; the one in use is kept to return to, if it was ever validated.
+    /// Makes `tuple` the active one; the former is kept to return to, if it was ever validated.
     /// Returns its generation.
     pub(crate) fn move_to(&mut self, tuple: Tuple) -> u32 {
         let cid = tuple.cid;
-        let old_cid = (
-            self.remote_cids.active_sequence(),
-            *self.remote_cids.active(),
-        );
+        let old_cid = RemoteCid {
+            sequence: self.remote_cids.active_sequence(),
+            id: *self.remote_cids.active(),
+        };
         let mut old = std::mem::replace(&mut self.tuples.active, tuple);
         let generation = old.generation;
-        if let Some((sequence, _)) = cid {
+        if let Some(RemoteCid { sequence, .. }) = cid {
             self.remote_cids.activate(sequence);
             old.cid = Some(old_cid);
         }
@@ -164,13 +164,13 @@ impl Path {
             true => self.tuples.previous.replace(Box::new(old)),
             false => Some(Box::new(old)),
         };
-        if let Some((sequence, _)) = replaced.and_then(|tuple| tuple.cid) {
+        if let Some(RemoteCid { sequence, .. }) = replaced.and_then(|tuple| tuple.cid) {
             self.remote_cids.retire(sequence);
         }
         generation
     }
 
-    /// Gives up the validations that were not answered in time (RFC 9000, section 9.3.2). Says what became of
+    /// Ends the validations that were not answered in time (RFC 9000, section 9.3.2). Returns what became of
     /// the 4-tuple in use, if it was one of them.
     pub(crate) fn expire_validations(&mut self, now: Instant) -> Option<ValidationFailure> {
         let is_expired = |tuple: &Tuple| {
@@ -179,7 +179,7 @@ impl Path {
         };
         for slot in [&mut self.tuples.previous, &mut self.tuples.probed] {
             if let Some(dead) = slot.take_if(|tuple| is_expired(tuple))
-                && let Some((sequence, _)) = dead.cid
+                && let Some(RemoteCid { sequence, .. }) = dead.cid
             {
                 self.remote_cids.retire(sequence);
             }
@@ -197,10 +197,10 @@ impl Path {
         previous.validation = None;
         let cid = previous.cid.take();
         let failed = std::mem::replace(&mut self.tuples.active, *previous);
-        if let (Some((sequence, _)), Some(_)) = (cid, failed.cid) {
+        if let (Some(RemoteCid { sequence, .. }), Some(_)) = (cid, failed.cid) {
             self.remote_cids.activate(sequence);
         }
-        if let Some((sequence, _)) = failed.cid {
+        if let Some(RemoteCid { sequence, .. }) = failed.cid {
             self.remote_cids.retire(sequence);
         }
         let host = self.tuples.active.addresses.remote.ip();
@@ -231,12 +231,12 @@ impl Path {
         let ids = &mut self.remote_cids;
         let mut inactive = self.tuples.inactive();
         if let Some(tuple) = inactive.find(|tuple| tuple.generation == generation)
-            && let Some((sequence, _)) = tuple.cid
+            && let Some(RemoteCid { sequence, .. }) = tuple.cid
         {
             if !ids.holds(sequence) {
                 tuple.cid = ids.next_unused();
             }
-            if let Some((_, id)) = tuple.cid {
+            if let Some(RemoteCid { id, .. }) = tuple.cid {
                 return id;
             }
         }

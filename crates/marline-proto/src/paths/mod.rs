@@ -39,7 +39,7 @@ mod validation;
 
 pub(crate) use amplification::AmplificationLimit;
 pub(crate) use detection::Finding;
-pub(crate) use ecn::{EcnLedger, EcnState, EcnValidation};
+pub(crate) use ecn::{EcnLedger, EcnValidation, EcnValidationState};
 pub use extension::{AbandonPathError, OpenPathError};
 pub(crate) use list::{PathList, Slot};
 pub(crate) use liveness::Liveness;
@@ -50,7 +50,7 @@ pub(crate) use notices::{Notice, Notices};
 pub(crate) use path::{Path, Stage};
 pub(crate) use preference::Preference;
 pub(crate) use queue::{Queued, SendQueue};
-pub(crate) use remote_cids::{RemoteCids, TokenChange};
+pub(crate) use remote_cids::{RemoteCid, RemoteCids, TokenChange};
 pub(crate) use reserve::{Reserve, Reserved};
 pub(crate) use set::{FirstPath, NewPath, Openable, Owner, PathAccess, PathSet, StatusFrame};
 pub(crate) use tuple::{Tuple, Tuples};

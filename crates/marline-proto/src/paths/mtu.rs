@@ -109,7 +109,7 @@ impl MtuDiscovery {
         matches!(self.phase, Phase::Done(_))
     }
 
-    /// Heeds the peer's `max_udp_payload_size`.
+    /// Sets the peer's `max_udp_payload_size` as the largest size to search for.
     pub(crate) fn set_peer_limit(&mut self, max_udp_payload_size: u64) {
         let limit = u16::try_from(max_udp_payload_size).unwrap_or(u16::MAX);
         self.ceiling = self.ceiling.min(limit.max(MIN_DATAGRAM_SIZE));
@@ -121,7 +121,7 @@ impl MtuDiscovery {
     ///
     /// The caller asks once the handshake is confirmed and the path validated, pads an
     /// ack-eliciting packet to that size, and reports it with [`Self::on_probe_sent`]. The loss of
-    /// a probe says nothing about congestion.
+    /// a lost probe is no sign of congestion.
     pub(crate) fn poll_probe(&mut self, now: Instant) -> Option<u16> {
         if let Phase::Done(Some(again)) = self.phase
             && now >= again

@@ -43,7 +43,7 @@ pub(crate) enum Stage {
     },
 }
 
-/// What a path has carried; nobody but statistics reads it.
+/// Counters of a path, for statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathCounters {
     pub(crate) sent: UdpStats,
@@ -151,7 +151,7 @@ impl Path {
         matches!(self.stage, Stage::Abandoned { .. })
     }
 
-    /// Whether nothing says that the path does not work.
+    /// Whether the path is open and not suspected.
     pub(crate) fn is_live(&self) -> bool {
         self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_suspected()
     }
@@ -166,7 +166,7 @@ impl Path {
         self.remote_cids.retire_all();
     }
 
-    /// The path leads to another host: the window and everything learnt start anew (RFC 9000, section 9.4).
+    /// The path leads to another host: recovery and congestion control start anew (RFC 9000, section 9.4).
     pub(crate) fn reset_recovery(&mut self, config: RecoveryConfig) {
         self.recovery.reset(config);
         self.liveness = Liveness::default();
@@ -214,7 +214,7 @@ impl Path {
         sent_at.map_or(received_at, |sent_at| sent_at.max(received_at))
     }
 
-    /// Has the resumption, if there is one, learn of an event.
+    /// Passes an event to careful resume, if it is active.
     pub(crate) fn drive_resumption(
         &mut self,
         event: impl FnOnce(&mut CarefulResume) -> ResumeStep,

@@ -14,7 +14,7 @@ pub(crate) struct Preference {
 }
 
 impl Preference {
-    /// How the path is to be used: as a backup if either end says so.
+    /// The status of the path: a backup if either end has set that.
     pub(crate) fn status(&self) -> PathStatus {
         match (self.ours, self.theirs) {
             (PathStatus::Available, PathStatus::Available) => PathStatus::Available,
@@ -22,7 +22,7 @@ impl Preference {
         }
     }
 
-    /// We want another status; returns the sequence number of the frame that says so.
+    /// Sets our status; returns the sequence number of the frame that announces it.
     pub(crate) fn set(&mut self, status: PathStatus) -> Option<u64> {
         if self.ours == status {
             return None;

@@ -13,8 +13,16 @@ use crate::limits::{REMOTE_CIDS, RETIRED_CIDS};
 pub(crate) enum TokenChange {
     /// A datagram that ends in the token resets the connection.
     Add([u8; 16]),
-    /// No longer.
+    /// Such a datagram no longer does.
     Remove([u8; 16]),
+}
+
+/// A connection ID that the peer has issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteCid {
+    /// Its sequence number.
+    pub(crate) sequence: u64,
+    pub(crate) id: ConnectionId,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -198,9 +206,8 @@ impl RemoteCids {
         Ok(())
     }
 
-    /// Takes an ID that no path has used, for a new path: its sequence number and the ID. `None`
-    /// until the peer issues more.
-    pub(crate) fn next_unused(&mut self) -> Option<(u64, ConnectionId)> {
+    /// Takes an ID that no 4-tuple has used. `None` until the peer issues more.
+    pub(crate) fn next_unused(&mut self) -> Option<RemoteCid> {
         let next = self
             .others
             .iter_mut()
@@ -208,7 +215,10 @@ impl RemoteCids {
             .min_by_key(|remote| remote.sequence)?;
         next.used = true;
         self.changes.extend(next.reset_token.map(TokenChange::Add));
-        Some((next.sequence, next.id))
+        Some(RemoteCid {
+            sequence: next.sequence,
+            id: next.id,
+        })
     }
 
     /// Makes ID `sequence`, taken before, the active one: the connection moved to its path. The old
@@ -315,7 +325,7 @@ impl RemoteCids {
         }
     }
 
-    /// Heeds the largest Retire Prior To. If it covers every ID we have, the active one serves until
+    /// Applies the largest Retire Prior To. If it covers every ID we have, the active one serves until
     /// the peer issues another: frames arrive out of order.
     fn retire_as_asked(&mut self) {
         let bound = self.retire_prior_to;

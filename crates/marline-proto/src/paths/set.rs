@@ -78,7 +78,7 @@ pub(crate) struct NewPath<'a> {
     pub(crate) active_connection_id_limit: u64,
     pub(crate) max_udp_payload_size: u64,
     pub(crate) max_ack_delay: Duration,
-    /// How the peer wants to be acknowledged, if it has said so.
+    /// The peer's last ACK_FREQUENCY request.
     pub(crate) ack_request: Option<&'a Requested>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct StatusFrame {
     pub(crate) frame_type: u64,
 }
 
-/// Whose a packet is, by its destination connection ID.
+/// The path that a packet belongs to, by its destination connection ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner {
     Path(Slot),
@@ -201,7 +201,7 @@ impl PathSet {
         }
     }
 
-    /// Whose a packet to `destination` is, once there may be several paths.
+    /// The path of a packet to `destination`, once there may be several.
     pub(crate) fn owner(&self, destination: &ConnectionId, accepts_paths: bool) -> Owner {
         let Some(extension) = &self.extension else {
             return Owner::Path(Slot::FIRST);

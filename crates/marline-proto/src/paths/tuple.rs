@@ -1,14 +1,12 @@
 //! The inner layer of a path: one pair of addresses at a time (RFC 9000, sections 8, 9, 13.4 and 14).
 
-use marline_wire::ConnectionId;
-
-use super::{AmplificationLimit, EcnValidation, MtuDiscovery, Responses, Validation};
+use super::{AmplificationLimit, EcnValidation, MtuDiscovery, RemoteCid, Responses, Validation};
 use crate::config::TransportConfig;
-use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE, MIN_PACKET_ROOM};
+use crate::limits::{CHALLENGE_CREDIT, MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
-/// A 4-tuple, and what is known about the way between its ends.
+/// A 4-tuple, and what is known about the path between its ends.
 #[derive(Debug)]
 pub(crate) struct Tuple {
     /// Distinguishes it from earlier 4-tuples of the same path.
@@ -16,7 +14,7 @@ pub(crate) struct Tuple {
     pub(crate) addresses: FourTuple,
     /// The peer's connection ID taken for it, with its sequence number; `None` where the path's
     /// active one serves.
-    pub(crate) cid: Option<(u64, ConnectionId)>,
+    pub(crate) cid: Option<RemoteCid>,
     pub(crate) amplification: AmplificationLimit,
     /// The validation under way, if any.
     pub(crate) validation: Option<Validation>,
@@ -55,12 +53,12 @@ impl Tuple {
 
     /// Whether that leaves room for a packet.
     pub(crate) fn may_send_data(&self) -> bool {
-        self.credit_for_data() >= MIN_PACKET_ROOM as u64
+        self.credit_for_data() >= MIN_PACKET_SPACE as u64
     }
 
     /// Whether the amplification limit leaves room for a packet.
     pub(super) fn may_send(&self) -> bool {
-        self.amplification.credit() >= MIN_PACKET_ROOM as u64
+        self.amplification.credit() >= MIN_PACKET_SPACE as u64
     }
 
     pub(super) fn is_challenge_due(&self, now: Instant) -> bool {

@@ -142,7 +142,7 @@ impl Recovery {
         };
         let is_sample = largest.number == ack.frame.largest
             && newly.ack_eliciting
-            && self.heeds(&largest.packet, active_tuple);
+            && self.is_of_path(&largest.packet, active_tuple);
         if is_sample {
             let latest = now - largest.packet.sent_at;
             self.rtt.update(
@@ -175,7 +175,7 @@ impl Recovery {
             Fate::Acked => {
                 let bytes = packet.bytes_in_flight();
                 self.budget.release(bytes);
-                if packet.in_flight && self.heeds(packet, active_tuple) {
+                if packet.in_flight && self.is_of_path(packet, active_tuple) {
                     newly.bytes += bytes;
                     self.rate.on_packet_acked(now, &packet.rate, bytes);
                 }

@@ -359,8 +359,9 @@ impl Recovery {
         self.former_tuple = Some(former);
     }
 
-    /// Whether the fate of `packet` says something about the path as it is, with the 4-tuple `active`.
-    pub(super) fn heeds(&self, packet: &SentPacket, active: u32) -> bool {
+    /// Whether `packet` was sent on the `active` 4-tuple, or on the one before a NAT rebinding, so that its
+    /// acknowledgment or loss counts for the path as it is.
+    pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
         packet.tuple == active || Some(packet.tuple) == self.former_tuple
     }
 

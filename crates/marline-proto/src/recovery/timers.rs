@@ -139,17 +139,9 @@ impl Timers {
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) {
-        let loss = self.next_loss().map(|(at, id)| ArmedTimer {
-            at,
-            reason: Expired::Loss(id),
-        });
-        self.timer = loss.or_else(|| {
-            let (at, id) = self.next_probe(now, rtt, idle_since, conditions?)?;
-            Some(ArmedTimer {
-                at,
-                reason: Expired::Probe(id),
-            })
-        });
+        self.timer = self
+            .next_loss()
+            .or_else(|| self.next_probe(now, rtt, idle_since, conditions?));
     }
 
     /// The timer fired; afterwards it is to be [set](Self::set) again. `None` if there was no reason.
@@ -160,30 +152,33 @@ impl Timers {
         idle_since: Option<Instant>,
         conditions: Option<&ProbeConditions>,
     ) -> Option<Expired> {
-        if let Some((_, id)) = self.next_loss() {
-            return Some(Expired::Loss(id));
+        if let Some(loss) = self.next_loss() {
+            return Some(loss.reason);
         }
-        let (_, id) = self.next_probe(now, rtt, idle_since, conditions?)?;
+        let probe = self.next_probe(now, rtt, idle_since, conditions?)?;
         self.pto_count += 1;
-        Some(Expired::Probe(id))
+        Some(probe.reason)
     }
 
-    /// The space in which packets are declared lost by time first, and when.
-    fn next_loss(&self) -> Option<(Instant, SpaceId)> {
-        SpaceId::ALL
-            .into_iter()
-            .filter_map(|id| Some((self.spaces[id as usize].loss_time?, id)))
-            .min()
+    /// The timer of the space in which packets are declared lost by time first.
+    fn next_loss(&self) -> Option<ArmedTimer> {
+        let timers = SpaceId::ALL.into_iter().filter_map(|id| {
+            Some(ArmedTimer {
+                at: self.spaces[id as usize].loss_time?,
+                reason: Expired::Loss(id),
+            })
+        });
+        timers.min_by_key(|timer| timer.at)
     }
 
-    /// The space whose probe timeout ends first, and when (RFC 9002, section 6.2.1).
+    /// The timer of the space whose probe timeout ends first (RFC 9002, section 6.2.1).
     fn next_probe(
         &self,
         now: Instant,
         rtt: &RttView,
         idle_since: Option<Instant>,
         conditions: &ProbeConditions,
-    ) -> Option<(Instant, SpaceId)> {
+    ) -> Option<ArmedTimer> {
         let mut eliciting = SpaceId::ALL
             .into_iter()
             .filter(|&id| conditions.eliciting[id as usize])
@@ -193,7 +188,10 @@ impl Timers {
             let space = conditions.unblocks?;
             let since = idle_since.or(self.last_ack_eliciting(SpaceId::Data));
             let pause = self.backoff(pto::period(rtt, Duration::ZERO), conditions);
-            return Some((since.unwrap_or(now) + pause, space));
+            return Some(ArmedTimer {
+                at: since.unwrap_or(now) + pause,
+                reason: Expired::Probe(space),
+            });
         }
         eliciting
             .filter_map(|id| {
@@ -202,9 +200,12 @@ impl Timers {
                     SpaceId::Initial | SpaceId::Handshake => Duration::ZERO,
                 };
                 let pause = self.backoff(pto::period(rtt, delay), conditions);
-                Some((self.last_ack_eliciting(id)? + pause, id))
+                Some(ArmedTimer {
+                    at: self.last_ack_eliciting(id)? + pause,
+                    reason: Expired::Probe(id),
+                })
             })
-            .min()
+            .min_by_key(|timer| timer.at)
     }
 
     /// The time until the path is probed again, of which the probe timeout is `period`: with others beside

@@ -1,4 +1,4 @@
-//! Messages about words that nobody knows.
+//! Messages about unknown words, with the nearest known one.
 
 /// Lists of known words stop helping when they are longer than this, if a near word is found.
 const LISTED: usize = 12;

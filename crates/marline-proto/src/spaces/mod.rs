@@ -27,9 +27,8 @@ impl<T> Space<T> {
         }
     }
 
-    /// An ACK frame shall leave by `deadline`, unless the peer has long left all of ours unanswered:
-    /// then it travels with the next probe, lest we remember packets for a peer that acknowledges
-    /// none.
+    /// An ACK frame is due by `deadline`, unless the peer has not acknowledged many of ours: then it is sent with
+    /// the next probe only, which bounds what is remembered for a peer that acknowledges nothing.
     pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
         if self.sent.silent_outstanding() < MAX_ACKS_UNANSWERED {
             self.received.acknowledge_by(deadline);

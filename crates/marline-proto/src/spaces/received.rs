@@ -1,4 +1,4 @@
-//! Packets that were received: duplicates, and what to acknowledge by when.
+//! Received packets: duplicates, and what to acknowledge by when.
 
 use marline_wire::PathId;
 use marline_wire::frame::{Ack, EcnCounts, PathAck};
@@ -12,7 +12,7 @@ use crate::tuple::EcnCodepoint;
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     numbers: RangeSet,
-    /// Numbers below were forgotten; whatever comes with one counts as a duplicate.
+    /// Numbers below are no longer stored; a packet with one counts as a duplicate.
     forgotten_below: u64,
     /// Ranges that end at or below this number are known to the peer and not repeated.
     report_from: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Received {
     largest_reported: Option<u64>,
     ecn: EcnCounts,
     total: u64,
-    /// Ack-eliciting packets since the last ACK frame, and when the first of them came.
+    /// Ack-eliciting packets since the last ACK frame, and when the first of them was received.
     unacked: u64,
     oldest_unacked_at: Option<Instant>,
     /// When an ACK frame is due at the latest.
@@ -31,12 +31,12 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Whether `number` came before, or is too old to tell.
+    /// Whether `number` was received before, or is too old to know.
     pub(crate) fn is_duplicate(&self, number: u64) -> bool {
         number < self.forgotten_below || self.numbers.contains(number)
     }
 
-    /// Ranges of numbers remembered.
+    /// Number of stored ranges.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
@@ -81,7 +81,7 @@ impl Received {
         self.unacked
     }
 
-    /// When the oldest packet that waits for an ACK frame came.
+    /// When the oldest packet that is not acknowledged yet was received.
     pub(crate) fn oldest_unacked_at(&self) -> Option<Instant> {
         self.oldest_unacked_at
     }
@@ -89,7 +89,7 @@ impl Received {
     /// Records a packet that is not a duplicate.
     ///
     /// Returns whether it is out of order in the sense of RFC 9000, section 13.2.1: older than an
-    /// ack-eliciting packet that came before, or behind a gap.
+    /// ack-eliciting packet received before, or after a gap.
     pub(crate) fn on_packet(
         &mut self,
         now: Instant,
@@ -128,7 +128,7 @@ impl Received {
         out_of_order
     }
 
-    /// An ACK frame shall leave by `deadline`.
+    /// An ACK frame is due by `deadline`.
     pub(crate) fn acknowledge_by(&mut self, deadline: Instant) {
         self.deadline = Some(
             self.deadline
@@ -145,7 +145,7 @@ impl Received {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Whether an ACK frame would tell the peer of an ack-eliciting packet.
+    /// Whether an ACK frame would acknowledge an ack-eliciting packet for the first time.
     pub(crate) fn has_unacked(&self) -> bool {
         self.unacked > 0
     }
@@ -185,7 +185,7 @@ impl Received {
         Some(largest)
     }
 
-    /// The peer has an ACK frame that named `largest`: what lies below need not be repeated
+    /// The peer has received an ACK frame up to `largest`: ranges up to there need not be repeated
     /// (RFC 9000, section 13.2.4). The numbers stay known, so that late packets still count.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.report_from = self.report_from.max(largest);

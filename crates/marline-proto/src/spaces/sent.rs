@@ -1,4 +1,4 @@
-//! Packets that were sent and not yet settled.
+//! Sent packets until they are acknowledged or lost.
 
 use std::collections::{VecDeque, vec_deque};
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use crate::buffers::RangeSet;
 use crate::samples::RateSnapshot;
 use crate::time::Instant;
 
-/// What is remembered of a sent packet (RFC 9002, appendix A.1).
+/// Metadata of a sent packet (RFC 9002, appendix A.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
     pub(crate) sent_at: Instant,
@@ -20,7 +20,7 @@ pub(crate) struct SentPacket {
     pub(crate) ecn: bool,
     /// Whether it only probes for a larger datagram size (RFC 9000, section 14.4).
     pub(crate) mtu_probe: bool,
-    /// Which of the path's 4-tuples carried it; losses on an abandoned one say nothing about the next.
+    /// Generation of the 4-tuple that it was sent on; losses on an abandoned one do not count for the next.
     pub(crate) tuple: u32,
     /// Delivery counters at the time of sending.
     pub(crate) rate: RateSnapshot,
@@ -36,7 +36,7 @@ impl SentPacket {
     }
 }
 
-/// A packet whose fate is known now.
+/// A packet that is acknowledged or declared lost.
 #[derive(Debug)]
 pub(crate) struct SettledPacket<'a, T> {
     pub(crate) number: u64,
@@ -62,7 +62,7 @@ pub(crate) enum Fate {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Never sent: acknowledging it proves that the peer acknowledges blindly.
+    /// A skipped number: acknowledging it is an error of the peer (RFC 9000, section 21.4).
     Skipped,
     Outstanding,
     Acked,
@@ -70,19 +70,19 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct Entry {
     packet: SentPacket,
     state: State,
     /// Whether its tokens were handed back while it was outstanding.
     returned: bool,
-    /// Whether a copy of what it carries was made, or need not be.
+    /// Whether its content was copied, or need not be.
     passed: bool,
     /// Position of its first token, counted from the first token ever.
     tokens_from: u64,
     tokens: u16,
 }
 
-impl Slot {
+impl Entry {
     fn may_be_copied(&self) -> bool {
         self.state == State::Outstanding
             && self.packet.ack_eliciting
@@ -91,7 +91,7 @@ impl Slot {
     }
 }
 
-/// Where to look for packets to copy, so that none is looked at over and over.
+/// The range of packets to search for copies, so that each is examined once.
 #[derive(Clone, Copy, Debug, Default)]
 struct CopyCursor {
     /// There is none before this number.
@@ -114,20 +114,20 @@ pub(crate) struct BadAck(pub(crate) u64);
 
 /// Sent packets by number, with the tokens of their frames.
 ///
-/// Packets and tokens each stand in one queue, in the order of sending: in steady state nothing is
-/// allocated, and a packet is found by its distance from the front.
+/// Packets and tokens are each in one queue, in the order of sending: in steady state nothing is allocated, and
+/// the index of a packet follows from its number.
 #[derive(Debug)]
 pub(crate) struct Sent<T> {
-    /// Number of the front slot.
+    /// Number of the front entry.
     first: u64,
-    slots: VecDeque<Slot>,
+    entries: VecDeque<Entry>,
     tokens: VecDeque<T>,
     /// Tokens popped off the front so far.
     tokens_popped: u64,
-    /// Tokens that belong to slots; those behind them belong to the packet being built.
+    /// Tokens that belong to entries; those behind them belong to the packet being built.
     tokens_committed: u64,
     largest_acked: Option<u64>,
-    /// Acknowledged numbers from `first` on: an ACK frame repeats most of what earlier ones said.
+    /// Acknowledged numbers from `first` on: an ACK frame repeats most ranges of earlier ones.
     acked: RangeSet,
     ack_eliciting_in_flight: u64,
     /// Outstanding packets that do not ask to be acknowledged.
@@ -139,7 +139,7 @@ impl<T> Sent<T> {
     pub(crate) fn new() -> Self {
         Self {
             first: 0,
-            slots: VecDeque::new(),
+            entries: VecDeque::new(),
             tokens: VecDeque::new(),
             tokens_popped: 0,
             tokens_committed: 0,
@@ -151,15 +151,15 @@ impl<T> Sent<T> {
         }
     }
 
-    /// The number that the next packet takes.
+    /// The number of the next packet.
     pub(crate) fn next_number(&self) -> u64 {
-        self.first + self.slots.len() as u64
+        self.first + self.entries.len() as u64
     }
 
-    /// Packets remembered, settled or not.
+    /// Number of stored packets, settled or not.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        self.entries.len()
     }
 
     pub(crate) fn largest_acked(&self) -> Option<u64> {
@@ -175,22 +175,21 @@ impl<T> Sent<T> {
         self.ack_eliciting_in_flight
     }
 
-    /// When the oldest packet left that waits for an answer: it is ack-eliciting and newer than all that
-    /// were acknowledged.
+    /// When the oldest ack-eliciting packet was sent that is newer than all acknowledged ones.
     pub(crate) fn waiting_since(&self) -> Option<Instant> {
         if self.ack_eliciting_in_flight == 0 {
             return None;
         }
         let next = self.largest_acked.map_or(self.first, |acked| acked + 1);
         let newer = self
-            .slots
+            .entries
             .iter()
             .skip(next.saturating_sub(self.first) as usize);
-        let mut waiting = newer.filter(|slot| {
-            let packet = &slot.packet;
-            slot.state == State::Outstanding && packet.ack_eliciting && !packet.mtu_probe
+        let mut waiting = newer.filter(|entry| {
+            let packet = &entry.packet;
+            entry.state == State::Outstanding && packet.ack_eliciting && !packet.mtu_probe
         });
-        waiting.next().map(|slot| slot.packet.sent_at)
+        waiting.next().map(|entry| entry.packet.sent_at)
     }
 
     /// Outstanding packets that do not ask to be acknowledged.
@@ -213,7 +212,7 @@ impl<T> Sent<T> {
         self.push(packet, State::Skipped);
     }
 
-    /// Adds a ticket to the packet being built.
+    /// Adds a token to the packet being built.
     pub(crate) fn push_token(&mut self, token: T) {
         self.tokens.push_back(token);
     }
@@ -233,7 +232,7 @@ impl<T> Sent<T> {
         let tokens_from = self.tokens_committed;
         self.tokens_committed = self.tokens_popped + self.tokens.len() as u64;
         let tokens = (self.tokens_committed - tokens_from) as u16;
-        self.slots.push_back(Slot {
+        self.entries.push_back(Entry {
             packet,
             state,
             returned: false,
@@ -263,23 +262,23 @@ impl<T> Sent<T> {
         }
         let range = (*range.start()).max(self.first)..end + 1;
         for number in self.acked.gaps(range.clone()).flatten() {
-            let slot = &mut self.slots[(number - self.first) as usize];
-            let fate = match slot.state {
+            let entry = &mut self.entries[(number - self.first) as usize];
+            let fate = match entry.state {
                 State::Skipped => return Err(BadAck(number)),
                 State::Acked => continue,
                 State::Outstanding => Fate::Acked,
                 State::Lost => Fate::AckedAfterLoss,
             };
-            slot.state = State::Acked;
-            let packet = slot.packet;
+            entry.state = State::Acked;
+            let packet = entry.packet;
             if fate == Fate::Acked && packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
             if fate == Fate::Acked {
                 self.silent_outstanding -= u64::from(!packet.ack_eliciting);
             }
-            let from = (slot.tokens_from - self.tokens_popped) as usize;
-            let until = from + usize::from(slot.tokens);
+            let from = (entry.tokens_from - self.tokens_popped) as usize;
+            let until = from + usize::from(entry.tokens);
             visit(SettledPacket {
                 number,
                 packet: &packet,
@@ -301,28 +300,28 @@ impl<T> Sent<T> {
     ) {
         let count = below
             .saturating_sub(self.first)
-            .min(self.slots.len() as u64) as usize;
+            .min(self.entries.len() as u64) as usize;
         let mut acked_between = false;
         for index in 0..count {
-            let slot = &mut self.slots[index];
-            acked_between |= slot.state == State::Acked;
-            if slot.state != State::Outstanding {
+            let entry = &mut self.entries[index];
+            acked_between |= entry.state == State::Acked;
+            if entry.state != State::Outstanding {
                 continue;
             }
             let number = self.first + index as u64;
-            let packet = slot.packet;
+            let packet = entry.packet;
             if !judge(number, &packet) {
                 break;
             }
-            slot.state = State::Lost;
+            entry.state = State::Lost;
             if packet.ack_eliciting && packet.in_flight {
                 self.ack_eliciting_in_flight -= 1;
             }
             self.silent_outstanding -= u64::from(!packet.ack_eliciting);
-            let from = (slot.tokens_from - self.tokens_popped) as usize;
-            let until = match slot.returned {
+            let from = (entry.tokens_from - self.tokens_popped) as usize;
+            let until = match entry.returned {
                 true => from,
-                false => from + usize::from(slot.tokens),
+                false => from + usize::from(entry.tokens),
             };
             visit(SettledPacket {
                 number,
@@ -334,15 +333,15 @@ impl<T> Sent<T> {
         }
     }
 
-    /// Hands back the tokens of all outstanding packets, once: they go another way, and what becomes of
-    /// the packets still counts for the path, and if they arrive, for the rooms.
+    /// Hands back the tokens of all outstanding packets, once, to be sent on another path. Acknowledgments and losses
+    /// of the packets still count for the path, and acknowledgments also for the modules that wrote the frames.
     pub(crate) fn return_outstanding(&mut self, mut token: impl FnMut(&T)) {
-        let outstanding = |slot: &&mut Slot| slot.state == State::Outstanding && !slot.returned;
-        for slot in self.slots.iter_mut().filter(outstanding) {
-            slot.returned = true;
-            let from = (slot.tokens_from - self.tokens_popped) as usize;
+        let outstanding = |entry: &&mut Entry| entry.state == State::Outstanding && !entry.returned;
+        for entry in self.entries.iter_mut().filter(outstanding) {
+            entry.returned = true;
+            let from = (entry.tokens_from - self.tokens_popped) as usize;
             self.tokens
-                .range(from..from + usize::from(slot.tokens))
+                .range(from..from + usize::from(entry.tokens))
                 .for_each(&mut token);
         }
     }
@@ -350,14 +349,14 @@ impl<T> Sent<T> {
     /// The tokens of the oldest `packets` outstanding ack-eliciting packets, for probes to carry again.
     pub(crate) fn oldest_outstanding(&self, packets: usize, mut token: impl FnMut(&T)) {
         let oldest = self
-            .slots
+            .entries
             .iter()
-            .filter(|slot| slot.state == State::Outstanding && slot.packet.ack_eliciting)
+            .filter(|entry| entry.state == State::Outstanding && entry.packet.ack_eliciting)
             .take(packets);
-        for slot in oldest {
-            let from = (slot.tokens_from - self.tokens_popped) as usize;
+        for entry in oldest {
+            let from = (entry.tokens_from - self.tokens_popped) as usize;
             self.tokens
-                .range(from..from + usize::from(slot.tokens))
+                .range(from..from + usize::from(entry.tokens))
                 .for_each(&mut token);
         }
     }
@@ -366,8 +365,8 @@ impl<T> Sent<T> {
     /// not handed back.
     pub(crate) fn oldest_to_copy(&mut self) -> Option<Original> {
         let from = (self.copies.from.max(self.first) - self.first) as usize;
-        let found = self.slots.range(from..).position(Slot::may_be_copied);
-        let index = found.map_or(self.slots.len(), |skipped| from + skipped);
+        let found = self.entries.range(from..).position(Entry::may_be_copied);
+        let index = found.map_or(self.entries.len(), |skipped| from + skipped);
         self.copies.from = self.first + index as u64;
         self.original(index)
     }
@@ -382,25 +381,25 @@ impl<T> Sent<T> {
             return None;
         }
         let until = (self.copies.until.max(self.first) - self.first) as usize;
-        let found = self.slots.range(..until).rposition(Slot::may_be_copied);
+        let found = self.entries.range(..until).rposition(Entry::may_be_copied);
         self.copies.until = self.first + found.map_or(0, |index| index as u64 + 1);
         self.original(found?)
     }
 
     fn original(&self, index: usize) -> Option<Original> {
-        self.slots.get(index).map(|slot| Original {
+        self.entries.get(index).map(|entry| Original {
             number: self.first + index as u64,
-            sent_at: slot.packet.sent_at,
+            sent_at: entry.packet.sent_at,
         })
     }
 
     /// The tokens of a packet that is remembered.
     pub(crate) fn tokens_of(&self, number: u64) -> impl Iterator<Item = &T> {
         let index = number.checked_sub(self.first);
-        let slot = index.and_then(|index| self.slots.get(index as usize));
-        let tokens = slot.map_or(0..0, |slot| {
-            let from = (slot.tokens_from - self.tokens_popped) as usize;
-            from..from + usize::from(slot.tokens)
+        let entry = index.and_then(|index| self.entries.get(index as usize));
+        let tokens = entry.map_or(0..0, |entry| {
+            let from = (entry.tokens_from - self.tokens_popped) as usize;
+            from..from + usize::from(entry.tokens)
         });
         self.tokens.range(tokens)
     }
@@ -408,8 +407,8 @@ impl<T> Sent<T> {
     /// A packet needs no copy, or has one.
     pub(crate) fn pass(&mut self, number: u64) {
         let index = number.checked_sub(self.first);
-        if let Some(slot) = index.and_then(|index| self.slots.get_mut(index as usize)) {
-            slot.passed = true;
+        if let Some(entry) = index.and_then(|index| self.entries.get_mut(index as usize)) {
+            entry.passed = true;
         }
     }
 
@@ -417,7 +416,7 @@ impl<T> Sent<T> {
     /// that a late acknowledgement can still reveal a spurious loss.
     pub(crate) fn forget_settled(&mut self, horizon: Instant) {
         let first = self.first;
-        while let Some(front) = self.slots.front() {
+        while let Some(front) = self.entries.front() {
             match front.state {
                 State::Acked => {}
                 State::Lost if front.packet.sent_at < horizon => {}
@@ -427,31 +426,31 @@ impl<T> Sent<T> {
             let settled = front.tokens_from + u64::from(front.tokens);
             self.tokens.drain(..(settled - self.tokens_popped) as usize);
             self.tokens_popped = settled;
-            self.slots.pop_front();
+            self.entries.pop_front();
             self.first += 1;
         }
         if self.first > first {
             self.acked.remove(0..self.first);
         }
-        if self.slots.is_empty() && self.slots.capacity() > crate::limits::IDLE_QUEUE_CAPACITY {
-            self.slots.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
+        if self.entries.is_empty() && self.entries.capacity() > crate::limits::IDLE_QUEUE_CAPACITY {
+            self.entries.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
             self.tokens.shrink_to(crate::limits::IDLE_QUEUE_CAPACITY);
         }
     }
 
-    /// Forgets every packet, neither acknowledged nor lost; visits those still outstanding.
+    /// Removes every packet without acknowledging it or declaring it lost; visits those still outstanding.
     pub(crate) fn discard(&mut self, mut visit: impl FnMut(&SentPacket)) {
-        for slot in self
-            .slots
+        for entry in self
+            .entries
             .iter()
-            .filter(|slot| slot.state == State::Outstanding)
+            .filter(|entry| entry.state == State::Outstanding)
         {
-            visit(&slot.packet);
+            visit(&entry.packet);
         }
         self.first = self.next_number();
         self.tokens_popped = self.tokens_committed;
         self.tokens.clear();
-        self.slots.clear();
+        self.entries.clear();
         self.acked.clear();
         self.ack_eliciting_in_flight = 0;
         self.silent_outstanding = 0;

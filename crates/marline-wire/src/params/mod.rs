@@ -20,6 +20,15 @@ use value::Value;
 
 use crate::{ConnectionId, ErrorCode, Reader, Side, TransportError, frame::MAX_STREAMS, varint};
 
+/// A parameter that exercises that peers ignore unknown ones (RFC 9000, section 18.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservedParameter {
+    /// 31 * N + 27.
+    pub id: u64,
+    /// Any bytes.
+    pub value: Vec<u8>,
+}
+
 /// Builds [`TransportParameters`] from rows of
 /// `field: type = default, id, any | server | client [, limits]`.
 macro_rules! transport_parameters {
@@ -33,9 +42,8 @@ macro_rules! transport_parameters {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct TransportParameters {
             $($(#[$doc])* pub $field: $kind,)*
-            /// A reserved parameter to send, with ID (31 * N + 27) and value, to exercise that peers
-            /// ignore unknown parameters (RFC 9000, section 18.1). Never set when received.
-            pub grease: Option<(u64, Vec<u8>)>,
+            /// A reserved parameter to send. Never set when received.
+            pub grease: Option<ReservedParameter>,
         }
 
         impl Default for TransportParameters {
@@ -57,7 +65,7 @@ macro_rules! transport_parameters {
                     varint::encode(self.$field.size() as u64, buf);
                     self.$field.write(buf);
                 })*
-                if let Some((id, value)) = &self.grease {
+                if let Some(ReservedParameter { id, value }) = &self.grease {
                     varint::encode(*id, buf);
                     varint::encode(value.len() as u64, buf);
                     buf.extend_from_slice(value);

@@ -296,7 +296,10 @@ fn malformed_bundle_parameters_are_errors_that_hide_the_id() {
 #[test]
 fn grease_parameter_is_sent_and_ignored_on_receipt() {
     let params = TransportParameters {
-        grease: Some((31 * 5 + 27, vec![1, 2, 3])),
+        grease: Some(ReservedParameter {
+            id: 31 * 5 + 27,
+            value: vec![1, 2, 3],
+        }),
         ..TransportParameters::default()
     };
     let bytes = encoded(&params);

@@ -22,7 +22,7 @@ fn after(sent: u64) -> (EcnValidation, EcnLedger) {
 fn counts_that_fit_make_it_capable() {
     let (mut path, mut ledger) = after(5);
     assert_eq!(path.on_ack(&mut ledger, 3, counts(3, 0, 0)), Ok(0));
-    assert_eq!(path.state(), EcnState::Capable);
+    assert_eq!(path.state(), EcnValidationState::Capable);
     assert_eq!(path.on_ack(&mut ledger, 2, counts(4, 0, 1)), Ok(1));
     for _ in 0..100 {
         path.on_sent(&mut ledger, START, PTO);
@@ -33,7 +33,7 @@ fn counts_that_fit_make_it_capable() {
 #[test]
 fn marking_pauses_after_ten_packets() {
     let (mut path, mut ledger) = after(ECN_TESTING_PACKETS);
-    assert_eq!(path.state(), EcnState::Unknown);
+    assert_eq!(path.state(), EcnValidationState::Unknown);
     assert!(!path.marks(START));
     assert_eq!(path.on_ack(&mut ledger, 1, counts(1, 0, 0)), Ok(0));
     assert!(path.marks(START));
@@ -44,7 +44,7 @@ fn marking_pauses_after_three_probe_timeouts() {
     let (mut path, _) = after(2);
     assert!(path.marks(START + PTO * 2));
     assert!(!path.marks(START + PTO * 3));
-    assert_eq!(path.state(), EcnState::Unknown);
+    assert_eq!(path.state(), EcnValidationState::Unknown);
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn losing_every_marked_packet_fails() {
     let (mut path, _) = after(ECN_TESTING_PACKETS);
     for _ in 1..ECN_TESTING_PACKETS {
         path.on_lost();
-        assert_eq!(path.state(), EcnState::Unknown);
+        assert_eq!(path.state(), EcnValidationState::Unknown);
     }
     path.on_lost();
-    assert_eq!(path.state(), EcnState::Failed);
+    assert_eq!(path.state(), EcnValidationState::Failed);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn losses_during_the_test_count_when_it_ends() {
     path.on_lost();
     assert!(path.marks(START), "the test still runs");
     assert!(!path.marks(START + PTO * 3));
-    assert_eq!(path.state(), EcnState::Failed);
+    assert_eq!(path.state(), EcnValidationState::Failed);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn each_kind_of_mangling_is_named() {
     ] {
         let (mut path, mut ledger) = after(5);
         assert_eq!(path.on_ack(&mut ledger, acked, reported), Err(failure));
-        assert_eq!(path.state(), EcnState::Failed);
+        assert_eq!(path.state(), EcnValidationState::Failed);
         assert!(!path.marks(START));
         assert_eq!(
             path.on_ack(&mut ledger, acked, reported),
@@ -102,7 +102,7 @@ fn acks_of_unmarked_packets_prove_nothing() {
     let (mut path, mut ledger) = after(5);
     assert_eq!(path.on_ack(&mut ledger, 0, None), Ok(0));
     assert_eq!(path.on_ack(&mut ledger, 0, counts(0, 0, 0)), Ok(0));
-    assert_eq!(path.state(), EcnState::Testing);
+    assert_eq!(path.state(), EcnValidationState::Testing);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_new_path_continues_the_counts_of_its_space() {
     let mut new = EcnValidation::new(true);
     new.on_sent(&mut ledger, START, PTO);
     assert_eq!(new.on_ack(&mut ledger, 1, counts(4, 0, 2)), Ok(1));
-    assert_eq!(new.state(), EcnState::Capable);
+    assert_eq!(new.state(), EcnValidationState::Capable);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn switched_off_it_never_marks() {
     let mut path = EcnValidation::new(false);
     assert!(!path.marks(START));
     assert_eq!(path.on_ack(&mut EcnLedger::new(), 0, None), Ok(0));
-    assert_eq!(path.state(), EcnState::Failed);
+    assert_eq!(path.state(), EcnValidationState::Failed);
 }
 
 proptest! {
@@ -147,7 +147,7 @@ proptest! {
                     .expect("counts are honest");
                 newly_acked = 0;
                 prop_assert_eq!(seen, peer.1);
-                prop_assert!(!delivered || path.state() == EcnState::Capable);
+                prop_assert!(!delivered || path.state() == EcnValidationState::Capable);
             }
         }
     }
@@ -160,7 +160,7 @@ proptest! {
         for (acked, reported) in acks {
             let reported = reported.and_then(|(ect0, ect1, ce)| counts(ect0, ect1, ce));
             failed |= path.on_ack(&mut ledger, acked, reported).is_err();
-            prop_assert_eq!(path.state() == EcnState::Failed, failed);
+            prop_assert_eq!(path.state() == EcnValidationState::Failed, failed);
         }
     }
 }

@@ -72,7 +72,13 @@ fn the_handshake_names_the_first() {
 fn migration_takes_one_and_retires_the_old() {
     let mut cids = holding(2);
     cids.set_first_token(token(0));
-    assert_eq!(cids.next_unused(), Some((1, id(1))));
+    assert_eq!(
+        cids.next_unused(),
+        Some(RemoteCid {
+            sequence: 1,
+            id: id(1)
+        })
+    );
     assert_eq!(
         cids.active(),
         &id(0),
@@ -100,7 +106,13 @@ fn migration_takes_one_and_retires_the_old() {
             TokenChange::Remove(zero)
         ]
     );
-    assert_eq!(cids.next_unused(), Some((2, id(2))));
+    assert_eq!(
+        cids.next_unused(),
+        Some(RemoteCid {
+            sequence: 2,
+            id: id(2)
+        })
+    );
     assert_eq!(cids.next_unused(), None);
 }
 
@@ -218,7 +230,13 @@ fn the_preferred_address_is_number_one() {
     let mut cids = RemoteCids::new(id(0));
     cids.set_preferred(id(1), token(1));
     assert_eq!(receive(&mut cids, 1, 0), Ok(()));
-    assert_eq!(cids.next_unused(), Some((1, id(1))));
+    assert_eq!(
+        cids.next_unused(),
+        Some(RemoteCid {
+            sequence: 1,
+            id: id(1)
+        })
+    );
 }
 
 #[test]
@@ -261,7 +279,7 @@ proptest! {
                 break;
             }
             match then {
-                0 => if let Some((taken, _)) = cids.next_unused() { cids.activate(taken) },
+                0 => if let Some(RemoteCid { sequence: taken, .. }) = cids.next_unused() { cids.activate(taken) },
                 1 => cids.retire(prior),
                 2 => written(&mut cids).into_iter().for_each(|sequence| cids.on_acked(sequence)),
                 _ => (),
@@ -318,7 +336,7 @@ proptest! {
                     prop_assert!(local.on_retire(&frame, &destination).is_ok());
                     remote.on_acked(sequence);
                 }
-                5 => if let Some((taken, _)) = remote.next_unused() {
+                5 => if let Some(RemoteCid { sequence: taken, .. }) = remote.next_unused() {
                     let old = remote.active_sequence();
                     remote.activate(taken);
                     remote.retire(old);

@@ -15,7 +15,7 @@ impl PathSet {
     ///
     /// # Errors
     ///
-    /// Why there is none; the peer learns what is missing.
+    /// Why there is none; a blocked frame is sent to the peer.
     pub(crate) fn take_next(&mut self, is_confirmed: bool) -> Result<Openable, OpenPathError> {
         let Some(extension) = &mut self.extension else {
             return Err(OpenPathError::NotNegotiated);
@@ -127,7 +127,7 @@ impl PathSet {
         extension.is_some_and(|extension| extension.take_due_sibling())
     }
 
-    /// Whether a path can be opened that was wanted in vain; says so once.
+    /// Whether a path can be opened after an attempt failed; `true` once.
     pub(crate) fn take_wanted_path(&mut self) -> bool {
         let extension = self.extension.as_mut();
         extension.is_some_and(|extension| extension.take_wanted_path())

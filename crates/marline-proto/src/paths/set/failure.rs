@@ -32,7 +32,7 @@ impl PathSet {
             .filter(|_| is_on_another)
     }
 
-    /// The path works from now on: returns those that do not, and whose packets it is to carry as well.
+    /// A path works again: returns the suspected paths whose data it is to send as well.
     pub(crate) fn relieved_by(&mut self, now: Instant, by: Slot) -> Vec<Slot> {
         let is_only_one = self.list.others_live(by).next().is_none();
         let is_failing = |at: &Slot| self.list[*at].is_open() && !self.list[*at].is_live();

@@ -78,7 +78,7 @@ impl PathSet {
         }
     }
 
-    /// The peer issued an ID, and may want others back: a 4-tuple whose ID is gone takes another.
+    /// The peer issued an ID, and may ask to retire others: a 4-tuple whose ID is retired takes another.
     pub(crate) fn on_new_connection_id(
         &mut self,
         path: PathId,
@@ -96,7 +96,7 @@ impl PathSet {
         for tuple in path.tuples.inactive() {
             if tuple
                 .cid
-                .is_some_and(|(sequence, _)| !remote_cids.holds(sequence))
+                .is_some_and(|cid| !remote_cids.holds(cid.sequence))
             {
                 tuple.cid = remote_cids.next_unused();
             }

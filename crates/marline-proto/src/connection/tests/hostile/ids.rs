@@ -149,7 +149,7 @@ fn the_path_left_behind_keeps_its_id() {
     let path = &siege.victim().paths[Slot::FIRST];
     assert_ne!(*path.remote_cids.active(), before);
     let previous = path.tuples.previous.as_ref().expect("the way back");
-    assert_eq!(previous.cid.map(|(_, id)| id), Some(before));
+    assert_eq!(previous.cid.map(|cid| cid.id), Some(before));
 }
 
 #[test]
