@@ -86,7 +86,7 @@ impl Connection {
     /// Reports a directive that was applied to a path.
     pub(super) fn report_directive(&mut self, now: Instant, at: Slot, directive: &Directive) {
         if let Some(received) = &directive.decision {
-            let path = self.is_multipath().then_some(self.paths[at].id);
+            let path = self.paths.named(at);
             let event = BundleUpdated::new(path, received);
             self.emit(now, &observe::Event::BundleUpdated(event));
         }

@@ -60,24 +60,20 @@ impl Connection {
     /// Whether an acknowledgment is due on `at`.
     fn is_ack_due(&self, now: Instant, at: Slot) -> bool {
         let is_due = |of: Slot| self.paths[of].space.received.is_ack_due(now);
-        if self.paths.is_single() {
-            return is_due(at);
-        }
         let mut slots = self.paths.slots();
         slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
     /// Appends the ACK frames that `at` carries: usually those of its own packets.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
-        let is_multipath = self.is_multipath();
         for of in self.paths.slots() {
             if !self.paths[of].space.received.has_unacked() || self.paths.ack_carrier(of) != at {
                 continue;
             }
             let room = limit.saturating_sub(buf.len());
+            let named = self.paths.named(of);
             let acked = &mut self.paths[of];
             let path = acked.id;
-            let named = is_multipath.then_some(path);
             let received = &mut acked.space.received;
             let written = received.write_ack(now, named, ACK_DELAY_EXPONENT, room, buf);
             if let Some(largest) = written {

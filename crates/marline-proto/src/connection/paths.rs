@@ -95,11 +95,8 @@ impl Connection {
         }
         let to_handshake = tuple.remote == self.progress.remote();
         let is_confirmed = self.progress.is_confirmed();
-        if self.is_multipath() && is_confirmed && self.peer.disable_active_migration && to_handshake
-        {
-            return Err(OpenPathError::Forbidden);
-        }
-        let openable = self.paths.take_next(is_confirmed)?;
+        let is_forbidden = self.peer.disable_active_migration && to_handshake;
+        let openable = self.paths.take_next(is_confirmed, is_forbidden)?;
         let Some(local) = openable.first_local_cid() else {
             return Err(OpenPathError::NoConnectionIds);
         };
@@ -363,9 +360,6 @@ impl Connection {
 
     /// Applies the findings of path failure detection at `now`.
     pub(super) fn on_path_findings(&mut self, now: Instant) {
-        if !self.is_multipath() {
-            return;
-        }
         let max_ack_delay = self.peer.max_ack_delay;
         for at in self.paths.slots() {
             match self.paths.find(now, at, max_ack_delay) {

@@ -179,7 +179,7 @@ impl Connection {
             Some(Expired::Probe(id)) => {
                 path.counters.ptos += 1;
                 path.liveness.on_timeout(now);
-                if self.is_multipath() && self.paths[self.paths.best()].is_live() {
+                if self.paths.reroutes_on_timeout() {
                     self.paths[at].recovery.request_probes();
                     self.reroute_outstanding(at);
                 } else {

@@ -301,10 +301,9 @@ impl Connection {
         if !self.is_confirmed() {
             return Ok(None);
         }
-        let is_single = self.paths.is_single();
-        let is_due = self.paths.searches_mtu(at);
+        let searches = self.paths.searches_mtu(at);
         let path = &mut self.paths[at];
-        if path.stage != Stage::Open || !is_due || !is_single && !path.is_live() {
+        if path.stage != Stage::Open || !searches {
             return Ok(None);
         }
         let active = &mut path.tuples.active;

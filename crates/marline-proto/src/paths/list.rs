@@ -177,9 +177,10 @@ impl PathList {
             .unwrap_or_default()
     }
 
-    /// Whether it is up to this path to search for the datagram size: the first of its 4-tuple does.
+    /// Whether this path searches for a larger datagram size: the first path of a 4-tuple does, unless it is
+    /// suspected.
     pub(crate) fn searches_mtu(&self, at: Slot) -> bool {
-        self.is_single() || self.beside(at).all(|other| other > at)
+        self.is_single() || self[at].is_live() && self.beside(at).all(|other| other > at)
     }
 
     /// If the datagram size of a path has changed, it has for those beside it.

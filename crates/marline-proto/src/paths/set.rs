@@ -175,6 +175,11 @@ impl PathSet {
         self.extension.is_some()
     }
 
+    /// The ID by which frames and events name a path; `None` without the extension, where they name none.
+    pub(crate) fn named(&self, at: Slot) -> Option<PathId> {
+        self.is_multipath().then_some(self.list[at].id)
+    }
+
     /// Whether this end coordinates the paths of a 4-tuple.
     pub(crate) fn is_coordinating(&self) -> bool {
         self.bundles.is_some()

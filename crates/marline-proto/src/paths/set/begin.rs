@@ -11,18 +11,26 @@ use crate::rng::ConnectionRng;
 use crate::time::Instant;
 
 impl PathSet {
-    /// Client: takes out the path to open next.
+    /// Client: takes out the path to open next. `is_forbidden` is set if the peer's disable_active_migration covers
+    /// the address of the path.
     ///
     /// # Errors
     ///
     /// Why there is none; a blocked frame is sent to the peer.
-    pub(crate) fn take_next(&mut self, is_confirmed: bool) -> Result<Openable, OpenPathError> {
+    pub(crate) fn take_next(
+        &mut self,
+        is_confirmed: bool,
+        is_forbidden: bool,
+    ) -> Result<Openable, OpenPathError> {
         let Some(extension) = &mut self.extension else {
             return Err(OpenPathError::NotNegotiated);
         };
         if !is_confirmed {
             extension.set_path_wanted();
             return Err(OpenPathError::NotNegotiated);
+        }
+        if is_forbidden {
+            return Err(OpenPathError::Forbidden);
         }
         let id = extension.next_path()?;
         let taken = extension.reserve.take(id);

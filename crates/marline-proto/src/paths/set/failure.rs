@@ -69,7 +69,12 @@ impl PathSet {
         self.detection(max_ack_delay)?.next_timeout(at)
     }
 
-    /// What is found out about a path at `now`. What concerns this set alone is done.
+    /// Whether what a path has in flight when its probe timeout expires is sent on another path.
+    pub(crate) fn reroutes_on_timeout(&self) -> bool {
+        self.is_multipath() && self.list[self.list.best()].is_live()
+    }
+
+    /// The finding about a path at `now`; its effects within the set are applied.
     pub(crate) fn find(
         &mut self,
         now: Instant,
