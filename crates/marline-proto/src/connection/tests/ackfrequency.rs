@@ -34,7 +34,7 @@ const RARELY: AckFrequencyConfig = AckFrequencyConfig {
 };
 
 #[test]
-fn a_peer_that_is_asked_acknowledges_rarely() {
+fn ack_frequency_saves_three_quarters_of_acknowledgments_at_the_same_rate() {
     let (usually, took) = acknowledged(None, 0.0);
     let (rarely, took_rarely) = acknowledged(Some(RARELY), 0.0);
     assert!(usually > 900, "{usually}");
@@ -46,7 +46,7 @@ fn a_peer_that_is_asked_acknowledges_rarely() {
 }
 
 #[test]
-fn losses_are_still_heard_of_soon() {
+fn ack_frequency_slows_a_transfer_with_losses_by_at_most_60_percent() {
     let (usually, took) = acknowledged(None, 0.005);
     let (rarely, took_rarely) = acknowledged(Some(RARELY), 0.005);
     assert!(rarely < usually / 2, "{rarely} instead of {usually}");

@@ -43,14 +43,14 @@ fn establish_within_limit(pair: &mut Pair) -> (ConnectionHandle, ConnectionHandl
 }
 
 #[test]
-fn a_long_certificate_waits_for_the_client() {
+fn a_server_sends_a_long_certificate_within_the_amplification_limit() {
     let mut pair = verbose(1);
     let (client, server) = establish_within_limit(&mut pair);
     download(&mut pair, client, server, &pattern(10_000));
 }
 
 #[test]
-fn a_deadlock_is_broken_by_the_clients_probes() {
+fn client_probes_release_a_server_blocked_by_the_amplification_limit() {
     let mut pair = verbose(1);
     let mut number = 0;
     pair.network.filter = Some(Box::new(move |direction, _| {
@@ -62,7 +62,7 @@ fn a_deadlock_is_broken_by_the_clients_probes() {
 }
 
 #[test]
-fn the_limit_holds_under_loss() {
+fn the_amplification_limit_holds_under_loss() {
     for seed in 0..20 {
         let mut pair = verbose(seed);
         pair.network.set(Conditions {
@@ -74,7 +74,7 @@ fn the_limit_holds_under_loss() {
 }
 
 #[test]
-fn a_client_that_vanishes_is_not_flooded() {
+fn a_client_that_vanishes_gets_at_most_three_times_its_first_datagram() {
     let mut pair = verbose(1);
     pair.connect();
     pair.drive(Duration::from_millis(1));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn outages_cost_little_more_than_themselves() {
+fn a_transfer_continues_within_two_seconds_after_each_outage() {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),

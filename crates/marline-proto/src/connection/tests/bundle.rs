@@ -162,7 +162,7 @@ fn members_share_one_initial_window() {
 }
 
 #[test]
-fn a_loss_of_one_member_makes_all_equal_and_slow_start_goes_on() {
+fn a_loss_equalizes_the_windows_of_all_members_and_slow_start_continues() {
     let mut bundled = bundled(BundleConfig::published(), Algorithm::NewReno);
     let handles = bundled.open_all(1, 3);
     bundled.pair.network.set(link(0.01));
@@ -182,7 +182,7 @@ fn a_loss_of_one_member_makes_all_equal_and_slow_start_goes_on() {
 }
 
 #[test]
-fn two_clients_behind_one_address_do_not_influence_each_other() {
+fn bundles_of_two_clients_behind_one_address_are_independent() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let mine = bundled.open_all(1, 3);
     let theirs = bundled.open_all(2, 3);
@@ -206,7 +206,7 @@ fn two_clients_behind_one_address_do_not_influence_each_other() {
 }
 
 #[test]
-fn a_guessed_identifier_gains_nothing() {
+fn a_guessed_identifier_forms_a_bundle_of_its_own_and_changes_no_window() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let mine = bundled.open_all(1, 2);
     let before = bundled.windows(&mine);
@@ -220,7 +220,7 @@ fn a_guessed_identifier_gains_nothing() {
 }
 
 #[test]
-fn without_an_identifier_everybody_is_alone() {
+fn a_connection_without_an_identifier_is_in_no_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let (_, server) = bundled.pair.establish();
     assert_eq!(bundled.pair.server(server).bundle(), None);
@@ -228,7 +228,7 @@ fn without_an_identifier_everybody_is_alone() {
 }
 
 #[test]
-fn an_operator_may_match_by_address() {
+fn connections_from_one_address_form_a_bundle_if_addresses_are_matched() {
     let config = BundleConfig {
         match_addresses: true,
         ..BundleConfig::default()
@@ -271,7 +271,7 @@ fn beside(scope: BundleScope, third: impl Fn(&mut Bundled, ConnectionHandle)) ->
 }
 
 #[test]
-fn an_idle_a_closed_and_a_dead_member_do_not_drag_the_others_down() {
+fn an_idle_or_dead_member_slows_the_others_no_more_than_a_closed_one() {
     let closed = beside(BundleScope::Active, |bundled, client| {
         let now = bundled.pair.now;
         bundled.pair.client(client).close(now, 0, b"");
@@ -297,7 +297,7 @@ fn an_idle_a_closed_and_a_dead_member_do_not_drag_the_others_down() {
 }
 
 #[test]
-fn rates_that_drift_apart_become_equal() {
+fn a_bundle_of_bbr_connections_equalizes_rates_and_not_windows() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::Bbr);
     let handles = bundled.open_all(1, 3);
     bundled.transfer(&handles[..1], 500_000);

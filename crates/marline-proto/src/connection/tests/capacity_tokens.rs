@@ -113,7 +113,7 @@ impl Visits {
 }
 
 #[test]
-fn who_carries_it_returns() {
+fn careful_resume_returns_to_the_capacity_in_the_clients_token() {
     for controller in ALL {
         let mut visits = visits(controller);
         let first = visits.visit(MIDDLE);
@@ -137,21 +137,21 @@ fn who_carries_it_returns() {
 }
 
 #[test]
-fn a_restarted_server_needs_no_memory() {
+fn a_restarted_server_uses_the_capacity_in_a_token() {
     let mut visits = returning();
     visits.pair.restart_server();
     assert!(visits.returns_to().is_some());
 }
 
 #[test]
-fn a_token_is_worth_nothing_elsewhere() {
+fn the_capacity_in_a_token_is_ignored_from_another_address() {
     let mut visits = returning();
     visits.move_to("192.0.2.99:50000");
     assert_eq!(visits.returns_to(), None, "not even next door");
 }
 
 #[test]
-fn a_token_that_comes_twice_carries_nothing() {
+fn the_capacity_in_a_token_is_used_once() {
     let mut visits = returning();
     let token = visits.take();
     visits.put(&token);
@@ -161,7 +161,7 @@ fn a_token_that_comes_twice_carries_nothing() {
 }
 
 #[test]
-fn a_token_holds_for_an_hour() {
+fn a_capacity_expires_after_an_hour_although_new_tokens_are_issued_for_it() {
     for (age, holds) in [(3600, true), (3601, false)] {
         let mut visits = returning();
         visits.pair.server.unix_time_s = age / 2;
@@ -173,7 +173,7 @@ fn a_token_holds_for_an_hour() {
 }
 
 #[test]
-fn an_altered_token_carries_nothing() {
+fn the_capacity_in_an_altered_token_is_ignored() {
     let mut visits = returning();
     let mut token = visits.take();
     let last = token.len() - 20;
@@ -183,7 +183,7 @@ fn an_altered_token_carries_nothing() {
 }
 
 #[test]
-fn a_token_of_another_key_carries_nothing() {
+fn the_capacity_in_a_token_of_another_key_is_ignored() {
     let token = returning().take();
     let mut other = visits_as(Algorithm::Cubic, true, 2);
     other.put(&token);
@@ -191,7 +191,7 @@ fn a_token_of_another_key_carries_nothing() {
 }
 
 #[test]
-fn by_default_nothing_is_carried() {
+fn by_default_capacities_are_neither_issued_nor_used() {
     let token = returning().take();
     let mut plain = visits_as(Algorithm::Cubic, false, 1);
     plain.put(&token);
@@ -205,7 +205,7 @@ fn by_default_nothing_is_carried() {
 }
 
 #[test]
-fn who_takes_little_hands_it_on() {
+fn app_limited_connections_pass_on_the_capacity_that_they_received() {
     let mut visits = returning();
     for _ in 0..3 {
         visits.visit(2000);
@@ -219,13 +219,13 @@ fn who_takes_little_hands_it_on() {
 }
 
 #[test]
-fn one_of_two_returns() {
+fn one_of_two_concurrent_connections_uses_the_capacity_in_its_token() {
     // Both tokens are of the connection before.
     two_at_once(returning());
 }
 
 #[test]
-fn one_of_two_returns_where_the_server_remembers_too() {
+fn one_of_two_concurrent_connections_uses_the_capacity_with_tokens_and_a_store() {
     let mut visits = visits(Algorithm::Cubic);
     visits.pair.reconfigure_server(|server, _| {
         server.transport = Arc::new(TransportConfig {
@@ -259,7 +259,7 @@ fn two_at_once(mut visits: Visits) {
 }
 
 #[test]
-fn a_narrower_path_is_retreated_from_and_told_of() {
+fn safe_retreat_on_a_narrower_path_issues_a_token_with_a_smaller_capacity() {
     let mut visits = returning();
     let token = visits.take();
     visits.put(&token);
@@ -281,7 +281,7 @@ fn a_narrower_path_is_retreated_from_and_told_of() {
 }
 
 #[test]
-fn who_moves_leaves_it_behind() {
+fn a_migration_ends_careful_resume_and_later_tokens_are_of_the_new_path() {
     let mut visits = returning();
     let token = visits.take();
     visits.put(&token);
@@ -303,7 +303,7 @@ fn who_moves_leaves_it_behind() {
 }
 
 #[test]
-fn tokens_are_few_whatever_the_path_does() {
+fn a_path_whose_rate_varies_causes_at_most_five_capacity_tokens() {
     for controller in [Algorithm::NewReno, Algorithm::Bbr] {
         let mut visits = visits(controller);
         let (client, server) = visits.pair.establish();
@@ -321,7 +321,7 @@ fn tokens_are_few_whatever_the_path_does() {
 }
 
 #[test]
-fn tokens_end() {
+fn no_capacity_token_is_issued_beyond_the_limit() {
     let mut visits = visits(Algorithm::Cubic);
     let (client, server) = visits.pair.establish();
     let server_side = visits.pair.server(server).server.as_mut().unwrap();

@@ -123,7 +123,7 @@ impl Visits {
 }
 
 #[test]
-fn the_same_path_is_returned_to() {
+fn the_next_connection_jumps_to_half_of_the_saved_capacity() {
     for controller in ALL {
         let first = visits(controller).visit(300_000);
         let mut visits = returning(controller);
@@ -146,7 +146,7 @@ fn the_same_path_is_returned_to() {
 }
 
 #[test]
-fn a_narrower_path_is_retreated_from() {
+fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
     for controller in ALL {
         let mut visits = returning(controller);
         let known = visits.known().unwrap();
@@ -186,7 +186,7 @@ fn a_narrower_path_is_retreated_from() {
 }
 
 #[test]
-fn another_round_trip_time_is_another_path() {
+fn another_round_trip_time_ends_careful_resume_and_keeps_the_saved_capacity() {
     for delay in [5, 250] {
         let mut visits = returning(Algorithm::Cubic);
         let before = visits.known();
@@ -206,7 +206,7 @@ fn another_round_trip_time_is_another_path() {
 }
 
 #[test]
-fn elsewhere_nothing_is_remembered() {
+fn careful_resume_does_not_start_from_another_address() {
     let mut visits = returning(Algorithm::Cubic);
     let handle = visits.pair.connect();
     let now = visits.pair.now;
@@ -220,7 +220,7 @@ fn elsewhere_nothing_is_remembered() {
 }
 
 #[test]
-fn a_loss_of_the_first_flight_forgets() {
+fn a_loss_in_reconnaissance_removes_the_saved_capacity() {
     let mut visits = returning(Algorithm::Cubic);
     let ends = visits.pair.establish();
     let mut number = 0;
@@ -243,7 +243,7 @@ fn a_loss_of_the_first_flight_forgets() {
 }
 
 #[test]
-fn one_of_two_returns() {
+fn one_of_two_concurrent_connections_uses_the_saved_capacity() {
     let mut visits = returning(Algorithm::Cubic);
     let pairs = [visits.pair.establish(), visits.pair.establish()];
     let data = pattern(300_000);
@@ -264,7 +264,7 @@ fn one_of_two_returns() {
 }
 
 #[test]
-fn who_moves_gives_up() {
+fn a_migration_ends_careful_resume_and_keeps_the_saved_capacity() {
     let mut visits = returning(Algorithm::Cubic);
     let ends = visits.pair.establish();
     let before = visits.known();
@@ -283,7 +283,7 @@ fn who_moves_gives_up() {
 }
 
 #[test]
-fn a_bundle_does_not_return() {
+fn members_of_a_bundle_do_not_use_careful_resume() {
     let mut visits = returning(Algorithm::Cubic);
     visits.pair.reconfigure_server(|server, _| {
         server.transport = Arc::new(TransportConfig {
@@ -301,7 +301,7 @@ fn a_bundle_does_not_return() {
 }
 
 #[test]
-fn what_has_not_been_confirmed_is_no_capacity() {
+fn a_window_that_was_not_validated_is_not_saved_as_capacity() {
     let mut visits = returning(Algorithm::Cubic);
     let known = visits.known().unwrap();
     let ends = visits.pair.establish();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_close_is_heard_and_both_ends_forget() {
+fn a_close_reports_its_reason_to_the_peer_and_both_ends_drop_the_connection() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let now = pair.now;
@@ -23,7 +23,7 @@ fn a_close_is_heard_and_both_ends_forget() {
 }
 
 #[test]
-fn a_close_that_is_lost_is_repeated_to_a_peer_that_goes_on() {
+fn a_lost_connection_close_is_repeated_if_the_peer_goes_on_sending() {
     let mut pair = Pair::new();
     let ends = pair.establish();
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(1 << 20));
@@ -44,7 +44,7 @@ fn a_close_that_is_lost_is_repeated_to_a_peer_that_goes_on() {
 }
 
 #[test]
-fn a_closing_end_says_less_and_less() {
+fn a_closing_end_answers_ever_fewer_packets() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let now = pair.now;
@@ -75,7 +75,7 @@ fn a_closing_end_says_less_and_less() {
 }
 
 #[test]
-fn a_draining_end_says_nothing() {
+fn a_draining_end_sends_nothing() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let now = pair.now;
@@ -92,7 +92,7 @@ fn a_draining_end_says_nothing() {
 }
 
 #[test]
-fn a_close_during_the_handshake_reaches_the_server() {
+fn a_close_at_any_time_of_the_handshake_ends_both_connections() {
     for wait in [0, 5, 12, 21, 25] {
         let mut pair = Pair::new();
         let client = pair.connect();

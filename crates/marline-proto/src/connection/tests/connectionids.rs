@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::*;
 
 #[test]
-fn both_ends_rotate_their_ids_during_a_transfer() {
+fn both_ends_rotate_their_connection_ids_during_a_transfer() {
     for seed in 0..3 {
         let mut pair = seeded(seed);
         pair.network.set(Conditions {
@@ -40,7 +40,7 @@ fn both_ends_rotate_their_ids_during_a_transfer() {
 }
 
 #[test]
-fn an_endpoint_routes_no_more_ids_than_its_connections_hold() {
+fn rotation_never_holds_more_than_five_local_connection_ids() {
     let mut pair = Pair::new();
     let ends = pair.establish();
     for _ in 0..50 {

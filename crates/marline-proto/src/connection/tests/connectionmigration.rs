@@ -44,7 +44,7 @@ fn slow(pair: &mut Pair) {
 }
 
 #[test]
-fn a_client_moves_and_cannot_be_linked() {
+fn no_connection_id_is_used_with_two_addresses_of_a_migrating_client() {
     for loss in [0.0, 0.03] {
         let mut pair = Pair::new();
         slow(&mut pair);
@@ -89,7 +89,7 @@ fn a_client_moves_and_cannot_be_linked() {
 }
 
 #[test]
-fn a_client_that_moves_where_nobody_answers_comes_back() {
+fn a_client_returns_to_its_address_if_validation_of_the_new_one_fails() {
     let mut pair = Pair::new();
     let ends = pair.establish();
     let home = pair.client.address;
@@ -105,7 +105,7 @@ fn a_client_that_moves_where_nobody_answers_comes_back() {
 }
 
 #[test]
-fn a_server_is_found_at_its_preferred_address() {
+fn a_client_migrates_to_the_preferred_address_of_the_server() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
@@ -120,7 +120,7 @@ fn a_server_is_found_at_its_preferred_address() {
 }
 
 #[test]
-fn a_preferred_address_that_cannot_be_reached_is_left_alone() {
+fn a_client_does_not_migrate_to_an_unreachable_preferred_address() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
@@ -144,7 +144,7 @@ fn a_preferred_address_that_cannot_be_reached_is_left_alone() {
 }
 
 #[test]
-fn a_packet_repeated_from_elsewhere_does_not_steal_the_connection() {
+fn packets_copied_from_another_address_do_not_move_the_connection() {
     let mut pair = Pair::new();
     slow(&mut pair);
     let ends = pair.establish();

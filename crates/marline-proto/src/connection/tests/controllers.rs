@@ -36,7 +36,7 @@ fn share(algorithm: Algorithm, seed: u64, conditions: Conditions) -> f64 {
 }
 
 #[test]
-fn every_controller_fills_a_bottleneck() {
+fn every_controller_uses_85_percent_of_a_bottleneck() {
     for algorithm in Algorithm::ALL {
         for queue in [50_000, 200_000] {
             let share = share(
@@ -53,7 +53,7 @@ fn every_controller_fills_a_bottleneck() {
 }
 
 #[test]
-fn no_controller_floods_a_small_queue() {
+fn every_controller_loses_less_than_five_percent_at_a_small_queue() {
     for algorithm in Algorithm::ALL {
         let mut pair = bottleneck(
             algorithm,
@@ -71,7 +71,7 @@ fn no_controller_floods_a_small_queue() {
 }
 
 #[test]
-fn bbr_does_not_mind_random_loss() {
+fn bbr_keeps_its_rate_under_random_loss_of_one_percent() {
     let lossy = Conditions {
         loss: 0.01,
         queue: 100_000,
@@ -82,7 +82,7 @@ fn bbr_does_not_mind_random_loss() {
 }
 
 #[test]
-fn two_connections_share() {
+fn each_of_two_connections_gets_a_quarter_of_a_bottleneck() {
     for algorithm in Algorithm::ALL {
         let mut pair = bottleneck(
             algorithm,

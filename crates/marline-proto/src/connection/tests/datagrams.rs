@@ -4,7 +4,7 @@ use super::*;
 use crate::datagrams::DatagramError;
 
 #[test]
-fn datagrams_arrive_once_or_never() {
+fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
     for seed in 0..5 {
         let mut pair = seeded(seed);
         let (client, server) = pair.establish();
@@ -36,7 +36,7 @@ fn datagrams_arrive_once_or_never() {
 }
 
 #[test]
-fn the_longest_datagram_is_as_long_as_it_says() {
+fn a_datagram_of_the_maximum_length_arrives_and_a_longer_one_is_refused() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     pair.drive(Duration::from_secs(1));
@@ -60,7 +60,7 @@ fn the_longest_datagram_is_as_long_as_it_says() {
 }
 
 #[test]
-fn a_peer_that_takes_none_is_spared() {
+fn datagrams_are_refused_if_the_peer_does_not_support_them() {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             datagram_receive_buffer: None,
@@ -79,7 +79,7 @@ fn a_peer_that_takes_none_is_spared() {
 }
 
 #[test]
-fn datagrams_and_streams_share_the_path() {
+fn datagrams_arrive_during_a_stream_transfer() {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),

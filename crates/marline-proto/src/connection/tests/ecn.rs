@@ -15,7 +15,7 @@ fn marking(share: f64) -> Conditions {
 }
 
 #[test]
-fn marks_are_validated_by_both_ends() {
+fn both_ends_validate_ecn_on_a_path_that_keeps_marks() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     download(&mut pair, client, server, &pattern(100_000));
@@ -27,7 +27,7 @@ fn marks_are_validated_by_both_ends() {
 }
 
 #[test]
-fn congestion_experienced_slows_the_sender() {
+fn ce_marks_slow_the_sender_without_any_loss() {
     let mut pair = Pair::new();
     pair.network.set(marking(0.0));
     let (client, server) = pair.establish();
@@ -49,7 +49,7 @@ fn congestion_experienced_slows_the_sender() {
 }
 
 #[test]
-fn erased_marks_switch_it_off() {
+fn erased_marks_disable_ecn_in_their_direction_only() {
     let mut pair = Pair::new();
     pair.network.conditions(Direction::ToClient).erase_marks = true;
     let (client, server) = pair.establish();
@@ -60,7 +60,7 @@ fn erased_marks_switch_it_off() {
 }
 
 #[test]
-fn marks_erased_later_switch_it_off_too() {
+fn marks_erased_after_validation_disable_ecn() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     download(&mut pair, client, server, &pattern(100_000));
@@ -71,7 +71,7 @@ fn marks_erased_later_switch_it_off_too() {
 }
 
 #[test]
-fn a_network_that_drops_marked_packets_is_survived() {
+fn a_transfer_completes_over_a_network_that_drops_marked_packets() {
     let mut pair = both(patient());
     pair.network.filter = Some(Box::new(|_, datagram| datagram.ecn.is_some()));
     let (client, server) = pair.establish();
@@ -79,7 +79,7 @@ fn a_network_that_drops_marked_packets_is_survived() {
 }
 
 #[test]
-fn who_does_not_want_it_does_not_mark() {
+fn no_packet_is_marked_if_ecn_is_disabled() {
     let mut pair = both(TransportConfig {
         ecn: false,
         ..TransportConfig::default()

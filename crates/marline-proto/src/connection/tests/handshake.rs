@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 
 #[test]
-fn a_handshake_takes_one_round_trip_and_is_confirmed() {
+fn a_handshake_is_confirmed_after_two_round_trips_without_losses() {
     let mut pair = Pair::new();
     let began = pair.now;
     let (client, server) = pair.establish();
@@ -21,7 +21,7 @@ fn a_handshake_takes_one_round_trip_and_is_confirmed() {
 }
 
 #[test]
-fn ipv6_addresses_do_as_well() {
+fn a_transfer_over_ipv6_completes() {
     let mut pair = Pair::new();
     pair.client.address = "[2001:db8::1]:50000".parse().unwrap();
     pair.server.address = "[2001:db8::2]:443".parse().unwrap();
@@ -34,7 +34,7 @@ fn ipv6_addresses_do_as_well() {
 }
 
 #[test]
-fn a_server_that_is_full_refuses() {
+fn a_server_at_its_limit_of_connections_closes_with_connection_refused() {
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(|server| server.max_connections = 1),
         ..PairConfig::default()
@@ -56,7 +56,7 @@ fn a_server_that_is_full_refuses() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_given_up() {
+fn a_handshake_without_any_answer_times_out_after_ten_seconds() {
     let mut pair = Pair::new();
     pair.network.conditions(Direction::ToServer).down = true;
     let client = pair.connect();
@@ -80,7 +80,7 @@ impl rustls::KeyLog for Overheard {
 }
 
 #[test]
-fn secrets_are_shown_to_a_key_log_that_was_asked_for_and_to_nobody_else() {
+fn secrets_are_logged_only_to_a_configured_key_log() {
     let identity = crate::testing::TestIdentity::new(&[crate::testing::SERVER_NAME]);
     let silent = identity.server(&[crate::testing::ALPN], None);
     assert!(!silent.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));

@@ -36,7 +36,7 @@ fn fifty(seed: u64, conditions: Conditions) {
 }
 
 #[test]
-fn fifty_handshakes_survive_bursts_of_loss() {
+fn fifty_handshakes_complete_under_bursts_of_loss() {
     // One in eight begins a burst of three: three of ten are lost. Of such connections one in a hundred
     // takes more than a minute, but not with this seed.
     fifty(
@@ -51,7 +51,7 @@ fn fifty_handshakes_survive_bursts_of_loss() {
 }
 
 #[test]
-fn fifty_handshakes_survive_corruption() {
+fn fifty_handshakes_complete_under_corruption() {
     fifty(
         2,
         Conditions {

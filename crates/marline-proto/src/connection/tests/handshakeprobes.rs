@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_client_that_sends_handshake_packets_forgets_initial_keys() {
+fn a_client_discards_initial_keys_when_it_sends_handshake_packets() {
     let mut pair = Pair::new();
     let client = pair.connect();
     let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
@@ -15,7 +15,7 @@ fn a_client_that_sends_handshake_packets_forgets_initial_keys() {
 }
 
 #[test]
-fn one_probe_brings_a_lost_flight_whole() {
+fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
     let initial_rtt = Duration::from_millis(100);
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
@@ -41,7 +41,7 @@ fn one_probe_brings_a_lost_flight_whole() {
 }
 
 #[test]
-fn one_probe_brings_a_lost_finished() {
+fn one_probe_timeout_retransmits_the_finished_message_of_the_client() {
     let mut pair = Pair::new();
     let client = pair.connect();
     pair.drive(Duration::from_millis(15));
@@ -63,7 +63,7 @@ fn one_probe_brings_a_lost_finished() {
 }
 
 #[test]
-fn either_probe_of_a_client_brings_its_flight() {
+fn the_second_probe_of_a_client_also_contains_its_first_flight() {
     let mut pair = Pair::new();
     let client = pair.connect();
     pair.network.conditions(Direction::ToServer).down = true;

@@ -105,7 +105,7 @@ impl Visits {
 }
 
 #[test]
-fn the_next_connection_begins_with_the_average() {
+fn the_next_connection_starts_with_the_average_window() {
     for controller in [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr] {
         let plain = visits(controller, HistoryConfig::default()).visit(150_000);
         assert_eq!(plain.window, DEFAULT);
@@ -136,7 +136,7 @@ impl Observer for Told {
 }
 
 #[test]
-fn first_windows_are_told_of_every_path() {
+fn the_initial_window_of_every_path_is_reported() {
     let told = Told::default();
     let listener = told.clone();
     let pair = PairConfig {
@@ -163,7 +163,7 @@ fn first_windows_are_told_of_every_path() {
 }
 
 #[test]
-fn strangers_begin_with_the_default() {
+fn clients_of_another_network_start_with_the_default_window() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     visits.move_to("192.0.2.77:50000");
@@ -173,7 +173,7 @@ fn strangers_begin_with_the_default() {
 }
 
 #[test]
-fn who_is_short_of_data_lowers_nothing() {
+fn an_app_limited_connection_does_not_lower_the_average() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     let before = visits.average().unwrap();
@@ -191,7 +191,7 @@ fn who_is_short_of_data_lowers_nothing() {
 }
 
 #[test]
-fn who_leaves_early_says_nothing() {
+fn a_connection_that_ends_early_is_not_recorded() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(2000);
     assert!(visits.store.is_empty());
@@ -203,7 +203,7 @@ fn who_leaves_early_says_nothing() {
 }
 
 #[test]
-fn every_end_is_told_of_once() {
+fn a_connection_is_recorded_once_however_it_ends() {
     for how in 0..3 {
         let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
         let (ends, _) = visits.begin();
@@ -223,7 +223,7 @@ fn every_end_is_told_of_once() {
 }
 
 #[test]
-fn what_is_learnt_expires() {
+fn a_learnt_window_expires_after_an_hour() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     visits.pair.drive(Duration::from_secs(3601));
@@ -231,7 +231,7 @@ fn what_is_learnt_expires() {
 }
 
 #[test]
-fn a_learnt_window_takes_a_round_trip() {
+fn a_learnt_initial_window_is_paced_over_a_round_trip() {
     const BURST: u64 = 10;
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
@@ -264,7 +264,7 @@ fn a_learnt_window_takes_a_round_trip() {
 }
 
 #[test]
-fn a_handshake_that_met_congestion_keeps_its_window() {
+fn a_loss_in_the_handshake_prevents_the_use_of_a_learnt_window() {
     let long = PairConfig {
         further_names: 100,
         ..PairConfig::default()
@@ -290,7 +290,7 @@ fn a_handshake_that_met_congestion_keeps_its_window() {
 }
 
 #[test]
-fn a_path_that_was_no_path_teaches_nothing() {
+fn a_path_that_failed_validation_is_not_recorded() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     let home = visits.pair.client.address;
     visits.move_to("203.0.113.66:50000");
@@ -331,7 +331,7 @@ fn a_path_that_was_no_path_teaches_nothing() {
 }
 
 #[test]
-fn a_bundle_splits_what_was_learnt() {
+fn a_bundle_splits_the_learnt_window() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     let learnt = visits.average().unwrap() as u64;
@@ -351,7 +351,7 @@ fn a_bundle_splits_what_was_learnt() {
 }
 
 #[test]
-fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
+fn a_migration_records_the_old_path_and_looks_up_the_new_one() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     let home = visits.pair.client.address;
@@ -369,7 +369,7 @@ fn a_path_that_was_left_is_told_of_and_the_next_one_asked_for() {
 }
 
 #[test]
-fn the_window_of_a_living_connection_is_carried() {
+fn a_resumed_connection_starts_with_the_window_of_an_open_one() {
     let config = HistoryConfig {
         zero_rtt: ZeroRtt::Carry,
         cap: None,
@@ -409,7 +409,7 @@ fn close_all(pair: &mut Pair) {
 }
 
 #[test]
-fn before_the_handshake_nothing_learnt_is_used() {
+fn no_learnt_window_is_used_before_the_address_is_validated() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::published());
     visits.visit(3_000_000);
     let kind = ConnectionKind {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn silence_ends_a_connection() {
+fn an_idle_connection_ends_at_both_ends_after_thirty_seconds() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let began = pair.now;
@@ -27,7 +27,7 @@ fn silence_ends_a_connection() {
 }
 
 #[test]
-fn the_smaller_timeout_counts_for_both() {
+fn the_smaller_idle_timeout_applies_to_both_ends() {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             max_idle_timeout: Some(Duration::from_secs(3)),
@@ -48,7 +48,7 @@ fn the_smaller_timeout_counts_for_both() {
 }
 
 #[test]
-fn a_dead_link_ends_a_connection_that_has_something_to_say() {
+fn a_connection_with_data_to_send_over_a_dead_link_times_out() {
     let mut pair = Pair::new();
     let ends = pair.establish();
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(1 << 20));
@@ -66,7 +66,7 @@ fn a_dead_link_ends_a_connection_that_has_something_to_say() {
 }
 
 #[test]
-fn a_keep_alive_of_one_end_keeps_both() {
+fn keep_alive_of_one_end_keeps_the_connection_open() {
     let mut pair = Pair::with(PairConfig {
         client: TransportConfig {
             keep_alive: Some(Duration::from_secs(10)),
@@ -84,7 +84,7 @@ fn a_keep_alive_of_one_end_keeps_both() {
 }
 
 #[test]
-fn without_timeouts_a_connection_stays() {
+fn without_an_idle_timeout_a_connection_stays_open_for_a_day() {
     let mut pair = both(TransportConfig {
         max_idle_timeout: None,
         ..TransportConfig::default()

@@ -56,7 +56,7 @@ fn bad(seed: u64) -> Pair {
 }
 
 #[test]
-fn either_end_updates_under_loss_and_reordering() {
+fn either_end_updates_keys_under_loss_and_reordering() {
     for seed in 0..3 {
         let [client, _] = transfer(&mut bad(seed), [true, false]);
         assert!(client > 3, "seed {seed}: the client updated {client} times");
@@ -66,7 +66,7 @@ fn either_end_updates_under_loss_and_reordering() {
 }
 
 #[test]
-fn both_ends_may_update_at_once() {
+fn both_ends_may_update_keys_at_once() {
     for seed in 0..3 {
         let begun = transfer(&mut bad(seed), [true, true]);
         assert!(begun[0] + begun[1] > 3, "seed {seed}: {begun:?}");
@@ -87,7 +87,7 @@ fn both_ends_may_update_at_once() {
 }
 
 #[test]
-fn an_interval_updates_without_being_asked() {
+fn keys_are_updated_at_the_configured_interval() {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             key_update_interval: Some(100),
@@ -110,7 +110,7 @@ fn an_interval_updates_without_being_asked() {
 }
 
 #[test]
-fn an_update_waits_for_confirmation_and_for_the_one_before() {
+fn a_key_update_waits_for_confirmation_and_for_the_previous_update() {
     let mut pair = Pair::new();
     let client = pair.connect();
     let now = pair.now;

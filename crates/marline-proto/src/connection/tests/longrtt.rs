@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_path_longer_than_the_first_probe_timeout_works() {
+fn a_round_trip_longer_than_the_first_probe_timeout_slows_nothing_down() {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         delay: Duration::from_millis(750),

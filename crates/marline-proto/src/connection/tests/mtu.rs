@@ -7,7 +7,7 @@ fn mtu(pair: &mut Pair, server: ConnectionHandle) -> u16 {
 }
 
 #[test]
-fn what_fits_is_found_and_probes_are_no_congestion() {
+fn mtu_discovery_finds_the_limit_without_congestion_events() {
     for limit in [1200, 1210, 1280, 1350, 1400, 1452, 1472] {
         let mut pair = Pair::new();
         pair.network.set(Conditions {
@@ -28,7 +28,7 @@ fn what_fits_is_found_and_probes_are_no_congestion() {
 }
 
 #[test]
-fn a_path_that_shrinks_is_noticed() {
+fn a_smaller_path_mtu_is_detected_during_a_transfer() {
     for limit in [1200, 1300, 1400] {
         let mut pair = Pair::new();
         pair.network.set(Conditions {
@@ -53,7 +53,7 @@ fn a_path_that_shrinks_is_noticed() {
 }
 
 #[test]
-fn who_does_not_probe_stays_small() {
+fn datagrams_stay_at_1200_bytes_without_mtu_discovery() {
     let mut config = TransportConfig::default();
     config.mtu.discover = false;
     let mut pair = both(config);

@@ -40,7 +40,7 @@ fn compete(priorities: &[Priority]) -> (Vec<usize>, Vec<usize>) {
 }
 
 #[test]
-fn the_urgent_stream_is_first_though_it_came_last() {
+fn the_most_urgent_stream_completes_first_though_it_was_opened_last() {
     let usual = Priority::default();
     let (arrived, order) = compete(&[usual, usual, Priority::new(0, false)]);
     assert_eq!(order, [2, 0, 1]);
@@ -48,20 +48,20 @@ fn the_urgent_stream_is_first_though_it_came_last() {
 }
 
 #[test]
-fn streams_of_one_urgency_go_one_after_another() {
+fn sequential_streams_of_one_urgency_complete_one_after_another() {
     let (arrived, order) = compete(&[Priority::default(); 3]);
     assert_eq!(order, [0, 1, 2]);
     assert!(arrived[1] < 30_000 && arrived[2] == 0, "{arrived:?}");
 }
 
 #[test]
-fn incremental_streams_share() {
+fn incremental_streams_of_one_urgency_progress_together() {
     let (arrived, _) = compete(&[Priority::new(3, true); 3]);
     assert!(arrived.iter().all(|&bytes| bytes > 280_000), "{arrived:?}");
 }
 
 #[test]
-fn a_stream_that_becomes_urgent_overtakes() {
+fn a_stream_that_is_made_urgent_overtakes_an_earlier_one() {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),

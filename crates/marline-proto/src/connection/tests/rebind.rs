@@ -49,12 +49,12 @@ const PORTS: [&str; 4] = [
 ];
 
 #[test]
-fn rebind_port() {
+fn a_transfer_continues_when_a_nat_changes_the_port_of_the_client() {
     download_behind(Pair::new(), &PORTS);
 }
 
 #[test]
-fn rebind_addr() {
+fn a_transfer_continues_when_a_nat_changes_the_address_of_the_client() {
     download_behind(
         Pair::new(),
         &[
@@ -66,7 +66,7 @@ fn rebind_addr() {
 }
 
 #[test]
-fn a_server_without_migration_still_follows_ports() {
+fn a_server_that_disables_migration_follows_a_client_to_another_port() {
     let pair = Pair::with(PairConfig {
         adjust_server: Box::new(|server| server.migration = false),
         ..PairConfig::default()
@@ -75,7 +75,7 @@ fn a_server_without_migration_still_follows_ports() {
 }
 
 #[test]
-fn the_window_survives_another_port_and_not_another_address() {
+fn the_congestion_window_is_kept_for_another_port_and_not_for_another_address() {
     for (binding, survives) in [("192.0.2.1:50001", true), ("203.0.113.1:50000", false)] {
         let mut pair = Pair::new();
         let (client, server) = pair.establish();

@@ -30,7 +30,7 @@ fn share(seed: u64, detector: fn() -> Box<dyn LossDetector>) -> (f64, u64) {
 }
 
 #[test]
-fn a_detector_that_adapts_keeps_the_rate_and_a_fixed_one_does_not() {
+fn under_reordering_the_adaptive_detector_keeps_the_rate_and_the_fixed_one_does_not() {
     for seed in 0..3 {
         let (adaptive, few) = share(seed, || Box::new(Adaptive::default()));
         let (fixed, many) = share(seed, || Box::new(Fixed::rfc9002()));

@@ -15,7 +15,7 @@ pub(super) fn visit(pair: &mut Pair) -> (bool, u64) {
 }
 
 #[test]
-fn the_second_visit_resumes_and_needs_no_certificate() {
+fn the_second_connection_resumes_without_a_certificate() {
     let mut pair = Pair::with(PairConfig {
         further_names: 100,
         ..PairConfig::default()
@@ -29,7 +29,7 @@ fn the_second_visit_resumes_and_needs_no_certificate() {
 }
 
 #[test]
-fn a_server_that_forgot_gets_a_full_handshake() {
+fn a_server_that_lost_its_sessions_makes_a_full_handshake() {
     let mut pair = Pair::new();
     visit(&mut pair);
     pair.reconfigure_server(|_, tls| {

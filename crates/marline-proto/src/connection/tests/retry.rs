@@ -30,7 +30,7 @@ fn a_retry_costs_a_round_trip_and_a_token_saves_it_the_next_time() {
 }
 
 #[test]
-fn a_token_of_another_address_is_as_none() {
+fn a_token_from_another_address_does_not_save_the_retry() {
     let mut pair = demanding();
     handshake(&mut pair);
     pair.client.address = "192.0.2.9:50000".parse().unwrap();
@@ -38,7 +38,7 @@ fn a_token_of_another_address_is_as_none() {
 }
 
 #[test]
-fn a_token_works_once() {
+fn a_token_saves_the_retry_once() {
     let mut pair = demanding();
     handshake(&mut pair);
     let token = pair.client_config.tokens.take(crate::testing::SERVER_NAME);
@@ -56,7 +56,7 @@ fn put(pair: &Pair, token: &[u8]) {
 }
 
 #[test]
-fn a_retry_survives_loss() {
+fn handshakes_with_a_retry_complete_under_loss() {
     for seed in 0..20 {
         let mut pair = Pair::with(PairConfig {
             adjust_server: Box::new(|server| server.retry = RetryPolicy::Always),
@@ -75,7 +75,7 @@ fn a_retry_survives_loss() {
 }
 
 #[test]
-fn a_token_from_a_retry_to_someone_else_is_refused() {
+fn a_retry_token_from_another_address_closes_with_invalid_token() {
     let mut pair = demanding();
     let client = pair.connect();
     // The Retry comes to one address, the answer to it from another.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_client_learns_at_once_that_the_server_restarted() {
+fn a_stateless_reset_of_a_restarted_server_ends_the_connection() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     download(&mut pair, client, server, &pattern(10_000));
@@ -17,7 +17,7 @@ fn a_client_learns_at_once_that_the_server_restarted() {
 }
 
 #[test]
-fn a_reset_is_known_after_a_migration_too() {
+fn a_stateless_reset_is_recognized_after_a_migration() {
     let mut pair = Pair::new();
     let (client, _) = pair.establish();
     let now = pair.now;
@@ -31,7 +31,7 @@ fn a_reset_is_known_after_a_migration_too() {
 }
 
 #[test]
-fn a_reset_with_a_guessed_token_is_ignored() {
+fn a_stateless_reset_with_a_guessed_token_is_ignored() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let id = pair.client(client).handshake_cid();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_clean_network_delivers() {
+fn a_transfer_over_a_network_without_faults_loses_nothing() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     download(&mut pair, client, server, &pattern(5 << 20));
@@ -13,7 +13,7 @@ fn a_clean_network_delivers() {
 }
 
 #[test]
-fn small_windows_are_credited_again_and_again() {
+fn transfers_with_small_flow_control_windows_complete() {
     let narrow = TransportConfig {
         stream_receive_window: 20_000,
         max_stream_receive_window: 20_000,
@@ -43,7 +43,7 @@ fn small_windows_are_credited_again_and_again() {
 }
 
 #[test]
-fn a_bottleneck_is_used_well() {
+fn a_transfer_uses_70_percent_of_a_bottleneck() {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),
@@ -71,7 +71,7 @@ impl Observer for InFlight {
 }
 
 #[test]
-fn observers_are_told_how_many_packets_are_in_flight() {
+fn metrics_have_the_number_of_packets_in_flight() {
     let told = Arc::<std::sync::Mutex<Vec<u64>>>::default();
     let notes = Arc::clone(&told);
     let mut pair = Pair::with(PairConfig {

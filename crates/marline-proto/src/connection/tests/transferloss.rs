@@ -16,7 +16,7 @@ fn transfer(seed: u64, conditions: Conditions) -> Duration {
 }
 
 #[test]
-fn two_percent_of_loss_slow_a_transfer_down_and_no_more() {
+fn a_transfer_with_two_percent_of_loss_takes_less_than_seven_seconds() {
     for seed in 0..5 {
         let took = transfer(
             seed,
@@ -30,7 +30,7 @@ fn two_percent_of_loss_slow_a_transfer_down_and_no_more() {
 }
 
 #[test]
-fn two_percent_of_corruption_are_as_loss() {
+fn a_transfer_with_two_percent_of_corruption_takes_less_than_seven_seconds() {
     for seed in 0..5 {
         let took = transfer(
             seed,
@@ -44,7 +44,7 @@ fn two_percent_of_corruption_are_as_loss() {
 }
 
 #[test]
-fn loss_reordering_duplication_and_corruption_do_not_show() {
+fn data_arrives_intact_under_loss_reordering_duplication_and_corruption() {
     for seed in 0..20 {
         let mut pair = seeded(seed);
         pair.network.set(Conditions {

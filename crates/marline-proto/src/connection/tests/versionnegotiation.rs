@@ -5,7 +5,7 @@ use marline_wire::packet::VersionNegotiation;
 use super::*;
 
 #[test]
-fn a_client_of_an_unknown_version_learns_that_there_is_none_in_common() {
+fn a_client_of_an_unknown_version_ends_with_version_mismatch() {
     let mut pair = Pair::new();
     pair.client_config.version = 0x5a6a_7a8a;
     let client = pair.connect();
@@ -21,7 +21,7 @@ fn a_client_of_an_unknown_version_learns_that_there_is_none_in_common() {
 }
 
 #[test]
-fn reserved_versions_are_negotiated_too() {
+fn reserved_versions_end_with_version_mismatch() {
     let mut pair = Pair::new();
     for random in (0..=u32::MAX).step_by(1 << 28) {
         pair.client_config.version = random & 0xf0f0_f0f0 | 0x0a0a_0a0a;
@@ -46,7 +46,7 @@ fn offer(pair: &mut Pair, versions: &[u32], ids: (&[u8], &[u8])) {
 }
 
 #[test]
-fn offers_that_make_no_sense_are_ignored() {
+fn invalid_or_late_version_negotiation_is_ignored() {
     let mut pair = Pair::new();
     pair.network.conditions(Direction::ToServer).delay = Duration::from_millis(50);
     let client = pair.connect();

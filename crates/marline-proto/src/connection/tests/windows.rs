@@ -27,13 +27,13 @@ fn late_rate(mut pair: Pair) -> f64 {
 }
 
 #[test]
-fn a_long_fat_path_is_filled() {
+fn receive_windows_grow_until_they_fill_a_long_fat_path() {
     let rate = late_rate(Pair::new());
     assert!(rate > 0.85 * 12_500_000.0, "{rate:.0} bytes/s");
 }
 
 #[test]
-fn a_window_that_may_not_grow_is_the_limit() {
+fn a_receive_window_of_constant_size_limits_the_rate() {
     let fixed = TransportConfig {
         max_stream_receive_window: 512 << 10,
         ..TransportConfig::default()
@@ -45,7 +45,7 @@ fn a_window_that_may_not_grow_is_the_limit() {
 }
 
 #[test]
-fn a_reader_that_stops_is_sent_no_more_than_its_window() {
+fn an_application_that_does_not_read_receives_no_more_than_its_window() {
     let mut pair = Pair::new();
     let (client, server) = pair.establish();
     let id = pair.server(server).open(Dir::Uni).unwrap();

@@ -76,7 +76,7 @@ fn early_data_arrives_with_the_first_flight() {
 }
 
 #[test]
-fn what_comes_early_is_known_to_be_replayable() {
+fn early_data_is_replayable_until_the_handshake_completes() {
     let mut pair = early_pair();
     let client = pair.connect();
     let id = pair
@@ -103,7 +103,7 @@ fn what_comes_early_is_known_to_be_replayable() {
 }
 
 #[test]
-fn rejected_data_is_sent_again() {
+fn rejected_early_data_is_sent_again() {
     for seed in 0..5 {
         let mut pair = early_pair();
         pair.reconfigure_server(|_, tls| {
@@ -123,7 +123,7 @@ fn rejected_data_is_sent_again() {
 }
 
 #[test]
-fn a_server_that_takes_no_early_data_any_more_still_resumes() {
+fn a_server_that_accepts_no_more_early_data_still_resumes() {
     let mut pair = early_pair();
     pair.reconfigure_server(|_, tls| tls.max_early_data_size = 0);
     let (client, _, accepted, _) = send_early(&mut pair, &pattern(20_000));
@@ -133,7 +133,7 @@ fn a_server_that_takes_no_early_data_any_more_still_resumes() {
 }
 
 #[test]
-fn a_rejection_brings_the_servers_new_limits() {
+fn rejected_early_data_is_sent_again_within_the_new_limits_of_the_server() {
     let mut pair = early_pair();
     pair.reconfigure_server(|server, tls| {
         tls.session_storage = rustls::server::ServerSessionMemoryCache::new(16);
@@ -149,7 +149,7 @@ fn a_rejection_brings_the_servers_new_limits() {
 }
 
 #[test]
-fn remembered_limits_bind_early_data() {
+fn early_data_stays_within_the_remembered_limits() {
     let narrow = TransportConfig {
         stream_receive_window: 3_000,
         max_concurrent_uni_streams: 2,
@@ -175,7 +175,7 @@ fn remembered_limits_bind_early_data() {
 }
 
 #[test]
-fn early_data_survives_loss_and_retry() {
+fn early_data_is_accepted_under_loss_and_after_a_retry() {
     for seed in 0..20 {
         let mut pair = Pair::with(PairConfig {
             zero_rtt: true,

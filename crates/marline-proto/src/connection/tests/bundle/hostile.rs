@@ -6,7 +6,7 @@ use crate::coordination::bundle::MAX_MEMBERS;
 const FLOOR: u64 = 2 * 1200;
 
 #[test]
-fn a_huge_announcement_leaves_a_window_to_work_with() {
+fn any_announced_number_of_connections_leaves_the_minimum_window() {
     for connections in [0, (1 << 62) - 1, u64::MAX] {
         let mut bundled = bundled(BundleConfig::default(), Algorithm::Cubic);
         let handles: Vec<_> = (0..3).map(|_| bundled.open(1, connections)).collect();
@@ -16,7 +16,7 @@ fn a_huge_announcement_leaves_a_window_to_work_with() {
 }
 
 #[test]
-fn an_announcement_of_one_gives_no_more_than_the_first_its_window() {
+fn members_beyond_the_announced_number_get_ever_smaller_windows() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let handles: Vec<_> = (0..4).map(|_| bundled.open(1, 1)).collect();
     let windows = bundled.windows(&handles);
@@ -25,7 +25,7 @@ fn an_announcement_of_one_gives_no_more_than_the_first_its_window() {
 
 /// Whoever sees a ClientHello can repeat what it says, but not go on with the handshake.
 #[test]
-fn who_does_not_complete_the_handshake_holds_no_place() {
+fn an_incomplete_handshake_takes_no_place_in_a_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     for up in [Direction::ToServer, Direction::ToClient] {
         bundled.pair.network.conditions(up).delay = Duration::from_millis(20);
@@ -55,7 +55,7 @@ fn who_does_not_complete_the_handshake_holds_no_place() {
 }
 
 #[test]
-fn many_bundles_stay_apart_and_go() {
+fn forty_bundles_are_independent_and_end_with_their_connections() {
     const BUNDLES: u8 = 40;
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let handles: Vec<_> = (0..BUNDLES).map(|id| bundled.open(id, 1)).collect();
@@ -75,7 +75,7 @@ fn many_bundles_stay_apart_and_go() {
 }
 
 #[test]
-fn one_too_many_is_on_its_own() {
+fn a_connection_beyond_the_limit_of_members_is_in_no_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let most = MAX_MEMBERS as u64;
     let mut handles = bundled.open_all(1, most);
@@ -93,7 +93,7 @@ fn one_too_many_is_on_its_own() {
 }
 
 #[test]
-fn another_process_knows_no_bundle_of_this_one() {
+fn bundles_are_neither_shared_between_endpoints_nor_kept_across_a_restart() {
     let mut here = bundled(BundleConfig::default(), Algorithm::NewReno);
     let mut there = bundled(BundleConfig::default(), Algorithm::NewReno);
     for bundled in [&mut here, &mut there] {
@@ -109,7 +109,7 @@ fn another_process_knows_no_bundle_of_this_one() {
 }
 
 #[test]
-fn a_resumed_connection_joins_with_its_own_identifier() {
+fn a_resumed_connection_joins_the_bundle_that_it_names_itself() {
     let early = PairConfig {
         zero_rtt: true,
         ..PairConfig::default()
@@ -155,7 +155,7 @@ fn a_resumed_connection_joins_with_its_own_identifier() {
 }
 
 #[test]
-fn identifiers_do_not_show() {
+fn debug_output_does_not_contain_bundle_identifiers() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let (client, server) = bundled.open(0xab, 3);
     let texts = [

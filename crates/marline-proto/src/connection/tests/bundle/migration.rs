@@ -26,7 +26,7 @@ impl Bundled {
 }
 
 #[test]
-fn those_who_moved_and_those_who_did_not_decide_apart() {
+fn migrated_members_are_coordinated_apart_from_those_that_stayed() {
     let mut bundled = bundled(BundleConfig::published(), Algorithm::NewReno);
     let handles = bundled.open_all(1, 3);
     bundled.pair.network.set(link(0.005));
@@ -86,7 +86,7 @@ fn those_who_moved_and_those_who_did_not_decide_apart() {
 
 /// A datagram on its way is sent on from elsewhere: the server follows it, and asks in vain.
 #[test]
-fn who_never_was_where_it_seemed_to_be_is_back_among_the_others() {
+fn a_member_whose_new_address_fails_validation_returns_to_its_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let handles = bundled.open_all(1, 3);
     bundled.pair.drive(Duration::from_secs(1));
@@ -122,7 +122,7 @@ fn who_never_was_where_it_seemed_to_be_is_back_among_the_others() {
 }
 
 #[test]
-fn who_moves_to_a_full_bundle_is_on_its_own() {
+fn a_member_that_migrates_to_a_full_bundle_is_in_none() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let most = MAX_MEMBERS as u64;
     let handles = bundled.open_all(1, most);
@@ -142,7 +142,7 @@ fn who_moves_to_a_full_bundle_is_on_its_own() {
 }
 
 #[test]
-fn those_who_have_all_moved_start_like_a_new_bundle() {
+fn members_that_have_all_migrated_start_as_a_new_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let handles = bundled.open_all(1, 3);
     bundled.pair.network.set(link(0.01));

@@ -15,7 +15,7 @@ fn send_one(siege: &mut Siege) -> u64 {
 }
 
 #[test]
-fn packets_that_were_not_sent_yet() {
+fn an_ack_of_an_unsent_packet_closes_with_protocol_violation() {
     let mut siege = Siege::by(Side::Client);
     let next = siege.victim().next_data_number();
     siege.say(&varints(&[ACK, next, 0, 0, 0]));
@@ -23,7 +23,7 @@ fn packets_that_were_not_sent_yet() {
 }
 
 #[test]
-fn the_largest_number_there_is() {
+fn an_ack_of_the_largest_packet_number_closes_with_protocol_violation() {
     closes(
         Side::Client,
         &varints(&[ACK, varint::MAX, 0, 0, varint::MAX]),
@@ -32,7 +32,7 @@ fn the_largest_number_there_is() {
 }
 
 #[test]
-fn a_number_that_was_left_out_shows_an_optimist() {
+fn an_ack_of_a_skipped_packet_number_closes_with_protocol_violation() {
     let mut siege = Siege::by(Side::Client);
     let skipped = siege.victim().skip_next();
     let sent = send_one(&mut siege);
@@ -47,7 +47,7 @@ fn a_number_that_was_left_out_shows_an_optimist() {
 }
 
 #[test]
-fn ranges_below_zero() {
+fn an_ack_range_below_zero_is_a_frame_encoding_error() {
     for frame in [
         varints(&[ACK, 5, 0, 0, 6]),
         varints(&[ACK, 5, 0, 1, 0, 4, 0]),
@@ -58,7 +58,7 @@ fn ranges_below_zero() {
 }
 
 #[test]
-fn more_ranges_than_the_frame_holds() {
+fn an_ack_with_fewer_ranges_than_its_count_is_a_frame_encoding_error() {
     for count in [1, 1 << 20, varint::MAX] {
         let frame = varints(&[ACK, 5, 0, count, 0]);
         closes(Side::Client, &frame, ErrorCode::FRAME_ENCODING_ERROR);
@@ -66,7 +66,7 @@ fn more_ranges_than_the_frame_holds() {
 }
 
 #[test]
-fn a_delay_beyond_all_times() {
+fn the_largest_ack_delay_does_not_make_the_rtt_implausible() {
     let mut siege = Siege::by(Side::Client);
     let before = siege.victim().rtt();
     let sent = send_one(&mut siege);
@@ -77,7 +77,7 @@ fn a_delay_beyond_all_times() {
 }
 
 #[test]
-fn marks_that_nobody_set() {
+fn impossible_ecn_counts_do_not_close_the_connection() {
     let mut siege = Siege::by(Side::Client);
     for counts in [[varint::MAX; 3], [0; 3], [0, varint::MAX, 0]] {
         let sent = send_one(&mut siege);
@@ -88,7 +88,7 @@ fn marks_that_nobody_set() {
 }
 
 #[test]
-fn acknowledging_again_is_harmless() {
+fn repeated_acks_change_nothing() {
     let mut siege = Siege::by(Side::Client);
     let sent = send_one(&mut siege);
     let frame = varints(&[ACK, sent, 0, 0, sent]);
@@ -98,7 +98,7 @@ fn acknowledging_again_is_harmless() {
 }
 
 #[test]
-fn gaps_without_end_are_forgotten() {
+fn received_ranges_stay_within_their_limit() {
     let mut siege = Siege::by(Side::Client);
     let now = siege.pair.now;
     for n in 0..2000 {

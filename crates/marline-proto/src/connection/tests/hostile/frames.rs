@@ -18,7 +18,7 @@ fn stream(id: u64, offset: u64, data: &[u8], fin: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_stream_beyond_the_limit() {
+fn a_stream_beyond_the_limit_is_a_stream_limit_error() {
     let id = 4 * TransportConfig::default().max_concurrent_bidi_streams;
     closes(
         Side::Client,
@@ -29,7 +29,7 @@ fn a_stream_beyond_the_limit() {
 }
 
 #[test]
-fn more_data_than_the_streams_limit() {
+fn data_beyond_the_limit_of_a_stream_is_a_flow_control_error() {
     let window = TransportConfig::default().stream_receive_window;
     closes(
         Side::Client,
@@ -40,7 +40,7 @@ fn more_data_than_the_streams_limit() {
 }
 
 #[test]
-fn more_data_than_the_connections_limit() {
+fn data_beyond_the_limit_of_the_connection_is_a_flow_control_error() {
     let config = TransportConfig::default();
     let streams = config.receive_window / config.stream_receive_window + 1;
     let frames: Vec<u8> = (0..streams)
@@ -50,7 +50,7 @@ fn more_data_than_the_connections_limit() {
 }
 
 #[test]
-fn a_reset_beyond_the_limit() {
+fn a_final_size_beyond_the_limit_in_a_reset_is_a_flow_control_error() {
     let window = TransportConfig::default().stream_receive_window;
     closes(
         Side::Client,
@@ -60,7 +60,7 @@ fn a_reset_beyond_the_limit() {
 }
 
 #[test]
-fn stream_data_up_to_the_largest_offset_and_beyond() {
+fn stream_data_at_or_beyond_the_largest_offset_closes_the_connection() {
     closes(
         Side::Client,
         &stream(0, varint::MAX, b"x", false),
@@ -74,25 +74,25 @@ fn stream_data_up_to_the_largest_offset_and_beyond() {
 }
 
 #[test]
-fn data_after_the_final_size() {
+fn data_after_the_final_size_is_a_final_size_error() {
     let frames = [stream(0, 0, b"1234", true), stream(0, 4, b"5", false)].concat();
     closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
 }
 
 #[test]
-fn a_final_size_below_what_came() {
+fn a_final_size_below_the_received_data_is_a_final_size_error() {
     let frames = [stream(0, 0, b"1234", false), stream(0, 0, b"12", true)].concat();
     closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
 }
 
 #[test]
-fn a_reset_that_changes_the_final_size() {
+fn a_reset_that_changes_the_final_size_is_a_final_size_error() {
     let frames = [stream(0, 0, b"1234", true), varints(&[0x04, 0, 7, 5])].concat();
     closes(Side::Client, &frames, ErrorCode::FINAL_SIZE_ERROR);
 }
 
 #[test]
-fn streams_that_this_end_alone_may_use_or_open() {
+fn frames_for_a_stream_that_their_sender_may_not_use_are_a_stream_state_error() {
     for frame in [
         // STREAM and RESET_STREAM on a unidirectional stream of the server.
         stream(3, 0, b"x", false),
@@ -110,7 +110,7 @@ fn streams_that_this_end_alone_may_use_or_open() {
 }
 
 #[test]
-fn limits_on_streams_that_no_number_holds() {
+fn limits_of_more_than_2_to_the_60_streams_are_a_frame_encoding_error() {
     for kind in [0x12, 0x13, 0x16, 0x17] {
         let frame = varints(&[kind, (1 << 60) + 1]);
         closes(Side::Client, &frame, ErrorCode::FRAME_ENCODING_ERROR);
@@ -119,7 +119,7 @@ fn limits_on_streams_that_no_number_holds() {
 }
 
 #[test]
-fn limits_that_go_back_are_ignored() {
+fn limits_smaller_than_before_are_ignored() {
     let frames = varints(&[0x10, 0, 0x12, 0, 0x13, 0]);
     let mut siege = Siege::by(Side::Client);
     siege.say(&frames);
@@ -128,7 +128,7 @@ fn limits_that_go_back_are_ignored() {
 }
 
 #[test]
-fn types_of_frames_that_do_not_exist() {
+fn unknown_frame_types_are_a_frame_encoding_error() {
     for kind in [0x21, 0x2f, 0x40, 0x3f3f, varint::MAX] {
         closes(
             Side::Client,
@@ -140,7 +140,7 @@ fn types_of_frames_that_do_not_exist() {
 
 /// To one who did not negotiate them they are unknown.
 #[test]
-fn frames_of_multipath() {
+fn multipath_frames_are_a_frame_encoding_error_unless_negotiated() {
     let mut new_id = varints(&[0x3e78, 1, 0, 0]);
     new_id.push(4);
     new_id.extend([7; 4 + 16]);
@@ -163,7 +163,7 @@ fn frames_of_multipath() {
 }
 
 #[test]
-fn frames_that_end_in_the_middle() {
+fn truncated_frames_are_a_frame_encoding_error() {
     for frame in [
         &[0x06, 0x00, 0x44][..],
         &[0x02, 0x05],
@@ -176,7 +176,7 @@ fn frames_that_end_in_the_middle() {
 }
 
 #[test]
-fn frames_that_only_servers_send() {
+fn frames_that_only_servers_send_are_a_protocol_violation_from_a_client() {
     closes(Side::Client, &[0x1e], ErrorCode::PROTOCOL_VIOLATION);
     closes(
         Side::Client,
@@ -187,19 +187,19 @@ fn frames_that_only_servers_send() {
 }
 
 #[test]
-fn a_token_of_no_bytes() {
+fn an_empty_token_is_a_frame_encoding_error() {
     closes(Side::Server, &[0x07, 0x00], ErrorCode::FRAME_ENCODING_ERROR);
 }
 
 #[test]
-fn crypto_data_after_the_handshake() {
+fn a_handshake_message_after_the_handshake_closes_with_unexpected_message() {
     let mut frame = varints(&[0x06, 0, 4]);
     frame.extend_from_slice(&[1, 0, 0, 0]);
     closes(Side::Client, &frame, ErrorCode::crypto(10));
 }
 
 #[test]
-fn crypto_data_too_far_ahead() {
+fn crypto_data_too_far_ahead_closes_with_crypto_buffer_exceeded() {
     let mut frame = varints(&[0x06, 1 << 17, 1]);
     frame.push(0);
     closes(Side::Server, &frame, ErrorCode::CRYPTO_BUFFER_EXCEEDED);
@@ -209,7 +209,7 @@ fn crypto_data_too_far_ahead() {
 }
 
 #[test]
-fn a_datagram_where_none_are_taken() {
+fn a_datagram_without_support_for_datagrams_is_a_protocol_violation() {
     let mut siege = Siege::with(
         Side::Client,
         PairConfig {
@@ -225,7 +225,7 @@ fn a_datagram_where_none_are_taken() {
 }
 
 #[test]
-fn a_packet_without_frames() {
+fn a_packet_without_frames_is_a_protocol_violation() {
     let mut siege = Siege::by(Side::Client);
     let datagram = siege.attacker().craft_empty();
     siege.deliver(datagram);
@@ -233,7 +233,7 @@ fn a_packet_without_frames() {
 }
 
 #[test]
-fn reserved_bits_of_the_header() {
+fn reserved_header_bits_that_are_set_are_a_protocol_violation() {
     for flip in [0x08, 0x10] {
         let mut siege = Siege::by(Side::Client);
         let now = siege.pair.now;
@@ -246,7 +246,7 @@ fn reserved_bits_of_the_header() {
 }
 
 #[test]
-fn a_packet_twice_counts_once() {
+fn a_duplicate_packet_is_dropped() {
     let mut siege = Siege::by(Side::Client);
     let now = siege.pair.now;
     let datagram = siege.attacker().craft(now, SpaceId::Data, &[0x30, 7]);
@@ -260,7 +260,7 @@ fn a_packet_twice_counts_once() {
 }
 
 #[test]
-fn bytes_that_are_no_packets() {
+fn datagrams_without_a_valid_packet_are_ignored() {
     let mut siege = Siege::by(Side::Client);
     for len in 0..64 {
         for first in [0x00, 0x40, 0x7f, 0x80, 0xc0, 0xd0, 0xe0, 0xff] {
@@ -274,7 +274,7 @@ fn bytes_that_are_no_packets() {
 }
 
 #[test]
-fn the_reason_of_a_close_is_not_trusted() {
+fn control_characters_in_the_reason_of_a_close_are_not_shown() {
     let mut siege = Siege::by(Side::Client);
     let mut frame = varints(&[0x1c, 0x0a, 0, 4]);
     frame.extend_from_slice(b"\xff\x1b[1");

@@ -34,7 +34,7 @@ fn closed_with(connection: &Connection, code: ErrorCode) {
 }
 
 #[test]
-fn frames_that_initial_packets_must_not_carry() {
+fn forbidden_frames_in_initial_packets_close_the_connection() {
     for frame in [
         &[0x08, 0x00][..],
         &[0x1e],
@@ -63,7 +63,7 @@ fn frames_that_initial_packets_must_not_carry() {
 }
 
 #[test]
-fn frames_that_handshake_packets_must_not_carry() {
+fn forbidden_frames_in_handshake_packets_are_a_protocol_violation() {
     for frame in [&[0x08, 0x00][..], &[0x1e], &[0x10, 0], &[0x7e, 0x7a, 1]] {
         let (mut pair, client, server) = half_done();
         let now = pair.now;
@@ -74,7 +74,7 @@ fn frames_that_handshake_packets_must_not_carry() {
 }
 
 #[test]
-fn data_of_a_server_that_was_not_asked_to_finish_stays_secret() {
+fn a_server_may_open_streams_before_the_handshake_completes() {
     let (mut pair, _, server) = half_done();
     assert!(pair.server(server).can_seal(SpaceId::Data));
     assert!(pair.server(server).is_handshaking());
@@ -83,7 +83,7 @@ fn data_of_a_server_that_was_not_asked_to_finish_stays_secret() {
 }
 
 #[test]
-fn a_client_that_lies_about_its_id() {
+fn a_wrong_source_connection_id_of_a_client_is_a_transport_parameter_error() {
     let (mut pair, client) = beginning();
     pair.client(client).lie_about_source();
     pair.drive(Duration::from_millis(50));
@@ -92,7 +92,7 @@ fn a_client_that_lies_about_its_id() {
 }
 
 #[test]
-fn a_server_that_lies_about_its_id() {
+fn a_wrong_source_connection_id_of_a_server_is_a_transport_parameter_error() {
     let (mut pair, client) = beginning();
     let now = pair.now;
     let mut buf = Vec::new();
@@ -107,7 +107,7 @@ fn a_server_that_lies_about_its_id() {
 }
 
 #[test]
-fn version_negotiation_that_offers_our_version_is_ignored() {
+fn version_negotiation_with_our_version_or_other_ids_is_ignored() {
     let (mut pair, client) = beginning();
     let connection = pair.client(client);
     let (dcid, scid) = (
@@ -143,7 +143,7 @@ fn version_negotiation_after_any_packet_is_ignored() {
 }
 
 #[test]
-fn a_retry_without_a_good_tag_is_ignored() {
+fn a_retry_with_an_invalid_tag_and_a_second_retry_are_ignored() {
     let (mut pair, client) = beginning();
     let connection = pair.client(client);
     let original = connection.original_destination();
@@ -168,7 +168,7 @@ fn a_retry_without_a_good_tag_is_ignored() {
 }
 
 #[test]
-fn a_forged_retry_is_found_out() {
+fn a_forged_retry_closes_with_transport_parameter_error() {
     let (mut pair, client) = beginning();
     let connection = pair.client(client);
     let original = connection.original_destination();
@@ -232,7 +232,7 @@ fn an_initial_packet_of_a_server_with_a_token_is_dropped() {
 }
 
 #[test]
-fn a_silent_client_gets_three_times_what_it_sent() {
+fn a_client_without_an_answer_gets_at_most_three_times_what_it_sent() {
     let (mut pair, _) = beginning();
     let seen = Arc::new(Mutex::new((0, 0)));
     let counts = Arc::clone(&seen);
@@ -257,7 +257,7 @@ fn a_silent_client_gets_three_times_what_it_sent() {
 }
 
 #[test]
-fn half_handshakes_are_bounded_in_number_and_time() {
+fn incomplete_handshakes_are_limited_in_number_and_time() {
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(|server| {
             server.retry = RetryPolicy::WhenBusy { handshakes: 20 };
@@ -305,7 +305,7 @@ fn connections_beyond_the_limit_are_refused() {
 }
 
 #[test]
-fn replayed_early_data_stays_marked_and_is_not_taken_twice() {
+fn replayed_early_data_is_not_delivered_and_its_connection_stays_replayable() {
     let mut pair = Pair::with(PairConfig {
         zero_rtt: true,
         ..PairConfig::default()

@@ -16,7 +16,7 @@ fn new_id(sequence: u64, retire_prior_to: u64, seed: u8) -> Vec<u8> {
 }
 
 #[test]
-fn more_ids_than_allowed() {
+fn more_connection_ids_than_allowed_are_a_connection_id_limit_error() {
     let first = LOCAL_CIDS as u64;
     let frames: Vec<u8> = (first..=REMOTE_CIDS as u64 + 1)
         .flat_map(|n| new_id(n, 0, 1))
@@ -25,7 +25,7 @@ fn more_ids_than_allowed() {
 }
 
 #[test]
-fn an_id_issued_twice_differently() {
+fn a_sequence_number_issued_for_two_ids_is_a_protocol_violation() {
     let n = LOCAL_CIDS as u64;
     let frames = [new_id(n, 0, 1), new_id(n, 0, 2)].concat();
     closes(Side::Client, &frames, ErrorCode::PROTOCOL_VIOLATION);
@@ -34,7 +34,7 @@ fn an_id_issued_twice_differently() {
 }
 
 #[test]
-fn an_id_that_retires_itself() {
+fn retire_prior_to_above_the_sequence_number_is_a_frame_encoding_error() {
     closes(
         Side::Client,
         &new_id(9, 10, 1),
@@ -43,7 +43,7 @@ fn an_id_that_retires_itself() {
 }
 
 #[test]
-fn ids_of_a_wrong_length() {
+fn connection_ids_of_an_invalid_length_are_a_frame_encoding_error() {
     for len in [0, 21, 255] {
         let mut frame = varints(&[0x18, 9, 0]);
         frame.push(len);
@@ -53,7 +53,7 @@ fn ids_of_a_wrong_length() {
 }
 
 #[test]
-fn a_flood_of_retirements_ends() {
+fn a_flood_of_retirements_closes_with_connection_id_limit_error() {
     let mut siege = Siege::by(Side::Client);
     let first = LOCAL_CIDS as u64;
     for n in first..first + 4 * RETIRED_CIDS as u64 {
@@ -66,7 +66,7 @@ fn a_flood_of_retirements_ends() {
 }
 
 #[test]
-fn retiring_what_was_never_issued() {
+fn retiring_an_id_that_was_never_issued_is_a_protocol_violation() {
     closes(
         Side::Client,
         &varints(&[RETIRE_CONNECTION_ID, 1 << 40]),
@@ -75,7 +75,7 @@ fn retiring_what_was_never_issued() {
 }
 
 #[test]
-fn retiring_the_id_in_use() {
+fn retiring_the_id_that_the_packet_was_sent_to_is_a_protocol_violation() {
     closes(
         Side::Client,
         &varints(&[RETIRE_CONNECTION_ID, 0]),
@@ -84,7 +84,7 @@ fn retiring_the_id_in_use() {
 }
 
 #[test]
-fn retiring_without_end_leaves_no_more_ids_than_before() {
+fn repeated_retirements_do_not_increase_the_number_of_routed_ids() {
     let mut siege = Siege::by(Side::Client);
     for sequence in 1..500 {
         siege.attacker().paths[Slot::FIRST]
@@ -99,7 +99,7 @@ fn retiring_without_end_leaves_no_more_ids_than_before() {
 }
 
 #[test]
-fn a_flood_of_challenges_gets_few_answers() {
+fn a_flood_of_path_challenges_gets_a_limited_number_of_responses() {
     let mut siege = Siege::by(Side::Client);
     let challenge = [&[0x1a][..], &[7; 8]].concat();
     siege.drain();
@@ -114,7 +114,7 @@ fn a_flood_of_challenges_gets_few_answers() {
 }
 
 #[test]
-fn challenges_from_everywhere_keep_one_path_in_mind() {
+fn path_challenges_from_many_addresses_get_a_limited_number_of_bytes() {
     let mut siege = Siege::by(Side::Client);
     let challenge = [&[0x1a][..], &[7; 8]].concat();
     for port in 1024..1224 {
@@ -138,7 +138,7 @@ fn challenges_from_everywhere_keep_one_path_in_mind() {
 }
 
 #[test]
-fn the_path_left_behind_keeps_its_id() {
+fn the_previous_path_keeps_its_connection_id_after_a_migration() {
     let mut siege = Siege::by(Side::Client);
     let before = *siege.victim().paths[Slot::FIRST].remote_cids.active();
     let client = siege.client;
@@ -153,12 +153,12 @@ fn the_path_left_behind_keeps_its_id() {
 }
 
 #[test]
-fn a_response_to_nothing_is_ignored() {
+fn a_path_response_without_a_challenge_is_ignored() {
     passes(Side::Client, &[&[0x1b][..], &[9; 8]].concat());
 }
 
 #[test]
-fn guesses_at_the_reset_token_do_not_end_a_connection() {
+fn guessed_reset_tokens_do_not_end_a_connection() {
     let mut siege = Siege::by(Side::Server);
     let id = siege.victim().handshake_cid();
     for guess in 0..2000u64 {
@@ -171,7 +171,7 @@ fn guesses_at_the_reset_token_do_not_end_a_connection() {
 }
 
 #[test]
-fn the_reset_token_ends_it_wherever_the_datagram_seems_to_go() {
+fn a_stateless_reset_of_a_server_without_state_ends_the_connection() {
     let mut siege = Siege::by(Side::Server);
     let (client, server) = (siege.client, siege.server);
     siege.pair.server.connections.remove(&server);
@@ -189,7 +189,7 @@ fn the_reset_token_ends_it_wherever_the_datagram_seems_to_go() {
 }
 
 #[test]
-fn a_spoofed_address_gets_three_times_what_it_sent_and_no_loop() {
+fn a_spoofed_address_gets_at_most_three_times_what_it_sent() {
     // Credit that is just too small for a packet, and just large enough.
     for padding in 0..40 {
         spoof_from_elsewhere(&vec![1; 1 + padding]);

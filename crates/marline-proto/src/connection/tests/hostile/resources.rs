@@ -7,7 +7,7 @@ use crate::limits::MAX_ACKS_UNANSWERED;
 const ROOM: usize = 1400;
 
 #[test]
-fn a_peer_that_never_acknowledges_is_not_remembered_forever() {
+fn state_is_bounded_if_the_peer_never_acknowledges() {
     let mut siege = Siege::by(Side::Client);
     for _ in 0..20_000 {
         siege.say(&[0x01]);
@@ -27,7 +27,7 @@ fn a_peer_that_never_acknowledges_is_not_remembered_forever() {
 }
 
 #[test]
-fn a_reader_that_reads_nothing_holds_the_windows_at_most() {
+fn unread_stream_data_stays_within_the_receive_window() {
     let mut siege = Siege::by(Side::Client);
     let config = TransportConfig::default();
     // One byte in every page that the windows permit: the worst case of the assembler.
@@ -47,7 +47,7 @@ fn a_reader_that_reads_nothing_holds_the_windows_at_most() {
 }
 
 #[test]
-fn streams_that_nobody_accepts_count_against_the_limit() {
+fn streams_that_were_not_accepted_count_against_the_limit() {
     let mut siege = Siege::by(Side::Client);
     let config = TransportConfig::default();
     for n in 0..config.max_concurrent_uni_streams {
@@ -70,7 +70,7 @@ fn streams_that_nobody_accepts_count_against_the_limit() {
 }
 
 #[test]
-fn small_frames_in_large_numbers_are_answered_little() {
+fn floods_of_small_frames_are_answered_with_at_most_two_datagrams() {
     let abuses: [&[u8]; 9] = [
         &[0x01],
         &[0x00, 0x01],
@@ -99,7 +99,7 @@ fn small_frames_in_large_numbers_are_answered_little() {
 }
 
 #[test]
-fn credit_byte_by_byte_costs_a_packet_a_byte_at_most() {
+fn credit_of_single_bytes_causes_at_most_three_datagrams_each() {
     let mut siege = Siege::with(
         Side::Client,
         PairConfig {
@@ -123,7 +123,7 @@ fn credit_byte_by_byte_costs_a_packet_a_byte_at_most() {
 }
 
 #[test]
-fn datagrams_that_nobody_reads_are_dropped() {
+fn unread_datagrams_beyond_the_receive_buffer_are_dropped() {
     let mut siege = Siege::with(
         Side::Client,
         PairConfig {
@@ -145,7 +145,7 @@ fn datagrams_that_nobody_reads_are_dropped() {
 }
 
 #[test]
-fn acknowledgment_requests_out_of_range() {
+fn an_ack_frequency_delay_below_the_minimum_is_a_protocol_violation() {
     let frame = varints(&[0xaf, 0, 1, 0, 1]);
     closes(Side::Client, &frame, ErrorCode::PROTOCOL_VIOLATION);
     let most = marline_wire::varint::MAX;
@@ -159,7 +159,7 @@ fn acknowledgment_requests_out_of_range() {
 }
 
 #[test]
-fn closing_is_repeated_ever_more_rarely() {
+fn connection_close_is_repeated_ever_more_rarely() {
     let mut siege = Siege::by(Side::Client);
     siege.say(&[0x21]);
     let mut answers = 0;

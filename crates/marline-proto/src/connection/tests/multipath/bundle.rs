@@ -136,7 +136,7 @@ impl Bundled {
 }
 
 #[test]
-fn the_client_opens_as_many_as_it_wants_once() {
+fn the_client_opens_the_configured_number_of_paths_and_replaces_none() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     assert_eq!(bundled.several.paths(Side::Client), [0, 1, 2]);
     assert_eq!(bundled.several.paths(Side::Server), [0, 1, 2]);
@@ -157,7 +157,7 @@ fn the_client_opens_as_many_as_it_wants_once() {
 }
 
 #[test]
-fn paths_beyond_what_the_server_takes_stay_unopened() {
+fn the_client_opens_no_more_paths_than_the_server_allows() {
     let (wants, takes) = (paths(8, None), paths(2, None));
     let mut several = Several::with(Pair::with(PairConfig {
         client: plain(Some(wants), None),
@@ -170,7 +170,7 @@ fn paths_beyond_what_the_server_takes_stay_unopened() {
 }
 
 #[test]
-fn they_share_one_initial_window() {
+fn paths_of_a_bundle_share_one_initial_window() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     let windows = bundled.windows();
     let sum: u64 = windows.iter().sum();
@@ -195,7 +195,7 @@ fn they_share_one_initial_window() {
 }
 
 #[test]
-fn what_has_been_found_is_shared_out() {
+fn a_grown_window_is_split_among_the_paths_that_join() {
     let multipath = MultipathConfig {
         same_tuple_paths: 1,
         ..paths(3, Some(BundleConfig::default()))
@@ -223,7 +223,7 @@ fn what_has_been_found_is_shared_out() {
 }
 
 #[test]
-fn a_loss_on_one_path_makes_all_equal_and_slow_start_goes_on() {
+fn a_loss_on_one_path_equalizes_all_windows_and_slow_start_continues() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::published()), 1);
     bundled.several.pair.network.set(link(0.01));
     bundled.download(1_200_000);
@@ -255,7 +255,7 @@ fn lossy(mut run: impl FnMut(u64) -> f64) -> f64 {
 }
 
 #[test]
-fn paths_get_what_connections_get() {
+fn bundled_paths_are_about_as_fast_as_bundled_connections() {
     const LEN: usize = 900_000;
     let over_paths = |count, bundle: Option<BundleConfig>| {
         lossy(|seed| {
@@ -308,7 +308,7 @@ fn bundle_of_connections(len: usize, seed: u64) -> f64 {
 }
 
 #[test]
-fn a_path_alone_does_what_it_did() {
+fn a_bundle_of_one_path_changes_nothing() {
     let run = |bundle: Option<BundleConfig>| {
         let mut bundled = Bundled::new(1, bundle, 1);
         bundled.several.pair.network.set(link(0.003));
@@ -321,7 +321,7 @@ fn a_path_alone_does_what_it_did() {
 }
 
 #[test]
-fn the_datagram_size_is_searched_for_once() {
+fn paths_of_one_tuple_discover_the_mtu_once() {
     let mut bundled = Bundled::over(link(0.0), paths(3, None), 1);
     bundled.several.pair.drive(Duration::from_secs(2));
     for side in [Side::Client, Side::Server] {
@@ -335,7 +335,7 @@ fn the_datagram_size_is_searched_for_once() {
 }
 
 #[test]
-fn rates_become_equal_and_nothing_is_shared_out() {
+fn a_bundle_of_bbr_paths_equalizes_rates_and_not_windows() {
     let multipath = paths(3, Some(BundleConfig::default()));
     let mut bundled = Bundled::with(link(0.0), multipath, Algorithm::Bbr, 1);
     bundled.download(3_000_000);
@@ -349,7 +349,7 @@ fn rates_become_equal_and_nothing_is_shared_out() {
 }
 
 #[test]
-fn a_fair_bundle_takes_the_part_of_one() {
+fn a_fair_bundle_reduces_the_sum_of_its_windows() {
     let fair = BundleConfig {
         fair: true,
         ..BundleConfig::default()
@@ -367,7 +367,7 @@ fn a_fair_bundle_takes_the_part_of_one() {
 }
 
 #[test]
-fn a_client_that_moves_takes_all_its_paths_along() {
+fn a_migration_moves_all_paths_of_the_tuple() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     bundled.download(500_000);
     let client = bundled.several.client;
@@ -392,7 +392,7 @@ fn a_client_that_moves_takes_all_its_paths_along() {
 }
 
 #[test]
-fn a_nat_that_changes_ports_does_not_part_them() {
+fn a_nat_rebinding_keeps_paths_in_their_bundle() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     bundled.download(500_000);
     let decisions = bundled.told().len();
@@ -417,7 +417,7 @@ impl PathHistory for Memory {
 }
 
 #[test]
-fn what_they_leave_for_later_is_what_all_had() {
+fn the_sample_for_the_history_has_the_sum_of_all_windows() {
     let memory = Arc::new(Memory::default());
     let multipath = paths(3, Some(BundleConfig::default()));
     let mut several = Several::with(Pair::with(PairConfig {

@@ -159,7 +159,7 @@ fn run(turns: &[Turn], seed: u64) {
 }
 
 #[test]
-fn data_arrives_whole_while_paths_come_and_go() {
+fn data_arrives_complete_while_paths_are_opened_and_abandoned_at_random() {
     let turns = (prop::collection::vec(turn(), 1..30), any::<u64>());
     for_random(24, &turns, |(turns, seed)| run(&turns, seed));
 }

@@ -185,7 +185,7 @@ fn run(turns: &[Turn], delays: [u64; 2], seed: u64) {
 }
 
 #[test]
-fn random_cuts_of_two_paths_neither_lose_nor_delay_much() {
+fn random_outages_of_two_paths_lose_no_data_and_stall_at_most_2500_ms() {
     let delay = || 5..100u64;
     let turns = (
         prop::collection::vec(turn(), 1..40),

@@ -39,7 +39,7 @@ fn packets_sent(several: &mut Several, side: Side, path: PathId) -> u64 {
 }
 
 #[test]
-fn a_silent_path_is_probed_each_second_and_used_when_it_answers() {
+fn a_suspected_path_is_probed_each_second_and_used_when_it_answers() {
     for silent in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig::default());
         exchange(&mut several, 200_000);
@@ -67,7 +67,7 @@ fn a_silent_path_is_probed_each_second_and_used_when_it_answers() {
 }
 
 #[test]
-fn a_path_that_stays_silent_is_given_up() {
+fn a_path_that_does_not_answer_for_the_configured_time_is_abandoned() {
     for silent in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig {
             give_up_after: Some(Duration::from_secs(5)),
@@ -89,7 +89,7 @@ fn a_path_that_stays_silent_is_given_up() {
 }
 
 #[test]
-fn a_path_stays_where_that_is_wanted_and_is_probed_ever_more_rarely() {
+fn a_dead_path_is_kept_and_probed_ever_more_rarely_if_so_configured() {
     let mut several = set_up(MultipathConfig {
         give_up_after: None,
         keep_alive: Some(Duration::from_secs(10)),
@@ -110,7 +110,7 @@ fn a_path_stays_where_that_is_wanted_and_is_probed_ever_more_rarely() {
 }
 
 #[test]
-fn no_path_is_given_up_while_no_other_answers() {
+fn no_path_is_abandoned_while_no_other_answers() {
     let mut several = set_up(MultipathConfig {
         give_up_after: Some(Duration::from_secs(5)),
         ..MultipathConfig::default()
@@ -147,7 +147,7 @@ fn no_path_is_given_up_while_no_other_answers() {
 }
 
 #[test]
-fn the_connection_waits_for_a_path_until_it_is_idle_too_long() {
+fn a_connection_without_a_working_path_ends_by_its_idle_timeout() {
     let mut several = set_up(MultipathConfig::default());
     exchange(&mut several, 200_000);
     cut(&mut several, PathId::INITIAL, DEAD);
@@ -163,7 +163,7 @@ fn the_connection_waits_for_a_path_until_it_is_idle_too_long() {
 }
 
 #[test]
-fn idle_paths_are_kept_alive_where_that_is_wanted() {
+fn idle_paths_are_kept_alive_if_so_configured() {
     for keep_alive in [None, Some(Duration::from_secs(5))] {
         let mut several = set_up(MultipathConfig {
             keep_alive,
@@ -188,7 +188,7 @@ fn idle_paths_are_kept_alive_where_that_is_wanted() {
 }
 
 #[test]
-fn a_dead_first_path_is_no_loss() {
+fn all_functions_of_a_connection_survive_the_failure_of_its_first_path() {
     let small = TransportConfig {
         receive_window: 60_000,
         stream_receive_window: 40_000,
@@ -231,7 +231,7 @@ fn a_dead_first_path_is_no_loss() {
 }
 
 #[test]
-fn the_end_is_told_on_all_paths() {
+fn connection_close_is_sent_on_all_paths() {
     for silent in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig::default());
         // Nobody knows yet.
@@ -248,7 +248,7 @@ fn the_end_is_told_on_all_paths() {
 }
 
 #[test]
-fn the_application_hears_when_a_path_can_be_opened() {
+fn paths_available_is_emitted_when_a_path_can_be_opened() {
     let mut pair = both(TransportConfig {
         multipath: Some(MultipathConfig {
             max_paths: 2,
@@ -294,7 +294,7 @@ fn the_application_hears_when_a_path_can_be_opened() {
 }
 
 #[test]
-fn a_server_gives_up_a_path_on_which_it_is_not_heard() {
+fn a_path_that_loses_all_packets_of_the_server_is_abandoned() {
     let mut several = Several::new();
     several.pair.network.set_link(address(1), Conditions::GOOD);
     several
@@ -312,7 +312,7 @@ fn a_server_gives_up_a_path_on_which_it_is_not_heard() {
 }
 
 #[test]
-fn a_pause_of_all_paths_says_nothing_of_any() {
+fn a_pause_of_all_paths_suspects_none() {
     let busy = Conditions {
         rate: Some(1_000_000),
         queue: 60_000,
@@ -342,7 +342,7 @@ fn a_pause_of_all_paths_says_nothing_of_any() {
 }
 
 #[test]
-fn a_delay_that_jumps_costs_some_copies_and_no_window() {
+fn a_delay_that_jumps_causes_copies_but_no_congestion_event() {
     let link = |delay| Conditions {
         delay: Duration::from_millis(delay),
         rate: Some(1_000_000),

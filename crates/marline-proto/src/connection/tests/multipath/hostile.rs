@@ -50,7 +50,7 @@ fn new_id(path: u64, sequence: u64, id: u8) -> Vec<u8> {
 }
 
 #[test]
-fn paths_beyond_the_limit() {
+fn frames_about_a_path_beyond_the_limit_are_a_protocol_violation() {
     for frame in [
         varints(&[0x3e, 4, 0, 0, 0, 0]),
         varints(&[0x3e75, 4, 0]),
@@ -66,7 +66,7 @@ fn paths_beyond_the_limit() {
 }
 
 #[test]
-fn contradictions() {
+fn multipath_frames_that_contradict_earlier_ones_close_the_connection() {
     // Takes back what was allowed.
     closes(&varints(&[0x3e7a, 2]), ErrorCode::PROTOCOL_VIOLATION);
     stands(&varints(&[0x3e7a, 3]));
@@ -92,7 +92,7 @@ fn contradictions() {
 }
 
 #[test]
-fn the_only_path_is_abandoned() {
+fn abandoning_the_only_path_closes_with_no_viable_path() {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::new();
         several.say(by, &varints(&[0x3e75, 0, 0]));
@@ -101,7 +101,7 @@ fn the_only_path_is_abandoned() {
 }
 
 #[test]
-fn a_flood_of_abandoned_paths_is_bounded() {
+fn a_flood_of_abandoned_paths_takes_bounded_state() {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::new();
         // The peer does not listen.
@@ -131,7 +131,7 @@ fn a_flood_of_abandoned_paths_is_bounded() {
 }
 
 #[test]
-fn an_address_that_is_not_validated_gets_three_times_what_it_sent() {
+fn a_path_that_is_not_validated_gets_at_most_three_times_what_it_sent() {
     let mut several = Several::new();
     several
         .pair
@@ -155,7 +155,7 @@ fn an_address_that_is_not_validated_gets_three_times_what_it_sent() {
 }
 
 #[test]
-fn a_flood_of_challenges_is_answered_in_part() {
+fn a_flood_of_path_challenges_gets_a_limited_number_of_bytes() {
     let mut several = Several::two(Conditions::default());
     let before = several.sent(Side::Server, PathId::INITIAL);
     let mut frames = Vec::new();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn either_end_abandons_a_path_in_the_middle_of_a_transfer() {
+fn either_end_may_abandon_either_path_during_a_transfer() {
     for by in [Side::Client, Side::Server] {
         for path in [PathId::INITIAL, ONE] {
             let mut several = Several::two(narrow());
@@ -27,7 +27,7 @@ fn either_end_abandons_a_path_in_the_middle_of_a_transfer() {
 }
 
 #[test]
-fn a_path_may_follow_another_that_was_abandoned() {
+fn a_path_can_be_opened_after_each_abandoned_one() {
     let mut several = Several::two(Conditions::default());
     for last in 1..20 {
         let now = several.pair.now;
@@ -45,7 +45,7 @@ fn a_path_may_follow_another_that_was_abandoned() {
 }
 
 #[test]
-fn the_last_path_stays() {
+fn the_last_path_cannot_be_abandoned() {
     let mut several = Several::two(Conditions::default());
     let now = several.pair.now;
     let abandon = |several: &mut Several, path| {
@@ -68,7 +68,7 @@ fn the_last_path_stays() {
 }
 
 #[test]
-fn a_nat_may_change_the_addresses_of_one_path() {
+fn a_nat_rebinding_of_one_path_leaves_the_other_as_it_is() {
     let mut several = Several::two(narrow());
     several
         .pair
@@ -83,7 +83,7 @@ fn a_nat_may_change_the_addresses_of_one_path() {
 }
 
 #[test]
-fn a_connection_of_several_paths_ends_like_any_other() {
+fn closing_a_connection_with_two_paths_removes_all_routes() {
     let mut several = Several::two(Conditions::default());
     let client = several.client;
     close(&mut several.pair, client);

@@ -16,7 +16,7 @@ fn with_paths(client: u32, server: u32) -> Several {
 }
 
 #[test]
-fn the_smaller_number_of_paths_counts() {
+fn the_smaller_path_limit_of_the_two_ends_applies() {
     for (client, server) in [(3, 5), (5, 3), (3, 3), (1, 4), (2, u32::MAX)] {
         let mut several = with_paths(client, server);
         let most = client.min(server);
@@ -64,7 +64,7 @@ fn paths_can_be_opened_once_the_handshake_is_confirmed() {
 }
 
 #[test]
-fn a_server_may_forbid_other_ways_to_its_address() {
+fn no_path_can_be_opened_if_the_server_disables_migration() {
     let mut several = Several::with(Pair::with(PairConfig {
         client: several(),
         server: several(),

@@ -17,7 +17,7 @@ impl Observer for Held {
 }
 
 #[test]
-fn bytes_out_of_order_are_told_and_stay_within_the_window() {
+fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
     const WINDOW: u64 = 60_000;
     for algorithm in PathAlgorithm::ALL {
         let told = Arc::<Mutex<Vec<u64>>>::default();

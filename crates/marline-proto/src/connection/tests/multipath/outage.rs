@@ -93,7 +93,7 @@ fn survives(mut several: Several, from: Side, silent: PathId, usual: Conditions)
 }
 
 #[test]
-fn a_transfer_survives_the_silence_of_either_path() {
+fn a_transfer_survives_an_outage_of_either_path() {
     let near_and_far = [(10, 10, 60_000), (10, 80, 60_000), (80, 10, 60_000)];
     let deep_queues = [(10, 10, 500_000), (10, 80, 500_000)];
     for (first, second, queue) in near_and_far.into_iter().chain(deep_queues) {
@@ -111,7 +111,7 @@ fn a_transfer_survives_the_silence_of_either_path() {
 }
 
 #[test]
-fn every_scheduler_survives_the_silence_of_a_path() {
+fn every_scheduler_survives_an_outage_of_either_path() {
     for algorithm in PathAlgorithm::ALL {
         for silent in [PathId::INITIAL, ONE] {
             let links = [link(10, 200_000), link(40, 200_000)];
@@ -124,7 +124,7 @@ fn every_scheduler_survives_the_silence_of_a_path() {
 }
 
 #[test]
-fn acknowledgments_leave_a_dead_path() {
+fn a_transfer_survives_an_outage_of_the_path_of_its_acknowledgments() {
     let mut several = Several::two(narrow());
     let ends = several.ends();
     let data = pattern(4_000_000);
@@ -140,7 +140,7 @@ fn acknowledgments_leave_a_dead_path() {
 }
 
 #[test]
-fn silence_of_all_paths_is_survived() {
+fn a_transfer_survives_an_outage_of_all_paths() {
     let mut several = Several::two(narrow());
     let ends = several.ends();
     let data = pattern(2_000_000);
@@ -155,7 +155,7 @@ fn silence_of_all_paths_is_survived() {
 }
 
 #[test]
-fn a_path_that_does_not_answer_is_given_up() {
+fn a_new_path_that_does_not_answer_is_abandoned() {
     let mut several = Several::new();
     several.pair.network.set_link(address(1), DEAD);
     assert_eq!(several.open(1), Ok(ONE));
@@ -171,7 +171,7 @@ fn a_path_that_does_not_answer_is_given_up() {
 }
 
 #[test]
-fn what_waits_for_a_path_that_dies_takes_another() {
+fn data_queued_on_a_path_that_fails_is_sent_on_another() {
     // It queues on paths whose windows are full.
     let mut several = Several::two_of(scheduled(PathAlgorithm::Hbes), narrow());
     let ends = several.ends();
@@ -223,7 +223,7 @@ fn lose(several: &mut Several, from: Side, nth: usize) -> Arc<AtomicBool> {
 }
 
 #[test]
-fn a_loss_at_the_end_does_not_wait_for_a_long_path() {
+fn a_loss_in_a_short_transfer_is_repaired_without_waiting_for_the_longer_path() {
     let far = Duration::from_millis(150);
     let links = [5, 150].map(|delay| Conditions {
         delay: Duration::from_millis(delay),

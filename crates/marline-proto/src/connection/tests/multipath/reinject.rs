@@ -47,7 +47,7 @@ fn times(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> [D
 }
 
 #[test]
-fn the_end_of_a_transfer_does_not_wait_for_the_slow_path() {
+fn reinjection_shortens_transfers_over_a_slow_and_a_fast_path() {
     for algorithm in [PathAlgorithm::Lrf, PathAlgorithm::Rr] {
         let without = times(algorithm, None);
         for order in [ReinjectionOrder::Oldest, ReinjectionOrder::Ends] {
@@ -65,7 +65,7 @@ fn the_end_of_a_transfer_does_not_wait_for_the_slow_path() {
 }
 
 #[test]
-fn a_full_window_waits_less_for_the_slow_path() {
+fn reinjection_shortens_transfers_limited_by_flow_control() {
     let run = |reinjection| {
         let transport = TransportConfig {
             stream_receive_window: 60_000,
@@ -97,7 +97,7 @@ fn copies_stay_within_the_budget() {
 }
 
 #[test]
-fn what_has_a_copy_is_not_sent_a_third_time() {
+fn lost_data_with_a_copy_is_not_retransmitted() {
     let mut several = fast_and_slow(copying(PathAlgorithm::Lrf, Some(EAGER)));
     let ends = several.ends();
     // All that takes the slow path gets lost.
@@ -113,7 +113,7 @@ fn what_has_a_copy_is_not_sent_a_third_time() {
 }
 
 #[test]
-fn copies_bring_all_over_bad_links() {
+fn transfers_with_copies_complete_over_lossy_links() {
     let mut any = 0;
     for algorithm in PathAlgorithm::ALL {
         let mut several = fast_and_slow(copying(algorithm, Some(EAGER)));
@@ -142,7 +142,7 @@ fn copies_bring_all_over_bad_links() {
 }
 
 #[test]
-fn one_path_is_as_it_was() {
+fn reinjection_changes_nothing_on_a_single_path() {
     let run = |reinjection| {
         let transport = copying(PathAlgorithm::Lrf, reinjection);
         let mut several = Several::with(both(transport));

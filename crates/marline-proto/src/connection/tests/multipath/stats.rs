@@ -13,7 +13,7 @@ fn of(several: &mut Several, side: Side, path: PathId) -> PathStats {
 }
 
 #[test]
-fn paths_tell_where_they_stand() {
+fn statistics_have_the_stage_and_status_of_each_path() {
     let mut several = Several::new();
     assert_eq!(several.open(1), Ok(ONE));
     let one = of(&mut several, Side::Client, ONE);
@@ -46,7 +46,7 @@ fn paths_tell_where_they_stand() {
 }
 
 #[test]
-fn paths_tell_what_they_carried_and_what_waits() {
+fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
     for algorithm in PathAlgorithm::ALL {
         let mut several = Several::two_of(scheduled(algorithm), narrow());
         let ends = several.ends();
@@ -101,7 +101,7 @@ impl Observer for Notes {
 }
 
 #[test]
-fn events_name_their_path() {
+fn events_of_packets_and_metrics_name_their_path() {
     let named = Arc::<Mutex<Named>>::default();
     let notes = Arc::clone(&named);
     let transport = scheduled(PathAlgorithm::Hbes);

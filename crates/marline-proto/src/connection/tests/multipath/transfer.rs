@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn data_takes_both_paths_and_is_whole() {
+fn a_transfer_uses_the_capacity_of_both_paths() {
     for from in [Side::Server, Side::Client] {
         let mut several = Several::two(narrow());
         let ends = several.ends();
@@ -21,7 +21,7 @@ fn data_takes_both_paths_and_is_whole() {
 }
 
 #[test]
-fn data_goes_both_ways_at_once() {
+fn transfers_in_both_directions_complete_at_once() {
     let mut several = Several::two(Conditions {
         loss: 0.01,
         jitter: Duration::from_millis(3),
@@ -41,7 +41,7 @@ fn data_goes_both_ways_at_once() {
 }
 
 #[test]
-fn paths_of_different_delay_work_together() {
+fn a_transfer_uses_paths_of_different_delay() {
     let mut several = Several::two(narrow());
     let far = Conditions {
         delay: Duration::from_millis(80),
@@ -55,7 +55,7 @@ fn paths_of_different_delay_work_together() {
 }
 
 #[test]
-fn a_path_may_share_its_addresses_with_another() {
+fn two_paths_may_have_the_same_addresses() {
     let mut several = Several::new();
     let now = several.pair.now;
     let tuple = FourTuple {
@@ -73,7 +73,7 @@ fn a_path_may_share_its_addresses_with_another() {
 }
 
 #[test]
-fn a_backup_carries_data_only_while_nothing_else_does() {
+fn a_backup_carries_data_only_if_the_other_path_fails() {
     let mut several = Several::two(narrow());
     several.client().set_path_status(ONE, PathStatus::Backup);
     several.pair.drive(Duration::from_millis(50));
@@ -92,7 +92,7 @@ fn a_backup_carries_data_only_while_nothing_else_does() {
 }
 
 #[test]
-fn datagrams_and_keys_do_not_mind_several_paths() {
+fn datagrams_and_key_updates_work_with_two_paths() {
     let mut several = Several::two(narrow());
     let ends = several.ends();
     for round in 0..5u8 {
@@ -110,7 +110,7 @@ fn datagrams_and_keys_do_not_mind_several_paths() {
 }
 
 #[test]
-fn without_the_peer_there_is_one_path() {
+fn multipath_needs_the_support_of_both_ends() {
     for takes in [Side::Client, Side::Server] {
         let config = |side| match takes == side {
             true => several(),
@@ -129,7 +129,7 @@ fn without_the_peer_there_is_one_path() {
 }
 
 #[test]
-fn every_scheduler_brings_all_of_several_streams() {
+fn every_scheduler_completes_four_streams() {
     for algorithm in PathAlgorithm::ALL {
         let mut several = Several::narrow_and_slow(both(scheduled(algorithm)));
         let ends = several.ends();
