@@ -523,7 +523,7 @@ fn committed() -> BTreeMap<(String, String), Vec<u8>> {
 }
 
 #[test]
-fn committed_seeds_are_small_and_those_of_this_program() {
+fn committed_seeds_are_small_and_equal_to_the_generated_ones() {
     let committed = committed();
     let found: BTreeSet<_> = committed.keys().cloned().collect();
     let made: BTreeSet<_> = seeds()

@@ -89,7 +89,7 @@ fn packet<'a>(payload: &'a [u8]) -> PacketSent<'a> {
 }
 
 #[test]
-fn the_header_says_what_the_file_is() {
+fn the_header_names_the_format_and_the_trace() {
     let records = log(&[]);
     assert_eq!(
         records,
@@ -118,7 +118,7 @@ fn the_header_says_what_the_file_is() {
 }
 
 #[test]
-fn a_packet_shows_its_frames() {
+fn a_packet_is_logged_with_its_frames() {
     let mut payload = Vec::new();
     Ack::encode(
         [7..=9, 4..=4].into_iter(),
@@ -175,7 +175,7 @@ fn a_packet_shows_its_frames() {
 }
 
 #[test]
-fn frames_of_multipath_show_their_path() {
+fn multipath_frames_are_logged_with_their_path() {
     let mut payload = Vec::new();
     let path_id = PathId(3);
     PathAck::encode(path_id, [7..=9].into_iter(), 125, None, &mut payload);
@@ -276,7 +276,7 @@ fn ack_delays_scale_by_the_exponent_of_their_sender() {
 }
 
 #[test]
-fn metrics_show_what_changed_on_their_path() {
+fn metrics_contain_what_changed_on_their_path() {
     let ms = Duration::from_millis;
     let first = MetricsUpdated {
         path: PathId::INITIAL,
@@ -323,7 +323,7 @@ fn metrics_show_what_changed_on_their_path() {
 }
 
 #[test]
-fn path_ids_show_where_both_ends_take_several() {
+fn path_ids_are_logged_if_multipath_is_negotiated() {
     let several = TransportParameters {
         initial_max_path_id: Some(3),
         ..TransportParameters::default()
@@ -360,7 +360,7 @@ fn path_ids_show_where_both_ends_take_several() {
 }
 
 #[test]
-fn what_waits_for_a_path_shows_once_something_does() {
+fn queued_bytes_are_logged_once_there_are_some() {
     let waits = |bytes_queued| {
         Event::MetricsUpdated(MetricsUpdated {
             bytes_queued,
@@ -376,7 +376,7 @@ fn what_waits_for_a_path_shows_once_something_does() {
 }
 
 #[test]
-fn text_of_peers_stays_inside_its_string() {
+fn text_of_the_peer_is_escaped() {
     let reason = "\"},\u{1e}\n\\ \u{0}\u{7f} é";
     let records = log(&[Event::ConnectionClosed(ConnectionClosed {
         initiator: Initiator::Remote,
@@ -411,7 +411,7 @@ fn careful_resume(trigger: Option<CarefulResumeTrigger>) -> CarefulResumePhaseUp
 }
 
 #[test]
-fn careful_resume_speaks_the_words_of_its_definition() {
+fn careful_resume_events_use_the_names_of_their_definition() {
     use CarefulResumeTrigger::*;
     let retreat = Event::CarefulResumePhaseUpdated(CarefulResumePhaseUpdated {
         old: Some(CarefulResumePhase::Validating),
@@ -474,7 +474,7 @@ fn careful_resume_speaks_the_words_of_its_definition() {
 }
 
 #[test]
-fn a_first_window_stands_beside_the_default() {
+fn an_initial_window_is_logged_with_the_default_one() {
     let chosen = |window| {
         Event::InitialWindowChosen(InitialWindowChosen {
             path: PathId::INITIAL,
@@ -491,7 +491,7 @@ fn a_first_window_stands_beside_the_default() {
 }
 
 #[test]
-fn every_event_is_a_record_of_its_own() {
+fn every_event_is_logged_as_one_record() {
     let parameters = TransportParameters {
         initial_source_connection_id: Some(ConnectionId::EMPTY),
         stateless_reset_token: Some([7; 16]),
@@ -679,7 +679,7 @@ impl io::Write for Full {
 }
 
 #[test]
-fn a_full_disk_ends_the_log_and_nothing_else() {
+fn a_write_error_ends_the_log_and_nothing_else() {
     let mut writer = QlogWriter::new(Full { left: 40_000 }, &header());
     for _ in 0..10_000 {
         writer.on_event(REFERENCE, &Event::PacketSent(packet(&[1; 20])));
@@ -702,13 +702,13 @@ const fn closed(reason: &str) -> Event<'_> {
 
 proptest! {
     #[test]
-    fn any_payload_makes_a_valid_record(payload in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn any_payload_gives_a_valid_record(payload in proptest::collection::vec(any::<u8>(), 0..300)) {
         let records = log(&[Event::PacketSent(packet(&payload))]);
         prop_assert!(records[1]["data"]["frames"].is_array());
     }
 
     #[test]
-    fn any_time_reads_back(nanos in 0..1_u64 << 50) {
+    fn any_time_is_read_back_as_it_was_written(nanos in 0..1_u64 << 50) {
         let timer = TimerUpdated {
             path: None,
             timer: Timer::Idle,
@@ -721,7 +721,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_reads_back(text in "\\PC*|[\\x00-\\x7f]*") {
+    fn any_text_is_read_back_as_it_was_written(text in "\\PC*|[\\x00-\\x7f]*") {
         let records = log(&[closed(&text)]);
         prop_assert_eq!(&records[1]["data"]["reason"], &text);
     }

@@ -217,7 +217,7 @@ fn without_own(mut decision: Value) -> Value {
 }
 
 #[test]
-fn a_log_replays_through_the_engine_of_the_vectors() {
+fn the_test_vector_engine_repeats_the_decisions_of_a_log() {
     let mut seen = BTreeSet::new();
     for seed in 1..=6 {
         let logs = logs(seed, seed % 2 == 0);

@@ -60,7 +60,7 @@ fn every_second_packet_is_acknowledged_at_once_and_others_within_the_delay() {
 }
 
 #[test]
-fn decimation_waits_for_ten_or_a_quarter_of_a_round_trip() {
+fn decimation_acknowledges_after_ten_packets_or_a_quarter_of_a_round_trip() {
     let mut policy = Decimation::default();
     assert_eq!(policy.on_packet(&packet(9)), AckDecision::By(at(110)));
     assert_eq!(policy.on_packet(&packet(10)), AckDecision::Now);
@@ -87,7 +87,7 @@ fn asked(threshold: u64, reordering_threshold: u64) -> AsAsked {
 }
 
 #[test]
-fn the_threshold_may_be_reached_but_not_exceeded() {
+fn a_requested_threshold_is_acknowledged_at_once_when_it_is_exceeded() {
     let mut policy = asked(5, 0);
     assert_eq!(policy.on_packet(&packet(5)), AckDecision::By(at(150)));
     assert_eq!(policy.on_packet(&packet(6)), AckDecision::Now);
@@ -96,7 +96,7 @@ fn the_threshold_may_be_reached_but_not_exceeded() {
 }
 
 #[test]
-fn only_the_first_of_consecutive_marks_is_expedited() {
+fn only_the_first_of_consecutive_ce_marks_is_acknowledged_at_once() {
     let marked = ReceivedView {
         ce: true,
         ..packet(1)
@@ -146,7 +146,7 @@ fn acknowledged(reordering_threshold: u64, numbers: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn reordering_follows_the_examples_of_the_draft() {
+fn the_reordering_threshold_follows_the_examples_of_the_draft() {
     let three = [0, 1, 3, 4, 5, 8, 9, 10];
     assert_eq!(acknowledged(3, &three), [5, 9, 10]);
     let five = [0, 1, 3, 5, 6, 7, 8, 9];

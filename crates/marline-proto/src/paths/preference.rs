@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_frames_change_nothing() {
+    fn frames_with_old_sequence_numbers_change_nothing() {
         let mut preference = Preference::default();
         assert!(preference.on_frame(PathStatus::Backup, 5));
         assert_eq!(preference.status(), PathStatus::Backup);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_count_up() {
+    fn each_change_of_status_has_the_next_sequence_number() {
         let mut preference = Preference::default();
         assert_eq!(preference.set(PathStatus::Available), None);
         assert_eq!(preference.set(PathStatus::Backup), Some(0));

@@ -46,7 +46,7 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
 }
 
 #[test]
-fn every_key_shows_what_was_written() {
+fn every_setting_shows_the_value_that_was_set() {
     round_trip(TransportConfig::SETTINGS, &TransportConfig::default());
     round_trip(MultipathConfig::SETTINGS, &MultipathConfig::default());
     round_trip(BundleConfig::SETTINGS, &BundleConfig::default());
@@ -90,7 +90,7 @@ fn registry<F>(registry: &Registry<F>, spec: impl Fn(&F) -> Spec) {
 }
 
 #[test]
-fn every_policy_says_how_it_is_written() {
+fn every_policy_is_made_again_from_its_own_text() {
     use crate::congestion::{CONTROLLERS, INITIAL_WINDOWS, slow_start};
     use crate::scheduling::{path, stream};
     use crate::{ack, recovery};
@@ -104,7 +104,7 @@ fn every_policy_says_how_it_is_written() {
 }
 
 #[test]
-fn policies_keep_the_parameters_that_are_written() {
+fn policies_keep_their_parameters_and_refuse_invalid_ones() {
     use crate::congestion::slow_start::EXITS;
     let made = EXITS
         .make("hybrid( factor = 0.25, min-rise=8ms, max_rise=none )")
@@ -253,7 +253,7 @@ fn applied(entries: &[(&str, &str)]) -> Result<TransportConfig, Refused> {
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_refused() {
+fn a_duplicate_key_is_refused() {
     let why = refused(applied(&[("keep_alive", "1s"), ("keep-alive", "2s")]));
     assert!(why.text.contains("there twice"), "{why}");
 }
@@ -266,7 +266,7 @@ fn refused<T>(result: Result<T, Refused>) -> Refused {
 }
 
 #[test]
-fn tables_switch_on_off_and_start_from_a_base() {
+fn a_table_enables_disables_or_starts_from_a_base() {
     let config = applied(&[("bundle", "published"), ("multipath", "true")]).unwrap();
     assert_eq!(*config.bundle.unwrap(), BundleConfig::published());
     assert_eq!(config.multipath.unwrap().max_paths, 4);
@@ -300,7 +300,7 @@ fn tables_switch_on_off_and_start_from_a_base() {
 }
 
 #[test]
-fn what_is_refused_names_the_key_and_what_is_allowed() {
+fn errors_name_the_key_and_the_allowed_values() {
     for (key, value, words) in [
         ("receive_windw", "4MB", "did you mean receive_window?"),
         ("receive_window", "4", "no error"),
@@ -360,7 +360,7 @@ fn what_is_refused_names_the_key_and_what_is_allowed() {
 }
 
 #[test]
-fn settings_of_another_one_need_it() {
+fn a_dependent_setting_needs_the_setting_that_it_depends_on() {
     let mut config = HistoryConfig::default();
     let mut set = |entries| apply(HistoryConfig::SETTINGS, &mut config, &table(entries));
     let why = refused(set(&[("window", "4")]));

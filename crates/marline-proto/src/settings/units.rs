@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_scale() {
+    fn units_scale_their_numbers() {
         assert_eq!(read_bytes("500kB"), Ok(500_000));
         assert_eq!(read_bytes("1.5 KiB"), Ok(1536));
         assert_eq!(read_bytes("2_400 kB"), Ok(2_400_000));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn text_that_is_no_quantity_is_refused() {
         for (result, words) in [
             (read_bytes("500"), "has no unit; append one of B, kB"),
             (read_bytes("kB"), "is not a size"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_quantities_parse_to_the_same_value() {
         for bytes in [
             1,
             999,

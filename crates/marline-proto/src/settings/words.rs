@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_counted() {
+    fn the_distance_of_two_words_is_their_number_of_edits() {
         for (a, b, edits) in [
             ("", "", 0),
             ("", "abc", 3),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_word_is_proposed_and_a_far_one_is_not() {
+    fn only_a_similar_word_is_proposed() {
         let known = ["newreno", "cubic", "bbr"];
         assert_eq!(
             unknown("controller", "cubci", known),

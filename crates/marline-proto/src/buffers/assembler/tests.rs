@@ -84,7 +84,7 @@ const SPAN: u64 = 20_000;
 
 proptest! {
     #[test]
-    fn behaves_like_a_plain_vector(
+    fn an_assembler_behaves_like_a_plain_vector(
         frames in prop::collection::vec(
             (0..SPAN, prop_oneof![3 => 0u64..1500, 1 => 0u64..9000], 0usize..6000),
             0..60,
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn one_byte_frames_in_any_order(order in Just((0u64..3000).collect::<Vec<_>>()).prop_shuffle()) {
+    fn one_byte_frames_in_any_order_are_reassembled(order in Just((0u64..3000).collect::<Vec<_>>()).prop_shuffle()) {
         let mut assembler = Assembler::new();
         for offset in order {
             assembler.insert(offset, &[byte(offset)]);

@@ -103,7 +103,7 @@ proptest! {
     /// Against a plain copy of all bytes: what is read is what was written, nothing that is due is
     /// forgotten, and all is acknowledged in the end.
     #[test]
-    fn behaves_like_a_plain_vector(ops in prop::collection::vec(op(), 0..120)) {
+    fn a_send_buffer_behaves_like_a_plain_vector(ops in prop::collection::vec(op(), 0..120)) {
         let mut buffer = SendBuffer::new();
         let mut written: Vec<u8> = Vec::new();
         let mut acked: Vec<bool> = Vec::new();

@@ -2,12 +2,12 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn nothing_before_the_first_datagram() {
+fn nothing_may_be_sent_before_the_first_datagram() {
     assert_eq!(AmplificationLimit::new().credit(), 0);
 }
 
 #[test]
-fn validation_lifts_the_limit() {
+fn validation_removes_the_limit() {
     let mut limit = AmplificationLimit::new();
     limit.on_received(1200);
     assert!(!limit.is_validated());
@@ -19,7 +19,7 @@ fn validation_lifts_the_limit() {
 }
 
 #[test]
-fn counters_saturate() {
+fn counters_saturate_at_the_largest_value() {
     let mut limit = AmplificationLimit::new();
     limit.on_received(u64::MAX);
     limit.on_received(1);
@@ -30,7 +30,7 @@ fn counters_saturate() {
 proptest! {
     /// A sender that asks before each datagram never sends more than three times what it received.
     #[test]
-    fn three_times_what_arrived(steps in prop::collection::vec((any::<bool>(), 1..1500u64), 0..200)) {
+    fn at_most_three_times_the_received_bytes_are_sent(steps in prop::collection::vec((any::<bool>(), 1..1500u64), 0..200)) {
         let mut limit = AmplificationLimit::new();
         let (mut received, mut sent) = (0, 0);
         for (arrives, bytes) in steps {

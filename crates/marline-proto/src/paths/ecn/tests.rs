@@ -19,7 +19,7 @@ fn after(sent: u64) -> (EcnValidation, EcnLedger) {
 }
 
 #[test]
-fn counts_that_fit_make_it_capable() {
+fn matching_counts_make_a_path_capable() {
     let (mut path, mut ledger) = after(5);
     assert_eq!(path.on_ack(&mut ledger, 3, counts(3, 0, 0)), Ok(0));
     assert_eq!(path.state(), EcnValidationState::Capable);
@@ -48,7 +48,7 @@ fn marking_pauses_after_three_probe_timeouts() {
 }
 
 #[test]
-fn losing_every_marked_packet_fails() {
+fn a_loss_of_every_marked_packet_fails_validation() {
     let (mut path, _) = after(ECN_TESTING_PACKETS);
     for _ in 1..ECN_TESTING_PACKETS {
         path.on_lost();
@@ -59,7 +59,7 @@ fn losing_every_marked_packet_fails() {
 }
 
 #[test]
-fn losses_during_the_test_count_when_it_ends() {
+fn losses_during_the_test_fail_validation_when_it_ends() {
     let (mut path, _) = after(2);
     path.on_lost();
     path.on_lost();
@@ -69,7 +69,7 @@ fn losses_during_the_test_count_when_it_ends() {
 }
 
 #[test]
-fn each_kind_of_mangling_is_named() {
+fn each_kind_of_wrong_counts_is_reported_once() {
     for (acked, reported, failure) in [
         (1, None, EcnFailure::NotReported),
         (3, counts(2, 0, 0), EcnFailure::Erased),
@@ -98,7 +98,7 @@ fn each_kind_of_mangling_is_named() {
 }
 
 #[test]
-fn acks_of_unmarked_packets_prove_nothing() {
+fn acks_of_unmarked_packets_do_not_change_the_state() {
     let (mut path, mut ledger) = after(5);
     assert_eq!(path.on_ack(&mut ledger, 0, None), Ok(0));
     assert_eq!(path.on_ack(&mut ledger, 0, counts(0, 0, 0)), Ok(0));
@@ -116,7 +116,7 @@ fn a_new_path_continues_the_counts_of_its_space() {
 }
 
 #[test]
-fn switched_off_it_never_marks() {
+fn a_path_with_ecn_disabled_never_marks() {
     let mut path = EcnValidation::new(false);
     assert!(!path.marks(START));
     assert_eq!(path.on_ack(&mut EcnLedger::new(), 0, None), Ok(0));
@@ -127,7 +127,7 @@ proptest! {
     /// An honest path and peer, with losses of packets and of ACKs, never fail validation, and the
     /// CE marks add up.
     #[test]
-    fn an_honest_path_passes(packets in prop::collection::vec(0..5u8, 1..200)) {
+    fn a_path_that_keeps_marks_passes_validation(packets in prop::collection::vec(0..5u8, 1..200)) {
         let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
         let (mut peer, mut newly_acked, mut seen, mut delivered) = ((0, 0), 0, 0, false);
         for fate in packets {
@@ -154,7 +154,7 @@ proptest! {
 
     /// Whatever a peer reports, nothing panics, and failure is final.
     #[test]
-    fn failure_is_final(acks in prop::collection::vec((0..4u64, any::<Option<(u64, u64, u64)>>()), 0..50)) {
+    fn no_reported_counts_undo_a_failure(acks in prop::collection::vec((0..4u64, any::<Option<(u64, u64, u64)>>()), 0..50)) {
         let (mut path, mut ledger) = after(4);
         let mut failed = false;
         for (acked, reported) in acks {

@@ -21,7 +21,7 @@ fn rtt(smoothed: u64, variance: u64) -> RttView {
 }
 
 #[test]
-fn the_oldest_packet_sets_the_time() {
+fn the_oldest_unacknowledged_packet_sets_the_expected_time() {
     let mut liveness = Liveness::default();
     assert_eq!(liveness.expected_at(&rtt(30, 1)), None);
     liveness.on_sent(at(100));
@@ -34,7 +34,7 @@ fn the_oldest_packet_sets_the_time() {
 }
 
 #[test]
-fn patience_stays_between_its_limits() {
+fn the_time_allowed_beyond_the_rtt_stays_within_its_limits() {
     let liveness = Liveness::default();
     let patience = |variance| liveness.patience(&rtt(100, variance), ACK_DELAY, NEAR);
     assert_eq!(patience(0), millis(25 + 25));
@@ -46,7 +46,7 @@ fn patience_stays_between_its_limits() {
 }
 
 #[test]
-fn false_alarms_make_patient_until_silence_was_real() {
+fn each_false_suspicion_doubles_the_time_allowed_until_a_failure_is_real() {
     let mut liveness = Liveness::default();
     let patience = |liveness: &Liveness| liveness.patience(&rtt(100, 0), ACK_DELAY, NEAR);
     for factor in [1, 2, 4, 8, 16, 16] {
@@ -66,7 +66,7 @@ fn false_alarms_make_patient_until_silence_was_real() {
 }
 
 #[test]
-fn the_peer_is_asked_once_for_each_answer() {
+fn one_immediate_ack_is_requested_for_each_answer() {
     let mut liveness = Liveness::default();
     liveness.on_sent(at(1));
     liveness.ask();
@@ -77,7 +77,7 @@ fn the_peer_is_asked_once_for_each_answer() {
 }
 
 #[test]
-fn silence_counts_while_another_path_works() {
+fn the_time_without_answers_counts_while_another_path_works() {
     let mut liveness = Liveness::default();
     liveness.on_company(at(5));
     assert_eq!(liveness.counts_since(), None);

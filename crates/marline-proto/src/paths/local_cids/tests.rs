@@ -49,7 +49,7 @@ fn settled() -> LocalCids {
 }
 
 #[test]
-fn as_many_as_both_sides_allow() {
+fn as_many_ids_are_issued_as_both_ends_allow() {
     let mut cids = LocalCids::new(id(0));
     assert_eq!(cids.want_more(), 0, "the peer's limit is unknown");
     cids.set_limit(2);
@@ -79,7 +79,7 @@ fn frames_are_sent_once_unless_lost() {
 }
 
 #[test]
-fn frames_wait_for_room() {
+fn frames_that_do_not_fit_wait_for_the_next_packet() {
     let mut cids = LocalCids::new(id(0));
     cids.set_limit(3);
     fill(&mut cids);
@@ -101,7 +101,7 @@ fn a_retired_id_is_replaced() {
 }
 
 #[test]
-fn only_what_was_sent_may_be_retired() {
+fn retiring_an_id_that_was_not_sent_is_a_protocol_violation() {
     let mut cids = settled();
     assert_eq!(retire(&mut cids, 3), Err(ErrorCode::PROTOCOL_VIOLATION));
     assert_eq!(
@@ -116,7 +116,7 @@ fn only_what_was_sent_may_be_retired() {
 }
 
 #[test]
-fn a_packet_may_not_retire_its_own_id() {
+fn retiring_the_id_that_the_packet_was_sent_to_is_a_protocol_violation() {
     let mut cids = settled();
     let error = cids
         .on_retire(&RetireConnectionId { sequence: 0 }, &id(0))
@@ -126,7 +126,7 @@ fn a_packet_may_not_retire_its_own_id() {
 }
 
 #[test]
-fn rotation_replaces_before_it_retires() {
+fn rotation_issues_new_ids_before_old_ones_are_retired() {
     let mut cids = settled();
     assert!(cids.retire_prior_to(u64::MAX));
     assert_eq!(cids.want_more(), 3);
@@ -142,7 +142,7 @@ fn rotation_replaces_before_it_retires() {
 }
 
 #[test]
-fn a_lost_frame_never_retires_its_own_id() {
+fn a_retransmitted_frame_does_not_retire_its_own_id() {
     let mut cids = LocalCids::new(id(0));
     cids.set_limit(2);
     fill(&mut cids);
@@ -154,7 +154,7 @@ fn a_lost_frame_never_retires_its_own_id() {
 }
 
 #[test]
-fn the_preferred_address_is_not_told_again() {
+fn the_id_of_the_preferred_address_is_not_sent_in_a_frame() {
     let mut cids = LocalCids::new(id(0));
     cids.issue_preferred(id(1), [1; 16]);
     assert!(!cids.has_frames());
@@ -164,7 +164,7 @@ fn the_preferred_address_is_not_told_again() {
 }
 
 #[test]
-fn ids_of_no_bytes_stay_alone() {
+fn an_endpoint_with_empty_ids_issues_no_others() {
     let mut cids = LocalCids::new(ConnectionId::EMPTY);
     cids.set_limit(8);
     assert_eq!(cids.want_more(), 0);
@@ -176,7 +176,7 @@ proptest! {
     /// Whatever the peer retires and the network loses, the number of IDs is bounded and the order
     /// of sequence numbers stands.
     #[test]
-    fn bounded(limit: u64, events in prop::collection::vec((0..6u8, 0..40u64), 0..200)) {
+    fn the_number_of_ids_is_bounded_and_sequence_numbers_stay_in_order(limit: u64, events in prop::collection::vec((0..6u8, 0..40u64), 0..200)) {
         let mut cids = LocalCids::new(id(0));
         cids.set_limit(limit);
         for (event, n) in events {

@@ -23,7 +23,7 @@ fn search(mtu: &mut MtuDiscovery, limit: u16, now: Instant) -> u64 {
 }
 
 #[test]
-fn ethernet_takes_one_probe() {
+fn the_size_of_ethernet_is_found_with_one_probe() {
     let mut mtu = MtuDiscovery::new(CEILING);
     assert_eq!(mtu.current(), 1200);
     assert_eq!(search(&mut mtu, 1472, Instant::EPOCH), 1);
@@ -33,7 +33,7 @@ fn ethernet_takes_one_probe() {
 }
 
 #[test]
-fn common_links_are_found_exactly() {
+fn common_sizes_are_found_exactly() {
     for size in COMMON_SIZES {
         let mut mtu = MtuDiscovery::new(MAX_CEILING);
         let probes = search(&mut mtu, size, Instant::EPOCH);
@@ -44,14 +44,14 @@ fn common_links_are_found_exactly() {
 }
 
 #[test]
-fn a_ceiling_of_1200_switches_off() {
+fn no_probe_is_sent_with_a_ceiling_of_1200() {
     for ceiling in [0, 1200] {
         assert_eq!(MtuDiscovery::new(ceiling).poll_probe(Instant::EPOCH), None);
     }
 }
 
 #[test]
-fn the_peer_lowers_the_ceiling() {
+fn the_limit_of_the_peer_lowers_the_ceiling() {
     let mut mtu = MtuDiscovery::new(CEILING);
     mtu.set_peer_limit(1300);
     search(&mut mtu, 9000, Instant::EPOCH);
@@ -67,7 +67,7 @@ fn the_peer_lowers_the_ceiling() {
 }
 
 #[test]
-fn larger_sizes_are_tried_again_in_time() {
+fn larger_sizes_are_probed_again_after_the_raise_interval() {
     let mut mtu = MtuDiscovery::new(CEILING);
     search(&mut mtu, 1392, Instant::EPOCH);
     assert_eq!(mtu.current(), 1392);
@@ -80,7 +80,7 @@ fn larger_sizes_are_tried_again_in_time() {
 }
 
 #[test]
-fn one_lost_probe_proves_nothing() {
+fn a_size_is_probed_again_after_fewer_losses_than_the_limit() {
     let mut mtu = MtuDiscovery::new(CEILING);
     for number in 0..u64::from(MTU_PROBES) - 1 {
         assert_eq!(mtu.poll_probe(Instant::EPOCH), Some(1452));
@@ -92,7 +92,7 @@ fn one_lost_probe_proves_nothing() {
 }
 
 #[test]
-fn probes_of_another_path_do_not_count() {
+fn acks_of_packets_that_were_no_probe_are_ignored() {
     let mut mtu = MtuDiscovery::new(CEILING);
     assert_eq!(mtu.on_probe_acked(7), None);
     assert_eq!(mtu.poll_probe(Instant::EPOCH), Some(1452));
@@ -102,7 +102,7 @@ fn probes_of_another_path_do_not_count() {
 }
 
 #[test]
-fn a_refused_size_is_not_tried_again() {
+fn a_size_refused_by_the_interface_is_not_probed_again() {
     let mut mtu = MtuDiscovery::new(CEILING);
     assert_eq!(mtu.poll_probe(Instant::EPOCH), Some(1452));
     assert!(!mtu.on_refused(1452));
@@ -123,7 +123,7 @@ fn settled() -> MtuDiscovery {
 }
 
 #[test]
-fn a_black_hole_is_noticed_and_mapped() {
+fn a_black_hole_is_detected_and_smaller_sizes_are_probed_at_once() {
     let mut mtu = settled();
     for round in 1..=u64::from(MTU_BLACK_HOLE_ROUNDS) {
         let first = round * 100;
@@ -140,7 +140,7 @@ fn a_black_hole_is_noticed_and_mapped() {
 }
 
 #[test]
-fn congestion_is_no_black_hole() {
+fn losses_with_large_packets_acknowledged_are_no_black_hole() {
     let mut mtu = settled();
     for round in 0..50 {
         let first = round * 100;
@@ -154,7 +154,7 @@ fn congestion_is_no_black_hole() {
 }
 
 #[test]
-fn an_outage_is_no_black_hole() {
+fn losses_without_any_ack_are_no_black_hole() {
     let mut mtu = settled();
     for number in 0..1000 {
         assert!(!mtu.on_lost(number, 1452, number));
@@ -163,7 +163,7 @@ fn an_outage_is_no_black_hole() {
 }
 
 #[test]
-fn lost_small_packets_blame_no_size() {
+fn losses_of_small_packets_are_no_black_hole() {
     let mut mtu = settled();
     for number in 0..1000 {
         mtu.on_acked(number, 40);
@@ -174,7 +174,7 @@ fn lost_small_packets_blame_no_size() {
 proptest! {
     /// Whatever the path carries, the search ends, never above it, and leaves little to gain.
     #[test]
-    fn the_search_converges(limit in 1200..=MAX_CEILING, ceiling in 1200..=MAX_CEILING) {
+    fn the_search_ends_near_the_largest_size_that_passes(limit in 1200..=MAX_CEILING, ceiling in 1200..=MAX_CEILING) {
         let mut mtu = MtuDiscovery::new(ceiling);
         let probes = search(&mut mtu, limit, Instant::EPOCH);
         let best = limit.min(ceiling);
@@ -185,7 +185,7 @@ proptest! {
 
     /// No sequence of events makes the size leave 1200..=ceiling.
     #[test]
-    fn the_size_stays_in_bounds(
+    fn the_size_stays_between_1200_and_the_ceiling(
         ceiling: u16,
         events in prop::collection::vec((0..7u8, 0..64u64, any::<u16>()), 0..300),
     ) {

@@ -17,7 +17,7 @@ fn written(notices: &mut Notices) -> Vec<Notice> {
 }
 
 #[test]
-fn a_notice_is_repeated_until_it_is_heard() {
+fn a_lost_notice_is_sent_again_until_one_is_acknowledged() {
     let mut notices = Notices::default();
     let abandon = Notice::Abandon {
         path: ONE,
@@ -35,7 +35,7 @@ fn a_notice_is_repeated_until_it_is_heard() {
 }
 
 #[test]
-fn only_the_latest_of_a_thing_is_told() {
+fn only_the_latest_notice_about_the_same_thing_is_sent() {
     let mut notices = Notices::default();
     notices.announce(status(PathStatus::Backup, 0));
     assert_eq!(written(&mut notices).len(), 1);
@@ -53,7 +53,7 @@ fn only_the_latest_of_a_thing_is_told() {
 }
 
 #[test]
-fn what_does_not_fit_waits() {
+fn notices_that_do_not_fit_wait_for_the_next_packet() {
     let mut notices = Notices::default();
     notices.announce(Notice::PathsBlocked(ONE));
     notices.announce(Notice::CidsBlocked {
@@ -66,7 +66,7 @@ fn what_does_not_fit_waits() {
 }
 
 #[test]
-fn of_a_path_that_is_gone_only_that_is_told() {
+fn only_path_abandon_is_sent_about_a_path_that_was_removed() {
     let mut notices = Notices::default();
     notices.announce(status(PathStatus::Backup, 7));
     notices.announce(Notice::Abandon {

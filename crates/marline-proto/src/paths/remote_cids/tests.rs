@@ -57,7 +57,7 @@ fn changes(cids: &mut RemoteCids) -> Vec<TokenChange> {
 }
 
 #[test]
-fn the_handshake_names_the_first() {
+fn the_first_id_and_its_reset_token_come_from_the_handshake() {
     let mut cids = RemoteCids::new(id(77));
     cids.replace_first(id(78));
     cids.replace_first(id(0));
@@ -69,7 +69,7 @@ fn the_handshake_names_the_first() {
 }
 
 #[test]
-fn migration_takes_one_and_retires_the_old() {
+fn a_migration_takes_an_unused_id_and_retires_the_old_one() {
     let mut cids = holding(2);
     cids.set_first_token(token(0));
     assert_eq!(
@@ -144,7 +144,7 @@ fn repeated_frames_change_nothing() {
 }
 
 #[test]
-fn contradictions_are_violations() {
+fn frames_that_contradict_earlier_ones_are_a_protocol_violation() {
     let good = frame(1, 0);
     for bad in [
         NewConnectionId { id: id(9), ..good },
@@ -170,7 +170,7 @@ fn contradictions_are_violations() {
 }
 
 #[test]
-fn more_than_allowed_is_an_error() {
+fn more_ids_than_allowed_are_a_connection_id_limit_error() {
     let last = REMOTE_CIDS as u64 - 1;
     let mut cids = holding(last);
     assert_eq!(
@@ -185,7 +185,7 @@ fn more_than_allowed_is_an_error() {
 }
 
 #[test]
-fn retire_prior_to_moves_the_active_id() {
+fn retire_prior_to_replaces_the_active_id() {
     let mut cids = holding(2);
     cids.set_first_token(token(0));
     receive(&mut cids, 3, 2).unwrap();
@@ -204,7 +204,7 @@ fn retire_prior_to_moves_the_active_id() {
 }
 
 #[test]
-fn an_id_retired_on_arrival_is_answered() {
+fn an_id_that_is_already_retired_when_it_arrives_is_retired_once() {
     let mut cids = RemoteCids::new(id(0));
     receive(&mut cids, 3, 3).unwrap();
     receive(&mut cids, 2, 0).unwrap();
@@ -214,7 +214,7 @@ fn an_id_retired_on_arrival_is_answered() {
 }
 
 #[test]
-fn the_last_id_serves_until_another_comes() {
+fn the_only_id_stays_in_use_until_another_arrives() {
     let mut cids = holding(1);
     cids.retire(1);
     receive(&mut cids, 1, 1).unwrap();
@@ -226,7 +226,7 @@ fn the_last_id_serves_until_another_comes() {
 }
 
 #[test]
-fn the_preferred_address_is_number_one() {
+fn the_id_of_the_preferred_address_has_sequence_number_one() {
     let mut cids = RemoteCids::new(id(0));
     cids.set_preferred(id(1), token(1));
     assert_eq!(receive(&mut cids, 1, 0), Ok(()));
@@ -240,7 +240,7 @@ fn the_preferred_address_is_number_one() {
 }
 
 #[test]
-fn a_flood_of_retirements_ends() {
+fn a_flood_of_retirements_is_a_connection_id_limit_error() {
     let mut cids = RemoteCids::new(id(0));
     let flooded = (1..1000).find_map(|n| receive(&mut cids, n, n).err().map(|code| (n, code)));
     let expected = (
@@ -259,7 +259,7 @@ fn a_flood_of_retirements_ends() {
 proptest! {
     /// `Seen` agrees with a set, except that it forgets what is far behind.
     #[test]
-    fn seen_is_a_set(numbers in prop::collection::vec(prop_oneof![0..300u64, any::<u64>()], 0..200)) {
+    fn seen_behaves_like_a_set_of_recent_numbers(numbers in prop::collection::vec(prop_oneof![0..300u64, any::<u64>()], 0..200)) {
         let (mut seen, mut model) = (Seen::default(), BTreeSet::new());
         for n in numbers {
             let largest = model.last().copied().unwrap_or(0).max(127);
@@ -271,7 +271,7 @@ proptest! {
 
     /// Whatever a peer sends, what is held stays bounded and the tokens known are those in use.
     #[test]
-    fn any_frames(frames in prop::collection::vec((0..40u64, 0..40u64, 0..4u8), 0..100)) {
+    fn any_frames_leave_bounded_state_and_the_reset_tokens_in_use(frames in prop::collection::vec((0..40u64, 0..40u64, 0..4u8), 0..100)) {
         let mut cids = RemoteCids::new(id(0));
         let mut tokens = BTreeSet::new();
         for (sequence, prior, then) in frames {
@@ -300,7 +300,7 @@ proptest! {
     /// Two ends over a network that loses and reorders: no error, no ID in use that the issuer does
     /// not route, and in the end both agree.
     #[test]
-    fn two_ends_agree(steps in prop::collection::vec((0..8u8, any::<usize>()), 0..300)) {
+    fn two_ends_hold_the_same_ids_after_losses_and_reordering(steps in prop::collection::vec((0..8u8, any::<usize>()), 0..300)) {
         let mut local = LocalCids::new(id(0));
         local.set_limit(REMOTE_CIDS as u64);
         let mut remote = RemoteCids::new(id(0));

@@ -21,7 +21,7 @@ fn reserve(last: u32) -> Reserve {
 }
 
 #[test]
-fn every_path_is_there_once() {
+fn every_path_id_is_reserved_once() {
     let mut reserve = reserve(3);
     reserve.extend(PathId(2));
     assert!(reserve.take(PathId(2)).is_some());
@@ -34,7 +34,7 @@ fn every_path_is_there_once() {
 }
 
 #[test]
-fn the_last_path_of_all_is_the_last() {
+fn no_path_is_reserved_beyond_the_largest_id() {
     let mut reserve = Reserve {
         list: Vec::new(),
         next: Some(PathId(u32::MAX - 1)),
@@ -63,7 +63,7 @@ fn a_path_is_ready_once_both_ends_have_an_id() {
 }
 
 #[test]
-fn resets_count_while_the_path_is_open() {
+fn reset_tokens_are_registered_while_the_path_is_open() {
     let mut remote = RemoteCids::reserved(&issued(1, 7));
     assert_eq!(remote.poll_token_change(), None);
     remote.on_new_connection_id(&issued(0, 6)).expect("late");

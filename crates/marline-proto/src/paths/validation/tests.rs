@@ -24,7 +24,7 @@ fn challenge(path: &mut Validation, now: Instant, rng: &mut impl Rng) -> Option<
 }
 
 #[test]
-fn an_answer_proves_the_path() {
+fn a_response_to_a_full_size_challenge_validates_the_path() {
     let mut path = Validation::new(START, PTO);
     assert!(path.is_due(START));
     let answer = challenge(&mut path, START, &mut rng()).unwrap();
@@ -38,7 +38,7 @@ fn an_answer_proves_the_path() {
 }
 
 #[test]
-fn a_small_datagram_proves_the_address_only() {
+fn a_response_to_a_small_challenge_validates_the_address_only() {
     let mut path = Validation::new(START, PTO);
     let mut rng = rng();
     let answer = challenge(&mut path, START, &mut rng).unwrap();
@@ -56,7 +56,7 @@ fn a_small_datagram_proves_the_address_only() {
 }
 
 #[test]
-fn challenges_repeat_and_differ_until_patience_ends() {
+fn challenges_are_repeated_with_other_data_until_validation_expires() {
     let mut path = Validation::new(START, PTO);
     let mut rng = rng();
     let mut answers = Vec::new();
@@ -81,7 +81,7 @@ fn challenges_repeat_and_differ_until_patience_ends() {
 }
 
 #[test]
-fn a_challenge_waits_for_room() {
+fn a_challenge_that_does_not_fit_stays_due() {
     let mut path = Validation::new(START, PTO);
     let mut buf = vec![0; 100];
     assert!(!path.write_frames(START, &mut rng(), &mut buf, 108));
@@ -92,7 +92,7 @@ fn a_challenge_waits_for_room() {
 }
 
 #[test]
-fn a_flood_gets_its_latest_answered() {
+fn only_the_latest_challenges_of_a_flood_are_answered() {
     let mut responses = Responses::default();
     assert!(!responses.is_due());
     for n in 0..100 {

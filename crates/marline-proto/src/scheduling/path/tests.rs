@@ -6,7 +6,7 @@ use conformance::conformance;
 use crate::scheduling::stream::Sharing;
 
 #[test]
-fn all_conform() {
+fn every_path_scheduler_conforms() {
     for algorithm in PathAlgorithm::ALL {
         conformance(|| algorithm.build());
     }
@@ -35,7 +35,7 @@ fn all_conform() {
 }
 
 #[test]
-fn schedulers_have_names() {
+fn every_path_scheduler_is_found_by_its_name() {
     for algorithm in PathAlgorithm::ALL {
         assert_eq!(algorithm.build().name(), algorithm.name());
     }
@@ -237,7 +237,7 @@ fn hbes_queues_on_a_full_path_if_the_packet_arrives_earlier_there() {
 }
 
 #[test]
-fn a_free_window_sends_at_once() {
+fn with_free_window_hbes_counts_no_queue_where_packets_leave_at_once() {
     let (narrow, wide) = (path(1, 40, 2), path(3, 50, 100));
     let paths = [narrow, wide];
     assert_eq!(choice(&mut Hbes::default(), &paths, 1), Some(3));

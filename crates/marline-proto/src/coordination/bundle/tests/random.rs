@@ -128,7 +128,7 @@ fn happen(owner: &mut Owner, key: u32, what: What) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
-    fn any_sequence_keeps_the_rules(
+    fn any_sequence_of_events_keeps_the_rules_of_bundles(
         config in config(),
         ops in any::<bool>().prop_flat_map(|mixed| prop::collection::vec(op(mixed), 0..150)),
     ) {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn any_sequence_of_rates_keeps_the_rules(
+    fn any_sequence_of_events_of_rate_based_members_keeps_the_rules(
         config in config(),
         ops in prop::collection::vec(op(false), 0..100),
     ) {

@@ -58,7 +58,7 @@ impl Sender {
 
 proptest! {
     #[test]
-    fn any_sequence_keeps_the_rules_and_ends(
+    fn any_sequence_of_events_keeps_the_rules_and_ends_careful_resume(
         packets in 0..2000_u64,
         rtt in 0..300_u64,
         max_jump in prop::option::of(0..2_000_000_u64),

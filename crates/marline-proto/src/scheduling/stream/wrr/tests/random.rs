@@ -192,7 +192,7 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn serves_as_the_model_does(config in config(), steps in proptest::collection::vec(step(), 1..60)) {
+    fn wrr_serves_streams_as_the_model_does(config in config(), steps in proptest::collection::vec(step(), 1..60)) {
         let mut pair = Pair {
             model: Model { config, streams: Vec::new(), next: 0 },
             wrr: Wrr::new(config),
