@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
 use marline_proto::scheduling::path::{PathAlgorithm, PathStatus};
-use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::testing::{Conditions, Ends, Pair, PairConfig};
 use marline_proto::{
-    Connection, ConnectionError, ConnectionHandle, Dir, ErrorCode, FourTuple, MultipathConfig,
-    PathId, StreamId, TransportConfig, WriteError,
+    Connection, ConnectionError, Dir, ErrorCode, FourTuple, MultipathConfig, PathId, StreamId,
+    TransportConfig, WriteError,
 };
 
 /// A multiple of the events of an input.
@@ -82,8 +82,7 @@ fuzz_target!(|input: (u8, u8, Vec<Turn>)| {
 
 struct World {
     pair: Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
+    ends: Ends,
     streams: [Sending; 2],
     /// Whether both ends have complied with the protocol so far.
     honest: bool,
@@ -115,7 +114,7 @@ impl World {
             seed,
             ..PairConfig::default()
         });
-        let (client, server) = pair.establish();
+        let ends = pair.establish();
         pair.drive(Duration::from_millis(50));
         let sending = |by_server, connection: &mut Connection| Sending {
             by_server,
@@ -124,13 +123,12 @@ impl World {
             received: 0,
         };
         let streams = [
-            sending(false, pair.client(client)),
-            sending(true, pair.server(server)),
+            sending(false, pair.client(ends.client)),
+            sending(true, pair.server(ends.server)),
         ];
         let mut world = Self {
             pair,
-            client,
-            server,
+            ends,
             streams,
             honest: true,
             steps: 0,
@@ -141,8 +139,8 @@ impl World {
 
     fn end(&mut self, server: bool) -> Option<&mut Connection> {
         match server {
-            true => self.pair.server.connections.get_mut(&self.server),
-            false => self.pair.client.connections.get_mut(&self.client),
+            true => self.pair.server.connections.get_mut(&self.ends.server),
+            false => self.pair.client.connections.get_mut(&self.ends.client),
         }
     }
 
@@ -258,7 +256,7 @@ impl World {
                 return self.advance();
             }
             self.steps += 1;
-            assert!(self.steps < MOST_STEPS, "time stands still");
+            assert!(self.steps < MOST_STEPS, "no progress");
         }
     }
 
@@ -270,20 +268,20 @@ impl World {
         let now = self.pair.now;
         let pair = &mut self.pair;
         for sending in &mut self.streams {
-            let (client, server) = (pair.client(self.client), self.server);
+            let ends = self.ends;
             let stream = sending.stream;
             let other = if sending.by_server {
-                client
+                pair.client(ends.client)
             } else {
-                pair.server(server)
+                pair.server(ends.server)
             };
             while let Ok(Some(bytes)) = other.read(now, stream, usize::MAX) {
                 sending.received += bytes.len();
             }
             let own = if sending.by_server {
-                pair.server(server)
+                pair.server(ends.server)
             } else {
-                pair.client(self.client)
+                pair.client(ends.client)
             };
             while sending.sent < DATA {
                 match own.write(stream, &[5; 1000]) {

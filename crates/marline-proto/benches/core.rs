@@ -9,13 +9,13 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use marline_proto::testing::{Conditions, Pair, PairConfig};
 use marline_proto::{ConnectionHandle, Dir, ReadError, StreamId, TransportConfig};
 
-use crate::bulk::download;
+use crate::bulk::{Connected, download};
 
 const BULK: usize = 16 << 20;
 const REQUESTS: usize = 200;
 
-/// A pair with an established connection over a fast network.
-fn established() -> (Pair, ConnectionHandle, ConnectionHandle) {
+/// A connection over a fast network.
+fn established() -> Connected {
     let quiet = || TransportConfig {
         pacing: false,
         ..TransportConfig::default()
@@ -29,31 +29,28 @@ fn established() -> (Pair, ConnectionHandle, ConnectionHandle) {
         delay: Duration::from_micros(100),
         ..Conditions::default()
     });
-    let (client, server) = pair.establish();
-    (pair, client, server)
+    let ends = pair.establish();
+    Connected { pair, ends }
 }
 
 /// Requests of 40 bytes answered with 1 KiB, one after another.
-fn requests(pair: &mut Pair, client: ConnectionHandle, server: ConnectionHandle, count: usize) {
+fn requests(connected: &mut Connected, count: usize) {
+    let Connected { pair, ends } = connected;
     let answer = Bytes::from_static(&[7; 1024]);
     for _ in 0..count {
-        let id = pair
-            .client(client)
-            .open(Dir::Bi)
-            .expect("the server allows streams");
-        pair.client(client)
-            .write(id, &[1; 40])
-            .expect("there is room");
-        pair.client(client).finish(id).expect("the stream is open");
+        let client = pair.client(ends.client);
+        let id = client.open(Dir::Bi).expect("the server allows streams");
+        client.write(id, &[1; 40]).expect("the window is open");
+        client.finish(id).expect("the stream is open");
         let done = pair.drive_until(Duration::from_secs(5), |pair| {
             let now = pair.now;
-            let connection = pair.server(server);
+            let connection = pair.server(ends.server);
             if connection.accept(Dir::Bi).is_some() {
                 while let Ok(Some(_)) = connection.read(now, id, usize::MAX) {}
                 let _ = connection.write_chunk(id, &mut answer.clone());
                 let _ = connection.finish(id);
             }
-            matches!(drain(pair, client, id), Ok(None))
+            matches!(drain(pair, ends.client, id), Ok(None))
         });
         assert!(done);
     }
@@ -81,7 +78,7 @@ fn core(c: &mut Criterion) {
     group.bench_function("bulk", |b| {
         b.iter_batched(
             established,
-            |(mut pair, client, server)| download(&mut pair, client, server, &data),
+            |mut connected| download(&mut connected, &data),
             BatchSize::PerIteration,
         );
     });
@@ -89,7 +86,7 @@ fn core(c: &mut Criterion) {
     group.bench_function("requests", |b| {
         b.iter_batched(
             established,
-            |(mut pair, client, server)| requests(&mut pair, client, server, REQUESTS),
+            |mut connected| requests(&mut connected, REQUESTS),
             BatchSize::PerIteration,
         );
     });

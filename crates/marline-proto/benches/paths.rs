@@ -12,11 +12,9 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use marline_proto::scheduling::path::{PathAlgorithm, PathStatus, PathView, StreamView, Work};
 use marline_proto::scheduling::stream::Sharing;
 use marline_proto::testing::{Conditions, Pair, PairConfig};
-use marline_proto::{
-    ConnectionHandle, Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, TransportConfig,
-};
+use marline_proto::{Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, TransportConfig};
 
-use crate::bulk::download;
+use crate::bulk::{Connected, download};
 
 const BULK: usize = 16 << 20;
 /// Bytes a second of all paths together.
@@ -68,7 +66,7 @@ fn plan(c: &mut Criterion) {
 
 /// A pair whose connection has so many paths, each with its share of the rate; without several paths
 /// negotiated if that is none.
-fn established(paths: u8) -> (Pair, ConnectionHandle, ConnectionHandle) {
+fn established(paths: u8) -> Connected {
     let transport = || TransportConfig {
         pacing: false,
         multipath: (paths > 0).then(MultipathConfig::default),
@@ -85,19 +83,19 @@ fn established(paths: u8) -> (Pair, ConnectionHandle, ConnectionHandle) {
         ..Conditions::default()
     };
     pair.network.set(share);
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     pair.drive(Duration::from_millis(10));
     for link in 1..paths {
         let local = SocketAddr::from(([198, 51, 100, link], 40_000));
         pair.network.set_link(local, share);
         let (now, remote) = (pair.now, pair.server.address);
         let opened = pair
-            .client(client)
+            .client(ends.client)
             .open_path(now, FourTuple { local, remote });
         assert_eq!(opened, Ok(PathId(link.into())));
         pair.drive(Duration::from_millis(10));
     }
-    (pair, client, server)
+    Connected { pair, ends }
 }
 
 #[expect(
@@ -117,7 +115,7 @@ fn several(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("bulk", name), |b| {
             b.iter_batched(
                 || established(paths),
-                |(mut pair, client, server)| download(&mut pair, client, server, &data),
+                |mut connected| download(&mut connected, &data),
                 BatchSize::PerIteration,
             );
         });
@@ -125,13 +123,13 @@ fn several(c: &mut Criterion) {
     group.finish();
 
     let time = |paths| {
-        let (mut pair, client, server) = established(paths);
+        let mut connected = established(paths);
         let start = now();
-        download(&mut pair, client, server, &data);
+        download(&mut connected, &data);
         start.elapsed().as_secs_f64()
     };
     for (paths, others) in [(1, 0), (2, 1), (4, 1)] {
-        // In turns, so that what else the machine does meets both alike.
+        // In turns, so that other load of the machine affects both alike.
         let mut ratios: Vec<f64> = (0..RUNS).map(|_| time(paths) / time(others)).collect();
         ratios.sort_by(f64::total_cmp);
         let name = |paths| match paths {

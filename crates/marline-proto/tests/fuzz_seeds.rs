@@ -101,10 +101,10 @@ fn connection(retry: RetryPolicy, unknown_version: bool) -> Passed {
 }
 
 fn exchange(pair: &mut Pair) {
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    let end = pair.client(client);
+    let end = pair.client(ends.client);
     for (dir, len) in [(Dir::Bi, 100), (Dir::Uni, 3000), (Dir::Uni, 10)] {
         let stream = end.open(dir).expect("streams are allowed");
         end.write(stream, &vec![5; len])
@@ -119,18 +119,18 @@ fn exchange(pair: &mut Pair) {
     end.ping();
     let remote = pair.server.address;
     let local = "198.51.100.1:40000".parse().expect("an address");
-    let end = pair.client(client);
+    let end = pair.client(ends.client);
     end.open_path(now, marline_proto::FourTuple { local, remote })
         .expect("the limit allows a second path");
     pair.flush();
     pair.drive(Duration::from_millis(200));
 
     let now = pair.now;
-    let end = pair.client(client);
+    let end = pair.client(ends.client);
     end.reset(stream, 7).expect("the stream is open");
     end.stop(stream, 8).expect("the stream is open");
     end.initiate_key_update(now);
-    let end = pair.server(server);
+    let end = pair.server(ends.server);
     end.set_path_status(
         marline_proto::PathId(1),
         marline_proto::scheduling::path::PathStatus::Backup,
@@ -141,7 +141,7 @@ fn exchange(pair: &mut Pair) {
     pair.flush();
     pair.drive(Duration::from_millis(200));
     let now = pair.now;
-    pair.client(client).close(now, 9, b"done");
+    pair.client(ends.client).close(now, 9, b"done");
     pair.flush();
     pair.drive(Duration::from_millis(100));
 }

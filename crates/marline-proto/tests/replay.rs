@@ -13,9 +13,9 @@ use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::{BundleConfig, Membership, MembershipId};
 use marline_proto::observe::qlog::{Header, VantagePoint};
 use marline_proto::observe::{Observer, QlogWriter};
-use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::testing::{Conditions, Ends, Pair, PairConfig};
 use marline_proto::{
-    ConnectionHandle, ConnectionInfo, Dir, Instant, MtuConfig, TransportConfig, WriteError,
+    ConnectionInfo, Dir, Instant, MtuConfig, StreamId, TransportConfig, WriteError,
 };
 use serde_json::{Value, json};
 
@@ -107,29 +107,45 @@ fn logs(seed: u64, rises: bool) -> Vec<String> {
     texts.collect()
 }
 
-fn transfer(pair: &mut Pair, ends: &[(ConnectionHandle, ConnectionHandle)]) {
+/// The stream of one member, from the server to the client.
+struct Sending {
+    ends: Ends,
+    id: StreamId,
+    sent: usize,
+    received: usize,
+}
+
+fn transfer(pair: &mut Pair, ends: &[Ends]) {
     let mut streams: Vec<_> = ends
         .iter()
-        .map(|&(client, server)| {
-            let id = pair.server(server).open(Dir::Uni).expect("it may");
-            (client, server, id, 0, 0)
+        .map(|&ends| Sending {
+            ends,
+            id: pair.server(ends.server).open(Dir::Uni).expect("it may"),
+            sent: 0,
+            received: 0,
         })
         .collect();
     let done = pair.drive_until(PATIENCE, |pair| {
         let now = pair.now;
-        for (client, server, id, sent, received) in &mut streams {
+        for Sending {
+            ends,
+            id,
+            sent,
+            received,
+        } in &mut streams
+        {
             while *sent < LENGTH {
-                match pair.server(*server).write(*id, &[7; 5000]) {
+                match pair.server(ends.server).write(*id, &[7; 5000]) {
                     Ok(len) => *sent += len,
                     Err(WriteError::Blocked) => break,
                     Err(error) => panic!("{error}"),
                 }
             }
-            while let Ok(Some(bytes)) = pair.client(*client).read(now, *id, usize::MAX) {
+            while let Ok(Some(bytes)) = pair.client(ends.client).read(now, *id, usize::MAX) {
                 *received += bytes.len();
             }
         }
-        (streams.iter()).all(|(.., received)| *received >= LENGTH)
+        streams.iter().all(|stream| stream.received >= LENGTH)
     });
     assert!(done, "the transfers took too long");
 }

@@ -4,24 +4,26 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline_proto::testing::Pair;
-use marline_proto::{ConnectionHandle, Dir, WriteError};
+use marline_proto::testing::{Ends, Pair};
+use marline_proto::{Dir, WriteError};
 
-/// One stream of `data` from server to client.
-pub(crate) fn download(
-    pair: &mut Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
-    data: &Bytes,
-) {
+/// A pair with an established connection.
+pub(crate) struct Connected {
+    pub(crate) pair: Pair,
+    pub(crate) ends: Ends,
+}
+
+/// Transfers `data` on one stream from server to client.
+pub(crate) fn download(connected: &mut Connected, data: &Bytes) {
+    let Connected { pair, ends } = connected;
     let id = pair
-        .server(server)
+        .server(ends.server)
         .open(Dir::Uni)
         .expect("the client allows streams");
     let (mut rest, mut finished) = (data.clone(), false);
     let mut received = 0;
     let done = pair.drive_until(Duration::from_secs(60), |pair| {
-        let connection = pair.server(server);
+        let connection = pair.server(ends.server);
         while !rest.is_empty() {
             match connection.write_chunk(id, &mut rest) {
                 Ok(_) => {}
@@ -35,7 +37,7 @@ pub(crate) fn download(
         }
         let now = pair.now;
         loop {
-            match pair.client(client).read(now, id, usize::MAX) {
+            match pair.client(ends.client).read(now, id, usize::MAX) {
                 Ok(Some(bytes)) => received += black_box(&bytes).len(),
                 Ok(None) => return true,
                 Err(_) => return false,

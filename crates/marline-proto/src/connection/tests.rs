@@ -10,7 +10,7 @@ use crate::config::RetryPolicy;
 use crate::endpoint::ConnectionHandle;
 use crate::handshake::Cipher;
 use crate::streams::{ReadError, WriteError};
-use crate::testing::{Conditions, Datagram, Direction, Node, Pair, PairConfig};
+use crate::testing::{Conditions, Datagram, Direction, Ends, Node, Pair, PairConfig};
 use marline_wire::{Dir, ErrorCode, StreamId};
 
 mod ackfrequency;

@@ -10,8 +10,8 @@ use crate::handshake::{Cipher, crypto_provider};
 
 /// A self-signed certificate and its key.
 ///
-/// Of Ed25519, because its signatures have a constant size where those of ECDSA vary by some bytes:
-/// handshakes that differ in keys alone are equally long, as the simulator needs.
+/// The key is of Ed25519, whose signatures have a constant size, while those of ECDSA vary by some bytes:
+/// handshakes that differ in keys only are equally long, as the simulator requires.
 pub struct TestIdentity {
     /// The certificate, also the root that clients trust.
     pub certificate: CertificateDer<'static>,
@@ -37,7 +37,7 @@ impl TestIdentity {
         }
     }
 
-    /// A server that shows the certificate and speaks `alpn`; `only` restricts it to one cipher.
+    /// A server with the certificate and the application protocols `alpn`; `only` restricts it to one cipher.
     ///
     /// # Panics
     ///
@@ -54,7 +54,8 @@ impl TestIdentity {
         config
     }
 
-    /// A client that trusts the certificate and speaks `alpn`; `only` restricts it to one cipher.
+    /// A client that trusts the certificate, with the application protocols `alpn`; `only` restricts it to one
+    /// cipher.
     ///
     /// # Panics
     ///

@@ -8,7 +8,7 @@ use marline_wire::{Frame, Frames, Side, TransportParameters, varint};
 
 use super::{Direction, Pair};
 
-/// Any datagram: the parts of a packet lie within it, and routing agrees with parsing.
+/// Checks any datagram: the parts of a packet lie within it, and routing agrees with parsing.
 ///
 /// # Panics
 ///
@@ -29,7 +29,8 @@ pub fn check_header(id_len: u8, clear_fixed_bit: bool, bytes: &[u8]) {
     }
 }
 
-/// Any packet numbers: one survives truncation as long as the peer knows enough (RFC 9000, appendix A).
+/// Checks any packet numbers: one is recovered after truncation if the largest acknowledged one is near enough (RFC
+/// 9000, appendix A).
 ///
 /// # Panics
 ///
@@ -46,8 +47,8 @@ pub fn check_packet_number(number: u64, largest: Option<u64>, truncated: u32, le
     }
 }
 
-/// Any payload: there are never more frames than bytes, ranges are in order, and what is written of a frame is
-/// read as the same again.
+/// Checks any payload: there are no more frames than bytes, ranges are in order, and an encoded frame is decoded
+/// to the same frame.
 ///
 /// # Panics
 ///
@@ -66,7 +67,7 @@ pub fn check_frames(payload: &[u8]) {
     assert!(count <= payload.len());
 }
 
-/// Integers may be longer than they need to be in what is read; not in what is written.
+/// Integers may be longer than necessary in a received frame, but not in an encoded one.
 fn check_writing(frame: &Frame<'_>) {
     let written = encoded(frame);
     let mut frames = Frames::new(&written);
@@ -91,7 +92,7 @@ fn check_ranges(ack: &Ack<'_>) {
     }
 }
 
-/// Any transport parameters: those that are accepted do not change when they are written again.
+/// Checks any transport parameters: valid ones do not change when they are encoded again.
 ///
 /// # Panics
 ///
@@ -109,18 +110,18 @@ pub fn check_transport_parameters(bytes: &[u8]) {
     }
 }
 
-/// A datagram for [`check_endpoint`]: to the server or to the client, how it is altered and delivered, and its
-/// bytes.
+/// A datagram for [`check_endpoint`]: whether it is sent to the server, how it is altered and delivered, and its
+/// bytes. A tuple, so that `arbitrary` makes it without a dependency of this crate.
 ///
-/// The lowest bit of the second value has it name the connection that exists, the next one pads it to 1,200
-/// bytes, and the others are the milliseconds until the next one.
+/// The lowest bit of the second value replaces its destination by the ID of the open connection, the next one pads
+/// it to 1,200 bytes, and the others are the milliseconds until the next datagram.
 pub type FuzzedDatagram = (bool, u8, Vec<u8>);
 
-/// Real events in a second of virtual time, many times over.
+/// A large multiple of the events of an input.
 const MOST_STEPS: u32 = 20_000;
 
-/// Any datagrams, to a server and to a client whose handshake began `progress` milliseconds (of 64) ago, in
-/// virtual time: time goes on.
+/// Checks any datagrams, delivered to a server and a client `progress` milliseconds (modulo 64) after the start of
+/// their handshake, in virtual time: the time advances.
 ///
 /// # Panics
 ///
@@ -134,7 +135,7 @@ pub fn check_endpoint(progress: u8, datagrams: Vec<FuzzedDatagram>) {
         id.to_vec()
     });
     for (to_server, place, mut bytes) in datagrams.into_iter().take(16) {
-        // Half of them name a connection that exists.
+        // Half of them have the ID of the open connection.
         if let Some(id) = id.as_ref().filter(|_| place & 1 == 1)
             && bytes.len() > 6 + id.len()
         {
@@ -153,7 +154,7 @@ pub fn check_endpoint(progress: u8, datagrams: Vec<FuzzedDatagram>) {
         let mut steps = 0;
         while pair.step(until) {
             steps += 1;
-            assert!(steps < MOST_STEPS, "time stands still");
+            assert!(steps < MOST_STEPS, "no progress");
         }
     }
 }

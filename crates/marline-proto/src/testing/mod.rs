@@ -1,4 +1,4 @@
-//! What tests of this crate and of others share.
+//! Helpers that tests of this crate and of others share.
 //!
 //! [`Pair`] is the core's harness: a client's and a server's [`Endpoint`](crate::Endpoint) with their
 //! connections, driven by hand, datagram by datagram, over a [`Network`]. A test steps to the next event,
@@ -10,7 +10,7 @@
 //! simulator's hosts hide: connections without a runtime in between, and datagrams that no link would make
 //! (bytes altered at random, erased and forged ECN marks, rebound NATs), under conditions that change while
 //! datagrams are in flight. Tests of endpoints, runtimes and paths over several links belong on the
-//! simulator, tests of the rules of the protocol here.
+//! simulator, tests of the protocol's rules here.
 
 mod certs;
 pub mod fuzz;
@@ -25,6 +25,6 @@ mod reassembly;
 pub use certs::TestIdentity;
 #[cfg(test)]
 pub(crate) use hex::hex;
-pub use network::{Conditions, Datagram, Direction, Filter, Network};
-pub use pair::{ALPN, Node, Pair, PairConfig, SERVER_NAME};
+pub use network::{Conditions, Counts, Datagram, Direction, Filter, Network};
+pub use pair::{ALPN, Ends, Node, Pair, PairConfig, SERVER_NAME};
 pub use reassembly::check_reassembly;

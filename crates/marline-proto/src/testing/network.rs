@@ -14,9 +14,9 @@ use crate::tuple::EcnCodepoint;
 /// A datagram in a [`Network`].
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    /// From and to, as the sender sees it.
+    /// The source address, as the sender sees it.
     pub source: SocketAddr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: SocketAddr,
     /// Its marking.
     pub ecn: Option<EcnCodepoint>,
@@ -24,7 +24,7 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
 }
 
-/// Which end a datagram goes to.
+/// The end to which a datagram is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client.
@@ -33,12 +33,12 @@ pub enum Direction {
     ToClient,
 }
 
-/// What happens to datagrams in one direction. Shares are of 1.
+/// What happens to datagrams in one direction. Shares are from 0 to 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions {
     /// One-way delay.
     pub delay: Duration,
-    /// The most that is added to the delay, drawn for each datagram: they overtake each other.
+    /// Maximum that is added to the delay, at random for each datagram, so that datagrams are reordered.
     pub jitter: Duration,
     /// Share that is lost.
     pub loss: f64,
@@ -54,16 +54,16 @@ pub struct Conditions {
     pub erase_marks: bool,
     /// Bytes a second; `None` is no limit.
     pub rate: Option<u64>,
-    /// Bytes that may wait for the rate; more are lost.
+    /// Maximum number of bytes in the queue; further datagrams are lost.
     pub queue: u64,
     /// Largest datagram that passes.
     pub mtu: usize,
-    /// Whether nothing passes.
+    /// Whether all datagrams are lost.
     pub down: bool,
 }
 
 impl Conditions {
-    /// 10 ms, and nothing goes wrong.
+    /// A delay of 10 ms, without losses or other faults.
     pub const GOOD: Self = Self {
         delay: Duration::from_millis(10),
         jitter: Duration::ZERO,
@@ -95,9 +95,18 @@ struct OneDirection {
     free_at: Instant,
     /// Datagrams still to be lost of a burst.
     burst_left: u32,
-    sent: u64,
-    lost: u64,
-    bytes: u64,
+    counts: Counts,
+}
+
+/// Datagrams in one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams lost of these.
+    pub lost: u64,
+    /// Bytes sent.
+    pub bytes: u64,
 }
 
 impl OneDirection {
@@ -106,9 +115,7 @@ impl OneDirection {
             conditions: Conditions::default(),
             free_at: Instant::EPOCH,
             burst_left: 0,
-            sent: 0,
-            lost: 0,
-            bytes: 0,
+            counts: Counts::default(),
         }
     }
 }
@@ -160,12 +167,12 @@ pub struct Network {
     links: Links,
     in_flight: BTreeMap<(Instant, u64), (Direction, Datagram)>,
     sequence: u64,
-    /// Where the client is.
+    /// The client's own address.
     inside: SocketAddr,
     rng: Pcg64Mcg,
-    /// The client's address as the server sees it, if a NAT changes it.
+    /// The client's address behind a NAT, as the server sees it; `None` without a NAT.
     pub nat: Option<SocketAddr>,
-    /// Loses the datagrams for which it returns `true`, whatever the conditions are.
+    /// Loses the datagrams for which it returns `true`, independently of the conditions.
     pub filter: Option<Filter>,
 }
 
@@ -213,10 +220,9 @@ impl Network {
         }
     }
 
-    /// Datagrams sent and lost in one direction so far, and bytes sent.
-    pub fn counts(&mut self, direction: Direction) -> (u64, u64, u64) {
-        let counted = self.first_link(direction);
-        (counted.sent, counted.lost, counted.bytes)
+    /// What was sent and lost in one direction so far.
+    pub fn counts(&mut self, direction: Direction) -> Counts {
+        self.first_link(direction).counts
     }
 
     /// Sends a datagram as if an end had sent it.
@@ -224,7 +230,7 @@ impl Network {
         self.enqueue(now, direction, datagram);
     }
 
-    /// The client is at `inside` now, and behind no NAT.
+    /// Changes the client's own address and removes the NAT.
     pub(super) fn move_inside(&mut self, inside: SocketAddr) {
         self.inside = inside;
         self.nat = None;
@@ -237,7 +243,7 @@ impl Network {
         }
     }
 
-    /// A datagram leaves an end; servers listen on ports below 1024.
+    /// Sends a datagram; those to ports below 1024 go to the server.
     pub(super) fn send(&mut self, now: Instant, mut datagram: Datagram) {
         let direction = match datagram.destination.port() {
             0..1024 => Direction::ToServer,
@@ -247,7 +253,7 @@ impl Network {
         if let Some(outside) = nat {
             match direction {
                 Direction::ToServer => datagram.source = outside,
-                // The NAT has forgotten its old binding.
+                // The NAT has no binding for an earlier address.
                 Direction::ToClient if datagram.destination != outside => return,
                 Direction::ToClient => datagram.destination = self.inside,
             }
@@ -258,15 +264,15 @@ impl Network {
             .is_some_and(|filter| filter(direction, &datagram))
         {
             let link = self.links.of(direction, &datagram);
-            link.sent += 1;
-            link.lost += 1;
+            link.counts.sent += 1;
+            link.counts.lost += 1;
             return;
         }
         let rng = &mut self.rng;
         let link = self.links.of(direction, &datagram);
         let conditions = link.conditions;
-        link.sent += 1;
-        link.bytes += datagram.bytes.len() as u64;
+        link.counts.sent += 1;
+        link.counts.bytes += datagram.bytes.len() as u64;
         let mut draw = |share: f64| share > 0.0 && rng.random_bool(share.min(1.0));
         if link.burst_left == 0 && draw(conditions.loss) {
             link.burst_left = conditions.burst.max(1);
@@ -274,7 +280,7 @@ impl Network {
         let in_burst = link.burst_left > 0;
         link.burst_left = link.burst_left.saturating_sub(1);
         if in_burst || conditions.down || datagram.bytes.len() > conditions.mtu {
-            link.lost += 1;
+            link.counts.lost += 1;
             return;
         }
         if draw(conditions.corrupt) {
@@ -308,7 +314,7 @@ impl Network {
             let waiting = link.free_at - now;
             let queued = waiting.as_nanos() as u64 * rate / 1_000_000_000;
             if queued + datagram.bytes.len() as u64 > link.conditions.queue {
-                link.lost += 1;
+                link.counts.lost += 1;
                 return;
             }
             let takes = datagram.bytes.len() as u64 * 1_000_000_000 / rate.max(1);

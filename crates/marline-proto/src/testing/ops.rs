@@ -1,4 +1,4 @@
-//! Random sequences of what applications, networks and attackers of the network do.
+//! Random operations of applications and networks.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::network::{Conditions, Direction};
 use marline_wire::{Dir, Side};
 
-/// One thing that happens. Streams are named by their position among those an end knows, modulo
-/// their number, so that every sequence makes sense, and those left by shrinking too.
+/// An operation. A stream is named by its position among those that an end opened or accepted, modulo their number,
+/// so that every sequence is valid, after shrinking too.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Open(Side, Dir),
@@ -23,20 +23,20 @@ pub(crate) enum Op {
     UpdateKeys(Side),
     Close(Side),
     Network(Direction, Conditions),
-    /// Nothing passes one way for a while.
+    /// All packets in one direction are lost for a while.
     Outage(Direction, Duration),
-    /// The NAT forgets its binding and makes another.
+    /// The NAT replaces its binding.
     RebindNat,
-    /// The client moves to another address.
+    /// The client migrates to another address.
     Migrate,
     Pass(Duration),
 }
 
-/// A case: how the ends are set up, and what happens.
+/// A case: the configuration of the ends, and the operations.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) seed: u64,
-    /// Receive window of the connection, and half that for each stream, in bytes.
+    /// Receive window of the connection in bytes; that of each stream is half of it.
     pub(crate) window: u64,
     pub(crate) streams: u64,
     pub(crate) send_buffer: u64,
@@ -60,28 +60,35 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
     range.prop_map(Duration::from_millis)
 }
 
-/// A share of datagrams, often none.
+/// A share of datagrams, often zero.
 fn share(most: f64) -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), 0.0..most]
 }
 
 fn conditions() -> impl Strategy<Value = Conditions> {
     let rate = prop_oneof![Just(None), (50_000..5_000_000u64).prop_map(Some)];
-    let harm = (share(0.2), 1..4u32, share(0.1), share(0.1), share(0.3));
-    (millis(1..150), millis(0..60), harm, rate, 3_000..200_000u64).prop_map(
-        |(delay, jitter, (loss, burst, duplicate, corrupt, mark), rate, queue)| Conditions {
-            delay,
-            jitter,
-            loss,
-            burst,
-            duplicate,
-            corrupt,
-            mark,
-            rate,
-            queue,
-            ..Conditions::default()
-        },
+    let faults = (share(0.2), 1..4u32, share(0.1), share(0.1), share(0.3));
+    (
+        millis(1..150),
+        millis(0..60),
+        faults,
+        rate,
+        3_000..200_000u64,
     )
+        .prop_map(
+            |(delay, jitter, (loss, burst, duplicate, corrupt, mark), rate, queue)| Conditions {
+                delay,
+                jitter,
+                loss,
+                burst,
+                duplicate,
+                corrupt,
+                mark,
+                rate,
+                queue,
+                ..Conditions::default()
+            },
+        )
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -97,8 +104,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (side(), 0..1400usize).prop_map(|(side, len)| Op::Datagram(side, len)),
         1 => side().prop_map(Op::Ping),
         1 => side().prop_map(Op::UpdateKeys),
-        3 => (direction(), conditions()).prop_map(|(way, now)| Op::Network(way, now)),
-        1 => (direction(), millis(1..4000)).prop_map(|(way, time)| Op::Outage(way, time)),
+        3 => (direction(), conditions()).prop_map(|(direction, now)| Op::Network(direction, now)),
+        1 => (direction(), millis(1..4000)).prop_map(|(direction, time)| Op::Outage(direction, time)),
         1 => Just(Op::RebindNat),
         1 => Just(Op::Migrate),
         12 => millis(0..400).prop_map(Op::Pass),

@@ -18,10 +18,10 @@ use crate::tuple::FourTuple;
 /// Datagrams that an endpoint may put into one batch.
 const BATCH: usize = 16;
 
-/// The name that [`Pair`]'s certificate bears.
+/// The name in the certificate of a [`Pair`]'s server.
 pub const SERVER_NAME: &str = "server.test";
 
-/// The application protocol that both ends of a [`Pair`] speak.
+/// The application protocol of both ends of a [`Pair`].
 pub const ALPN: &[u8] = b"test";
 
 /// One endpoint with its connections.
@@ -34,13 +34,14 @@ pub struct Node {
     pub address: SocketAddr,
     /// Handles of connections that clients began, in order, not taken yet.
     pub accepted: VecDeque<ConnectionHandle>,
-    /// What its clock on the wall says, in seconds since the Unix epoch: it stands until it is set.
+    /// Its wall clock, in seconds since the Unix epoch: it does not advance by itself.
     pub unix_time_s: u64,
-    /// What connections told, oldest first.
+    /// Events that its connections emitted, oldest first.
     pub events: VecDeque<(ConnectionHandle, Event)>,
     reply: Vec<u8>,
     buf: Vec<u8>,
-    told: Vec<(ConnectionHandle, EndpointEvent)>,
+    /// Events for the endpoint, not processed yet.
+    endpoint_events: Vec<(ConnectionHandle, EndpointEvent)>,
 }
 
 impl Node {
@@ -54,11 +55,11 @@ impl Node {
             events: VecDeque::new(),
             reply: Vec::new(),
             buf: Vec::new(),
-            told: Vec::new(),
+            endpoint_events: Vec::new(),
         }
     }
 
-    /// Takes a datagram in.
+    /// Routes a datagram to a connection, or answers it.
     fn receive(&mut self, now: Instant, datagram: &mut Datagram, network: &mut Network) {
         let tuple = FourTuple {
             local: datagram.destination,
@@ -82,7 +83,7 @@ impl Node {
             Route::Accepted(handle, connection) => {
                 self.connections.insert(handle, *connection);
                 self.accepted.push_back(handle);
-                ask_earlier(now, &mut self.endpoint, &mut self.connections);
+                report_resumed(now, &mut self.endpoint, &mut self.connections);
             }
             Route::Reply => {
                 let bytes = std::mem::take(&mut self.reply);
@@ -100,10 +101,11 @@ impl Node {
         }
     }
 
-    /// Lets every connection say what it has to say, and what follows from it.
+    /// Sends what every connection has to send, processes their events, and repeats that while directives of
+    /// bundles cause more.
     fn flush(&mut self, now: Instant, network: &mut Network) {
         loop {
-            self.say(now, network);
+            self.transmit(now, network);
             if !self.coordinate(now) {
                 break;
             }
@@ -112,10 +114,10 @@ impl Node {
             .retain(|_, connection| !connection.is_drained());
     }
 
-    /// Takes to the endpoint what connections told it; says whether any was told something in return.
+    /// Has the endpoint process the events of connections; returns whether a connection got a directive.
     fn coordinate(&mut self, now: Instant) -> bool {
-        let mut obeyed = false;
-        for (handle, event) in self.told.drain(..) {
+        let mut applied = false;
+        for (handle, event) in self.endpoint_events.drain(..) {
             let connections = &self.connections;
             let mut view = |member| connections.get(&member).map(Connection::member_view);
             match event {
@@ -124,18 +126,19 @@ impl Node {
                 }
                 event => self.endpoint.on_connection_event(handle, event),
             }
-            ask_earlier(now, &mut self.endpoint, &mut self.connections);
+            report_resumed(now, &mut self.endpoint, &mut self.connections);
             while let Some(MemberDirective { member, directive }) = self.endpoint.poll_directive() {
                 if let Some(connection) = self.connections.get_mut(&member) {
                     connection.apply_directive(now, &directive);
-                    obeyed = true;
+                    applied = true;
                 }
             }
         }
-        obeyed
+        applied
     }
 
-    fn say(&mut self, now: Instant, network: &mut Network) {
+    /// Sends the datagrams of all connections and collects their events.
+    fn transmit(&mut self, now: Instant, network: &mut Network) {
         for (&handle, connection) in &mut self.connections {
             while let Some(transmit) = connection.poll_transmit(now, BATCH, &mut self.buf) {
                 let segment = transmit.segment_size.unwrap_or(transmit.size).max(1);
@@ -156,7 +159,7 @@ impl Node {
                 self.events.push_back((handle, event));
             }
             while let Some(event) = connection.poll_endpoint_event() {
-                self.told.push((handle, event));
+                self.endpoint_events.push((handle, event));
             }
         }
     }
@@ -188,14 +191,23 @@ pub struct PairConfig {
     pub server: TransportConfig,
     /// Changes to the server, after its defaults.
     pub adjust_server: Box<dyn FnOnce(&mut ServerConfig)>,
-    /// Whether the server takes 0-RTT.
+    /// Whether the server accepts 0-RTT.
     pub zero_rtt: bool,
-    /// The only cipher that the server offers, if there is but one.
+    /// The only cipher that the server offers; `None` offers all.
     pub cipher: Option<Cipher>,
-    /// Names on the certificate beside [`SERVER_NAME`]: they make it long.
+    /// Number of names in the certificate beside [`SERVER_NAME`]: they make it long.
     pub further_names: usize,
-    /// All randomness but that of TLS.
+    /// The seed of all randomness but that of TLS.
     pub seed: u64,
+}
+
+/// The handles of one connection at its two ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// At the client.
+    pub client: ConnectionHandle,
+    /// At the server.
+    pub server: ConnectionHandle,
 }
 
 impl Default for PairConfig {
@@ -216,11 +228,11 @@ impl Default for PairConfig {
 pub struct Pair {
     /// The present.
     pub now: Instant,
-    /// The one that connects.
+    /// The endpoint that connects.
     pub client: Node,
-    /// The one that accepts.
+    /// The endpoint that accepts.
     pub server: Node,
-    /// What lies between them.
+    /// The network between them.
     pub network: Network,
     /// For further connections of the client.
     pub client_config: ClientConfig,
@@ -277,8 +289,8 @@ impl Pair {
         }
     }
 
-    /// Changes how the server accepts connections from now on. What TLS is set to can be changed
-    /// too, and keeps its tickets unless they are changed.
+    /// Changes how the server accepts connections from now on. The settings of TLS can be changed too; session
+    /// tickets stay valid unless `change` replaces their key or storage.
     ///
     /// # Panics
     ///
@@ -293,7 +305,7 @@ impl Pair {
         self.server.endpoint.set_server_config(Some(config));
     }
 
-    /// The server forgets all connections without a word and starts again with the same keys.
+    /// The server drops all connections without a CONNECTION_CLOSE and starts again with the same keys.
     pub fn restart_server(&mut self) {
         let config = endpoint_config(2, self.seed);
         let accepting = Some(Arc::new(self.server_config.clone()));
@@ -327,7 +339,7 @@ impl Pair {
     /// # Panics
     ///
     /// If that takes more than a minute.
-    pub fn establish(&mut self) -> (ConnectionHandle, ConnectionHandle) {
+    pub fn establish(&mut self) -> Ends {
         let client = self.connect();
         let confirmed = |pair: &mut Self| {
             pair.client.events.iter().any(|(handle, event)| {
@@ -343,7 +355,7 @@ impl Pair {
             .accepted
             .pop_front()
             .expect("the server accepted");
-        (client, server)
+        Ends { client, server }
     }
 
     /// The client's connection.
@@ -355,7 +367,7 @@ impl Pair {
         self.client
             .connections
             .get_mut(&handle)
-            .expect("the client's connection lives")
+            .expect("the client's connection is not drained")
     }
 
     /// The server's connection.
@@ -367,10 +379,10 @@ impl Pair {
         self.server
             .connections
             .get_mut(&handle)
-            .expect("the server's connection lives")
+            .expect("the server's connection is not drained")
     }
 
-    /// An end gets a datagram at once, as if the other had sent it.
+    /// Delivers a datagram at once, as if the other end had sent it.
     pub fn deliver(&mut self, direction: Direction, bytes: Vec<u8>) {
         let client = self.client.address;
         match direction {
@@ -388,7 +400,7 @@ impl Pair {
         }
     }
 
-    /// The server gets a datagram at once that seems to come from `source`.
+    /// Delivers a datagram to the server at once, with `source` as its source address.
     pub fn deliver_from(&mut self, source: SocketAddr, bytes: Vec<u8>) {
         let mut datagram = Datagram {
             source,
@@ -400,7 +412,7 @@ impl Pair {
             .receive(self.now, &mut datagram, &mut self.network);
     }
 
-    /// The client moves to another address, where no NAT stands in between.
+    /// Moves the client to another address, without a NAT.
     pub fn migrate(&mut self, handle: ConnectionHandle, to: SocketAddr) {
         self.client.address = to;
         self.network.move_inside(to);
@@ -409,18 +421,18 @@ impl Pair {
         }
     }
 
-    /// A NAT gives the client another address, of which the client does not know.
+    /// Has a NAT give the client another address; the client is not notified.
     pub fn rebind_nat(&mut self, outside: SocketAddr) {
         self.network.nat = Some(outside);
     }
 
-    /// Lets both ends send what they have.
+    /// Sends what both ends have to send.
     pub fn flush(&mut self) {
         self.client.flush(self.now, &mut self.network);
         self.server.flush(self.now, &mut self.network);
     }
 
-    /// Goes to the next thing that happens, but not beyond `until`; `false` if nothing does before.
+    /// Advances the time to the next arrival or timeout, but not beyond `until`; `false` if there is none.
     pub fn step(&mut self, until: Instant) -> bool {
         self.flush();
         let next = [
@@ -449,13 +461,13 @@ impl Pair {
         true
     }
 
-    /// Lets `time` pass.
+    /// Advances the time by `time`.
     pub fn drive(&mut self, time: Duration) {
         let until = self.now + time;
         while self.step(until) {}
     }
 
-    /// Lets time pass until `done`, at most `time`; returns whether it was done.
+    /// Advances the time until `done` returns `true`, by at most `time`; returns whether it did.
     pub fn drive_until(&mut self, time: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let until = self.now + time;
         loop {
@@ -469,8 +481,8 @@ impl Pair {
     }
 }
 
-/// Has connections whose clients are back tell what they have seen.
-fn ask_earlier(
+/// Has open connections whose client resumed report their window to the history.
+fn report_resumed(
     now: Instant,
     endpoint: &mut Endpoint,
     connections: &mut BTreeMap<ConnectionHandle, Connection>,
@@ -493,7 +505,7 @@ fn endpoint_config(side: u8, seed: u64) -> Arc<EndpointConfig> {
 }
 
 impl Drop for Pair {
-    /// A test that failed tells with which seed.
+    /// Prints the seed if the test failed.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the pair had seed {}", self.seed);

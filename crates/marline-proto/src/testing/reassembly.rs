@@ -1,13 +1,12 @@
-//! The way into the assembler for those outside this crate who throw random pieces at it.
+//! Random segments for the assembler, which is private to this crate.
 
 use crate::buffers::{Assembler, RangeSet};
 
-/// Puts pieces together, each an offset and a length and, where it is some, a read of so many bytes
-/// after it.
+/// Reassembles segments: each has an offset and a length, and may have a maximum number of bytes to read after it.
 ///
 /// # Panics
 ///
-/// If what is read differs from what was sent, or counts disagree with a model.
+/// If the data read differs from the data inserted, or counts differ from those of a model.
 pub fn check_reassembly(pieces: &[(u16, u16, Option<u16>)]) {
     let byte = |offset: u64| (offset ^ offset >> 8) as u8;
     let mut assembler = Assembler::new();

@@ -3,8 +3,15 @@
 use super::*;
 use crate::config::AckFrequencyConfig;
 
-/// Datagrams that the client sends during a download, and the time it takes.
-fn acknowledged(ack_frequency: Option<AckFrequencyConfig>, loss: f64) -> (u64, Duration) {
+/// A download of three megabytes.
+#[derive(Debug)]
+struct Download {
+    /// Datagrams that the client sent.
+    acknowledgments: u64,
+    took: Duration,
+}
+
+fn acknowledged(ack_frequency: Option<AckFrequencyConfig>, loss: f64) -> Download {
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             ack_frequency,
@@ -20,11 +27,18 @@ fn acknowledged(ack_frequency: Option<AckFrequencyConfig>, loss: f64) -> (u64, D
     });
     pair.network.conditions(Direction::ToClient).loss = loss;
     let ends = pair.establish();
-    let before = pair.network.counts(Direction::ToServer).0;
-    let took = download(&mut pair, ends.0, ends.1, &pattern(3_000_000));
-    let asked = pair.client(ends.0).stats().frames_received.ack_frequency;
-    assert_eq!(asked > 0, ack_frequency.is_some());
-    (pair.network.counts(Direction::ToServer).0 - before, took)
+    let before = pair.network.counts(Direction::ToServer).sent;
+    let took = download(&mut pair, ends, &pattern(3_000_000));
+    let requests = pair
+        .client(ends.client)
+        .stats()
+        .frames_received
+        .ack_frequency;
+    assert_eq!(requests > 0, ack_frequency.is_some());
+    Download {
+        acknowledgments: pair.network.counts(Direction::ToServer).sent - before,
+        took,
+    }
 }
 
 const RARELY: AckFrequencyConfig = AckFrequencyConfig {
@@ -35,23 +49,23 @@ const RARELY: AckFrequencyConfig = AckFrequencyConfig {
 
 #[test]
 fn ack_frequency_saves_three_quarters_of_acknowledgments_at_the_same_rate() {
-    let (usually, took) = acknowledged(None, 0.0);
-    let (rarely, took_rarely) = acknowledged(Some(RARELY), 0.0);
-    assert!(usually > 900, "{usually}");
-    assert!(rarely < usually / 4, "{rarely} instead of {usually}");
+    let usual = acknowledged(None, 0.0);
+    let rare = acknowledged(Some(RARELY), 0.0);
+    assert!(usual.acknowledgments > 900, "{usual:?}");
     assert!(
-        took_rarely < took.mul_f64(1.15),
-        "{took:?}, with rare acknowledgments {took_rarely:?}"
+        rare.acknowledgments < usual.acknowledgments / 4,
+        "{rare:?}, {usual:?}"
     );
+    assert!(rare.took < usual.took.mul_f64(1.15), "{rare:?}, {usual:?}");
 }
 
 #[test]
 fn ack_frequency_slows_a_transfer_with_losses_by_at_most_60_percent() {
-    let (usually, took) = acknowledged(None, 0.005);
-    let (rarely, took_rarely) = acknowledged(Some(RARELY), 0.005);
-    assert!(rarely < usually / 2, "{rarely} instead of {usually}");
+    let usual = acknowledged(None, 0.005);
+    let rare = acknowledged(Some(RARELY), 0.005);
     assert!(
-        took_rarely < took.mul_f64(1.6),
-        "{took:?}, with rare acknowledgments {took_rarely:?}"
+        rare.acknowledgments < usual.acknowledgments / 2,
+        "{rare:?}, {usual:?}"
     );
+    assert!(rare.took < usual.took.mul_f64(1.6), "{rare:?}, {usual:?}");
 }

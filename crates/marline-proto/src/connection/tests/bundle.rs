@@ -1,4 +1,4 @@
-//! Connections that belong together, and those that do not.
+//! Connections that are members of a bundle, and others.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use crate::observe::{Event as Observed, Observer};
 mod hostile;
 mod migration;
 
-/// An event of a decision, without the borrows.
+/// A decision of a bundle's engine, copied from its event.
 #[derive(Clone, Debug, PartialEq)]
 struct Decision {
     bundle: u64,
@@ -28,12 +28,20 @@ struct Decision {
     after: Vec<u64>,
 }
 
-/// The events of the members of all bundles: own index and decision.
-type Told = Arc<Mutex<Vec<(usize, Decision)>>>;
+/// The event of one member about a decision.
+#[derive(Clone, Debug)]
+struct Update {
+    /// The member's index in the decision.
+    own: usize,
+    decision: Decision,
+}
 
-struct Listener(Told);
+/// The events of the members of all bundles.
+type Recorded = Arc<Mutex<Vec<Update>>>;
 
-impl Observer for Listener {
+struct Recorder(Recorded);
+
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
         if let Observed::BundleUpdated(event) = event {
             let decision = Decision {
@@ -47,12 +55,15 @@ impl Observer for Listener {
                 before: event.before.to_vec(),
                 after: event.after.to_vec(),
             };
-            self.0.lock().unwrap().push((event.own, decision));
+            self.0.lock().unwrap().push(Update {
+                own: event.own,
+                decision,
+            });
         }
     }
 }
 
-/// 20 Mbit/s and 40 ms, with room for two windows of it.
+/// 20 Mbit/s and 40 ms, with a queue of two bandwidth-delay products.
 pub(super) fn link(loss: f64) -> Conditions {
     Conditions {
         rate: Some(2_500_000),
@@ -65,17 +76,17 @@ pub(super) fn link(loss: f64) -> Conditions {
 
 struct Bundled {
     pair: Pair,
-    told: Told,
+    recorded: Recorded,
 }
 
 fn bundled(config: BundleConfig, controller: Algorithm) -> Bundled {
     bundled_as(config, controller, PairConfig::default())
 }
 
-/// A server that coordinates, in a pair that is otherwise as `pair` says.
+/// A pair whose server coordinates bundles; other settings are those of `pair`.
 fn bundled_as(config: BundleConfig, controller: Algorithm, pair: PairConfig) -> Bundled {
-    let told = Told::default();
-    let listener = Arc::clone(&told);
+    let recorded = Recorded::default();
+    let sink = Arc::clone(&recorded);
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             bundle: Some(Arc::new(config)),
@@ -86,17 +97,17 @@ fn bundled_as(config: BundleConfig, controller: Algorithm, pair: PairConfig) -> 
         },
         adjust_server: Box::new(move |server| {
             server.observer = Some(Arc::new(move |_| {
-                Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+                Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
             }));
         }),
         ..pair
     });
     pair.network.set(link(0.0));
-    Bundled { pair, told }
+    Bundled { pair, recorded }
 }
 
 impl Bundled {
-    fn open(&mut self, id: u8, connections: u64) -> (ConnectionHandle, ConnectionHandle) {
+    fn open(&mut self, id: u8, connections: u64) -> Ends {
         self.pair.client_config.bundle = Some(Membership {
             id: MembershipId([id; 16]),
             connections,
@@ -104,33 +115,29 @@ impl Bundled {
         self.pair.establish()
     }
 
-    fn open_all(&mut self, id: u8, connections: u64) -> Vec<(ConnectionHandle, ConnectionHandle)> {
+    fn open_all(&mut self, id: u8, connections: u64) -> Vec<Ends> {
         (0..connections)
             .map(|_| self.open(id, connections))
             .collect()
     }
 
-    fn windows(&mut self, handles: &[(ConnectionHandle, ConnectionHandle)]) -> Vec<u64> {
-        handles
+    fn windows(&mut self, members: &[Ends]) -> Vec<u64> {
+        members
             .iter()
-            .map(|&(_, server)| self.pair.server(server).member_view().window)
+            .map(|ends| self.pair.server(ends.server).member_view().window)
             .collect()
     }
 
-    fn told(&self) -> Vec<(usize, Decision)> {
-        self.told.lock().unwrap().clone()
+    fn updates(&self) -> Vec<Update> {
+        self.recorded.lock().unwrap().clone()
     }
 
-    /// Moves `len` bytes over each connection, all at once; returns the time it took.
-    fn transfer(
-        &mut self,
-        handles: &[(ConnectionHandle, ConnectionHandle)],
-        len: usize,
-    ) -> Duration {
+    /// Transfers `len` bytes over each connection, all at once; returns the time it took.
+    fn transfer(&mut self, members: &[Ends], len: usize) -> Duration {
         let data = pattern(len);
-        let mut transfers: Vec<_> = handles
+        let mut transfers: Vec<_> = members
             .iter()
-            .map(|&handles| Transfer::down(&mut self.pair, handles, &data))
+            .map(|&ends| Transfer::down(&mut self.pair, ends, &data))
             .collect();
         let start = self.pair.now;
         let done = self.pair.drive_until(PATIENCE, |pair| {
@@ -145,19 +152,19 @@ impl Bundled {
 #[test]
 fn members_share_one_initial_window() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
-    let handles = bundled.open_all(1, 3);
-    let told = bundled.told();
-    let parts: Vec<u64> = told
+    let members = bundled.open_all(1, 3);
+    let updates = bundled.updates();
+    let parts: Vec<u64> = updates
         .iter()
-        .map(|(_, decision)| decision.after[0] / 1200)
+        .map(|update| update.decision.after[0] / 1200)
         .collect();
     assert_eq!(parts, split_initial_window(32, 3).collect::<Vec<_>>());
-    let numbers: Vec<_> = handles
+    let numbers: Vec<_> = members
         .iter()
-        .map(|&(_, server)| bundled.pair.server(server).bundle())
+        .map(|ends| bundled.pair.server(ends.server).bundle())
         .collect();
     assert_eq!(numbers, [Some(0); 3]);
-    let (client, _) = handles[0];
+    let client = members[0].client;
     assert!(bundled.pair.client(client).peer_coordinates_bundles());
 }
 
@@ -167,10 +174,10 @@ fn a_loss_equalizes_the_windows_of_all_members_and_slow_start_continues() {
     let handles = bundled.open_all(1, 3);
     bundled.pair.network.set(link(0.01));
     bundled.transfer(&handles, 400_000);
-    let told = bundled.told();
-    let synchronized: Vec<_> = told
+    let updates = bundled.updates();
+    let synchronized: Vec<_> = updates
         .iter()
-        .map(|(_, decision)| decision)
+        .map(|update| &update.decision)
         .filter(|decision| decision.action == BundleAction::Synchronized)
         .collect();
     assert!(!synchronized.is_empty());
@@ -188,17 +195,17 @@ fn bundles_of_two_clients_behind_one_address_are_independent() {
     let theirs = bundled.open_all(2, 3);
     bundled.pair.network.set(link(0.01));
     bundled.transfer(&[mine, theirs].concat(), 300_000);
-    let told = bundled.told();
+    let updates = bundled.updates();
     for bundle in [0, 1] {
-        let decisions = told
+        let of_bundle = updates
             .iter()
-            .filter(|(_, decision)| decision.bundle == bundle);
+            .filter(|update| update.decision.bundle == bundle);
         assert!(
-            decisions
+            of_bundle
                 .clone()
-                .any(|(_, d)| d.trigger == BundleTrigger::Loss)
+                .any(|update| update.decision.trigger == BundleTrigger::Loss)
         );
-        for (own, decision) in decisions {
+        for Update { own, decision } in of_bundle {
             assert!(decision.before.len() <= 3, "{decision:?}");
             assert!(*own < decision.before.len());
         }
@@ -210,11 +217,10 @@ fn a_guessed_identifier_forms_a_bundle_of_its_own_and_changes_no_window() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
     let mine = bundled.open_all(1, 2);
     let before = bundled.windows(&mine);
-    // Neither its size nor its number tells a stranger anything, and the windows stay as they are.
     for guess in 2..10 {
-        let (_, server) = bundled.open(guess, 1);
-        let stranger = bundled.pair.server(server);
-        assert_eq!(stranger.bundle(), Some(u64::from(guess) - 1));
+        let server = bundled.open(guess, 1).server;
+        let bundle = bundled.pair.server(server).bundle();
+        assert_eq!(bundle, Some(u64::from(guess) - 1));
     }
     assert_eq!(bundled.windows(&mine), before);
 }
@@ -222,9 +228,9 @@ fn a_guessed_identifier_forms_a_bundle_of_its_own_and_changes_no_window() {
 #[test]
 fn a_connection_without_an_identifier_is_in_no_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
-    let (_, server) = bundled.pair.establish();
+    let server = bundled.pair.establish().server;
     assert_eq!(bundled.pair.server(server).bundle(), None);
-    assert!(bundled.told().is_empty());
+    assert!(bundled.updates().is_empty());
 }
 
 #[test]
@@ -234,8 +240,8 @@ fn connections_from_one_address_form_a_bundle_if_addresses_are_matched() {
         ..BundleConfig::default()
     };
     let mut bundled = bundled(config, Algorithm::NewReno);
-    let (_, first) = bundled.pair.establish();
-    let (_, second) = bundled.pair.establish();
+    let first = bundled.pair.establish().server;
+    let second = bundled.pair.establish().server;
     assert_eq!(bundled.pair.server(first).bundle(), Some(0));
     assert_eq!(bundled.pair.server(second).bundle(), Some(0));
 }
@@ -243,50 +249,46 @@ fn connections_from_one_address_form_a_bundle_if_addresses_are_matched() {
 #[test]
 fn a_bundle_ends_with_its_last_member() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
-    let handles = bundled.open_all(1, 3);
+    let members = bundled.open_all(1, 3);
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 1);
-    for (client, _) in handles {
+    for ends in members {
         let now = bundled.pair.now;
-        bundled.pair.client(client).close(now, 0, b"");
+        bundled.pair.client(ends.client).close(now, 0, b"");
     }
-    let gone = bundled
+    let removed = bundled
         .pair
         .drive_until(PATIENCE, |pair| pair.server.connections.is_empty());
-    assert!(gone);
+    assert!(removed);
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
 }
 
-/// How long two members take while a third does what `third` makes it do.
-fn beside(scope: BundleScope, third: impl Fn(&mut Bundled, ConnectionHandle)) -> Duration {
+/// How long the transfers of two members take after `change` was applied to the third.
+fn transfer_beside(scope: BundleScope, change: impl Fn(&mut Bundled, Ends)) -> Duration {
     let config = BundleConfig {
         scope,
         ..BundleConfig::default()
     };
     let mut bundled = bundled(config, Algorithm::NewReno);
-    let handles = bundled.open_all(1, 3);
-    let (client, _) = handles[2];
-    third(&mut bundled, client);
+    let members = bundled.open_all(1, 3);
+    change(&mut bundled, members[2]);
     bundled.pair.network.set(link(0.01));
-    bundled.transfer(&handles[..2], 1_000_000)
+    bundled.transfer(&members[..2], 1_000_000)
 }
 
 #[test]
 fn an_idle_or_dead_member_slows_the_others_no_more_than_a_closed_one() {
-    let closed = beside(BundleScope::Active, |bundled, client| {
+    let closed = transfer_beside(BundleScope::Active, |bundled, ends| {
         let now = bundled.pair.now;
-        bundled.pair.client(client).close(now, 0, b"");
+        bundled.pair.client(ends.client).close(now, 0, b"");
     });
-    let idle = beside(BundleScope::Active, |_, _| {});
-    let dead = beside(BundleScope::Active, |bundled, client| {
-        // It is gone without a word, and the server keeps sending to it.
-        let (_, server) = (
-            client,
-            *bundled.pair.server.connections.keys().last().unwrap(),
-        );
-        let id = bundled.pair.server(server).open(Dir::Uni).unwrap();
-        let sent = bundled.pair.server(server).write(id, &pattern(100_000));
+    let idle = transfer_beside(BundleScope::Active, |_, _| {});
+    let dead = transfer_beside(BundleScope::Active, |bundled, ends| {
+        // The client's end is removed without a close, and the server keeps sending to it.
+        let server = bundled.pair.server(ends.server);
+        let id = server.open(Dir::Uni).unwrap();
+        let sent = server.write(id, &pattern(100_000));
         assert!(sent.is_ok());
-        bundled.pair.client.connections.remove(&client);
+        bundled.pair.client.connections.remove(&ends.client);
     });
     for (what, took) in [("idle", idle), ("dead", dead)] {
         assert!(
@@ -299,10 +301,10 @@ fn an_idle_or_dead_member_slows_the_others_no_more_than_a_closed_one() {
 #[test]
 fn a_bundle_of_bbr_connections_equalizes_rates_and_not_windows() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::Bbr);
-    let handles = bundled.open_all(1, 3);
-    bundled.transfer(&handles[..1], 500_000);
-    bundled.transfer(&handles, 2_000_000);
-    for (_, decision) in bundled.told() {
+    let members = bundled.open_all(1, 3);
+    bundled.transfer(&members[..1], 500_000);
+    bundled.transfer(&members, 2_000_000);
+    for Update { decision, .. } in bundled.updates() {
         let rates = matches!(
             decision.action,
             BundleAction::Split | BundleAction::EqualizedRates

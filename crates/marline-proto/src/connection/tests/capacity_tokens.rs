@@ -1,9 +1,9 @@
-//! Clients that carry what their path bore to their next connection (RFC 9959); the server remembers
-//! nothing.
+//! Careful Resume (RFC 9959) with capacities in NEW_TOKEN tokens: the server stores nothing, the client returns
+//! the token with its next connection.
 
 use std::sync::Mutex;
 
-use super::careful_resume::{ALL, LARGE, Listener, Told, link};
+use super::careful_resume::{ALL, LARGE, Recorded, Recorder, link};
 use super::*;
 use crate::congestion::Algorithm;
 use crate::coordination::careful_resume::CarefulResumeConfig;
@@ -17,7 +17,7 @@ const MIDDLE: usize = 300_000;
 
 struct Visits {
     pair: Pair,
-    told: Arc<Mutex<Told>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
 fn visits(controller: Algorithm) -> Visits {
@@ -25,8 +25,8 @@ fn visits(controller: Algorithm) -> Visits {
 }
 
 fn visits_as(controller: Algorithm, tokens: bool, seed: u64) -> Visits {
-    let told = Arc::<Mutex<Told>>::default();
-    let listener = Arc::clone(&told);
+    let recorded = Arc::<Mutex<Recorded>>::default();
+    let sink = Arc::clone(&recorded);
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             controller: Arc::new(controller),
@@ -38,17 +38,17 @@ fn visits_as(controller: Algorithm, tokens: bool, seed: u64) -> Visits {
         },
         adjust_server: Box::new(move |server| {
             server.observer = Some(Arc::new(move |_| {
-                Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+                Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
             }));
         }),
         seed,
         ..PairConfig::default()
     });
     pair.network.set(link());
-    Visits { pair, told }
+    Visits { pair, recorded }
 }
 
-/// Visits after one that was large.
+/// Visits after one with a large transfer, which brought a token.
 fn returning() -> Visits {
     let mut visits = visits(Algorithm::Cubic);
     visits.visit(LARGE);
@@ -59,23 +59,23 @@ fn returning() -> Visits {
 impl Visits {
     fn visit(&mut self, len: usize) -> Duration {
         let ends = self.pair.establish();
-        let took = download(&mut self.pair, ends.0, ends.1, &pattern(len));
-        close(&mut self.pair, ends.0);
+        let took = download(&mut self.pair, ends, &pattern(len));
+        close(&mut self.pair, ends.client);
         took
     }
 
-    /// Where the server's connections went since this was asked last, and why.
+    /// Phases that the server's connections entered since the last call, with their triggers.
     fn phases(&self) -> Vec<(Phase, Option<Trigger>)> {
-        let updates = std::mem::take(&mut self.told.lock().unwrap().updates);
+        let updates = std::mem::take(&mut self.recorded.lock().unwrap().updates);
         let updates = updates.iter();
         updates.map(|update| (update.new, update.trigger)).collect()
     }
 
-    /// What a visit of middle size returns to, in bytes.
-    fn returns_to(&mut self) -> Option<u64> {
+    /// The saved window to which a visit of middle size jumps, in bytes.
+    fn jumps_to(&mut self) -> Option<u64> {
         self.phases();
         self.visit(MIDDLE);
-        let updates = std::mem::take(&mut self.told.lock().unwrap().updates);
+        let updates = std::mem::take(&mut self.recorded.lock().unwrap().updates);
         let restored = updates.iter().find_map(|update| {
             let jumped = update.new == Phase::Unvalidated;
             update.restored.filter(|_| jumped)
@@ -83,8 +83,8 @@ impl Visits {
         restored.map(|restored| restored.congestion_window)
     }
 
-    /// Tokens that a connection of the server gave for what it found.
-    fn given(&mut self, handle: ConnectionHandle) -> u8 {
+    /// Number of tokens with a capacity that a connection of the server issued.
+    fn issued(&mut self, handle: ConnectionHandle) -> u8 {
         self.pair
             .server(handle)
             .server
@@ -96,16 +96,16 @@ impl Visits {
 
     fn take(&self) -> Vec<u8> {
         let tokens = &self.pair.client_config.tokens;
-        tokens.take(SERVER_NAME).expect("the server gave a token")
+        tokens.take(SERVER_NAME).expect("the server issued a token")
     }
 
-    /// The client has `token` and no other.
+    /// Replaces all tokens of the client with `token`.
     fn put(&mut self, token: &[u8]) {
         self.pair.client_config.tokens = Arc::default();
         self.pair.client_config.tokens.put(SERVER_NAME, token);
     }
 
-    /// The client is somewhere else from now on.
+    /// Moves the client to another address.
     fn move_to(&mut self, address: &str) {
         self.pair
             .migrate(ConnectionHandle(usize::MAX), address.parse().unwrap());
@@ -131,8 +131,8 @@ fn careful_resume_returns_to_the_capacity_in_the_clients_token() {
             "{controller:?}: {phases:?}"
         );
         assert!(again < first, "{controller:?}: {again:?}, {first:?}");
-        // And what it found is carried in turn.
-        assert!(visits.returns_to().is_some(), "{controller:?}");
+        // The second connection issued a token too.
+        assert!(visits.jumps_to().is_some(), "{controller:?}");
     }
 }
 
@@ -140,14 +140,14 @@ fn careful_resume_returns_to_the_capacity_in_the_clients_token() {
 fn a_restarted_server_uses_the_capacity_in_a_token() {
     let mut visits = returning();
     visits.pair.restart_server();
-    assert!(visits.returns_to().is_some());
+    assert!(visits.jumps_to().is_some());
 }
 
 #[test]
 fn the_capacity_in_a_token_is_ignored_from_another_address() {
     let mut visits = returning();
     visits.move_to("192.0.2.99:50000");
-    assert_eq!(visits.returns_to(), None, "not even next door");
+    assert_eq!(visits.jumps_to(), None);
 }
 
 #[test]
@@ -155,20 +155,20 @@ fn the_capacity_in_a_token_is_used_once() {
     let mut visits = returning();
     let token = visits.take();
     visits.put(&token);
-    assert!(visits.returns_to().is_some());
+    assert!(visits.jumps_to().is_some());
     visits.put(&token);
-    assert_eq!(visits.returns_to(), None);
+    assert_eq!(visits.jumps_to(), None);
 }
 
 #[test]
 fn a_capacity_expires_after_an_hour_although_new_tokens_are_issued_for_it() {
-    for (age, holds) in [(3600, true), (3601, false)] {
+    for (age, is_valid) in [(3600, true), (3601, false)] {
         let mut visits = returning();
         visits.pair.server.unix_time_s = age / 2;
-        // Handing it on makes it no younger.
+        // This visit issues a new token with the same capacity.
         visits.visit(2000);
         visits.pair.server.unix_time_s = age;
-        assert_eq!(visits.returns_to().is_some(), holds, "{age} s");
+        assert_eq!(visits.jumps_to().is_some(), is_valid, "{age} s");
     }
 }
 
@@ -179,7 +179,7 @@ fn the_capacity_in_an_altered_token_is_ignored() {
     let last = token.len() - 20;
     token[last] ^= 1;
     visits.put(&token);
-    assert_eq!(visits.returns_to(), None);
+    assert_eq!(visits.jumps_to(), None);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn the_capacity_in_a_token_of_another_key_is_ignored() {
     let token = returning().take();
     let mut other = visits_as(Algorithm::Cubic, true, 2);
     other.put(&token);
-    assert_eq!(other.returns_to(), None);
+    assert_eq!(other.jumps_to(), None);
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn by_default_capacities_are_neither_issued_nor_used() {
     let token = returning().take();
     let mut plain = visits_as(Algorithm::Cubic, false, 1);
     plain.put(&token);
-    assert_eq!(plain.returns_to(), None);
-    let (client, server) = plain.pair.establish();
-    download(&mut plain.pair, client, server, &pattern(LARGE));
-    let stats = plain.pair.client(client).stats();
+    assert_eq!(plain.jumps_to(), None);
+    let ends = plain.pair.establish();
+    download(&mut plain.pair, ends, &pattern(LARGE));
+    let stats = plain.pair.client(ends.client).stats();
     assert_eq!(stats.frames_received.new_token, 1);
     let key = plain.take();
     assert!(key.len() < token.len());
@@ -210,18 +210,18 @@ fn app_limited_connections_pass_on_the_capacity_that_they_received() {
     for _ in 0..3 {
         visits.visit(2000);
     }
-    let (client, server) = visits.pair.establish();
+    let ends = visits.pair.establish();
     for _ in 0..50 {
-        download(&mut visits.pair, client, server, &pattern(5000));
+        download(&mut visits.pair, ends, &pattern(5000));
     }
-    close(&mut visits.pair, client);
-    assert!(visits.returns_to().is_some());
+    close(&mut visits.pair, ends.client);
+    assert!(visits.jumps_to().is_some());
 }
 
 #[test]
 fn one_of_two_concurrent_connections_uses_the_capacity_in_its_token() {
-    // Both tokens are of the connection before.
-    two_at_once(returning());
+    // Both tokens were issued by the first connection.
+    connect_twice(returning());
 }
 
 #[test]
@@ -237,10 +237,11 @@ fn one_of_two_concurrent_connections_uses_the_capacity_with_tokens_and_a_store()
         });
     });
     visits.visit(LARGE);
-    two_at_once(visits);
+    connect_twice(visits);
 }
 
-fn two_at_once(mut visits: Visits) {
+/// Two concurrent connections, of which one jumps.
+fn connect_twice(mut visits: Visits) {
     let pairs = [visits.pair.establish(), visits.pair.establish()];
     let data = pattern(MIDDLE);
     let mut transfers = pairs.map(|ends| Transfer::down(&mut visits.pair, ends, &data));
@@ -255,7 +256,11 @@ fn two_at_once(mut visits: Visits) {
     let count = |phase| phases.iter().filter(|(is, _)| *is == phase).count();
     assert_eq!(count(Phase::Reconnaissance), 2);
     assert_eq!(count(Phase::Unvalidated), 1, "{phases:?}");
-    assert!(phases.contains(&(Phase::Normal, None)), "the other gave up");
+    let stopped = (Phase::Normal, None);
+    assert!(
+        phases.contains(&stopped),
+        "no connection stopped: {phases:?}"
+    );
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn safe_retreat_on_a_narrower_path_issues_a_token_with_a_smaller_capacity() {
         "{phases:?}"
     );
     visits.pair.network.set(link());
-    let window = visits.returns_to();
+    let window = visits.jumps_to();
     assert!(window.is_none_or(|window| window < 60_000), "{window:?}");
 }
 
@@ -285,49 +290,50 @@ fn a_migration_ends_careful_resume_and_later_tokens_are_of_the_new_path() {
     let mut visits = returning();
     let token = visits.take();
     visits.put(&token);
-    let (client, server) = visits.pair.establish();
+    let ends = visits.pair.establish();
     visits
         .pair
-        .migrate(client, "198.51.100.1:50000".parse().unwrap());
-    download(&mut visits.pair, client, server, &pattern(MIDDLE));
+        .migrate(ends.client, "198.51.100.1:50000".parse().unwrap());
+    download(&mut visits.pair, ends, &pattern(MIDDLE));
     let phases = [
         (Phase::Reconnaissance, None),
         (Phase::Normal, Some(Trigger::PathChanged)),
     ];
     assert_eq!(visits.phases(), phases);
-    close(&mut visits.pair, client);
-    // What it gave since is of the new path.
-    assert!(visits.returns_to().is_some());
+    close(&mut visits.pair, ends.client);
+    // The tokens issued after the migration have the capacity of the new path.
+    assert!(visits.jumps_to().is_some());
     visits.move_to("192.0.2.1:50000");
-    assert_eq!(visits.returns_to(), None);
+    assert_eq!(visits.jumps_to(), None);
 }
 
 #[test]
 fn a_path_whose_rate_varies_causes_at_most_five_capacity_tokens() {
     for controller in [Algorithm::NewReno, Algorithm::Bbr] {
         let mut visits = visits(controller);
-        let (client, server) = visits.pair.establish();
+        let ends = visits.pair.establish();
         for rate in [10_000_000, 300_000, 10_000_000, 300_000] {
             let rate = Some(rate);
             visits.pair.network.set(Conditions { rate, ..link() });
-            download(&mut visits.pair, client, server, &pattern(1_000_000));
+            download(&mut visits.pair, ends, &pattern(1_000_000));
         }
-        let given = visits.given(server);
-        assert!((2..=5).contains(&given), "{controller:?}: {given}");
-        let stats = visits.pair.client(client).stats();
-        let came = stats.frames_received.new_token;
-        assert!(came > given.into(), "that of the handshake too: {came}");
+        let issued = visits.issued(ends.server);
+        assert!((2..=5).contains(&issued), "{controller:?}: {issued}");
+        let stats = visits.pair.client(ends.client).stats();
+        // The token of the handshake has no capacity.
+        let received = stats.frames_received.new_token;
+        assert!(received > issued.into(), "{received} of {issued}");
     }
 }
 
 #[test]
 fn no_capacity_token_is_issued_beyond_the_limit() {
     let mut visits = visits(Algorithm::Cubic);
-    let (client, server) = visits.pair.establish();
-    let server_side = visits.pair.server(server).server.as_mut().unwrap();
+    let ends = visits.pair.establish();
+    let server_side = visits.pair.server(ends.server).server.as_mut().unwrap();
     server_side.capacity_tokens.issued_count = CAPACITY_TOKENS - 1;
-    download(&mut visits.pair, client, server, &pattern(LARGE));
-    assert_eq!(visits.given(server), CAPACITY_TOKENS);
-    let stats = visits.pair.client(client).stats();
+    download(&mut visits.pair, ends, &pattern(LARGE));
+    assert_eq!(visits.issued(ends.server), CAPACITY_TOKENS);
+    let stats = visits.pair.client(ends.client).stats();
     assert_eq!(stats.frames_received.new_token, 2);
 }

@@ -1,4 +1,4 @@
-//! Connections that return to the capacity that an earlier one found (RFC 9959).
+//! Careful Resume with the capacity that an earlier connection measured (RFC 9959).
 
 use std::sync::Mutex;
 
@@ -15,32 +15,32 @@ use crate::testing::SERVER_NAME;
 pub(super) const ALL: [Algorithm; 3] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr];
 pub(super) const LARGE: usize = 3_000_000;
 
-/// What the server's connections told.
+/// Events of the server's connections.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Recorded {
     pub(super) updates: Vec<CarefulResumePhaseUpdated>,
-    /// Bytes lost from the jump to the normal phase, handshakes included.
+    /// Bytes lost between the jump and the normal phase, those of handshakes included.
     pub(super) lost: usize,
 }
 
-pub(super) struct Listener(pub(super) Arc<Mutex<Told>>);
+pub(super) struct Recorder(pub(super) Arc<Mutex<Recorded>>);
 
-impl Observer for Listener {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
-        let mut told = self.0.lock().unwrap();
+        let mut recorded = self.0.lock().unwrap();
         match event {
-            Observed::CarefulResumePhaseUpdated(update) => told.updates.push(*update),
+            Observed::CarefulResumePhaseUpdated(update) => recorded.updates.push(*update),
             Observed::PacketLost(lost) => {
-                let phase = told.updates.last().map(|update| update.new);
-                let risky = !matches!(phase, None | Some(Phase::Normal | Phase::Reconnaissance));
-                told.lost += if risky { lost.size } else { 0 };
+                let phase = recorded.updates.last().map(|update| update.new);
+                let jumped = !matches!(phase, None | Some(Phase::Normal | Phase::Reconnaissance));
+                recorded.lost += if jumped { lost.size } else { 0 };
             }
             _ => {}
         }
     }
 }
 
-/// 20 Mbit/s and 40 ms, with room for one window of it.
+/// 20 Mbit/s and 40 ms, with a queue of one bandwidth-delay product.
 pub(super) fn link() -> Conditions {
     Conditions {
         rate: Some(2_500_000),
@@ -53,7 +53,7 @@ pub(super) fn link() -> Conditions {
 struct Visits {
     pair: Pair,
     careful: Arc<CarefulHistory>,
-    told: Arc<Mutex<Told>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
 fn visits(controller: Algorithm) -> Visits {
@@ -61,8 +61,8 @@ fn visits(controller: Algorithm) -> Visits {
         HistoryConfig::default(),
         Arc::new(MemoryStore::default()),
     ));
-    let told = Arc::<Mutex<Told>>::default();
-    let listener = Arc::clone(&told);
+    let recorded = Arc::<Mutex<Recorded>>::default();
+    let sink = Arc::clone(&recorded);
     let mut pair = Pair::with(PairConfig {
         server: TransportConfig {
             controller: Arc::new(controller),
@@ -71,7 +71,7 @@ fn visits(controller: Algorithm) -> Visits {
         },
         adjust_server: Box::new(move |server| {
             server.observer = Some(Arc::new(move |_| {
-                Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+                Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
             }));
         }),
         ..PairConfig::default()
@@ -80,38 +80,39 @@ fn visits(controller: Algorithm) -> Visits {
     Visits {
         pair,
         careful,
-        told,
+        recorded,
     }
 }
 
-/// Visits after one that was large.
+/// Visits after one with a large transfer, whose capacity was saved.
 fn returning(controller: Algorithm) -> Visits {
     let mut visits = visits(controller);
     visits.visit(LARGE);
-    assert!(visits.known().is_some());
-    assert!(visits.told().updates.is_empty());
+    assert!(visits.saved().is_some());
+    assert!(visits.recorded().updates.is_empty());
     visits
 }
 
 impl Visits {
     fn visit(&mut self, len: usize) -> Duration {
         let ends = self.pair.establish();
-        let took = download(&mut self.pair, ends.0, ends.1, &pattern(len));
-        close(&mut self.pair, ends.0);
+        let took = download(&mut self.pair, ends, &pattern(len));
+        close(&mut self.pair, ends.client);
         took
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap()
+    fn recorded(&self) -> std::sync::MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap()
     }
 
     fn phases(&self) -> Vec<(Phase, Option<Trigger>)> {
-        let told = self.told();
-        let updates = told.updates.iter();
+        let recorded = self.recorded();
+        let updates = recorded.updates.iter();
         updates.map(|update| (update.new, update.trigger)).collect()
     }
 
-    fn known(&self) -> Option<Capacity> {
+    /// The capacity saved for the client's address.
+    fn saved(&self) -> Option<Capacity> {
         self.careful.saved(&ConnectionKind {
             now: self.pair.now,
             peer: self.pair.client.address,
@@ -127,7 +128,7 @@ fn the_next_connection_jumps_to_half_of_the_saved_capacity() {
     for controller in ALL {
         let first = visits(controller).visit(300_000);
         let mut visits = returning(controller);
-        let known = visits.known().unwrap();
+        let saved = visits.saved().unwrap();
         let again = visits.visit(300_000);
         let phases = visits.phases();
         assert_eq!(phases[0], (Phase::Reconnaissance, None));
@@ -138,10 +139,10 @@ fn the_next_connection_jumps_to_half_of_the_saved_capacity() {
             phases.iter().all(|(phase, _)| *phase != Phase::SafeRetreat),
             "{controller:?}: {phases:?}"
         );
-        let window = visits.told().updates[1].congestion_window;
-        assert_eq!(window, Some(known.window / 2), "{controller:?}");
+        let window = visits.recorded().updates[1].congestion_window;
+        assert_eq!(window, Some(saved.window / 2), "{controller:?}");
         assert!(again < first, "{controller:?}: {again:?}, {first:?}");
-        assert!(visits.known().is_some(), "it told of what it found");
+        assert!(visits.saved().is_some(), "no capacity was saved");
     }
 }
 
@@ -149,7 +150,7 @@ fn the_next_connection_jumps_to_half_of_the_saved_capacity() {
 fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
     for controller in ALL {
         let mut visits = returning(controller);
-        let known = visits.known().unwrap();
+        let saved = visits.saved().unwrap();
         visits.pair.network.set(Conditions {
             rate: Some(250_000),
             queue: 15_000,
@@ -157,15 +158,15 @@ fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
         });
         let ends = visits.pair.establish();
         let mut transfer = Transfer::down(&mut visits.pair, ends, &pattern(600_000));
-        let told = Arc::clone(&visits.told);
+        let recorded = Arc::clone(&visits.recorded);
         let retreated = visits.pair.drive_until(PATIENCE, |pair| {
             transfer.advance(pair);
-            let told = told.lock().unwrap();
-            let mut phases = told.updates.iter().map(|update| update.new);
+            let recorded = recorded.lock().unwrap();
+            let mut phases = recorded.updates.iter().map(|update| update.new);
             phases.any(|phase| phase == Phase::SafeRetreat)
         });
         assert!(retreated, "{controller:?}: {:?}", visits.phases());
-        assert_eq!(visits.known(), None, "what was remembered was wrong");
+        assert_eq!(visits.saved(), None, "the capacity was not removed");
         transfer.complete(&mut visits.pair);
         let phases = visits.phases();
         assert_eq!(
@@ -173,15 +174,15 @@ fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
             &(Phase::Normal, Some(Trigger::ExitRecovery)),
             "{controller:?}"
         );
-        let lost = visits.told().lost as u64;
+        let lost = visits.recorded().lost as u64;
         assert!(lost > 0);
         assert!(
-            lost <= known.window / 2,
-            "{controller:?}: {lost} of {known:?}"
+            lost <= saved.window / 2,
+            "{controller:?}: {lost} of {saved:?}"
         );
-        close(&mut visits.pair, ends.0);
-        let now_known = visits.known().unwrap().window;
-        assert!(now_known < known.window / 2, "{controller:?}: {now_known}");
+        close(&mut visits.pair, ends.client);
+        let now_saved = visits.saved().unwrap().window;
+        assert!(now_saved < saved.window / 2, "{controller:?}: {now_saved}");
     }
 }
 
@@ -189,19 +190,20 @@ fn a_narrower_path_causes_a_safe_retreat_and_removes_the_saved_capacity() {
 fn another_round_trip_time_ends_careful_resume_and_keeps_the_saved_capacity() {
     for delay in [5, 250] {
         let mut visits = returning(Algorithm::Cubic);
-        let before = visits.known();
+        let before = visits.saved();
         visits.pair.network.set(Conditions {
             delay: Duration::from_millis(delay),
             ..link()
         });
         let ends = visits.pair.establish();
-        download(&mut visits.pair, ends.0, ends.1, &pattern(300_000));
+        download(&mut visits.pair, ends, &pattern(300_000));
         let phases = [
             (Phase::Reconnaissance, None),
             (Phase::Normal, Some(Trigger::RttNotValidated)),
         ];
         assert_eq!(visits.phases(), phases, "{delay} ms");
-        assert_eq!(visits.known(), before, "it may be right for the other path");
+        // It may be right for the path with the earlier round-trip time.
+        assert_eq!(visits.saved(), before);
     }
 }
 
@@ -238,7 +240,7 @@ fn a_loss_in_reconnaissance_removes_the_saved_capacity() {
         (Phase::Normal, Some(Trigger::PacketLoss)),
     ];
     assert_eq!(visits.phases(), phases);
-    assert_eq!(visits.known(), None);
+    assert_eq!(visits.saved(), None);
     transfer.complete(&mut visits.pair);
 }
 
@@ -260,17 +262,21 @@ fn one_of_two_concurrent_connections_uses_the_saved_capacity() {
         .iter()
         .filter(|(phase, _)| *phase == Phase::Unvalidated);
     assert_eq!(jumps.count(), 1);
-    assert!(phases.contains(&(Phase::Normal, None)), "the other gave up");
+    let stopped = (Phase::Normal, None);
+    assert!(
+        phases.contains(&stopped),
+        "no connection stopped: {phases:?}"
+    );
 }
 
 #[test]
 fn a_migration_ends_careful_resume_and_keeps_the_saved_capacity() {
     let mut visits = returning(Algorithm::Cubic);
     let ends = visits.pair.establish();
-    let before = visits.known();
+    let before = visits.saved();
     let elsewhere = "198.51.100.1:50000".parse().unwrap();
-    visits.pair.migrate(ends.0, elsewhere);
-    download(&mut visits.pair, ends.0, ends.1, &pattern(300_000));
+    visits.pair.migrate(ends.client, elsewhere);
+    download(&mut visits.pair, ends, &pattern(300_000));
     let phases = [
         (Phase::Reconnaissance, None),
         (Phase::Normal, Some(Trigger::PathChanged)),
@@ -278,8 +284,8 @@ fn a_migration_ends_careful_resume_and_keeps_the_saved_capacity() {
     assert_eq!(visits.phases(), phases);
     visits
         .pair
-        .migrate(ends.0, "192.0.2.1:50000".parse().unwrap());
-    assert_eq!(visits.known(), before);
+        .migrate(ends.client, "192.0.2.1:50000".parse().unwrap());
+    assert_eq!(visits.saved(), before);
 }
 
 #[test]
@@ -297,23 +303,23 @@ fn members_of_a_bundle_do_not_use_careful_resume() {
     });
     visits.visit(300_000);
     assert_eq!(visits.phases(), []);
-    assert!(visits.known().is_some());
+    assert!(visits.saved().is_some());
 }
 
 #[test]
 fn a_window_that_was_not_validated_is_not_saved_as_capacity() {
     let mut visits = returning(Algorithm::Cubic);
-    let known = visits.known().unwrap();
+    let saved = visits.saved().unwrap();
     let ends = visits.pair.establish();
     let mut transfer = Transfer::down(&mut visits.pair, ends, &pattern(LARGE));
-    let told = Arc::clone(&visits.told);
+    let recorded = Arc::clone(&visits.recorded);
     visits.pair.drive_until(PATIENCE, |pair| {
         transfer.advance(pair);
-        told.lock().unwrap().updates.len() > 1
+        recorded.lock().unwrap().updates.len() > 1
     });
     assert_eq!(visits.phases()[1].0, Phase::Unvalidated);
     let now = visits.pair.now;
-    visits.pair.server(ends.1).close(now, 0, b"");
-    let found = visits.known().map_or(0, |known| known.window);
-    assert!(found < known.window / 4, "{found} of {known:?}");
+    visits.pair.server(ends.server).close(now, 0, b"");
+    let now_saved = visits.saved().map_or(0, |capacity| capacity.window);
+    assert!(now_saved < saved.window / 4, "{now_saved} of {saved:?}");
 }

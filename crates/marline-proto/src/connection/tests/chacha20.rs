@@ -1,4 +1,4 @@
-//! Every AEAD protects a connection, also beyond a key update.
+//! Transfers with each AEAD, before and after a key update.
 
 use super::*;
 
@@ -9,16 +9,19 @@ fn every_cipher_carries_a_transfer_and_a_key_update() {
             cipher: Some(cipher),
             ..PairConfig::default()
         });
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(300_000));
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(300_000));
         let now = pair.now;
-        assert!(pair.client(client).initiate_key_update(now), "{cipher:?}");
-        upload(&mut pair, client, server, &pattern(300_000));
+        assert!(
+            pair.client(ends.client).initiate_key_update(now),
+            "{cipher:?}"
+        );
+        upload(&mut pair, ends, &pattern(300_000));
         let generation = |connection: &mut Connection| {
             let keys = connection.keys.one_rtt.as_ref();
             keys.map(|keys| keys.generation())
         };
-        assert_eq!(generation(pair.client(client)), Some(1), "{cipher:?}");
-        assert_eq!(generation(pair.server(server)), Some(1), "{cipher:?}");
+        assert_eq!(generation(pair.client(ends.client)), Some(1), "{cipher:?}");
+        assert_eq!(generation(pair.server(ends.server)), Some(1), "{cipher:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Connection IDs come and go while data flows.
+//! Rotation of connection IDs.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -28,14 +28,14 @@ fn both_ends_rotate_their_connection_ids_during_a_transfer() {
         let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_500_000));
         let (mut client, mut server) = (0, 0);
         let done = pair.drive_until(PATIENCE, |pair| {
-            client += u64::from(pair.client(ends.0).rotate_connection_ids());
-            server += u64::from(pair.server(ends.1).rotate_connection_ids());
+            client += u64::from(pair.client(ends.client).rotate_connection_ids());
+            server += u64::from(pair.server(ends.server).rotate_connection_ids());
             transfer.advance(pair)
         });
         assert!(done, "stalled after {} bytes", transfer.received());
         assert!(client > 5 && server > 5, "{client} and {server} rotations");
         let ids = ids.lock().unwrap();
-        assert!(ids.iter().all(|ids| ids.len() > 4), "few IDs were used");
+        assert!(ids.iter().all(|ids| ids.len() > 4), "too few IDs were used");
     }
 }
 
@@ -44,14 +44,14 @@ fn rotation_never_holds_more_than_five_local_connection_ids() {
     let mut pair = Pair::new();
     let ends = pair.establish();
     for _ in 0..50 {
-        pair.server(ends.1).rotate_connection_ids();
-        pair.client(ends.0).ping();
+        pair.server(ends.server).rotate_connection_ids();
+        pair.client(ends.client).ping();
         pair.drive(Duration::from_millis(100));
-        let held = pair.server(ends.1).paths[Slot::FIRST]
+        let held = pair.server(ends.server).paths[Slot::FIRST]
             .local_cids
             .iter()
             .count();
-        assert!(held <= 5, "{held} IDs lead to one connection");
+        assert!(held <= 5, "{held} local IDs");
     }
-    download(&mut pair, ends.0, ends.1, &pattern(10_000));
+    download(&mut pair, ends, &pattern(10_000));
 }

@@ -1,4 +1,4 @@
-//! The client moves on purpose, or because the server would rather be elsewhere.
+//! Migration of the client to another address, or to the preferred address of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -6,26 +6,27 @@ use std::sync::Mutex;
 
 use super::*;
 
-/// By the client's address, the destination IDs of short headers, each way.
+/// The destination connection IDs of short headers, by address of the client and whether the packet went to the
+/// server.
 type Seen = Arc<Mutex<BTreeMap<(SocketAddr, bool), BTreeSet<Vec<u8>>>>>;
 
-/// Notes the IDs of everything that is sent.
+/// Records the connection IDs of all packets.
 fn watch(pair: &mut Pair) -> Seen {
     let seen = Seen::default();
-    let notes = Arc::clone(&seen);
+    let recorded = Arc::clone(&seen);
     pair.network.filter = Some(Box::new(move |direction, datagram| {
-        let up = direction == Direction::ToServer;
-        let client = if up {
+        let to_server = direction == Direction::ToServer;
+        let client = if to_server {
             datagram.source
         } else {
             datagram.destination
         };
         if datagram.bytes[0] & 0x80 == 0 {
             let id = datagram.bytes[1..9].to_vec();
-            notes
+            recorded
                 .lock()
                 .unwrap()
-                .entry((client, up))
+                .entry((client, to_server))
                 .or_default()
                 .insert(id);
         }
@@ -54,37 +55,38 @@ fn no_connection_id_is_used_with_two_addresses_of_a_migrating_client() {
             pair.network.conditions(direction).loss = loss;
         }
         let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_500_000));
-        for place in ["198.51.100.7:50000", "203.0.113.7:50001", "192.0.2.5:50002"] {
+        for address in ["198.51.100.7:50000", "203.0.113.7:50001", "192.0.2.5:50002"] {
             pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
-            let (now, place) = (pair.now, place.parse().unwrap());
-            pair.client(ends.0).rebind(now, place);
+            let (now, address) = (pair.now, address.parse().unwrap());
+            pair.client(ends.client).rebind(now, address);
             pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
-            assert_eq!(pair.server(ends.1).remote_address(), place);
+            assert_eq!(pair.server(ends.server).remote_address(), address);
         }
         transfer.complete(&mut pair);
         pair.drive(Duration::from_secs(5));
         assert!(
-            pair.server(ends.1).paths[Slot::FIRST]
+            pair.server(ends.server).paths[Slot::FIRST]
                 .tuples
                 .previous
                 .is_none()
         );
         assert!(
-            pair.client(ends.0).paths[Slot::FIRST]
+            pair.client(ends.client).paths[Slot::FIRST]
                 .tuples
                 .previous
                 .is_none()
         );
         let seen = seen.lock().unwrap();
-        for (place, ids) in &*seen {
+        for (address, ids) in &*seen {
             for (other, others) in &*seen {
                 assert!(
-                    place == other || ids.is_disjoint(others),
-                    "an ID of {place:?} is used with {other:?} too, loss {loss}"
+                    address == other || ids.is_disjoint(others),
+                    "an ID of {address:?} is used with {other:?} too, loss {loss}"
                 );
             }
         }
-        assert_eq!(seen.len(), 8, "four places, each both ways");
+        // Four addresses, in both directions.
+        assert_eq!(seen.len(), 8);
     }
 }
 
@@ -98,10 +100,10 @@ fn a_client_returns_to_its_address_if_validation_of_the_new_one_fails() {
         datagram.source == nowhere || datagram.destination == nowhere
     }));
     let now = pair.now;
-    pair.client(ends.0).rebind(now, nowhere);
+    pair.client(ends.client).rebind(now, nowhere);
     pair.drive(Duration::from_secs(10));
-    assert_eq!(pair.client(ends.0).local_address(), home);
-    upload(&mut pair, ends.0, ends.1, &pattern(100_000));
+    assert_eq!(pair.client(ends.client).local_address(), home);
+    upload(&mut pair, ends, &pattern(100_000));
 }
 
 #[test]
@@ -112,11 +114,11 @@ fn a_client_migrates_to_the_preferred_address_of_the_server() {
         ..PairConfig::default()
     });
     let ends = pair.establish();
-    upload(&mut pair, ends.0, ends.1, &pattern(1_000_000));
-    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
-    assert_eq!(pair.client(ends.0).remote_address(), elsewhere);
-    assert_eq!(pair.server(ends.1).local_address(), elsewhere);
-    assert_eq!(pair.client(ends.0).stats().packets_lost(), 0);
+    upload(&mut pair, ends, &pattern(1_000_000));
+    download(&mut pair, ends, &pattern(1_000_000));
+    assert_eq!(pair.client(ends.client).remote_address(), elsewhere);
+    assert_eq!(pair.server(ends.server).local_address(), elsewhere);
+    assert_eq!(pair.client(ends.client).stats().packets_lost(), 0);
 }
 
 #[test]
@@ -131,12 +133,12 @@ fn a_client_does_not_migrate_to_an_unreachable_preferred_address() {
     }));
     let ends = pair.establish();
     let home = pair.server.address;
-    upload(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    upload(&mut pair, ends, &pattern(1_000_000));
     pair.drive(Duration::from_secs(10));
-    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
-    assert_eq!(pair.client(ends.0).remote_address(), home);
+    download(&mut pair, ends, &pattern(1_000_000));
+    assert_eq!(pair.client(ends.client).remote_address(), home);
     assert!(
-        pair.client(ends.0).paths[Slot::FIRST]
+        pair.client(ends.client).paths[Slot::FIRST]
             .tuples
             .probed
             .is_none()
@@ -149,15 +151,15 @@ fn packets_copied_from_another_address_do_not_move_the_connection() {
     slow(&mut pair);
     let ends = pair.establish();
     let home = pair.client.address;
-    let thief: SocketAddr = "203.0.113.66:6666".parse().unwrap();
+    let attacker: SocketAddr = "203.0.113.66:6666".parse().unwrap();
     let newest: Arc<Mutex<Option<Datagram>>> = Arc::default();
-    let stolen = Arc::new(Mutex::new(0));
-    let (keep, count) = (Arc::clone(&newest), Arc::clone(&stolen));
+    let diverted = Arc::new(Mutex::new(0));
+    let (keep, count) = (Arc::clone(&newest), Arc::clone(&diverted));
     pair.network.filter = Some(Box::new(move |direction, datagram| {
         if direction == Direction::ToServer {
             *keep.lock().unwrap() = Some(datagram.clone());
         }
-        let lost = datagram.destination == thief;
+        let lost = datagram.destination == attacker;
         *count.lock().unwrap() += usize::from(lost) * datagram.bytes.len();
         lost
     }));
@@ -168,19 +170,19 @@ fn packets_copied_from_another_address_do_not_move_the_connection() {
         let copy = newest.lock().unwrap().take();
         if let Some(mut copy) = copy {
             copied += copy.bytes.len();
-            copy.source = thief;
-            // It overtakes the original.
-            let upstream = *pair.network.conditions(Direction::ToServer);
+            copy.source = attacker;
+            // It arrives before the original.
+            let before = *pair.network.conditions(Direction::ToServer);
             pair.network.conditions(Direction::ToServer).delay = Duration::ZERO;
             pair.network.inject(pair.now, Direction::ToServer, copy);
-            *pair.network.conditions(Direction::ToServer) = upstream;
+            *pair.network.conditions(Direction::ToServer) = before;
         }
     }
     transfer.complete(&mut pair);
-    assert_eq!(pair.server(ends.1).remote_address(), home);
-    let stolen = *stolen.lock().unwrap();
+    assert_eq!(pair.server(ends.server).remote_address(), home);
+    let diverted = *diverted.lock().unwrap();
     assert!(
-        stolen <= 3 * copied,
-        "the thief got {stolen} bytes for {copied}"
+        diverted <= 3 * copied,
+        "the attacker got {diverted} bytes for {copied}"
     );
 }

@@ -23,13 +23,13 @@ fn bottleneck(algorithm: Algorithm, seed: u64, conditions: Conditions) -> Pair {
     pair
 }
 
-/// The share of the bottleneck that 6 MB take.
+/// The share of the bottleneck's rate that a transfer of 6 MB gets.
 fn share(algorithm: Algorithm, seed: u64, conditions: Conditions) -> f64 {
     let mut pair = bottleneck(algorithm, seed, conditions);
-    let (client, server) = pair.establish();
-    let took = download(&mut pair, client, server, &pattern(6_000_000));
+    let ends = pair.establish();
+    let took = download(&mut pair, ends, &pattern(6_000_000));
     assert_eq!(
-        pair.server(server).stats().paths[0].controller,
+        pair.server(ends.server).stats().paths[0].controller,
         algorithm.name()
     );
     6_000_000.0 / took.as_secs_f64() / RATE as f64
@@ -63,10 +63,10 @@ fn every_controller_loses_less_than_five_percent_at_a_small_queue() {
                 ..Conditions::default()
             },
         );
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(6_000_000));
-        let (sent, lost, _) = pair.network.counts(Direction::ToClient);
-        assert!(lost * 20 < sent, "{algorithm}: {lost} of {sent} lost");
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(6_000_000));
+        let counts = pair.network.counts(Direction::ToClient);
+        assert!(counts.lost * 20 < counts.sent, "{algorithm}: {counts:?}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Packets under a connection's real keys that say what no honest connection would, and what a
-//! connection holds in memory.
+//! Packets under a connection's real keys that violate the protocol, and the state that a connection holds in
+//! memory.
 
 use super::super::craft::Crafting;
 use super::*;
@@ -8,23 +8,23 @@ use crate::limits::MIN_DATAGRAM_SIZE;
 use marline_wire::packet::{ShortHeader, truncate};
 use marline_wire::{PathId, varint};
 
-/// A packet number that travels in four bytes and that no test reaches otherwise.
+/// A packet number that is encoded in four bytes and that no test reaches otherwise.
 const FAR_NUMBER: u64 = 1 << 25;
 
-/// What a connection holds because of its peer.
+/// State that a connection holds because of its peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Received stream bytes that nobody read.
+    /// Received stream bytes that the application has not read.
     pub(super) unread: usize,
-    /// Written stream bytes that nobody acknowledged.
+    /// Written stream bytes that are not acknowledged.
     pub(super) unacked: u64,
-    /// Entries for sent packets, in all spaces.
+    /// Sent packets that are remembered, in all spaces.
     pub(super) sent_packets: usize,
     /// Ranges of received packet numbers, in all spaces.
     pub(super) received_ranges: usize,
     /// Packets that wait for keys.
     pub(super) deferred: usize,
-    /// Streams that exist.
+    /// Open streams.
     pub(super) streams: usize,
 }
 
@@ -63,7 +63,7 @@ impl Connection {
         .expect("the keys exist")
     }
 
-    /// A 1-RTT packet without a single frame, which the connection does not remember.
+    /// A 1-RTT packet without frames, which the connection does not remember.
     pub(super) fn craft_empty(&mut self) -> Vec<u8> {
         let mut buf = Vec::new();
         let keys = self.keys.one_rtt.as_mut().expect("the keys exist");
@@ -85,7 +85,7 @@ impl Connection {
         buf
     }
 
-    /// Makes the next packet number one that is left out; returns it.
+    /// Skips the next packet number; returns it.
     pub(super) fn skip_next(&mut self) -> u64 {
         let next = self.next_data_number();
         self.paths[Slot::FIRST].skip_at = next;
@@ -97,18 +97,18 @@ impl Connection {
         self.paths[Slot::FIRST].space.sent.next_number()
     }
 
-    /// Has the connection name itself otherwise in long headers than in its transport parameters.
-    pub(super) fn lie_about_source(&mut self) {
+    /// Makes the source connection ID of long headers differ from that of the transport parameters.
+    pub(super) fn falsify_source_cid(&mut self) {
         let id = self.rng.connection_id(self.progress.local_cid().len());
         self.progress.set_local_cid(id);
     }
 
-    /// Which spaces it has keys for.
+    /// Whether the connection has keys for a space.
     pub(super) fn can_seal(&self, space: SpaceId) -> bool {
         self.sealing_level(space).is_some()
     }
 
-    /// What it holds because of its peer.
+    /// The state that the connection holds because of its peer.
     pub(super) fn held(&self) -> Held {
         let every = || self.paths.slots().flat_map(|at| self.spaces(at));
         Held {
@@ -122,7 +122,7 @@ impl Connection {
     }
 }
 
-/// `values` as variable-length integers, one after another: most frames are nothing else.
+/// `values` as variable-length integers, one after another: most frames consist of these only.
 pub(super) fn varints(values: &[u64]) -> Vec<u8> {
     let mut buf = Vec::new();
     for &value in values {
@@ -131,7 +131,7 @@ pub(super) fn varints(values: &[u64]) -> Vec<u8> {
     buf
 }
 
-/// The tag and header of a Retry packet as an attacker on the path can make it.
+/// A Retry packet as an attacker on the path can make it.
 pub(super) fn forge_retry(
     original: ConnectionId,
     dcid: ConnectionId,

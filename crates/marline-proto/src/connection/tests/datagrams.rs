@@ -7,7 +7,7 @@ use crate::datagrams::DatagramError;
 fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
     for seed in 0..5 {
         let mut pair = seeded(seed);
-        let (client, server) = pair.establish();
+        let ends = pair.establish();
         pair.network.set(Conditions {
             loss: 0.1,
             duplicate: 0.1,
@@ -17,12 +17,12 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
         let mut arrived = Vec::new();
         for number in 0..500u32 {
             let data = number.to_be_bytes().repeat(1 + number as usize % 50);
-            let sent = pair.client(client).send_datagram(data.into());
+            let sent = pair.client(ends.client).send_datagram(data.into());
             assert_eq!(sent, Ok(()), "seed {seed}");
             pair.drive(Duration::from_millis(2));
         }
         pair.drive(Duration::from_secs(2));
-        while let Some(data) = pair.server(server).recv_datagram() {
+        while let Some(data) = pair.server(ends.server).recv_datagram() {
             let number = u32::from_be_bytes(data[..4].try_into().unwrap());
             assert_eq!(data.len(), 4 * (1 + number as usize % 50));
             arrived.push(number);
@@ -30,7 +30,7 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
         let count = arrived.len();
         arrived.sort_unstable();
         arrived.dedup();
-        assert_eq!(arrived.len(), count, "seed {seed}: a datagram came twice");
+        assert_eq!(arrived.len(), count, "seed {seed}: a duplicate datagram");
         assert!((420..490).contains(&count), "seed {seed}: {count} of 500");
     }
 }
@@ -38,25 +38,28 @@ fn datagrams_arrive_at_most_once_under_loss_and_duplication() {
 #[test]
 fn a_datagram_of_the_maximum_length_arrives_and_a_longer_one_is_refused() {
     let mut pair = Pair::new();
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     pair.drive(Duration::from_secs(1));
-    let most = pair.client(client).max_datagram_len().expect("supported");
+    let most = pair
+        .client(ends.client)
+        .max_datagram_len()
+        .expect("supported");
     assert!(most > 1400, "{most}");
     let data = pattern(most + 1);
     assert_eq!(
-        pair.client(client).send_datagram(data.clone()),
+        pair.client(ends.client).send_datagram(data.clone()),
         Err(DatagramError::TooLarge { max: most })
     );
     let fits = data.slice(1..);
-    assert_eq!(pair.client(client).send_datagram(fits.clone()), Ok(()));
+    assert_eq!(pair.client(ends.client).send_datagram(fits.clone()), Ok(()));
     pair.drive(Duration::from_millis(15));
-    assert_eq!(pair.server(server).recv_datagram(), Some(fits));
-    let told = pair
+    assert_eq!(pair.server(ends.server).recv_datagram(), Some(fits));
+    let emitted = pair
         .server
         .events
         .iter()
         .any(|(_, event)| matches!(event, Event::DatagramReceived));
-    assert!(told);
+    assert!(emitted);
 }
 
 #[test]
@@ -68,14 +71,17 @@ fn datagrams_are_refused_if_the_peer_does_not_support_them() {
         },
         ..PairConfig::default()
     });
-    let (client, server) = pair.establish();
-    assert_eq!(pair.client(client).max_datagram_len(), None);
+    let ends = pair.establish();
+    assert_eq!(pair.client(ends.client).max_datagram_len(), None);
     assert_eq!(
-        pair.client(client).send_datagram(Bytes::from_static(b"x")),
+        pair.client(ends.client)
+            .send_datagram(Bytes::from_static(b"x")),
         Err(DatagramError::Unsupported)
     );
-    let sent = pair.server(server).send_datagram(Bytes::from_static(b"x"));
-    assert_eq!(sent, Ok(()), "the other way it works");
+    let sent = pair
+        .server(ends.server)
+        .send_datagram(Bytes::from_static(b"x"));
+    assert_eq!(sent, Ok(()), "the client supports datagrams");
 }
 
 #[test]
@@ -90,10 +96,10 @@ fn datagrams_arrive_during_a_stream_transfer() {
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_000_000));
     let (mut sent, mut received) = (0, 0);
     let done = pair.drive_until(PATIENCE, |pair| {
-        if sent < 200 && pair.server(ends.1).send_datagram(pattern(200)).is_ok() {
+        if sent < 200 && pair.server(ends.server).send_datagram(pattern(200)).is_ok() {
             sent += 1;
         }
-        while pair.client(ends.0).recv_datagram().is_some() {
+        while pair.client(ends.client).recv_datagram().is_some() {
             received += 1;
         }
         transfer.advance(pair)

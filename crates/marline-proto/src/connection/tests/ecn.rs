@@ -3,7 +3,7 @@
 use super::*;
 use crate::observe::events::EcnState;
 
-/// 10 Mbit/s and 40 ms; downstream, `share` of the packets is marked CE.
+/// 10 Mbit/s and 40 ms; `share` of the packets is marked CE.
 fn marking(share: f64) -> Conditions {
     Conditions {
         mark: share,
@@ -17,10 +17,13 @@ fn marking(share: f64) -> Conditions {
 #[test]
 fn both_ends_validate_ecn_on_a_path_that_keeps_marks() {
     let mut pair = Pair::new();
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
-    upload(&mut pair, client, server, &pattern(100_000));
-    for stats in [pair.client(client).stats(), pair.server(server).stats()] {
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
+    upload(&mut pair, ends, &pattern(100_000));
+    for stats in [
+        pair.client(ends.client).stats(),
+        pair.server(ends.server).stats(),
+    ] {
         assert_eq!(stats.paths[0].ecn, EcnState::Capable);
         assert_eq!(stats.paths[0].ecn_ce, 0);
     }
@@ -30,21 +33,21 @@ fn both_ends_validate_ecn_on_a_path_that_keeps_marks() {
 fn ce_marks_slow_the_sender_without_any_loss() {
     let mut pair = Pair::new();
     pair.network.set(marking(0.0));
-    let (client, server) = pair.establish();
-    let free = download(&mut pair, client, server, &pattern(3_000_000));
+    let ends = pair.establish();
+    let free = download(&mut pair, ends, &pattern(3_000_000));
 
     let mut pair = Pair::new();
     pair.network.set(marking(0.0));
     *pair.network.conditions(Direction::ToClient) = marking(0.03);
-    let (client, server) = pair.establish();
-    let marked = download(&mut pair, client, server, &pattern(3_000_000));
-    let path = pair.server(server).stats().paths.remove(0);
+    let ends = pair.establish();
+    let marked = download(&mut pair, ends, &pattern(3_000_000));
+    let path = pair.server(ends.server).stats().paths.remove(0);
     assert_eq!(path.packets_lost, 0);
     assert_eq!(path.ecn, EcnState::Capable);
     assert!(path.ecn_ce > 20, "{} marks", path.ecn_ce);
     assert!(
         marked > free.mul_f64(1.3),
-        "{free:?} free, {marked:?} marked"
+        "{free:?} without marks, {marked:?} with marks"
     );
 }
 
@@ -52,30 +55,42 @@ fn ce_marks_slow_the_sender_without_any_loss() {
 fn erased_marks_disable_ecn_in_their_direction_only() {
     let mut pair = Pair::new();
     pair.network.conditions(Direction::ToClient).erase_marks = true;
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
-    upload(&mut pair, client, server, &pattern(100_000));
-    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Failed);
-    assert_eq!(pair.client(client).stats().paths[0].ecn, EcnState::Capable);
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
+    upload(&mut pair, ends, &pattern(100_000));
+    assert_eq!(
+        pair.server(ends.server).stats().paths[0].ecn,
+        EcnState::Failed
+    );
+    assert_eq!(
+        pair.client(ends.client).stats().paths[0].ecn,
+        EcnState::Capable
+    );
 }
 
 #[test]
 fn marks_erased_after_validation_disable_ecn() {
     let mut pair = Pair::new();
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
-    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Capable);
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
+    assert_eq!(
+        pair.server(ends.server).stats().paths[0].ecn,
+        EcnState::Capable
+    );
     pair.network.conditions(Direction::ToClient).erase_marks = true;
-    download(&mut pair, client, server, &pattern(100_000));
-    assert_eq!(pair.server(server).stats().paths[0].ecn, EcnState::Failed);
+    download(&mut pair, ends, &pattern(100_000));
+    assert_eq!(
+        pair.server(ends.server).stats().paths[0].ecn,
+        EcnState::Failed
+    );
 }
 
 #[test]
 fn a_transfer_completes_over_a_network_that_drops_marked_packets() {
     let mut pair = both(patient());
     pair.network.filter = Some(Box::new(|_, datagram| datagram.ecn.is_some()));
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
 }
 
 #[test]
@@ -88,6 +103,6 @@ fn no_packet_is_marked_if_ecn_is_disabled() {
         assert_eq!(datagram.ecn, None);
         false
     }));
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
 }

@@ -1,4 +1,4 @@
-//! A connection comes up.
+//! Handshakes without losses.
 
 use std::sync::Mutex;
 
@@ -8,16 +8,16 @@ use super::*;
 fn a_handshake_is_confirmed_after_two_round_trips_without_losses() {
     let mut pair = Pair::new();
     let began = pair.now;
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     assert_eq!(pair.now - began, Duration::from_millis(40));
-    assert_eq!(pair.client(client).alpn(), Some(crate::testing::ALPN));
+    assert_eq!(pair.client(ends.client).alpn(), Some(crate::testing::ALPN));
     assert_eq!(
-        pair.server(server).server_name(),
+        pair.server(ends.server).server_name(),
         Some(crate::testing::SERVER_NAME)
     );
     pair.drive(Duration::from_secs(1));
-    assert_eq!(pair.client(client).stats().packets_lost(), 0);
-    assert_eq!(pair.server(server).stats().packets_lost(), 0);
+    assert_eq!(pair.client(ends.client).stats().packets_lost(), 0);
+    assert_eq!(pair.server(ends.server).stats().packets_lost(), 0);
 }
 
 #[test]
@@ -25,10 +25,10 @@ fn a_transfer_over_ipv6_completes() {
     let mut pair = Pair::new();
     pair.client.address = "[2001:db8::1]:50000".parse().unwrap();
     pair.server.address = "[2001:db8::2]:443".parse().unwrap();
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(1 << 20));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(1 << 20));
     assert_eq!(
-        pair.server(server).remote_address(),
+        pair.server(ends.server).remote_address(),
         "[2001:db8::1]:50000".parse().unwrap()
     );
 }
@@ -69,11 +69,11 @@ fn a_handshake_without_any_answer_times_out_after_ten_seconds() {
     );
 }
 
-/// Labels of the secrets that TLS showed.
+/// Labels of the secrets that TLS logged.
 #[derive(Debug, Default)]
-struct Overheard(Mutex<Vec<String>>);
+struct Labels(Mutex<Vec<String>>);
 
-impl rustls::KeyLog for Overheard {
+impl rustls::KeyLog for Labels {
     fn log(&self, label: &str, _client_random: &[u8], _secret: &[u8]) {
         self.0.lock().unwrap().push(label.to_owned());
     }
@@ -82,17 +82,17 @@ impl rustls::KeyLog for Overheard {
 #[test]
 fn secrets_are_logged_only_to_a_configured_key_log() {
     let identity = crate::testing::TestIdentity::new(&[crate::testing::SERVER_NAME]);
-    let silent = identity.server(&[crate::testing::ALPN], None);
-    assert!(!silent.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
-    let silent = identity.client(&[crate::testing::ALPN], None);
-    assert!(!silent.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
+    let server = identity.server(&[crate::testing::ALPN], None);
+    assert!(!server.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
+    let client = identity.client(&[crate::testing::ALPN], None);
+    assert!(!client.key_log.will_log("CLIENT_TRAFFIC_SECRET_0"));
 
-    let overheard = Arc::new(Overheard::default());
+    let logged = Arc::new(Labels::default());
     let mut pair = Pair::new();
-    let log = Arc::clone(&overheard);
+    let log = Arc::clone(&logged);
     pair.reconfigure_server(|_, tls| tls.key_log = log);
     pair.establish();
-    let mut labels = std::mem::take(&mut *overheard.0.lock().unwrap());
+    let mut labels = std::mem::take(&mut *logged.0.lock().unwrap());
     labels.sort();
     labels.dedup();
     for label in [

@@ -1,8 +1,8 @@
-//! Handshakes on a network that loses or alters three datagrams of ten.
+//! Handshakes over a network that loses or corrupts three of ten datagrams.
 
 use super::*;
 
-/// Fifty connections, one after another, each with a kilobyte to deliver.
+/// Fifty connections, one after another, each with a transfer of a kilobyte.
 fn fifty(seed: u64, conditions: Conditions) {
     let mut pair = Pair::with(PairConfig {
         client: patient(),
@@ -15,12 +15,12 @@ fn fifty(seed: u64, conditions: Conditions) {
         pair.client_config.tokens = Arc::default();
         let began = pair.now;
         let client = pair.connect();
-        let up = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
-        assert!(up, "connection {number}: no handshake");
+        let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
+        assert!(done, "connection {number}: no handshake");
         let newest = pair.server.accepted.pop_back();
         pair.server.accepted.clear();
         let server = newest.expect("the server accepted");
-        download(&mut pair, client, server, &pattern(1000));
+        download(&mut pair, Ends { client, server }, &pattern(1000));
         let took = pair.now - began;
         assert!(
             took < Duration::from_secs(60),
@@ -28,7 +28,7 @@ fn fifty(seed: u64, conditions: Conditions) {
         );
         let now = pair.now;
         pair.client(client).close(now, 0, b"");
-        // A server that did not hear of the end is idle for a minute.
+        // If the CONNECTION_CLOSE is lost, the server times out after a minute.
         pair.drive(Duration::from_secs(100));
         assert_eq!(pair.client.endpoint.open_connections(), 0);
         assert_eq!(pair.server.endpoint.open_connections(), 0);
@@ -37,8 +37,8 @@ fn fifty(seed: u64, conditions: Conditions) {
 
 #[test]
 fn fifty_handshakes_complete_under_bursts_of_loss() {
-    // One in eight begins a burst of three: three of ten are lost. Of such connections one in a hundred
-    // takes more than a minute, but not with this seed.
+    // One of eight datagrams starts a burst of three: three of ten are lost. One of a hundred such connections
+    // takes more than a minute, but none with this seed.
     fifty(
         3,
         Conditions {

@@ -1,4 +1,4 @@
-//! What goes out again when a handshake stalls, and what is forgotten on the way.
+//! Probes during a handshake, and the discarding of keys.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn a_client_discards_initial_keys_when_it_sends_handshake_packets() {
     pair.flush();
     let keys = &pair.client(client).keys;
     assert!(keys.initial.is_none());
-    assert!(keys.handshake.is_some(), "not confirmed yet");
+    assert!(keys.handshake.is_some(), "the handshake is not confirmed");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn one_probe_timeout_retransmits_the_whole_flight_of_the_server() {
 
     let done = pair.drive_until(PATIENCE, |pair| pair.client(client).keys.one_rtt.is_some());
     assert!(done);
-    // There, a probe timeout without a sample (RFC 9002, section 6.2.2), and back.
+    // One round trip, and a probe timeout without an RTT sample (RFC 9002, section 6.2.2).
     assert_eq!(
         pair.now - began,
         Duration::from_millis(20) + 3 * initial_rtt
@@ -54,7 +54,7 @@ fn one_probe_timeout_retransmits_the_finished_message_of_the_client() {
 
     let done = pair.drive_until(PATIENCE, |pair| pair.client(client).is_confirmed());
     assert!(done);
-    // With one sample of 20 ms: three times that, there and back.
+    // A probe timeout with one RTT sample of 20 ms is three times that; then a round trip.
     assert!(
         pair.now - lost <= Duration::from_millis(85),
         "{:?}",

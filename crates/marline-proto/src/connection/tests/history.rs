@@ -1,4 +1,4 @@
-//! Connections that begin with what earlier ones learnt.
+//! Initial windows learnt from earlier connections.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::testing::SERVER_NAME;
 
 const DEFAULT: u64 = 12_000;
 
-/// 20 Mbit/s and 40 ms, with room for two windows of it.
+/// 20 Mbit/s and 40 ms, with a queue of two bandwidth-delay products.
 fn link() -> Conditions {
     Conditions {
         rate: Some(2_500_000),
@@ -30,7 +30,7 @@ struct Visits {
     store: Arc<MemoryStore>,
 }
 
-/// What one connection began with, and how long it took.
+/// The initial window of one connection, and the time of its transfer.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     window: u64,
@@ -41,7 +41,7 @@ fn visits(controller: Algorithm, config: HistoryConfig) -> Visits {
     visits_as(controller, config, PairConfig::default())
 }
 
-/// Visits of a pair that is otherwise as `pair` says.
+/// Visits to a server with a history; other settings are those of `pair`.
 fn visits_as(controller: Algorithm, config: HistoryConfig, pair: PairConfig) -> Visits {
     let store = Arc::new(MemoryStore::default());
     let history = Arc::new(HistoryWindow::new(
@@ -66,23 +66,32 @@ fn visits_as(controller: Algorithm, config: HistoryConfig, pair: PairConfig) -> 
     }
 }
 
+/// A connection, and the initial window of the server.
+struct Begun {
+    ends: Ends,
+    window: u64,
+}
+
 impl Visits {
-    /// Connects; returns both handles and the window that the server begins with.
-    fn begin(&mut self) -> ((ConnectionHandle, ConnectionHandle), u64) {
+    /// Connects.
+    fn begin(&mut self) -> Begun {
         let ends = self.pair.establish();
-        let recovery = &self.pair.server(ends.1).paths[Slot::FIRST].recovery;
-        (ends, recovery.first_window().bytes)
+        let recovery = &self.pair.server(ends.server).paths[Slot::FIRST].recovery;
+        Begun {
+            ends,
+            window: recovery.first_window().bytes,
+        }
     }
 
-    /// Downloads `len` bytes over a connection of its own.
+    /// Downloads `len` bytes over a new connection and closes it.
     fn visit(&mut self, len: usize) -> Visit {
-        let (ends, window) = self.begin();
-        let took = download(&mut self.pair, ends.0, ends.1, &pattern(len));
-        close(&mut self.pair, ends.0);
+        let Begun { ends, window } = self.begin();
+        let took = download(&mut self.pair, ends, &pattern(len));
+        close(&mut self.pair, ends.client);
         Visit { window, took }
     }
 
-    /// What is known of the client's network.
+    /// The average window of the client's network.
     fn average(&self) -> Option<f64> {
         self.history.average(&ConnectionKind {
             now: self.pair.now,
@@ -93,13 +102,13 @@ impl Visits {
         })
     }
 
-    /// The client is somewhere else from now on.
+    /// Moves the client to another address.
     fn move_to(&mut self, address: &str) {
-        let nobody = self.pair.connect();
+        let closed = self.pair.connect();
         let now = self.pair.now;
-        self.pair.client(nobody).close(now, 0, b"");
+        self.pair.client(closed).close(now, 0, b"");
         self.pair.drive(Duration::from_secs(1));
-        self.pair.migrate(nobody, address.parse().unwrap());
+        self.pair.migrate(closed, address.parse().unwrap());
         self.pair.server.accepted.clear();
     }
 }
@@ -123,43 +132,43 @@ fn the_next_connection_starts_with_the_average_window() {
     }
 }
 
-/// What the server's connections said they begin with.
+/// The initial windows that the server's connections reported.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<InitialWindowChosen>>>);
+struct Recorder(Arc<Mutex<Vec<InitialWindowChosen>>>);
 
-impl Observer for Told {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
-        if let Observed::InitialWindowChosen(first) = event {
-            self.0.lock().unwrap().push(*first);
+        if let Observed::InitialWindowChosen(chosen) = event {
+            self.0.lock().unwrap().push(*chosen);
         }
     }
 }
 
 #[test]
 fn the_initial_window_of_every_path_is_reported() {
-    let told = Told::default();
-    let listener = told.clone();
+    let recorder = Recorder::default();
+    let observer = recorder.clone();
     let pair = PairConfig {
         adjust_server: Box::new(move |server| {
-            server.observer = Some(Arc::new(move |_| Some(Box::new(listener.clone()))));
+            server.observer = Some(Arc::new(move |_| Some(Box::new(observer.clone()))));
         }),
         ..PairConfig::default()
     };
     let mut visits = visits_as(Algorithm::Cubic, HistoryConfig::default(), pair);
     visits.visit(3_000_000);
     let learnt = visits.average().unwrap() as u64;
-    let (ends, _) = visits.begin();
-    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
+    let ends = visits.begin().ends;
+    download(&mut visits.pair, ends, &pattern(100_000));
     visits
         .pair
-        .migrate(ends.0, "198.51.100.1:50000".parse().unwrap());
-    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
-    let told = told.0.lock().unwrap();
-    let windows: Vec<_> = told.iter().map(|first| first.window).collect();
+        .migrate(ends.client, "198.51.100.1:50000".parse().unwrap());
+    download(&mut visits.pair, ends, &pattern(100_000));
+    let chosen = recorder.0.lock().unwrap();
+    let windows: Vec<_> = chosen.iter().map(|chosen| chosen.window).collect();
     assert_eq!(windows, [DEFAULT, learnt.min(240_000), DEFAULT]);
-    let are_learnt: Vec<_> = told.iter().map(InitialWindowChosen::is_learnt).collect();
+    let are_learnt: Vec<_> = chosen.iter().map(InitialWindowChosen::is_learnt).collect();
     assert_eq!(are_learnt, [false, true, false]);
-    assert_eq!(visits.pair.server(ends.1).initial_window(), DEFAULT);
+    assert_eq!(visits.pair.server(ends.server).initial_window(), DEFAULT);
 }
 
 #[test]
@@ -167,7 +176,7 @@ fn clients_of_another_network_start_with_the_default_window() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     visits.move_to("192.0.2.77:50000");
-    assert!(visits.visit(100_000).window > DEFAULT, "a neighbor");
+    assert!(visits.visit(100_000).window > DEFAULT, "the same network");
     visits.move_to("198.51.100.1:50000");
     assert_eq!(visits.visit(100_000).window, DEFAULT);
 }
@@ -177,16 +186,16 @@ fn an_app_limited_connection_does_not_lower_the_average() {
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
     let before = visits.average().unwrap();
-    let (ends, _) = visits.begin();
+    let ends = visits.begin().ends;
     for _ in 0..100 {
-        download(&mut visits.pair, ends.0, ends.1, &pattern(5000));
+        download(&mut visits.pair, ends, &pattern(5000));
     }
     assert!(
-        !visits.pair.server(ends.1).paths[Slot::FIRST]
+        !visits.pair.server(ends.server).paths[Slot::FIRST]
             .recovery
             .was_window_limited()
     );
-    close(&mut visits.pair, ends.0);
+    close(&mut visits.pair, ends.client);
     assert!(visits.average().unwrap() >= before);
 }
 
@@ -206,13 +215,13 @@ fn a_connection_that_ends_early_is_not_recorded() {
 fn a_connection_is_recorded_once_however_it_ends() {
     for how in 0..3 {
         let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
-        let (ends, _) = visits.begin();
-        download(&mut visits.pair, ends.0, ends.1, &pattern(500_000));
+        let ends = visits.begin().ends;
+        download(&mut visits.pair, ends, &pattern(500_000));
         let now = visits.pair.now;
         match how {
-            0 => visits.pair.server(ends.1).close(now, 0, b""),
-            1 => visits.pair.client(ends.0).close(now, 0, b""),
-            _ => drop(visits.pair.client.connections.remove(&ends.0)),
+            0 => visits.pair.server(ends.server).close(now, 0, b""),
+            1 => visits.pair.client(ends.client).close(now, 0, b""),
+            _ => drop(visits.pair.client.connections.remove(&ends.client)),
         }
         visits.pair.drive(Duration::from_secs(60));
         assert_eq!(visits.pair.server.connections.len(), 0);
@@ -235,26 +244,26 @@ fn a_learnt_initial_window_is_paced_over_a_round_trip() {
     const BURST: u64 = 10;
     let mut visits = visits(Algorithm::Cubic, HistoryConfig::default());
     visits.visit(3_000_000);
-    // So short a way that ten packets take less than the time that a timer may be late.
+    // With so short a round trip, the pacer may send ten packets at once.
     visits.pair.network.set(Conditions {
         delay: Duration::from_millis(5),
         ..Conditions::default()
     });
-    let (ends, window) = visits.begin();
+    let Begun { ends, window } = visits.begin();
     visits.pair.drive(Duration::from_millis(100));
     let pair = &mut visits.pair;
     let count = |pair: &mut Pair| pair.network.counts(Direction::ToClient);
     let (began, before) = (pair.now, count(pair));
     let mut transfer = Transfer::down(pair, ends, &pattern(1_000_000));
-    let (mut at, mut then, mut most) = (began, before.0, 0);
+    let (mut at, mut then, mut most) = (began, before.sent, 0);
     let sent = pair.drive_until(PATIENCE, |pair| {
         if pair.now > at {
-            (at, then) = (pair.now, count(pair).0);
+            (at, then) = (pair.now, count(pair).sent);
         }
         transfer.advance(pair);
         pair.flush();
-        most = most.max(count(pair).0 - then);
-        count(pair).2 - before.2 > window * 9 / 10
+        most = most.max(count(pair).sent - then);
+        count(pair).bytes - before.bytes > window * 9 / 10
     });
     assert!(sent);
     assert!(most <= BURST, "{most} packets at once");
@@ -271,7 +280,7 @@ fn a_loss_in_the_handshake_prevents_the_use_of_a_learnt_window() {
     };
     let mut visits = visits_as(Algorithm::Cubic, HistoryConfig::default(), long);
     visits.visit(3_000_000);
-    // With its certificate, the server's flight has more than one datagram.
+    // A full handshake: with its certificate, the server's flight has more than one datagram.
     visits.pair.reconfigure_server(|_, tls| {
         tls.session_storage = rustls::server::ServerSessionMemoryCache::new(16);
     });
@@ -280,9 +289,9 @@ fn a_loss_in_the_handshake_prevents_the_use_of_a_learnt_window() {
         number += i32::from(direction == Direction::ToClient);
         direction == Direction::ToClient && number == 2
     }));
-    let (ends, window) = visits.begin();
+    let Begun { ends, window } = visits.begin();
     assert!(
-        visits.pair.server(ends.1).paths[Slot::FIRST]
+        visits.pair.server(ends.server).paths[Slot::FIRST]
             .recovery
             .had_congestion()
     );
@@ -296,31 +305,31 @@ fn a_path_that_failed_validation_is_not_recorded() {
     visits.move_to("203.0.113.66:50000");
     visits.visit(3_000_000);
     visits.move_to(&home.to_string());
-    let (ends, window) = visits.begin();
+    let Begun { ends, window } = visits.begin();
     assert_eq!(window, DEFAULT);
     visits.pair.drive(Duration::from_secs(1));
-    // A packet comes from where the window is known to be large, and nobody answers there.
-    let stolen: Arc<Mutex<Option<Datagram>>> = Arc::default();
-    let keep = Arc::clone(&stolen);
+    // An attacker forwards a packet from the address with a large learnt window, and does not answer there.
+    let captured: Arc<Mutex<Option<Datagram>>> = Arc::default();
+    let keep = Arc::clone(&captured);
     visits.pair.network.filter = Some(Box::new(move |direction, datagram| {
         if direction == Direction::ToServer {
             keep.lock().unwrap().get_or_insert(datagram.clone());
         }
         true
     }));
-    visits.pair.client(ends.0).ping();
+    visits.pair.client(ends.client).ping();
     visits.pair.flush();
-    let copy = stolen.lock().unwrap().take().unwrap();
-    visits.pair.client.connections.remove(&ends.0);
-    let thief = "203.0.113.66:6666".parse().unwrap();
-    visits.pair.deliver_from(thief, copy.bytes);
-    let path = &mut visits.pair.server(ends.1).paths[Slot::FIRST];
+    let copy = captured.lock().unwrap().take().unwrap();
+    visits.pair.client.connections.remove(&ends.client);
+    let attacker = "203.0.113.66:6666".parse().unwrap();
+    visits.pair.deliver_from(attacker, copy.bytes);
+    let path = &mut visits.pair.server(ends.server).paths[Slot::FIRST];
     assert!(path.recovery.first_window().bytes > DEFAULT);
     path.tuples.previous.as_mut().unwrap().validation = None;
     visits.pair.drive(Duration::from_secs(5));
-    let server = visits.pair.server(ends.1);
+    let server = visits.pair.server(ends.server);
     assert_eq!(server.remote_address(), home);
-    // Ten of the larger datagrams that the path carries.
+    // Ten datagrams of the size that was discovered.
     assert_eq!(
         server.paths[Slot::FIRST].recovery.first_window().bytes,
         14_720
@@ -346,7 +355,7 @@ fn a_bundle_splits_the_learnt_window() {
         connections: 3,
     });
     let ends = visits.pair.establish();
-    let window = visits.pair.server(ends.1).member_view().window;
+    let window = visits.pair.server(ends.server).member_view().window;
     assert!(window.abs_diff(learnt / 3) < 2400, "{window} of {learnt}");
 }
 
@@ -356,15 +365,15 @@ fn a_migration_records_the_old_path_and_looks_up_the_new_one() {
     visits.visit(3_000_000);
     let home = visits.pair.client.address;
     visits.move_to("198.51.100.1:50000");
-    let (ends, window) = visits.begin();
+    let Begun { ends, window } = visits.begin();
     assert_eq!(window, DEFAULT);
-    download(&mut visits.pair, ends.0, ends.1, &pattern(3_000_000));
+    download(&mut visits.pair, ends, &pattern(3_000_000));
     assert_eq!(visits.store.len(), 1);
-    visits.pair.migrate(ends.0, home);
-    download(&mut visits.pair, ends.0, ends.1, &pattern(100_000));
-    assert_eq!(visits.store.len(), 2, "of the path that was left");
+    visits.pair.migrate(ends.client, home);
+    download(&mut visits.pair, ends, &pattern(100_000));
+    assert_eq!(visits.store.len(), 2, "the old path was not recorded");
     let learnt = visits.average().unwrap() as u64;
-    let recovery = &visits.pair.server(ends.1).paths[Slot::FIRST].recovery;
+    let recovery = &visits.pair.server(ends.server).paths[Slot::FIRST].recovery;
     assert_eq!(recovery.first_window().bytes, learnt.min(240_000));
 }
 
@@ -377,23 +386,23 @@ fn a_resumed_connection_starts_with_the_window_of_an_open_one() {
     };
     let mut visits = visits(Algorithm::Cubic, config);
     visits.visit(100_000);
-    let (earlier, _) = visits.begin();
-    download(&mut visits.pair, earlier.0, earlier.1, &pattern(1_000_000));
+    let earlier = visits.begin().ends;
+    download(&mut visits.pair, earlier, &pattern(1_000_000));
     let before = visits.average().unwrap();
-    let alive = visits.pair.server(earlier.1).member_view().window;
-    assert!(alive > 2 * before as u64, "{alive}, {before}");
-    let (later, window) = visits.begin();
-    assert!(visits.pair.server(later.1).is_resumed());
-    assert_eq!(window, alive);
-    assert!(visits.average().unwrap() > before, "it told of its window");
-    // Whose address is not proven brings nobody to tell.
+    let open = visits.pair.server(earlier.server).member_view().window;
+    assert!(open > 2 * before as u64, "{open}, {before}");
+    let Begun { ends, window } = visits.begin();
+    assert!(visits.pair.server(ends.server).is_resumed());
+    assert_eq!(window, open);
+    assert!(visits.average().unwrap() > before, "no sample was recorded");
+    // Without a token the address is not validated, and no open connection reports its window.
     visits.pair.client_config.tokens = Arc::default();
-    let told = visits.average();
+    let recorded = visits.average();
     visits.begin();
-    assert_eq!(visits.average(), told);
+    assert_eq!(visits.average(), recorded);
     close_all(&mut visits.pair);
-    let (_, window) = visits.begin();
-    assert_eq!(window, visits.average().unwrap() as u64, "nobody is alive");
+    let window = visits.begin().window;
+    assert_eq!(window, visits.average().unwrap() as u64);
 }
 
 /// The client closes all its connections.
@@ -426,6 +435,6 @@ fn no_learnt_window_is_used_before_the_address_is_validated() {
     assert_eq!(
         visits.pair.server(server).member_view().window,
         DEFAULT,
-        "the address is not proven"
+        "the address is not validated"
     );
 }

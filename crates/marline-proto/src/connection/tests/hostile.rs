@@ -1,5 +1,5 @@
-//! A peer with real keys that breaks the rules: the connection ends with the code that the RFC
-//! names, or the damage stays within stated limits.
+//! A peer with valid keys that violates the protocol: the connection ends with the error code of the RFC, or
+//! the consequences stay within limits.
 
 mod acks;
 mod frames;
@@ -11,47 +11,51 @@ use super::craft::{forge_retry, varints};
 use super::*;
 use marline_wire::ErrorCode;
 
-/// Two ends of an established connection, one of which does not keep to the rules.
-struct Siege {
+/// An established connection, one end of which violates the protocol.
+struct Attack {
     pair: Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
+    ends: Ends,
     attacker: Side,
 }
 
-impl Siege {
-    /// An established connection whose end `attacker` is hostile.
+/// What an end would have sent.
+struct Sent {
+    datagrams: usize,
+    bytes: usize,
+}
+
+impl Attack {
+    /// An established connection whose end `attacker` violates the protocol.
     fn by(attacker: Side) -> Self {
         Self::with(attacker, PairConfig::default())
     }
 
     fn with(attacker: Side, config: PairConfig) -> Self {
         let mut pair = Pair::with(config);
-        let (client, server) = pair.establish();
+        let ends = pair.establish();
         pair.drive(Duration::from_millis(200));
         Self {
             pair,
-            client,
-            server,
+            ends,
             attacker,
         }
     }
 
     fn attacker(&mut self) -> &mut Connection {
         match self.attacker {
-            Side::Client => self.pair.client(self.client),
-            Side::Server => self.pair.server(self.server),
+            Side::Client => self.pair.client(self.ends.client),
+            Side::Server => self.pair.server(self.ends.server),
         }
     }
 
     fn victim(&mut self) -> &mut Connection {
         match self.attacker {
-            Side::Client => self.pair.server(self.server),
-            Side::Server => self.pair.client(self.client),
+            Side::Client => self.pair.server(self.ends.server),
+            Side::Server => self.pair.client(self.ends.client),
         }
     }
 
-    /// The victim gets a datagram at once.
+    /// Delivers a datagram to the victim at once.
     fn deliver(&mut self, mut datagram: Vec<u8>) {
         let now = self.pair.now;
         let victim = self.victim();
@@ -62,50 +66,53 @@ impl Siege {
         victim.handle_datagram(now, tuple, None, &mut datagram);
     }
 
-    /// The victim gets a 1-RTT packet with `frames` at once.
-    fn say(&mut self, frames: &[u8]) {
+    /// Delivers a 1-RTT packet with `frames` to the victim at once.
+    fn send(&mut self, frames: &[u8]) {
         let now = self.pair.now;
         let datagram = self.attacker().craft(now, SpaceId::Data, frames);
         self.deliver(datagram);
     }
 
-    /// What the victim would send now, thrown away; returns how many datagrams and bytes.
-    fn drain(&mut self) -> (usize, usize) {
+    /// Discards what the victim would send now, and its events.
+    fn drain(&mut self) -> Sent {
         let now = self.pair.now;
         let victim = self.victim();
-        let (mut datagrams, mut bytes) = (0, 0);
+        let mut sent = Sent {
+            datagrams: 0,
+            bytes: 0,
+        };
         let mut buf = Vec::new();
         while let Some(transmit) = victim.poll_transmit(now, 1, &mut buf) {
-            datagrams += 1;
-            bytes += transmit.size;
+            sent.datagrams += 1;
+            sent.bytes += transmit.size;
             buf.clear();
-            assert!(datagrams < 100_000, "it never stops sending");
+            assert!(sent.datagrams < 100_000, "it does not stop sending");
         }
         while victim.poll_event().is_some() {}
         while victim.poll_endpoint_event().is_some() {}
-        (datagrams, bytes)
+        sent
     }
 
     /// The code with which the victim closed; `None` while it is open.
-    fn verdict(&mut self) -> Option<ErrorCode> {
+    fn close_code(&mut self) -> Option<ErrorCode> {
         match self.victim().error()? {
             ConnectionError::Transport(error) => Some(error.code),
-            other => panic!("ended otherwise: {other}"),
+            other => panic!("another error: {other}"),
         }
     }
 }
 
-/// Asserts that `frames` of `attacker` make the other end close with `code`, and that it says so.
+/// Asserts that `frames` of `attacker` make the other end close with `code` and send one datagram with it.
 fn closes(attacker: Side, frames: &[u8], code: ErrorCode) {
-    let mut siege = Siege::by(attacker);
-    siege.say(frames);
-    assert_eq!(siege.verdict(), Some(code));
-    assert_eq!(siege.drain().0, 1, "one CONNECTION_CLOSE");
+    let mut attack = Attack::by(attacker);
+    attack.send(frames);
+    assert_eq!(attack.close_code(), Some(code));
+    assert_eq!(attack.drain().datagrams, 1, "one CONNECTION_CLOSE");
 }
 
-/// Asserts that `frames` of `attacker` do no harm.
-fn passes(attacker: Side, frames: &[u8]) {
-    let mut siege = Siege::by(attacker);
-    siege.say(frames);
-    assert_eq!(siege.verdict(), None);
+/// Asserts that the connection stays open after `frames` of `attacker`.
+fn stays_open(attacker: Side, frames: &[u8]) {
+    let mut attack = Attack::by(attacker);
+    attack.send(frames);
+    assert_eq!(attack.close_code(), None);
 }

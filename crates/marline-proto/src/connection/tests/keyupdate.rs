@@ -1,34 +1,36 @@
-//! New keys while data flows.
+//! Key updates during transfers.
 
 use super::*;
 
-fn generations(
-    pair: &mut Pair,
-    (client, server): (ConnectionHandle, ConnectionHandle),
-) -> (u64, u64) {
+/// The number of key updates, which must be the same at both ends.
+fn common_generation(pair: &mut Pair, ends: Ends) -> u64 {
     let of = |connection: &mut Connection| {
         let keys = connection.keys.one_rtt.as_ref();
         keys.expect("the handshake is complete").generation()
     };
-    (of(pair.client(client)), of(pair.server(server)))
+    let client = of(pair.client(ends.client));
+    let server = of(pair.server(ends.server));
+    assert_eq!(client, server, "the ends have different keys");
+    client
 }
 
-/// A megabyte each way while `updaters` update as often as they may; returns how often each began.
+/// Transfers a megabyte in each direction while client and server update keys as often as they may, each if
+/// `updaters` says so; returns how many updates each initiated.
 fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     let ends = pair.establish();
     let mut transfers = [
         Transfer::down(pair, ends, &pattern(1_000_000)),
         Transfer::up(pair, ends, &pattern(1_000_000)),
     ];
-    let mut begun = [0; 2];
+    let mut initiated = [0; 2];
     let mut complete = [false; 2];
     let done = pair.drive_until(PATIENCE, |pair| {
         let now = pair.now;
-        if updaters[0] && pair.client(ends.0).initiate_key_update(now) {
-            begun[0] += 1;
+        if updaters[0] && pair.client(ends.client).initiate_key_update(now) {
+            initiated[0] += 1;
         }
-        if updaters[1] && pair.server(ends.1).initiate_key_update(now) {
-            begun[1] += 1;
+        if updaters[1] && pair.server(ends.server).initiate_key_update(now) {
+            initiated[1] += 1;
         }
         for (transfer, complete) in transfers.iter_mut().zip(&mut complete) {
             *complete = *complete || transfer.advance(pair);
@@ -37,12 +39,12 @@ fn transfer(pair: &mut Pair, updaters: [bool; 2]) -> [u64; 2] {
     });
     assert!(done, "a key update stalled a transfer");
     pair.drive(Duration::from_secs(2));
-    let (client, server) = generations(pair, ends);
-    assert_eq!(client, server, "the ends differ in their keys");
-    assert!(client >= begun[0].max(begun[1]));
-    begun
+    let generation = common_generation(pair, ends);
+    assert!(generation >= initiated[0].max(initiated[1]));
+    initiated
 }
 
+/// A pair over a network with losses, duplicates and reordering.
 fn bad(seed: u64) -> Pair {
     let mut pair = seeded(seed);
     pair.network.set(Conditions {
@@ -68,22 +70,19 @@ fn either_end_updates_keys_under_loss_and_reordering() {
 #[test]
 fn both_ends_may_update_keys_at_once() {
     for seed in 0..3 {
-        let begun = transfer(&mut bad(seed), [true, true]);
-        assert!(begun[0] + begun[1] > 3, "seed {seed}: {begun:?}");
+        let [client, server] = transfer(&mut bad(seed), [true, true]);
+        assert!(client + server > 3, "seed {seed}: {client} and {server}");
     }
     let mut pair = Pair::new();
     let ends = pair.establish();
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    assert!(pair.client(ends.0).initiate_key_update(now));
-    assert!(pair.server(ends.1).initiate_key_update(now));
+    assert!(pair.client(ends.client).initiate_key_update(now));
+    assert!(pair.server(ends.server).initiate_key_update(now));
     pair.drive(Duration::from_secs(1));
-    assert_eq!(
-        generations(&mut pair, ends),
-        (1, 1),
-        "it is the same update"
-    );
-    assert_eq!(pair.client(ends.0).stats().packets_dropped, 0);
+    // Both are the same update.
+    assert_eq!(common_generation(&mut pair, ends), 1);
+    assert_eq!(pair.client(ends.client).stats().packets_dropped, 0);
 }
 
 #[test]
@@ -102,11 +101,10 @@ fn keys_are_updated_at_the_configured_interval() {
         queue: 30_000,
         ..Conditions::default()
     });
-    download(&mut pair, ends.0, ends.1, &data);
-    let (client, server) = generations(&mut pair, ends);
-    assert_eq!(client, server);
-    // 2800 packets; an update also waits until packets under the old key no longer come.
-    assert!((5..=28).contains(&server), "{server} updates");
+    download(&mut pair, ends, &data);
+    let updates = common_generation(&mut pair, ends);
+    // 2800 packets; an update also waits until packets under the old key no longer arrive.
+    assert!((5..=28).contains(&updates), "{updates} updates");
 }
 
 #[test]
@@ -123,7 +121,7 @@ fn a_key_update_waits_for_confirmation_and_for_the_previous_update() {
     let now = pair.now;
     assert!(
         !pair.client(client).initiate_key_update(now),
-        "old packets may still come"
+        "packets under the old key may still arrive"
     );
     pair.drive(Duration::from_secs(2));
     let now = pair.now;

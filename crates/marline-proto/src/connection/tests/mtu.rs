@@ -1,4 +1,4 @@
-//! How large datagrams may be.
+//! Path MTU discovery.
 
 use super::*;
 
@@ -14,15 +14,15 @@ fn mtu_discovery_finds_the_limit_without_congestion_events() {
             mtu: limit,
             ..Conditions::default()
         });
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(2_000_000));
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(2_000_000));
         pair.drive(Duration::from_secs(5));
-        let found = usize::from(mtu(&mut pair, server));
+        let found = usize::from(mtu(&mut pair, ends.server));
         assert!(
             found <= limit && limit - found <= 16,
             "{found} found of {limit}"
         );
-        let path = &pair.server(server).stats().paths[0];
+        let path = &pair.server(ends.server).stats().paths[0];
         assert_eq!(path.congestion_events, 0, "{limit}");
     }
 }
@@ -39,12 +39,12 @@ fn a_smaller_path_mtu_is_detected_during_a_transfer() {
         let ends = pair.establish();
         let mut transfer = Transfer::down(&mut pair, ends, &pattern(3_000_000));
         pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
-        assert_eq!(mtu(&mut pair, ends.1), 1472);
+        assert_eq!(mtu(&mut pair, ends.server), 1472);
         pair.network.conditions(Direction::ToClient).mtu = limit;
         let took = transfer.complete(&mut pair);
         assert!(took < Duration::from_secs(6), "{limit}: took {took:?}");
         pair.drive(Duration::from_secs(5));
-        let found = usize::from(mtu(&mut pair, ends.1));
+        let found = usize::from(mtu(&mut pair, ends.server));
         assert!(
             found <= limit && limit - found <= 16,
             "{found} found of {limit}"
@@ -61,6 +61,6 @@ fn datagrams_stay_at_1200_bytes_without_mtu_discovery() {
         assert!(datagram.bytes.len() <= 1200);
         false
     }));
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(100_000));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(100_000));
 }

@@ -27,7 +27,7 @@ const DEAD: Conditions = Conditions {
     ..Conditions::GOOD
 };
 
-/// Settings of an end that takes several paths.
+/// Configuration of an end that supports several paths.
 fn several() -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig::default()),
@@ -35,7 +35,7 @@ fn several() -> TransportConfig {
     }
 }
 
-/// The same, with this scheduler of paths.
+/// The same with another path scheduler, without reinjection.
 fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig {
@@ -47,8 +47,11 @@ fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
     }
 }
 
-/// The same, with copies if so.
-fn copying(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> TransportConfig {
+/// The same with a path scheduler and with reinjection, if it is set.
+fn reinjecting(
+    algorithm: PathAlgorithm,
+    reinjection: Option<ReinjectionConfig>,
+) -> TransportConfig {
     let mut transport = scheduled(algorithm);
     if let Some(multipath) = &mut transport.multipath {
         multipath.reinjection = reinjection;
@@ -61,27 +64,22 @@ fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, n], 40_000 + u16::from(n)))
 }
 
-/// A connection whose ends take several paths.
+/// A connection whose ends support several paths.
 struct Several {
     pair: Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
+    ends: Ends,
 }
 
 impl Several {
-    /// A connection that could have more paths by now.
+    /// A connection whose handshake is confirmed, so that paths can be opened.
     fn new() -> Self {
         Self::with(both(several()))
     }
 
     fn with(mut pair: Pair) -> Self {
-        let (client, server) = pair.establish();
+        let ends = pair.establish();
         pair.drive(Duration::from_millis(100));
-        Self {
-            pair,
-            client,
-            server,
-        }
+        Self { pair, ends }
     }
 
     /// A connection with a second path, validated, over a link like the first one.
@@ -99,7 +97,7 @@ impl Several {
         several
     }
 
-    /// A connection with a second path that is slower and loses something.
+    /// A connection with a second path that is slower and loses one packet of a hundred.
     fn narrow_and_slow(pair: Pair) -> Self {
         let mut several = Self::with(pair);
         several.pair.network.set(narrow());
@@ -115,16 +113,12 @@ impl Several {
         several
     }
 
-    fn ends(&self) -> (ConnectionHandle, ConnectionHandle) {
-        (self.client, self.server)
-    }
-
     fn client(&mut self) -> &mut Connection {
-        self.pair.client(self.client)
+        self.pair.client(self.ends.client)
     }
 
     fn server(&mut self) -> &mut Connection {
-        self.pair.server(self.server)
+        self.pair.server(self.ends.server)
     }
 
     fn end(&mut self, side: Side) -> &mut Connection {
@@ -144,14 +138,14 @@ impl Several {
         self.client().open_path(now, tuple)
     }
 
-    /// Whether both ends have heard that a path carries data.
+    /// Whether both ends have reported a path as validated.
     fn is_validated(&self, path: PathId) -> bool {
-        let is_news = |event: &Event| matches!(event, Event::PathValidated(id) if *id == path);
-        let knows = |node: &Node| node.events.iter().any(|(_, event)| is_news(event));
-        knows(&self.pair.client) && knows(&self.pair.server)
+        let is_about = |event: &Event| matches!(event, Event::PathValidated(id) if *id == path);
+        let reports = |node: &Node| node.events.iter().any(|(_, event)| is_about(event));
+        reports(&self.pair.client) && reports(&self.pair.server)
     }
 
-    /// Why an end closed a path, if it has.
+    /// The error with which an end closed a path, if it has.
     fn closed(&self, side: Side, path: PathId) -> Option<ErrorCode> {
         let node = match side {
             Side::Client => &self.pair.client,
@@ -177,7 +171,7 @@ impl Several {
     }
 }
 
-/// A link of 20 ms there and back that is the bottleneck.
+/// A bottleneck with a round-trip time of 20 ms.
 fn narrow() -> Conditions {
     Conditions {
         rate: Some(1_000_000),

@@ -1,10 +1,10 @@
-//! Many small streams, more than are allowed at once.
+//! Many small streams, more than the server allows at once.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Answers each request with its own bytes twice.
+/// Answers each request with its bytes, repeated once.
 fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<StreamId, Vec<u8>>) {
     let now = pair.now;
     let connection = pair.server(server);
@@ -29,22 +29,22 @@ fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<Stre
 
 /// Makes `count` requests, as many at once as the server allows; returns the time they took.
 fn request(pair: &mut Pair, count: usize) -> Duration {
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     let began = pair.now;
-    let (mut asked, mut answered) = (0, 0);
+    let (mut requested, mut answered) = (0, 0);
     let mut waiting: BTreeMap<StreamId, (usize, Vec<u8>)> = BTreeMap::new();
     let mut requests = BTreeMap::new();
     let done = pair.drive_until(PATIENCE, |pair| {
         let now = pair.now;
-        let connection = pair.client(client);
-        while asked < count
+        let connection = pair.client(ends.client);
+        while requested < count
             && let Some(id) = connection.open(Dir::Bi)
         {
-            let request = format!("file number {asked}");
+            let request = format!("file number {requested}");
             assert_eq!(connection.write(id, request.as_bytes()), Ok(request.len()));
             assert_eq!(connection.finish(id), Ok(()));
-            waiting.insert(id, (asked, Vec::new()));
-            asked += 1;
+            waiting.insert(id, (requested, Vec::new()));
+            requested += 1;
         }
         assert!(waiting.len() <= 256, "more streams than the server allows");
         waiting.retain(|&id, (number, answer)| {
@@ -63,21 +63,21 @@ fn request(pair: &mut Pair, count: usize) -> Duration {
             answered += 1;
             false
         });
-        serve(pair, server, &mut requests);
+        serve(pair, ends.server, &mut requests);
         answered == count
     });
     assert!(done, "{answered} of {count} answered");
     let took = pair.now - began;
     pair.drive(Duration::from_secs(1));
-    assert_eq!(pair.client(client).streams.stats().open, 0);
-    assert_eq!(pair.server(server).streams.stats().open, 0);
+    assert_eq!(pair.client(ends.client).streams.stats().open, 0);
+    assert_eq!(pair.server(ends.server).streams.stats().open, 0);
     took
 }
 
 #[test]
 fn two_thousand_small_requests_take_less_than_600_ms() {
     let took = request(&mut Pair::new(), 2000);
-    // Eight times 256 streams, each a round trip and what acknowledging costs.
+    // Eight times 256 streams, each a round trip and the time until credit for streams arrives.
     assert!(took < Duration::from_millis(600), "took {took:?}");
 }
 

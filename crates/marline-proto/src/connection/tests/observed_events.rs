@@ -10,7 +10,7 @@ use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore};
 use crate::observe::events::{PacketNumberSpace, StreamHalf, StreamState, TimerChange};
 use crate::observe::{Event as Observed, Observer};
 
-/// The events of all connections of both ends: how many of each name, and the few that tests look into.
+/// The events of all connections of both ends: how many of each name, and contents of some.
 #[derive(Debug, Default)]
 struct Log {
     counts: BTreeMap<&'static str, u64>,
@@ -111,17 +111,19 @@ fn transfer_and_migrate() -> BTreeSet<&'static str> {
     let log = observe(&mut pair);
     let ends = pair.establish();
     *pair.network.conditions(Direction::ToClient) = lossy();
-    download(&mut pair, ends.0, ends.1, &pattern(2_000_000));
+    download(&mut pair, ends, &pattern(2_000_000));
     let id = pair
-        .client(ends.0)
+        .client(ends.client)
         .open(Dir::Uni)
         .expect("streams are left");
-    pair.client(ends.0).write(id, b"to be reset").expect("room");
-    pair.client(ends.0).reset(id, 7).expect("it is open");
+    pair.client(ends.client)
+        .write(id, b"to be reset")
+        .expect("room");
+    pair.client(ends.client).reset(id, 7).expect("it is open");
     pair.drive(Duration::from_secs(1));
-    pair.migrate(ends.0, "198.51.100.7:50000".parse().unwrap());
-    download(&mut pair, ends.0, ends.1, &pattern(200_000));
-    close(&mut pair, ends.0);
+    pair.migrate(ends.client, "198.51.100.7:50000".parse().unwrap());
+    download(&mut pair, ends, &pattern(200_000));
+    close(&mut pair, ends.client);
     names(&log)
 }
 
@@ -137,10 +139,10 @@ fn multipath() -> BTreeSet<&'static str> {
     let (now, remote) = (pair.now, pair.server.address);
     let local = "198.51.100.1:40001".parse().unwrap();
     let opened = pair
-        .client(ends.0)
+        .client(ends.client)
         .open_path(now, FourTuple { local, remote });
     opened.expect("the server takes several paths");
-    download(&mut pair, ends.0, ends.1, &pattern(500_000));
+    download(&mut pair, ends, &pattern(500_000));
     names(&log)
 }
 
@@ -159,13 +161,13 @@ fn bundle() -> BTreeSet<&'static str> {
         connections: 2,
     });
     let ends = [pair.establish(), pair.establish()];
-    for (client, server) in ends {
-        download(&mut pair, client, server, &pattern(300_000));
+    for ends in ends {
+        download(&mut pair, ends, &pattern(300_000));
     }
     names(&log)
 }
 
-/// Connections that return to a capacity that is known, with data in the first flight.
+/// Careful Resume with a saved capacity, and 0-RTT data.
 fn careful_resume_with_early_data() -> BTreeSet<&'static str> {
     let history = CarefulHistory::new(HistoryConfig::default(), Arc::new(MemoryStore::default()));
     let mut pair = Pair::with(PairConfig {
@@ -185,13 +187,13 @@ fn careful_resume_with_early_data() -> BTreeSet<&'static str> {
     });
     for _ in 0..2 {
         let ends = pair.establish();
-        download(&mut pair, ends.0, ends.1, &pattern(3_000_000));
-        close(&mut pair, ends.0);
+        download(&mut pair, ends, &pattern(3_000_000));
+        close(&mut pair, ends.client);
     }
     names(&log)
 }
 
-/// A client of a version that the server does not speak.
+/// A client with a version that the server does not support.
 fn version_negotiation() -> BTreeSet<&'static str> {
     let mut pair = Pair::new();
     let log = observe(&mut pair);
@@ -221,7 +223,7 @@ fn streams_report_each_state_once() {
     let mut pair = Pair::new();
     let log = observe(&mut pair);
     let ends = pair.establish();
-    download(&mut pair, ends.0, ends.1, &pattern(100_000));
+    download(&mut pair, ends, &pattern(100_000));
     pair.drive(Duration::from_secs(1));
     let log = log.lock().unwrap();
     use StreamState::*;
@@ -233,17 +235,19 @@ fn streams_report_each_state_once() {
 fn a_reset_stream_reports_the_reset_at_both_ends() {
     let mut pair = Pair::new();
     let log = observe(&mut pair);
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     let id = pair
-        .client(client)
+        .client(ends.client)
         .open(Dir::Uni)
         .expect("streams are left");
-    pair.client(client).write(id, b"to be reset").expect("room");
+    pair.client(ends.client)
+        .write(id, b"to be reset")
+        .expect("room");
     pair.drive(Duration::from_millis(100));
-    pair.client(client).reset(id, 7).expect("it is open");
+    pair.client(ends.client).reset(id, 7).expect("it is open");
     pair.drive(Duration::from_millis(100));
     let now = pair.now;
-    let read = pair.server(server).read(now, id, 100);
+    let read = pair.server(ends.server).read(now, id, 100);
     assert_eq!(read, Err(ReadError::Reset(7)));
     pair.drive(Duration::from_secs(1));
     let log = log.lock().unwrap();
@@ -258,7 +262,7 @@ fn packets_are_reported_as_acknowledged_once() {
     let log = observe(&mut pair);
     let ends = pair.establish();
     *pair.network.conditions(Direction::ToClient) = lossy();
-    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    download(&mut pair, ends, &pattern(1_000_000));
     let log = log.lock().unwrap();
     assert!(log.acked.len() > 700, "{}", log.acked.len());
     assert_eq!(log.acked_twice, 0);
@@ -270,7 +274,7 @@ fn the_loss_detection_timer_is_reported_as_set_expired_and_cancelled() {
     let log = observe(&mut pair);
     let ends = pair.establish();
     *pair.network.conditions(Direction::ToClient) = lossy();
-    download(&mut pair, ends.0, ends.1, &pattern(1_000_000));
+    download(&mut pair, ends, &pattern(1_000_000));
     pair.drive(Duration::from_secs(2));
     let log = log.lock().unwrap();
     let changes: Vec<_> = log.timers.iter().copied().collect();
@@ -281,11 +285,11 @@ fn the_loss_detection_timer_is_reported_as_set_expired_and_cancelled() {
 fn the_last_reported_datagram_size_is_that_of_the_statistics() {
     let mut pair = Pair::new();
     let log = observe(&mut pair);
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(1_000_000));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(1_000_000));
     assert_eq!(
         log.lock().unwrap().mtu,
-        Some(pair.server(server).stats().paths[0].mtu)
+        Some(pair.server(ends.server).stats().paths[0].mtu)
     );
 }
 
@@ -297,17 +301,17 @@ fn datagrams(is_observed: bool) -> Vec<(Direction, usize)> {
         observe(&mut pair);
     }
     let sent = Arc::<Mutex<Vec<_>>>::default();
-    let notes = Arc::clone(&sent);
+    let recorded = Arc::clone(&sent);
     pair.network.filter = Some(Box::new(move |direction, datagram| {
-        notes
+        recorded
             .lock()
             .unwrap()
             .push((direction, datagram.bytes.len()));
         false
     }));
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     *pair.network.conditions(Direction::ToClient) = lossy();
-    download(&mut pair, client, server, &pattern(300_000));
+    download(&mut pair, ends, &pattern(300_000));
     let sent = sent.lock().unwrap();
     sent.clone()
 }

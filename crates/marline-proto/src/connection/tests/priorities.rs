@@ -1,11 +1,18 @@
-//! What is urgent goes first (RFC 9218).
+//! Priorities of streams (RFC 9218).
 
 use super::*;
 use crate::priority::Priority;
 
-/// Downloads streams of 300 KB with these priorities over 10 Mbit/s; returns what had arrived of
-/// each when the first was complete, and the order in which they were.
-fn compete(priorities: &[Priority]) -> (Vec<usize>, Vec<usize>) {
+/// The outcome of concurrent downloads.
+struct Competition {
+    /// Bytes that had arrived on each stream when the first was complete.
+    arrived: Vec<usize>,
+    /// The streams in the order in which they completed.
+    order: Vec<usize>,
+}
+
+/// Downloads streams of 300 KB with these priorities over 10 Mbit/s.
+fn compete(priorities: &[Priority]) -> Competition {
     let mut pair = Pair::new();
     pair.network.set(Conditions {
         rate: Some(1_250_000),
@@ -18,7 +25,7 @@ fn compete(priorities: &[Priority]) -> (Vec<usize>, Vec<usize>) {
         .iter()
         .map(|&priority| {
             let transfer = Transfer::down(&mut pair, ends, &data);
-            pair.server(ends.1).set_priority(transfer.id, priority);
+            pair.server(ends.server).set_priority(transfer.id, priority);
             transfer
         })
         .collect();
@@ -36,27 +43,27 @@ fn compete(priorities: &[Priority]) -> (Vec<usize>, Vec<usize>) {
         order.len() == transfers.len()
     });
     assert!(done, "only {order:?} arrived");
-    (arrived, order)
+    Competition { arrived, order }
 }
 
 #[test]
 fn the_most_urgent_stream_completes_first_though_it_was_opened_last() {
     let usual = Priority::default();
-    let (arrived, order) = compete(&[usual, usual, Priority::new(0, false)]);
+    let Competition { arrived, order } = compete(&[usual, usual, Priority::new(0, false)]);
     assert_eq!(order, [2, 0, 1]);
     assert!(arrived[0] < 20_000 && arrived[1] == 0, "{arrived:?}");
 }
 
 #[test]
 fn sequential_streams_of_one_urgency_complete_one_after_another() {
-    let (arrived, order) = compete(&[Priority::default(); 3]);
+    let Competition { arrived, order } = compete(&[Priority::default(); 3]);
     assert_eq!(order, [0, 1, 2]);
     assert!(arrived[1] < 30_000 && arrived[2] == 0, "{arrived:?}");
 }
 
 #[test]
 fn incremental_streams_of_one_urgency_progress_together() {
-    let (arrived, _) = compete(&[Priority::new(3, true); 3]);
+    let arrived = compete(&[Priority::new(3, true); 3]).arrived;
     assert!(arrived.iter().all(|&bytes| bytes > 280_000), "{arrived:?}");
 }
 
@@ -78,10 +85,10 @@ fn a_stream_that_is_made_urgent_overtakes_an_earlier_one() {
     });
     assert_eq!(second.received(), 0);
     let id = second.id;
-    pair.server(ends.1)
+    pair.server(ends.server)
         .set_priority(id, Priority::new(1, false));
     let done = pair.drive_until(PATIENCE, |pair| {
-        assert!(!first.advance(pair), "the usual stream was first");
+        assert!(!first.advance(pair), "the less urgent stream was first");
         second.advance(pair)
     });
     assert!(done);

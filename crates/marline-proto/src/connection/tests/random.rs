@@ -1,5 +1,5 @@
-//! Random operations against a model: no panic, no standstill, every byte as it was written, memory
-//! within its limits.
+//! Random operations compared with a model: no panic, progress, data as it was written, memory within its
+//! limits.
 //!
 //! `MARLINE_PROPTEST_CASES` sets how many cases are tried.
 
@@ -12,38 +12,38 @@ use crate::testing::ops::{self, Case, Op};
 use marline_wire::ErrorCode;
 use std::collections::BTreeMap;
 
-/// Cases tried by default: they fit a CI run.
+/// Number of cases by default: they fit a CI run.
 const CASES: u32 = 1000;
 
-/// Operations of a case, at most.
+/// Maximum number of operations of a case.
 const OPS: usize = 80;
 
-/// How long two ends may take to deliver all once the network is good again.
+/// Time limit, in virtual time, for all data to arrive once the network is good again.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Events without which time has to pass.
+/// Limit of events while the time advances by one operation.
 const MOST_STEPS: u32 = 10_000;
 
-/// What one end sends on one stream, and what the other got of it.
+/// The data of one direction of a stream, as the model expects it.
 #[derive(Debug, Default)]
 struct Half {
     written: u64,
     finished: bool,
     reset: bool,
-    /// The reader asked to stop.
+    /// The receiver sent STOP_SENDING.
     stopped: bool,
     read: u64,
     ended: bool,
 }
 
 impl Half {
-    /// Whether nothing more can come of it.
+    /// Whether no more data can arrive.
     fn is_settled(&self) -> bool {
         self.ended || self.stopped || !self.finished && !self.reset && self.read == self.written
     }
 }
 
-/// The byte at `offset` of what `sender` writes on stream `id`.
+/// The byte at `offset` that `sender` writes on stream `id`.
 fn byte(id: StreamId, sender: Side, offset: u64) -> u8 {
     (offset.wrapping_mul(31) ^ offset >> 8 ^ u64::from(id).wrapping_mul(7)) as u8 ^ sender as u8
 }
@@ -53,7 +53,7 @@ struct Model {
     client: ConnectionHandle,
     server: Option<ConnectionHandle>,
     halves: BTreeMap<(StreamId, Side), Half>,
-    /// Streams that each end knows.
+    /// Streams that each end opened or accepted.
     known: [Vec<StreamId>; 2],
     addresses: u16,
     closed: bool,
@@ -88,7 +88,7 @@ impl Model {
             seed: case.seed,
             ..PairConfig::default()
         });
-        // Every other connection is the only one of its bundle.
+        // Every second connection is the only member of a bundle.
         pair.client_config.bundle = (case.seed % 2 == 1).then_some(Membership {
             id: MembershipId([1; 16]),
             connections: 1,
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// The `n`th stream that `side` knows.
+    /// The `n`th stream that `side` opened or accepted.
     fn pick(&mut self, side: Side, n: usize) -> Option<StreamId> {
         self.accept(side);
         let known = &self.known[side as usize];
@@ -206,12 +206,14 @@ impl Model {
                     self.closed = true;
                 }
             }
-            Op::Network(way, conditions) => *self.pair.network.conditions(way) = conditions,
-            Op::Outage(way, time) => {
+            Op::Network(direction, conditions) => {
+                *self.pair.network.conditions(direction) = conditions;
+            }
+            Op::Outage(direction, time) => {
                 self.outages += time;
-                self.pair.network.conditions(way).down = true;
+                self.pair.network.conditions(direction).down = true;
                 self.pass(time);
-                self.pair.network.conditions(way).down = false;
+                self.pair.network.conditions(direction).down = false;
             }
             Op::RebindNat => {
                 self.moved = true;
@@ -298,15 +300,11 @@ impl Model {
         let mut steps = 0;
         while self.pair.step(until) {
             steps += 1;
-            assert!(
-                steps < MOST_STEPS,
-                "time stands still at {:?}",
-                self.pair.now
-            );
+            assert!(steps < MOST_STEPS, "no progress at {:?}", self.pair.now);
         }
     }
 
-    /// Reads whatever there is, on both sides.
+    /// Reads all available data at both ends.
     fn read_all(&mut self) {
         for side in [Side::Client, Side::Server] {
             self.accept(side);
@@ -331,7 +329,7 @@ impl Model {
         }
     }
 
-    /// Why the connection ended at either side, if it has.
+    /// The errors with which the connection ended at either end.
     fn ends(&mut self) -> Vec<ConnectionError> {
         let events = self.pair.client.events.iter();
         let server = self.server;
@@ -358,14 +356,14 @@ impl Model {
             ConnectionError::IdleTimeout => {
                 self.closed || self.moved || self.outages > Duration::from_secs(20)
             }
-            // No address may change before the handshake is confirmed.
+            // A client must not migrate before the handshake is confirmed.
             ConnectionError::HandshakeTimeout => {
                 self.closed || self.moved || self.outages > Duration::from_secs(2)
             }
             ConnectionError::Reset => self.closed || self.moved,
             ConnectionError::VersionMismatch => false,
         };
-        assert!(explained, "nothing explains: {error}");
+        assert!(explained, "no operation explains: {error}");
     }
 }
 
@@ -384,12 +382,12 @@ fn run(case: &Case) {
             ends.iter().for_each(|error| model.check_explained(error));
             return;
         }
-        let server_knows = |model: &Model, id: &StreamId, sender: Side| {
+        let receiver_knows = |model: &Model, id: &StreamId, sender: Side| {
             model.known[sender.peer() as usize].contains(id)
         };
         let settled = model.halves.iter().all(|((id, sender), half)| {
-            let silent = half.written == 0 && !half.finished && !half.reset;
-            half.is_settled() && (silent || half.stopped || server_knows(&model, id, *sender))
+            let unused = half.written == 0 && !half.finished && !half.reset;
+            half.is_settled() && (unused || half.stopped || receiver_knows(&model, id, *sender))
         });
         if settled {
             return;
@@ -399,8 +397,8 @@ fn run(case: &Case) {
     }
 }
 
-/// A case that once failed, with settings that did not matter.
-fn once_failed(ops: Vec<Op>) {
+/// Runs a case that failed once, with settings that are not relevant.
+fn run_regression(ops: Vec<Op>) {
     run(&Case {
         seed: 0,
         window: 100_000,
@@ -413,7 +411,7 @@ fn once_failed(ops: Vec<Op>) {
 
 #[test]
 fn packets_sent_before_a_migration_are_acknowledged_after_it() {
-    once_failed(vec![
+    run_regression(vec![
         Op::Pass(Duration::from_millis(50)),
         Op::Datagram(Side::Server, 0),
         Op::Migrate,
@@ -424,7 +422,7 @@ fn packets_sent_before_a_migration_are_acknowledged_after_it() {
 
 #[test]
 fn a_handshake_survives_a_short_outage_with_data_waiting() {
-    once_failed(vec![
+    run_regression(vec![
         Op::Outage(Direction::ToClient, Duration::from_millis(553)),
         Op::Open(Side::Server, Dir::Bi),
         Op::Write(Side::Server, 0, 2339),

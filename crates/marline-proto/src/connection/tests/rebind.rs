@@ -1,4 +1,4 @@
-//! A NAT gives the client another port, or another address, and nobody tells it.
+//! NAT rebinding: the client gets another port or another address, without being notified.
 
 use std::net::SocketAddr;
 
@@ -12,18 +12,18 @@ fn download_behind(mut pair: Pair, bindings: &[&str]) {
         delay: Duration::from_millis(15),
         ..Conditions::default()
     });
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     let began = pair.now;
     let size = 375_000 * (bindings.len() + 1);
-    let mut transfer = Transfer::down(&mut pair, (client, server), &pattern(size));
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(size));
     let mut done = false;
     for binding in bindings {
         done = pair.drive_until(Duration::from_secs(1), |pair| transfer.advance(pair));
-        assert!(!done, "over before {binding}");
+        assert!(!done, "complete before {binding}");
         let binding: SocketAddr = binding.parse().expect("an address");
         pair.network.nat = Some(binding);
         pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
-        let connection = pair.server(server);
+        let connection = pair.server(ends.server);
         assert_eq!(connection.remote_address(), binding);
         let active = &connection.paths[Slot::FIRST].tuples.active;
         assert!(active.amplification.is_validated(), "{binding}");
@@ -35,10 +35,10 @@ fn download_behind(mut pair: Pair, bindings: &[&str]) {
     let bound = Duration::from_millis(1500) * (bindings.len() as u32 + 3);
     assert!(took < bound, "took {took:?}");
     pair.drive(Duration::from_secs(5));
-    assert_eq!(client_end(&pair, client), None);
-    assert_eq!(server_end(&pair, server), None);
-    let previous = &pair.server(server).paths[Slot::FIRST].tuples.previous;
-    assert!(previous.is_none(), "the way back is kept for ever");
+    assert_eq!(client_end(&pair, ends.client), None);
+    assert_eq!(server_end(&pair, ends.server), None);
+    let previous = &pair.server(ends.server).paths[Slot::FIRST].tuples.previous;
+    assert!(previous.is_none(), "the previous 4-tuple is still kept");
 }
 
 const PORTS: [&str; 4] = [
@@ -78,13 +78,13 @@ fn a_server_that_disables_migration_follows_a_client_to_another_port() {
 fn the_congestion_window_is_kept_for_another_port_and_not_for_another_address() {
     for (binding, survives) in [("192.0.2.1:50001", true), ("203.0.113.1:50000", false)] {
         let mut pair = Pair::new();
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(3_000_000));
-        let before = pair.server(server).stats().paths[0].congestion_window;
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(3_000_000));
+        let before = pair.server(ends.server).stats().paths[0].congestion_window;
         pair.network.nat = Some(binding.parse().unwrap());
-        pair.client(client).ping();
+        pair.client(ends.client).ping();
         pair.drive(Duration::from_millis(15));
-        let after = pair.server(server).stats().paths[0].congestion_window;
+        let after = pair.server(ends.server).stats().paths[0].congestion_window;
         assert_eq!(
             after >= before,
             survives,
@@ -104,7 +104,7 @@ fn an_idle_client_behind_a_new_port_is_answered() {
             loss: 0.2,
             ..Conditions::default()
         });
-        upload(&mut pair, ends.0, ends.1, &pattern(10_000));
-        download(&mut pair, ends.0, ends.1, &pattern(10_000));
+        upload(&mut pair, ends, &pattern(10_000));
+        download(&mut pair, ends, &pattern(10_000));
     }
 }

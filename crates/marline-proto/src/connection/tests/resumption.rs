@@ -1,17 +1,24 @@
-//! A client that was here before.
+//! Resumption of TLS sessions.
 
 use super::*;
 
-/// Connects, says whether that resumed, and what the server sent until the handshake was confirmed.
-pub(super) fn visit(pair: &mut Pair) -> (bool, u64) {
-    let before = pair.network.counts(Direction::ToClient).2;
-    let (client, server) = pair.establish();
-    let sent = pair.network.counts(Direction::ToClient).2 - before;
-    let resumed = pair.client(client).is_resumed();
-    assert_eq!(pair.server(server).is_resumed(), resumed);
-    download(pair, client, server, &pattern(10_000));
-    close(pair, client);
-    (resumed, sent)
+/// One connection of a client.
+pub(super) struct Visit {
+    resumed: bool,
+    /// Bytes that the server sent until the handshake was confirmed.
+    sent: u64,
+}
+
+/// Connects, transfers some data and closes the connection.
+pub(super) fn visit(pair: &mut Pair) -> Visit {
+    let before = pair.network.counts(Direction::ToClient).bytes;
+    let ends = pair.establish();
+    let sent = pair.network.counts(Direction::ToClient).bytes - before;
+    let resumed = pair.client(ends.client).is_resumed();
+    assert_eq!(pair.server(ends.server).is_resumed(), resumed);
+    download(pair, ends, &pattern(10_000));
+    close(pair, ends.client);
+    Visit { resumed, sent }
 }
 
 #[test]
@@ -20,12 +27,17 @@ fn the_second_connection_resumes_without_a_certificate() {
         further_names: 100,
         ..PairConfig::default()
     });
-    let (resumed, first) = visit(&mut pair);
-    assert!(!resumed);
-    let (resumed, second) = visit(&mut pair);
-    assert!(resumed);
-    assert!(second + 2000 < first, "{first} bytes, then {second}");
-    assert!(visit(&mut pair).0);
+    let first = visit(&mut pair);
+    assert!(!first.resumed);
+    let second = visit(&mut pair);
+    assert!(second.resumed);
+    assert!(
+        second.sent + 2000 < first.sent,
+        "{} bytes, then {}",
+        first.sent,
+        second.sent
+    );
+    assert!(visit(&mut pair).resumed);
 }
 
 #[test]
@@ -35,6 +47,6 @@ fn a_server_that_lost_its_sessions_makes_a_full_handshake() {
     pair.reconfigure_server(|_, tls| {
         tls.session_storage = rustls::server::ServerSessionMemoryCache::new(16);
     });
-    assert!(!visit(&mut pair).0);
-    assert!(visit(&mut pair).0);
+    assert!(!visit(&mut pair).resumed);
+    assert!(visit(&mut pair).resumed);
 }

@@ -1,8 +1,9 @@
-//! The server has the client prove its address first.
+//! Address validation with Retry packets and tokens (RFC 9000, section 8.1).
 
 use super::*;
 
-fn demanding() -> Pair {
+/// A pair whose server sends a Retry to every client without a token.
+fn with_retry() -> Pair {
     Pair::with(PairConfig {
         adjust_server: Box::new(|server| server.retry = RetryPolicy::Always),
         ..PairConfig::default()
@@ -12,10 +13,10 @@ fn demanding() -> Pair {
 /// The time that a handshake takes until it is confirmed.
 fn handshake(pair: &mut Pair) -> Duration {
     let began = pair.now;
-    let (client, server) = pair.establish();
+    let ends = pair.establish();
     let took = pair.now - began;
-    download(pair, client, server, &pattern(10_000));
-    close(pair, client);
+    download(pair, ends, &pattern(10_000));
+    close(pair, ends.client);
     took
 }
 
@@ -23,7 +24,7 @@ const ONE_ROUND_TRIP: Duration = Duration::from_millis(20);
 
 #[test]
 fn a_retry_costs_a_round_trip_and_a_token_saves_it_the_next_time() {
-    let mut pair = demanding();
+    let mut pair = with_retry();
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 3);
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
@@ -31,7 +32,7 @@ fn a_retry_costs_a_round_trip_and_a_token_saves_it_the_next_time() {
 
 #[test]
 fn a_token_from_another_address_does_not_save_the_retry() {
-    let mut pair = demanding();
+    let mut pair = with_retry();
     handshake(&mut pair);
     pair.client.address = "192.0.2.9:50000".parse().unwrap();
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 3);
@@ -39,10 +40,10 @@ fn a_token_from_another_address_does_not_save_the_retry() {
 
 #[test]
 fn a_token_saves_the_retry_once() {
-    let mut pair = demanding();
+    let mut pair = with_retry();
     handshake(&mut pair);
     let token = pair.client_config.tokens.take(crate::testing::SERVER_NAME);
-    let token = token.expect("the server gave a token");
+    let token = token.expect("the server issued a token");
     put(&pair, &token);
     assert_eq!(handshake(&mut pair), ONE_ROUND_TRIP * 2);
     pair.client_config.tokens = Arc::default();
@@ -69,16 +70,16 @@ fn handshakes_with_a_retry_complete_under_loss() {
             loss: 0.3,
             ..Conditions::default()
         });
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(1000));
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(1000));
     }
 }
 
 #[test]
 fn a_retry_token_from_another_address_closes_with_invalid_token() {
-    let mut pair = demanding();
+    let mut pair = with_retry();
     let client = pair.connect();
-    // The Retry comes to one address, the answer to it from another.
+    // The Retry is sent to one address, and the next Initial packet comes from another.
     pair.drive(Duration::from_millis(15));
     let (now, other) = (pair.now, "203.0.113.7:50000".parse().unwrap());
     pair.client(client).rebind(now, other);

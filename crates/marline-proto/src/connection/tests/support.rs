@@ -1,14 +1,14 @@
-//! What the cases have in common: bytes to move, and ways to move them.
+//! Helpers of the tests: data, pairs, transfers and closes.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
 
-/// How long, in virtual time, anything may take.
+/// Time limit, in virtual time, for whatever a test waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Bytes that differ from place to place.
+/// Data whose bytes depend on their offset.
 pub(super) fn pattern(len: usize) -> Bytes {
     (0..len)
         .map(|n| (n * 31 + n / 251) as u8)
@@ -16,19 +16,19 @@ pub(super) fn pattern(len: usize) -> Bytes {
         .into()
 }
 
-/// Holds a property of `cases` random values: the same in every run, unless `MARLINE_PROPTEST_CASES` asks for
-/// so many others.
+/// Checks a property with `cases` random values: the same in every run, unless `MARLINE_PROPTEST_CASES` sets a
+/// number of others.
 pub(super) fn for_random<S: Strategy>(cases: u32, values: &S, holds: impl Fn(S::Value)) {
-    let asked = std::env::var("MARLINE_PROPTEST_CASES")
+    let requested = std::env::var("MARLINE_PROPTEST_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok());
     let config = Config {
-        cases: asked.unwrap_or(cases),
+        cases: requested.unwrap_or(cases),
         failure_persistence: None,
         max_shrink_time: 15_000,
         ..Config::default()
     };
-    let mut runner = match asked {
+    let mut runner = match requested {
         None => {
             let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
             TestRunner::new_with_rng(config, rng)
@@ -51,7 +51,7 @@ pub(super) fn seeded(seed: u64) -> Pair {
     })
 }
 
-/// A pair whose ends behave as `transport` says.
+/// A pair with the same configuration at both ends.
 pub(super) fn both(transport: TransportConfig) -> Pair {
     Pair::with(PairConfig {
         client: transport.clone(),
@@ -60,11 +60,10 @@ pub(super) fn both(transport: TransportConfig) -> Pair {
     })
 }
 
-/// One stream from an end to the other, in steps.
+/// The transfer of data on one stream, in steps.
 pub(super) struct Transfer {
     from: Side,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
+    ends: Ends,
     pub(super) id: StreamId,
     data: Bytes,
     rest: Bytes,
@@ -74,35 +73,21 @@ pub(super) struct Transfer {
 
 impl Transfer {
     /// Opens a stream from the server to the client, for `data`.
-    pub(super) fn down(
-        pair: &mut Pair,
-        (client, server): (ConnectionHandle, ConnectionHandle),
-        data: &Bytes,
-    ) -> Self {
-        let id = pair.server(server).open(Dir::Uni);
-        Self::new(Side::Server, (client, server), id, data)
+    pub(super) fn down(pair: &mut Pair, ends: Ends, data: &Bytes) -> Self {
+        let id = pair.server(ends.server).open(Dir::Uni);
+        Self::new(Side::Server, ends, id, data)
     }
 
     /// Opens a stream from the client to the server, for `data`.
-    pub(super) fn up(
-        pair: &mut Pair,
-        (client, server): (ConnectionHandle, ConnectionHandle),
-        data: &Bytes,
-    ) -> Self {
-        let id = pair.client(client).open(Dir::Uni);
-        Self::new(Side::Client, (client, server), id, data)
+    pub(super) fn up(pair: &mut Pair, ends: Ends, data: &Bytes) -> Self {
+        let id = pair.client(ends.client).open(Dir::Uni);
+        Self::new(Side::Client, ends, id, data)
     }
 
-    fn new(
-        from: Side,
-        (client, server): (ConnectionHandle, ConnectionHandle),
-        id: Option<StreamId>,
-        data: &Bytes,
-    ) -> Self {
+    fn new(from: Side, ends: Ends, id: Option<StreamId>, data: &Bytes) -> Self {
         Self {
             from,
-            client,
-            server,
+            ends,
             id: id.expect("the peer allows streams"),
             data: data.clone(),
             rest: data.clone(),
@@ -116,12 +101,12 @@ impl Transfer {
         self.received
     }
 
-    /// Writes and reads what can be; returns whether all has arrived.
+    /// Writes and reads as much as possible; returns whether all data has arrived.
     pub(super) fn advance(&mut self, pair: &mut Pair) -> bool {
         let now = pair.now;
         let sender = match self.from {
-            Side::Client => pair.client(self.client),
-            Side::Server => pair.server(self.server),
+            Side::Client => pair.client(self.ends.client),
+            Side::Server => pair.server(self.ends.server),
         };
         while !self.rest.is_empty() {
             match sender.write_chunk(self.id, &mut self.rest) {
@@ -135,8 +120,8 @@ impl Transfer {
             sender.finish(self.id).expect("the stream is open");
         }
         let receiver = match self.from {
-            Side::Client => pair.server(self.server),
-            Side::Server => pair.client(self.client),
+            Side::Client => pair.server(self.ends.server),
+            Side::Server => pair.client(self.ends.client),
         };
         loop {
             match receiver.read(now, self.id, usize::MAX) {
@@ -150,7 +135,7 @@ impl Transfer {
                     self.received = until;
                 }
                 Ok(None) => {
-                    assert_eq!(self.received, self.data.len(), "the stream is cut short");
+                    assert_eq!(self.received, self.data.len(), "the stream is truncated");
                     return true;
                 }
                 Err(ReadError::Blocked) => return false,
@@ -160,7 +145,7 @@ impl Transfer {
         }
     }
 
-    /// Lets time pass until all has arrived; returns how much.
+    /// Advances the time until all data has arrived; returns the time it took.
     pub(super) fn complete(mut self, pair: &mut Pair) -> Duration {
         let began = pair.now;
         let done = pair.drive_until(PATIENCE, |pair| self.advance(pair));
@@ -174,32 +159,22 @@ impl Transfer {
     }
 }
 
-/// Moves `data` from the server to the client; returns the virtual time it took.
-pub(super) fn download(
-    pair: &mut Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
-    data: &Bytes,
-) -> Duration {
-    Transfer::down(pair, (client, server), data).complete(pair)
+/// Transfers `data` from the server to the client; returns the virtual time it took.
+pub(super) fn download(pair: &mut Pair, ends: Ends, data: &Bytes) -> Duration {
+    Transfer::down(pair, ends, data).complete(pair)
 }
 
-/// Moves `data` from the client to the server; returns the virtual time it took.
-pub(super) fn upload(
-    pair: &mut Pair,
-    client: ConnectionHandle,
-    server: ConnectionHandle,
-    data: &Bytes,
-) -> Duration {
-    Transfer::up(pair, (client, server), data).complete(pair)
+/// Transfers `data` from the client to the server; returns the virtual time it took.
+pub(super) fn upload(pair: &mut Pair, ends: Ends, data: &Bytes) -> Duration {
+    Transfer::up(pair, ends, data).complete(pair)
 }
 
-/// Why a connection of the client is over, if it is.
+/// The error with which a connection of the client ended, if it has.
 pub(super) fn client_end(pair: &Pair, handle: ConnectionHandle) -> Option<ConnectionError> {
     ending(&pair.client, handle)
 }
 
-/// Why a connection of the server is over, if it is.
+/// The error with which a connection of the server ended, if it has.
 pub(super) fn server_end(pair: &Pair, handle: ConnectionHandle) -> Option<ConnectionError> {
     ending(&pair.server, handle)
 }
@@ -211,19 +186,19 @@ fn ending(node: &Node, handle: ConnectionHandle) -> Option<ConnectionError> {
     })
 }
 
-/// Closes the connection at the client and waits until both ends have forgotten it.
+/// Closes the connection at the client and waits until both endpoints have removed it.
 pub(super) fn close(pair: &mut Pair, client: ConnectionHandle) {
     let now = pair.now;
     pair.client(client).close(now, 0, b"");
-    let gone = pair.drive_until(PATIENCE, |pair| {
+    let removed = pair.drive_until(PATIENCE, |pair| {
         pair.client.endpoint.open_connections() + pair.server.endpoint.open_connections() == 0
     });
-    assert!(gone, "a closed connection lingers");
+    assert!(removed, "a closed connection was not removed");
     pair.client.events.clear();
     pair.server.events.clear();
 }
 
-/// Settings that give a handshake on a bad network time.
+/// A configuration with timeouts long enough for a handshake over a bad network.
 pub(super) fn patient() -> TransportConfig {
     TransportConfig {
         handshake_timeout: Duration::from_secs(60),

@@ -1,13 +1,13 @@
-//! Bytes arrive as they were sent.
+//! Transfers without losses.
 
 use super::*;
 
 #[test]
 fn a_transfer_over_a_network_without_faults_loses_nothing() {
     let mut pair = Pair::new();
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(5 << 20));
-    let stats = pair.server(server).stats();
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(5 << 20));
+    let stats = pair.server(ends.server).stats();
     assert_eq!(stats.packets_lost(), 0);
     assert_eq!(stats.paths[0].mtu, 1472);
 }
@@ -38,7 +38,7 @@ fn transfers_with_small_flow_control_windows_complete() {
         transfers.is_empty()
     });
     assert!(done, "{} of 6 transfers stalled", transfers.len());
-    let frames = pair.server(ends.1).stats().frames_received;
+    let frames = pair.server(ends.server).stats().frames_received;
     assert!(frames.max_data > 10 && frames.max_stream_data > 10);
 }
 
@@ -51,18 +51,18 @@ fn a_transfer_uses_70_percent_of_a_bottleneck() {
         delay: Duration::from_millis(25),
         ..Conditions::default()
     });
-    let (client, server) = pair.establish();
-    let took = download(&mut pair, client, server, &pattern(5_000_000));
+    let ends = pair.establish();
+    let took = download(&mut pair, ends, &pattern(5_000_000));
     assert!(
         took < Duration::from_millis(5_500),
         "4 s at full rate, took {took:?}"
     );
 }
 
-/// Notes what it is told of packets in flight.
-struct InFlight(Arc<std::sync::Mutex<Vec<u64>>>);
+/// Records the packets in flight.
+struct Recorder(Arc<std::sync::Mutex<Vec<u64>>>);
 
-impl Observer for InFlight {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &observe::Event<'_>) {
         if let observe::Event::MetricsUpdated(metrics) = event {
             self.0.lock().unwrap().push(metrics.packets_in_flight);
@@ -72,21 +72,21 @@ impl Observer for InFlight {
 
 #[test]
 fn metrics_have_the_number_of_packets_in_flight() {
-    let told = Arc::<std::sync::Mutex<Vec<u64>>>::default();
-    let notes = Arc::clone(&told);
+    let recorded = Arc::<std::sync::Mutex<Vec<u64>>>::default();
+    let sink = Arc::clone(&recorded);
     let mut pair = Pair::with(PairConfig {
         adjust_server: Box::new(move |server| {
             let make = move |_: &ConnectionInfo| {
-                Some(Box::new(InFlight(Arc::clone(&notes))) as Box<dyn Observer>)
+                Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
             };
             server.observer = Some(Arc::new(make));
         }),
         ..PairConfig::default()
     });
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(300_000));
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(300_000));
     pair.drive(Duration::from_secs(1));
-    let told = told.lock().unwrap();
-    assert!(told.iter().any(|&packets| packets > 10));
-    assert_eq!(told.last(), Some(&0), "everything was acknowledged");
+    let recorded = recorded.lock().unwrap();
+    assert!(recorded.iter().any(|&packets| packets > 10));
+    assert_eq!(recorded.last(), Some(&0), "all packets are acknowledged");
 }

@@ -1,8 +1,8 @@
-//! Transfers on a network that loses, alters, repeats and reorders.
+//! Transfers over a network that loses, corrupts, duplicates and reorders packets.
 
 use super::*;
 
-/// 2 MB over 10 Mbit/s and 30 ms; returns the time it took.
+/// Transfers 2 MB over 10 Mbit/s and 30 ms; returns the time it took.
 fn transfer(seed: u64, conditions: Conditions) -> Duration {
     let mut pair = seeded(seed);
     pair.network.set(Conditions {
@@ -11,8 +11,8 @@ fn transfer(seed: u64, conditions: Conditions) -> Duration {
         delay: Duration::from_millis(15),
         ..conditions
     });
-    let (client, server) = pair.establish();
-    download(&mut pair, client, server, &pattern(2_000_000))
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(2_000_000))
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn data_arrives_intact_under_loss_reordering_duplication_and_corruption() {
             rate: Some(2_000_000),
             ..Conditions::default()
         });
-        let (client, server) = pair.establish();
-        download(&mut pair, client, server, &pattern(300_000));
+        let ends = pair.establish();
+        download(&mut pair, ends, &pattern(300_000));
     }
 }

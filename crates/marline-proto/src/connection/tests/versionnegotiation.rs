@@ -1,4 +1,4 @@
-//! A client that begins with a version that the server does not speak.
+//! Version negotiation with a client whose version the server does not support.
 
 use marline_wire::packet::VersionNegotiation;
 
@@ -32,10 +32,10 @@ fn reserved_versions_end_with_version_mismatch() {
     }
 }
 
-/// Sends the client what an attacker who saw its first packet makes of it.
-fn offer(pair: &mut Pair, versions: &[u32], ids: (&[u8], &[u8])) {
+/// Sends the client a Version Negotiation packet, as an attacker can who saw its first packet.
+fn offer(pair: &mut Pair, versions: &[u32], dcid: &[u8], scid: &[u8]) {
     let mut bytes = Vec::new();
-    VersionNegotiation::encode(ids.0, ids.1, versions, 0, &mut bytes);
+    VersionNegotiation::encode(dcid, scid, versions, 0, &mut bytes);
     let datagram = Datagram {
         source: pair.server.address,
         destination: pair.client.address,
@@ -53,16 +53,16 @@ fn invalid_or_late_version_negotiation_is_ignored() {
     let ours = pair.client(client).handshake_cid();
     let theirs = pair.client(client).original_destination();
     let version = marline_wire::packet::VERSION_1;
-    offer(&mut pair, &[version, 0xfeed], (&ours, &theirs));
-    offer(&mut pair, &[0xfeed], (&ours, b"guessed!"));
+    offer(&mut pair, &[version, 0xfeed], &ours, &theirs);
+    offer(&mut pair, &[0xfeed], &ours, b"guessed!");
     pair.drive(Duration::from_millis(300));
     assert_eq!(client_end(&pair, client), None);
     assert!(!pair.client(client).is_handshaking());
-    offer(&mut pair, &[0xfeed], (&ours, &theirs));
+    offer(&mut pair, &[0xfeed], &ours, &theirs);
     pair.drive(Duration::from_millis(300));
     assert_eq!(
         client_end(&pair, client),
         None,
-        "it is too late to negotiate"
+        "a Version Negotiation packet after the handshake"
     );
 }

@@ -1,8 +1,8 @@
-//! Receive windows that grow until they no longer hold the sender back.
+//! Receive windows that grow until they no longer limit the sender.
 
 use super::*;
 
-/// 100 Mbit/s and 200 ms: two and a half megabytes on the way.
+/// 100 Mbit/s and 200 ms: a bandwidth-delay product of two and a half megabytes.
 fn long_fat(pair: &mut Pair) {
     pair.network.set(Conditions {
         rate: Some(12_500_000),
@@ -47,13 +47,13 @@ fn a_receive_window_of_constant_size_limits_the_rate() {
 #[test]
 fn an_application_that_does_not_read_receives_no_more_than_its_window() {
     let mut pair = Pair::new();
-    let (client, server) = pair.establish();
-    let id = pair.server(server).open(Dir::Uni).unwrap();
+    let ends = pair.establish();
+    let id = pair.server(ends.server).open(Dir::Uni).unwrap();
     let mut rest = pattern(5_000_000);
     for _ in 0..100 {
-        let _ = pair.server(server).write_chunk(id, &mut rest);
+        let _ = pair.server(ends.server).write_chunk(id, &mut rest);
         pair.drive(Duration::from_millis(50));
     }
-    let received = pair.client(client).streams.stats().bytes_received;
+    let received = pair.client(ends.client).streams.stats().bytes_received;
     assert_eq!(received, 512 << 10);
 }

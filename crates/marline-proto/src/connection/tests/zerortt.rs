@@ -1,4 +1,4 @@
-//! Data in the first flight.
+//! 0-RTT data.
 
 use super::*;
 
@@ -11,12 +11,17 @@ fn early_pair() -> Pair {
     pair
 }
 
-/// Sends `data` at once; returns the handles, whether it was taken early, and after what time it
-/// had arrived.
-fn send_early(
-    pair: &mut Pair,
-    data: &Bytes,
-) -> (ConnectionHandle, ConnectionHandle, bool, Duration) {
+/// A resumed connection with 0-RTT data.
+struct Early {
+    ends: Ends,
+    /// Whether the server accepted the 0-RTT data.
+    accepted: bool,
+    /// Time until all data had arrived.
+    took: Duration,
+}
+
+/// Connects and sends `data` at once.
+fn send_early(pair: &mut Pair, data: &Bytes) -> Early {
     let began = pair.now;
     let client = pair.connect();
     assert!(pair.client(client).has_zero_rtt());
@@ -53,10 +58,14 @@ fn send_early(
     let accepted = pair.client(client).is_early_data_accepted();
     let server = server.expect("the server accepted");
     let took = arrived.expect("all arrived") - began;
-    (client, server, accepted, took)
+    Early {
+        ends: Ends { client, server },
+        accepted,
+        took,
+    }
 }
 
-fn was_told_of_rejection(pair: &Pair, client: ConnectionHandle) -> bool {
+fn is_rejection_emitted(pair: &Pair, client: ConnectionHandle) -> bool {
     pair.client
         .events
         .iter()
@@ -66,13 +75,14 @@ fn was_told_of_rejection(pair: &Pair, client: ConnectionHandle) -> bool {
 #[test]
 fn early_data_arrives_with_the_first_flight() {
     let mut pair = early_pair();
-    let (client, server, accepted, took) = send_early(&mut pair, &pattern(5_000));
-    assert!(accepted);
-    assert_eq!(took, Duration::from_millis(10), "half a round trip");
-    assert!(!was_told_of_rejection(&pair, client));
-    assert!(!pair.server(server).is_replayable());
-    assert_eq!(pair.client(client).stats().packets_lost(), 0);
-    upload(&mut pair, client, server, &pattern(100_000));
+    let early = send_early(&mut pair, &pattern(5_000));
+    let ends = early.ends;
+    assert!(early.accepted);
+    assert_eq!(early.took, Duration::from_millis(10), "half a round trip");
+    assert!(!is_rejection_emitted(&pair, ends.client));
+    assert!(!pair.server(ends.server).is_replayable());
+    assert_eq!(pair.client(ends.client).stats().packets_lost(), 0);
+    upload(&mut pair, ends, &pattern(100_000));
 }
 
 #[test]
@@ -114,11 +124,11 @@ fn rejected_early_data_is_sent_again() {
             loss,
             ..Conditions::default()
         });
-        let (client, server, accepted, _) = send_early(&mut pair, &pattern(20_000));
+        let Early { ends, accepted, .. } = send_early(&mut pair, &pattern(20_000));
         assert!(!accepted);
-        assert!(!pair.client(client).is_resumed());
-        assert!(was_told_of_rejection(&pair, client));
-        upload(&mut pair, client, server, &pattern(100_000));
+        assert!(!pair.client(ends.client).is_resumed());
+        assert!(is_rejection_emitted(&pair, ends.client));
+        upload(&mut pair, ends, &pattern(100_000));
     }
 }
 
@@ -126,10 +136,10 @@ fn rejected_early_data_is_sent_again() {
 fn a_server_that_accepts_no_more_early_data_still_resumes() {
     let mut pair = early_pair();
     pair.reconfigure_server(|_, tls| tls.max_early_data_size = 0);
-    let (client, _, accepted, _) = send_early(&mut pair, &pattern(20_000));
+    let Early { ends, accepted, .. } = send_early(&mut pair, &pattern(20_000));
     assert!(!accepted);
-    assert!(pair.client(client).is_resumed());
-    assert!(was_told_of_rejection(&pair, client));
+    assert!(pair.client(ends.client).is_resumed());
+    assert!(is_rejection_emitted(&pair, ends.client));
 }
 
 #[test]
@@ -144,8 +154,7 @@ fn rejected_early_data_is_sent_again_within_the_new_limits_of_the_server() {
             ..TransportConfig::default()
         });
     });
-    let (_, _, accepted, _) = send_early(&mut pair, &pattern(20_000));
-    assert!(!accepted);
+    assert!(!send_early(&mut pair, &pattern(20_000)).accepted);
 }
 
 #[test]
@@ -196,8 +205,8 @@ fn early_data_is_accepted_under_loss_and_after_a_retry() {
             jitter: Duration::from_millis(8),
             ..Conditions::default()
         });
-        let (client, _, accepted, _) = send_early(&mut pair, &pattern(20_000));
+        let Early { ends, accepted, .. } = send_early(&mut pair, &pattern(20_000));
         assert!(accepted, "seed {seed}");
-        assert!(!was_told_of_rejection(&pair, client), "seed {seed}");
+        assert!(!is_rejection_emitted(&pair, ends.client), "seed {seed}");
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that announce what they like, many bundles, and early data.
+//! Clients that announce any number of connections, many bundles, and early data.
 
 use super::*;
 use crate::coordination::bundle::MAX_MEMBERS;
@@ -23,34 +23,36 @@ fn members_beyond_the_announced_number_get_ever_smaller_windows() {
     assert!(windows.is_sorted_by(|a, b| a > b), "{windows:?}");
 }
 
-/// Whoever sees a ClientHello can repeat what it says, but not go on with the handshake.
+/// An observer of a ClientHello can replay it, but not complete the handshake.
 #[test]
 fn an_incomplete_handshake_takes_no_place_in_a_bundle() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
-    for up in [Direction::ToServer, Direction::ToClient] {
-        bundled.pair.network.conditions(up).delay = Duration::from_millis(20);
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        bundled.pair.network.conditions(direction).delay = Duration::from_millis(20);
     }
     bundled.pair.client_config.bundle = Some(Membership {
         id: MembershipId([1; 16]),
         connections: 3,
     });
-    let strangers = MAX_MEMBERS + 1;
-    for stranger in 1..=strangers {
+    for attempt in 1..=MAX_MEMBERS + 1 {
         bundled.pair.connect();
-        let heard = bundled
+        let accepted = bundled
             .pair
-            .drive_until(PATIENCE, |pair| pair.server.connections.len() == stranger);
-        assert!(heard, "the server answers");
+            .drive_until(PATIENCE, |pair| pair.server.connections.len() == attempt);
+        assert!(accepted, "the server did not accept attempt {attempt}");
         bundled.pair.client.connections.clear();
     }
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
     bundled.pair.server.accepted.clear();
     let handles = bundled.open_all(1, 3);
-    let told = bundled.told();
-    let parts: Vec<u64> = told.iter().map(|(_, it)| it.after[0] / 1200).collect();
+    let parts: Vec<u64> = bundled
+        .updates()
+        .iter()
+        .map(|update| update.decision.after[0] / 1200)
+        .collect();
     assert_eq!(parts, split_initial_window(32, 3).collect::<Vec<_>>());
-    for (_, server) in handles {
-        assert_eq!(bundled.pair.server(server).bundle(), Some(0));
+    for ends in handles {
+        assert_eq!(bundled.pair.server(ends.server).bundle(), Some(0));
     }
 }
 
@@ -63,14 +65,14 @@ fn forty_bundles_are_independent_and_end_with_their_connections() {
     assert_eq!(endpoint.open_bundles(), usize::from(BUNDLES));
     let windows = bundled.windows(&handles);
     assert!(windows.iter().all(|&window| window == 32 * 1200));
-    for (client, _) in handles {
+    for ends in handles {
         let now = bundled.pair.now;
-        bundled.pair.client(client).close(now, 0, b"");
+        bundled.pair.client(ends.client).close(now, 0, b"");
     }
-    let gone = bundled
+    let removed = bundled
         .pair
         .drive_until(PATIENCE, |pair| pair.server.connections.is_empty());
-    assert!(gone);
+    assert!(removed);
     assert_eq!(bundled.pair.server.endpoint.open_bundles(), 0);
 }
 
@@ -80,15 +82,16 @@ fn a_connection_beyond_the_limit_of_members_is_in_no_bundle() {
     let most = MAX_MEMBERS as u64;
     let mut handles = bundled.open_all(1, most);
     handles.push(bundled.open(1, most));
-    let (_, alone) = handles[MAX_MEMBERS];
+    let alone = handles[MAX_MEMBERS].server;
     assert_eq!(bundled.pair.server(alone).bundle(), None);
     assert_eq!(bundled.windows(&handles[MAX_MEMBERS..]), [32 * 1200]);
     bundled.pair.network.set(link(0.01));
     bundled.transfer(&handles, 30_000);
-    let told = bundled.told();
+    let updates = bundled.updates();
     assert!(
-        told.iter()
-            .all(|(_, decision)| decision.after.len() <= MAX_MEMBERS)
+        updates
+            .iter()
+            .all(|update| update.decision.after.len() <= MAX_MEMBERS)
     );
 }
 
@@ -97,15 +100,18 @@ fn bundles_are_neither_shared_between_endpoints_nor_kept_across_a_restart() {
     let mut here = bundled(BundleConfig::default(), Algorithm::NewReno);
     let mut there = bundled(BundleConfig::default(), Algorithm::NewReno);
     for bundled in [&mut here, &mut there] {
-        let (_, server) = bundled.open(1, 3);
+        let server = bundled.open(1, 3).server;
         assert_eq!(bundled.pair.server(server).bundle(), Some(0));
-        assert_eq!(bundled.told().len(), 1);
+        assert_eq!(bundled.updates().len(), 1);
     }
-    // Nor does the one that comes after it.
     here.pair.restart_server();
-    let (_, server) = here.open(1, 3);
-    let window = here.windows(&[(ConnectionHandle(0), server)])[0];
-    assert_eq!(window, 11 * 1200, "it is the first again");
+    let ends = here.open(1, 3);
+    let window = here.windows(&[ends])[0];
+    assert_eq!(
+        window,
+        11 * 1200,
+        "the window is not that of a first member"
+    );
 }
 
 #[test]
@@ -115,17 +121,17 @@ fn a_resumed_connection_joins_the_bundle_that_it_names_itself() {
         ..PairConfig::default()
     };
     let mut bundled = bundled_as(BundleConfig::default(), Algorithm::NewReno, early);
-    let (client, first) = bundled.open(1, 3);
+    let first = bundled.open(1, 3);
     bundled.pair.drive(Duration::from_millis(200));
-    assert_eq!(bundled.pair.server(first).bundle(), Some(0));
+    assert_eq!(bundled.pair.server(first.server).bundle(), Some(0));
 
     let resume = |bundled: &mut Bundled, membership: Option<Membership>| {
         bundled.pair.client_config.bundle = membership;
         let client = bundled.pair.connect();
         let connection = bundled.pair.client(client);
         assert!(connection.has_zero_rtt());
-        let said = connection.peer_coordinates_bundles();
-        assert!(!said, "that is not remembered");
+        let coordinates = connection.peer_coordinates_bundles();
+        assert!(!coordinates, "a remembered parameter was used");
         let id = connection.open(Dir::Uni).expect("limits are remembered");
         connection.write(id, b"early").expect("0-RTT is possible");
         let done = bundled
@@ -134,34 +140,34 @@ fn a_resumed_connection_joins_the_bundle_that_it_names_itself() {
         assert!(done && bundled.pair.client(client).is_early_data_accepted());
         let server = bundled.pair.server.accepted.pop_front().expect("accepted");
         bundled.pair.drive(Duration::from_millis(200));
-        (client, server)
+        Ends { client, server }
     };
     let other = Membership {
         id: MembershipId([2; 16]),
         connections: 1,
     };
-    let (_, second) = resume(&mut bundled, Some(other));
-    assert_eq!(bundled.pair.server(second).bundle(), Some(1));
-    let (client_alone, alone) = resume(&mut bundled, None);
-    assert_eq!(bundled.pair.server(alone).bundle(), None);
-    assert!(bundled.pair.client(client_alone).peer_coordinates_bundles());
+    let second = resume(&mut bundled, Some(other));
+    assert_eq!(bundled.pair.server(second.server).bundle(), Some(1));
+    let alone = resume(&mut bundled, None);
+    assert_eq!(bundled.pair.server(alone.server).bundle(), None);
+    assert!(bundled.pair.client(alone.client).peer_coordinates_bundles());
     let same = Membership {
         id: MembershipId([1; 16]),
         connections: 3,
     };
-    let (_, third) = resume(&mut bundled, Some(same));
-    assert_eq!(bundled.pair.server(third).bundle(), Some(0));
-    assert!(bundled.pair.client(client).peer_coordinates_bundles());
+    let third = resume(&mut bundled, Some(same));
+    assert_eq!(bundled.pair.server(third.server).bundle(), Some(0));
+    assert!(bundled.pair.client(first.client).peer_coordinates_bundles());
 }
 
 #[test]
 fn debug_output_does_not_contain_bundle_identifiers() {
     let mut bundled = bundled(BundleConfig::default(), Algorithm::NewReno);
-    let (client, server) = bundled.open(0xab, 3);
+    let ends = bundled.open(0xab, 3);
     let texts = [
         format!("{:?}", bundled.pair.client_config.bundle),
-        format!("{:?}", bundled.pair.client(client)),
-        format!("{:?}", bundled.pair.server(server)),
+        format!("{:?}", bundled.pair.client(ends.client)),
+        format!("{:?}", bundled.pair.server(ends.server)),
         format!("{:?}", bundled.pair.server.endpoint),
     ];
     for text in texts {

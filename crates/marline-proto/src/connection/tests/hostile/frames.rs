@@ -1,5 +1,4 @@
-//! Frames that contradict the state of streams, or are no frames at all (RFC 9000, sections 4, 12.4
-//! and 19).
+//! Frames that contradict the state of streams, and invalid frames (RFC 9000, sections 4, 12.4 and 19).
 
 use super::*;
 use marline_wire::varint;
@@ -25,7 +24,7 @@ fn a_stream_beyond_the_limit_is_a_stream_limit_error() {
         &stream(id, 0, b"x", false),
         ErrorCode::STREAM_LIMIT_ERROR,
     );
-    passes(Side::Client, &stream(id - 4, 0, b"x", false));
+    stays_open(Side::Client, &stream(id - 4, 0, b"x", false));
 }
 
 #[test]
@@ -36,7 +35,7 @@ fn data_beyond_the_limit_of_a_stream_is_a_flow_control_error() {
         &stream(0, window, b"x", false),
         ErrorCode::FLOW_CONTROL_ERROR,
     );
-    passes(Side::Client, &stream(0, window - 1, b"x", false));
+    stays_open(Side::Client, &stream(0, window - 1, b"x", false));
 }
 
 #[test]
@@ -115,16 +114,16 @@ fn limits_of_more_than_2_to_the_60_streams_are_a_frame_encoding_error() {
         let frame = varints(&[kind, (1 << 60) + 1]);
         closes(Side::Client, &frame, ErrorCode::FRAME_ENCODING_ERROR);
     }
-    passes(Side::Client, &varints(&[0x12, 1 << 60]));
+    stays_open(Side::Client, &varints(&[0x12, 1 << 60]));
 }
 
 #[test]
 fn limits_smaller_than_before_are_ignored() {
     let frames = varints(&[0x10, 0, 0x12, 0, 0x13, 0]);
-    let mut siege = Siege::by(Side::Client);
-    siege.say(&frames);
-    assert_eq!(siege.verdict(), None);
-    assert!(siege.victim().open(Dir::Uni).is_some());
+    let mut attack = Attack::by(Side::Client);
+    attack.send(&frames);
+    assert_eq!(attack.close_code(), None);
+    assert!(attack.victim().open(Dir::Uni).is_some());
 }
 
 #[test]
@@ -138,7 +137,7 @@ fn unknown_frame_types_are_a_frame_encoding_error() {
     }
 }
 
-/// To one who did not negotiate them they are unknown.
+/// Without negotiation their types are unknown.
 #[test]
 fn multipath_frames_are_a_frame_encoding_error_unless_negotiated() {
     let mut new_id = varints(&[0x3e78, 1, 0, 0]);
@@ -183,7 +182,7 @@ fn frames_that_only_servers_send_are_a_protocol_violation_from_a_client() {
         &[0x07, 0x01, 0xaa],
         ErrorCode::PROTOCOL_VIOLATION,
     );
-    passes(Side::Server, &[0x1e]);
+    stays_open(Side::Server, &[0x1e]);
 }
 
 #[test]
@@ -210,7 +209,7 @@ fn crypto_data_too_far_ahead_closes_with_crypto_buffer_exceeded() {
 
 #[test]
 fn a_datagram_without_support_for_datagrams_is_a_protocol_violation() {
-    let mut siege = Siege::with(
+    let mut attack = Attack::with(
         Side::Client,
         PairConfig {
             server: TransportConfig {
@@ -220,66 +219,66 @@ fn a_datagram_without_support_for_datagrams_is_a_protocol_violation() {
             ..PairConfig::default()
         },
     );
-    siege.say(&[0x30, 1, 2, 3]);
-    assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+    attack.send(&[0x30, 1, 2, 3]);
+    assert_eq!(attack.close_code(), Some(ErrorCode::PROTOCOL_VIOLATION));
 }
 
 #[test]
 fn a_packet_without_frames_is_a_protocol_violation() {
-    let mut siege = Siege::by(Side::Client);
-    let datagram = siege.attacker().craft_empty();
-    siege.deliver(datagram);
-    assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+    let mut attack = Attack::by(Side::Client);
+    let datagram = attack.attacker().craft_empty();
+    attack.deliver(datagram);
+    assert_eq!(attack.close_code(), Some(ErrorCode::PROTOCOL_VIOLATION));
 }
 
 #[test]
 fn reserved_header_bits_that_are_set_are_a_protocol_violation() {
     for flip in [0x08, 0x10] {
-        let mut siege = Siege::by(Side::Client);
-        let now = siege.pair.now;
-        let datagram = siege
+        let mut attack = Attack::by(Side::Client);
+        let now = attack.pair.now;
+        let datagram = attack
             .attacker()
             .craft_altered(now, SpaceId::Data, &[0x01], flip);
-        siege.deliver(datagram);
-        assert_eq!(siege.verdict(), Some(ErrorCode::PROTOCOL_VIOLATION));
+        attack.deliver(datagram);
+        assert_eq!(attack.close_code(), Some(ErrorCode::PROTOCOL_VIOLATION));
     }
 }
 
 #[test]
 fn a_duplicate_packet_is_dropped() {
-    let mut siege = Siege::by(Side::Client);
-    let now = siege.pair.now;
-    let datagram = siege.attacker().craft(now, SpaceId::Data, &[0x30, 7]);
+    let mut attack = Attack::by(Side::Client);
+    let now = attack.pair.now;
+    let datagram = attack.attacker().craft(now, SpaceId::Data, &[0x30, 7]);
     for _ in 0..5 {
-        siege.deliver(datagram.clone());
+        attack.deliver(datagram.clone());
     }
-    assert_eq!(siege.verdict(), None);
-    assert!(siege.victim().recv_datagram().is_some());
-    assert!(siege.victim().recv_datagram().is_none());
-    assert_eq!(siege.victim().stats().packets_dropped, 4);
+    assert_eq!(attack.close_code(), None);
+    assert!(attack.victim().recv_datagram().is_some());
+    assert!(attack.victim().recv_datagram().is_none());
+    assert_eq!(attack.victim().stats().packets_dropped, 4);
 }
 
 #[test]
 fn datagrams_without_a_valid_packet_are_ignored() {
-    let mut siege = Siege::by(Side::Client);
+    let mut attack = Attack::by(Side::Client);
     for len in 0..64 {
         for first in [0x00, 0x40, 0x7f, 0x80, 0xc0, 0xd0, 0xe0, 0xff] {
             let mut datagram = vec![first; len];
             datagram.iter_mut().skip(1).for_each(|byte| *byte = 0);
-            siege.deliver(datagram);
+            attack.deliver(datagram);
         }
     }
-    assert_eq!(siege.verdict(), None);
-    siege.drain();
+    assert_eq!(attack.close_code(), None);
+    attack.drain();
 }
 
 #[test]
 fn control_characters_in_the_reason_of_a_close_are_not_shown() {
-    let mut siege = Siege::by(Side::Client);
+    let mut attack = Attack::by(Side::Client);
     let mut frame = varints(&[0x1c, 0x0a, 0, 4]);
     frame.extend_from_slice(b"\xff\x1b[1");
-    siege.say(&frame);
-    let text = siege.victim().error().expect("closed").to_string();
+    attack.send(&frame);
+    let text = attack.victim().error().expect("closed").to_string();
     assert!(!text.contains('\x1b'), "{text:?}");
-    assert_eq!(siege.drain().0, 0, "who drains is silent");
+    assert_eq!(attack.drain().datagrams, 0, "a draining end sends nothing");
 }

@@ -1,4 +1,4 @@
-//! Lies during the handshake, and injections into it (RFC 9000, sections 7, 8.1, 14.1 and 17.2).
+//! False and injected packets during the handshake (RFC 9000, sections 7, 8.1, 14.1 and 17.2).
 
 use super::*;
 use crate::config::RetryPolicy;
@@ -6,15 +6,26 @@ use marline_wire::packet::VersionNegotiation;
 use std::sync::{Arc, Mutex};
 
 /// A client that has sent nothing yet.
-fn beginning() -> (Pair, ConnectionHandle) {
-    let mut pair = Pair::new();
-    let client = pair.connect();
-    (pair, client)
+struct Start {
+    pair: Pair,
+    client: ConnectionHandle,
 }
 
-/// A client's end of the handshake that is complete, while the server has not heard so.
-fn half_done() -> (Pair, ConnectionHandle, ConnectionHandle) {
-    let (mut pair, client) = beginning();
+fn start() -> Start {
+    let mut pair = Pair::new();
+    let client = pair.connect();
+    Start { pair, client }
+}
+
+/// A handshake that is complete at the client only.
+struct HalfDone {
+    pair: Pair,
+    client: ConnectionHandle,
+    server: ConnectionHandle,
+}
+
+fn half_done() -> HalfDone {
+    let Start { mut pair, client } = start();
     pair.network.filter = Some(Box::new(|direction, datagram: &Datagram| {
         direction == Direction::ToServer && datagram.bytes[0] & 0xb0 != 0x80
     }));
@@ -23,7 +34,11 @@ fn half_done() -> (Pair, ConnectionHandle, ConnectionHandle) {
     });
     assert!(done, "the client has the server's flight");
     let server = pair.server.accepted.pop_front().expect("accepted");
-    (pair, client, server)
+    HalfDone {
+        pair,
+        client,
+        server,
+    }
 }
 
 fn closed_with(connection: &Connection, code: ErrorCode) {
@@ -43,7 +58,7 @@ fn forbidden_frames_in_initial_packets_close_the_connection() {
         &[0x30],
         &[0x10, 0],
     ] {
-        let (mut pair, client) = beginning();
+        let Start { mut pair, client } = start();
         let now = pair.now;
         let datagram = pair.client(client).craft(now, SpaceId::Initial, frame);
         pair.deliver(Direction::ToServer, datagram);
@@ -65,7 +80,11 @@ fn forbidden_frames_in_initial_packets_close_the_connection() {
 #[test]
 fn forbidden_frames_in_handshake_packets_are_a_protocol_violation() {
     for frame in [&[0x08, 0x00][..], &[0x1e], &[0x10, 0], &[0x7e, 0x7a, 1]] {
-        let (mut pair, client, server) = half_done();
+        let HalfDone {
+            mut pair,
+            client,
+            server,
+        } = half_done();
         let now = pair.now;
         let datagram = pair.server(server).craft(now, SpaceId::Handshake, frame);
         pair.deliver(Direction::ToClient, datagram);
@@ -75,7 +94,9 @@ fn forbidden_frames_in_handshake_packets_are_a_protocol_violation() {
 
 #[test]
 fn a_server_may_open_streams_before_the_handshake_completes() {
-    let (mut pair, _, server) = half_done();
+    let HalfDone {
+        mut pair, server, ..
+    } = half_done();
     assert!(pair.server(server).can_seal(SpaceId::Data));
     assert!(pair.server(server).is_handshaking());
     let id = pair.server(server).open(Dir::Uni);
@@ -84,8 +105,8 @@ fn a_server_may_open_streams_before_the_handshake_completes() {
 
 #[test]
 fn a_wrong_source_connection_id_of_a_client_is_a_transport_parameter_error() {
-    let (mut pair, client) = beginning();
-    pair.client(client).lie_about_source();
+    let Start { mut pair, client } = start();
+    pair.client(client).falsify_source_cid();
     pair.drive(Duration::from_millis(50));
     let server = pair.server.accepted.pop_front().expect("accepted");
     closed_with(pair.server(server), ErrorCode::TRANSPORT_PARAMETER_ERROR);
@@ -93,7 +114,7 @@ fn a_wrong_source_connection_id_of_a_client_is_a_transport_parameter_error() {
 
 #[test]
 fn a_wrong_source_connection_id_of_a_server_is_a_transport_parameter_error() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let now = pair.now;
     let mut buf = Vec::new();
     pair.client(client)
@@ -101,14 +122,14 @@ fn a_wrong_source_connection_id_of_a_server_is_a_transport_parameter_error() {
         .expect("a first flight");
     pair.deliver(Direction::ToServer, buf);
     let server = pair.server.accepted.pop_front().expect("accepted");
-    pair.server(server).lie_about_source();
+    pair.server(server).falsify_source_cid();
     pair.drive(Duration::from_millis(50));
     closed_with(pair.client(client), ErrorCode::TRANSPORT_PARAMETER_ERROR);
 }
 
 #[test]
 fn version_negotiation_with_our_version_or_other_ids_is_ignored() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let connection = pair.client(client);
     let (dcid, scid) = (
         connection.handshake_cid(),
@@ -128,7 +149,9 @@ fn version_negotiation_with_our_version_or_other_ids_is_ignored() {
 
 #[test]
 fn version_negotiation_after_any_packet_is_ignored() {
-    let (mut pair, client, _) = half_done();
+    let HalfDone {
+        mut pair, client, ..
+    } = half_done();
     let connection = pair.client(client);
     let mut offer = Vec::new();
     VersionNegotiation::encode(
@@ -144,7 +167,7 @@ fn version_negotiation_after_any_packet_is_ignored() {
 
 #[test]
 fn a_retry_with_an_invalid_tag_and_a_second_retry_are_ignored() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let connection = pair.client(client);
     let original = connection.original_destination();
     let id = connection.handshake_cid();
@@ -163,13 +186,13 @@ fn a_retry_with_an_invalid_tag_and_a_second_retry_are_ignored() {
     assert_eq!(
         pair.client(client).progress.retry_source(),
         Some(scid),
-        "only the first"
+        "the second Retry is ignored"
     );
 }
 
 #[test]
 fn a_forged_retry_closes_with_transport_parameter_error() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let connection = pair.client(client);
     let original = connection.original_destination();
     let id = connection.handshake_cid();
@@ -184,7 +207,9 @@ fn a_forged_retry_closes_with_transport_parameter_error() {
 
 #[test]
 fn a_retry_after_any_packet_is_ignored() {
-    let (mut pair, client, _) = half_done();
+    let HalfDone {
+        mut pair, client, ..
+    } = half_done();
     let connection = pair.client(client);
     let retry = forge_retry(
         connection.original_destination(),
@@ -198,7 +223,7 @@ fn a_retry_after_any_packet_is_ignored() {
 
 #[test]
 fn an_initial_packet_in_a_small_datagram_is_dropped_by_servers() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let now = pair.now;
     let flight = pair.client(client).craft(now, SpaceId::Initial, &[0x01]);
     pair.deliver(Direction::ToServer, flight);
@@ -216,7 +241,7 @@ fn an_initial_packet_in_a_small_datagram_is_dropped_by_servers() {
 
 #[test]
 fn an_initial_packet_of_a_server_with_a_token_is_dropped() {
-    let (mut pair, client) = beginning();
+    let Start { mut pair, client } = start();
     let now = pair.now;
     let mut buf = Vec::new();
     pair.client(client)
@@ -233,25 +258,21 @@ fn an_initial_packet_of_a_server_with_a_token_is_dropped() {
 
 #[test]
 fn a_client_without_an_answer_gets_at_most_three_times_what_it_sent() {
-    let (mut pair, _) = beginning();
-    let seen = Arc::new(Mutex::new((0, 0)));
-    let counts = Arc::clone(&seen);
-    pair.network.filter = Some(Box::new(move |direction, datagram: &Datagram| {
-        let mut counts = counts.lock().expect("one thread");
-        match direction {
-            Direction::ToServer => {
-                let first = counts.0 == 0;
-                counts.0 += datagram.bytes.len();
-                !first
-            }
+    let mut pair = start().pair;
+    let sent = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&sent);
+    let mut is_first = true;
+    pair.network.filter = Some(Box::new(
+        move |direction, datagram: &Datagram| match direction {
+            Direction::ToServer => !std::mem::take(&mut is_first),
             Direction::ToClient => {
-                counts.1 += datagram.bytes.len();
+                *count.lock().expect("one thread") += datagram.bytes.len();
                 true
             }
-        }
-    }));
+        },
+    ));
     pair.drive(Duration::from_secs(30));
-    let (_, sent) = *seen.lock().expect("one thread");
+    let sent = *sent.lock().expect("one thread");
     assert!(sent > 1200 && sent <= 3 * 1200, "{sent} bytes for 1200");
     assert_eq!(pair.server.endpoint.open_connections(), 0, "timed out");
 }
@@ -336,7 +357,7 @@ fn replayed_early_data_is_not_delivered_and_its_connection_stays_replayable() {
     let read = pair.server(first).read(now, id, 100);
     assert_eq!(read, Ok(Some(Bytes::from_static(b"early"))));
     pair.drive(Duration::from_secs(1));
-    assert!(!pair.server(first).is_replayable(), "the client was there");
+    assert!(!pair.server(first).is_replayable());
 
     for bytes in flight {
         pair.deliver_from(SocketAddr::from(([198, 51, 100, 3], 999)), bytes);
@@ -345,7 +366,7 @@ fn replayed_early_data_is_not_delivered_and_its_connection_stays_replayable() {
     let now = pair.now;
     let replayed = pair.server(second);
     assert!(replayed.is_replayable());
-    assert!(replayed.read(now, id, 100).is_err(), "tickets serve once");
+    assert!(replayed.read(now, id, 100).is_err(), "the ticket was used");
     pair.drive(Duration::from_secs(5));
-    assert!(pair.server(second).is_replayable(), "nobody finishes it");
+    assert!(pair.server(second).is_replayable());
 }

@@ -1,26 +1,26 @@
-//! What a peer can make us hold or do is bounded, whatever it sends and never acknowledges.
+//! Memory and work that a peer can cause are bounded.
 
 use super::*;
 use crate::limits::MAX_ACKS_UNANSWERED;
 
-/// Datagrams of the usual size.
-const ROOM: usize = 1400;
+/// Size in bytes of the payload of a usual datagram.
+const PAYLOAD: usize = 1400;
 
 #[test]
 fn state_is_bounded_if_the_peer_never_acknowledges() {
-    let mut siege = Siege::by(Side::Client);
+    let mut attack = Attack::by(Side::Client);
     for _ in 0..20_000 {
-        siege.say(&[0x01]);
-        siege.drain();
-        siege.pair.now += Duration::from_millis(1);
-        let now = siege.pair.now;
-        let victim = siege.victim();
+        attack.send(&[0x01]);
+        attack.drain();
+        attack.pair.now += Duration::from_millis(1);
+        let now = attack.pair.now;
+        let victim = attack.victim();
         if victim.poll_timeout().is_some_and(|timeout| timeout <= now) {
             victim.handle_timeout(now);
         }
     }
-    assert_eq!(siege.verdict(), None);
-    let held = siege.victim().held();
+    assert_eq!(attack.close_code(), None);
+    let held = attack.victim().held();
     let most = MAX_ACKS_UNANSWERED as usize + 500;
     assert!(held.sent_packets <= most, "{held:?}");
     assert!(held.received_ranges <= 16, "{held:?}");
@@ -28,50 +28,50 @@ fn state_is_bounded_if_the_peer_never_acknowledges() {
 
 #[test]
 fn unread_stream_data_stays_within_the_receive_window() {
-    let mut siege = Siege::by(Side::Client);
+    let mut attack = Attack::by(Side::Client);
     let config = TransportConfig::default();
-    // One byte in every page that the windows permit: the worst case of the assembler.
+    // One byte in every page that the windows allow: the worst case of the assembler.
     let mut frames = Vec::new();
     for stream in 0..2u64 {
         for page in 1..config.stream_receive_window / 1024 {
             frames.extend(varints(&[0x0e, 4 * stream, page * 1024, 1]));
             frames.push(1);
-            if frames.len() > ROOM {
-                siege.say(&std::mem::take(&mut frames));
-                siege.drain();
+            if frames.len() > PAYLOAD {
+                attack.send(&std::mem::take(&mut frames));
+                attack.drain();
             }
         }
     }
-    assert_eq!(siege.verdict(), None);
-    assert!(siege.victim().held().unread as u64 <= config.receive_window);
+    assert_eq!(attack.close_code(), None);
+    assert!(attack.victim().held().unread as u64 <= config.receive_window);
 }
 
 #[test]
 fn streams_that_were_not_accepted_count_against_the_limit() {
-    let mut siege = Siege::by(Side::Client);
+    let mut attack = Attack::by(Side::Client);
     let config = TransportConfig::default();
     for n in 0..config.max_concurrent_uni_streams {
-        // Open and reset: it still waits for the application.
-        siege.say(
+        // Opened and reset, the stream still waits to be accepted.
+        attack.send(
             &[
                 varints(&[0x08, 4 * n + 2]),
                 varints(&[0x04, 4 * n + 2, 0, 0]),
             ]
             .concat(),
         );
-        siege.drain();
+        attack.drain();
     }
-    assert_eq!(siege.verdict(), None);
-    let streams = siege.victim().held().streams as u64;
+    assert_eq!(attack.close_code(), None);
+    let streams = attack.victim().held().streams as u64;
     assert!(streams <= config.max_concurrent_uni_streams);
     let next = varints(&[0x08, 4 * config.max_concurrent_uni_streams + 2]);
-    siege.say(&next);
-    assert_eq!(siege.verdict(), Some(ErrorCode::STREAM_LIMIT_ERROR));
+    attack.send(&next);
+    assert_eq!(attack.close_code(), Some(ErrorCode::STREAM_LIMIT_ERROR));
 }
 
 #[test]
 fn floods_of_small_frames_are_answered_with_at_most_two_datagrams() {
-    let abuses: [&[u8]; 9] = [
+    let frames: [&[u8]; 9] = [
         &[0x01],
         &[0x00, 0x01],
         &[0x08, 0x00],
@@ -82,25 +82,25 @@ fn floods_of_small_frames_are_answered_with_at_most_two_datagrams() {
         &[0x05, 0x00, 0x00],
         &[0x30],
     ];
-    for abuse in abuses {
-        let mut siege = Siege::by(Side::Client);
-        siege.drain();
-        let before = siege.victim().held().sent_packets;
+    for frame in frames {
+        let mut attack = Attack::by(Side::Client);
+        attack.drain();
+        let before = attack.victim().held().sent_packets;
         for _ in 0..20 {
             // The last frame of a datagram may extend to its end.
-            siege.say(&abuse.repeat(ROOM / abuse.len()));
-            let (datagrams, _) = siege.drain();
-            assert!(datagrams <= 2, "{datagrams} datagrams after {abuse:?}");
+            attack.send(&frame.repeat(PAYLOAD / frame.len()));
+            let datagrams = attack.drain().datagrams;
+            assert!(datagrams <= 2, "{datagrams} datagrams after {frame:?}");
         }
-        assert_eq!(siege.verdict(), None, "{abuse:?}");
-        let held = siege.victim().held();
-        assert!(held.sent_packets <= before + 40, "{held:?} after {abuse:?}");
+        assert_eq!(attack.close_code(), None, "{frame:?}");
+        let held = attack.victim().held();
+        assert!(held.sent_packets <= before + 40, "{held:?} after {frame:?}");
     }
 }
 
 #[test]
 fn credit_of_single_bytes_causes_at_most_three_datagrams_each() {
-    let mut siege = Siege::with(
+    let mut attack = Attack::with(
         Side::Client,
         PairConfig {
             client: TransportConfig {
@@ -111,20 +111,20 @@ fn credit_of_single_bytes_causes_at_most_three_datagrams_each() {
             ..PairConfig::default()
         },
     );
-    let id = siege.victim().open(Dir::Uni).expect("permitted");
-    assert!(siege.victim().write(id, &[7; 100]).is_err(), "no credit");
+    let id = attack.victim().open(Dir::Uni).expect("permitted");
+    assert!(attack.victim().write(id, &[7; 100]).is_err(), "no credit");
     for n in 1..=100u64 {
-        siege.say(&varints(&[0x11, id.into(), n, 0x10, n]));
-        let _ = siege.victim().write(id, &[7; 100]);
-        let (datagrams, bytes) = siege.drain();
+        attack.send(&varints(&[0x11, id.into(), n, 0x10, n]));
+        let _ = attack.victim().write(id, &[7; 100]);
+        let Sent { datagrams, bytes } = attack.drain();
         assert!(datagrams <= 3 && bytes <= 3 * 1472, "{datagrams}, {bytes}");
     }
-    assert_eq!(siege.verdict(), None);
+    assert_eq!(attack.close_code(), None);
 }
 
 #[test]
 fn unread_datagrams_beyond_the_receive_buffer_are_dropped() {
-    let mut siege = Siege::with(
+    let mut attack = Attack::with(
         Side::Client,
         PairConfig {
             server: TransportConfig {
@@ -137,10 +137,10 @@ fn unread_datagrams_beyond_the_receive_buffer_are_dropped() {
     for _ in 0..200 {
         let mut frame = vec![0x30];
         frame.resize(1000, 7);
-        siege.say(&frame);
-        siege.drain();
+        attack.send(&frame);
+        attack.drain();
     }
-    let kept = std::iter::from_fn(|| siege.victim().recv_datagram()).count();
+    let kept = std::iter::from_fn(|| attack.victim().recv_datagram()).count();
     assert!(kept <= 10, "{kept}");
 }
 
@@ -149,23 +149,23 @@ fn an_ack_frequency_delay_below_the_minimum_is_a_protocol_violation() {
     let frame = varints(&[0xaf, 0, 1, 0, 1]);
     closes(Side::Client, &frame, ErrorCode::PROTOCOL_VIOLATION);
     let most = marline_wire::varint::MAX;
-    let mut siege = Siege::by(Side::Client);
-    siege.say(&varints(&[
+    let mut attack = Attack::by(Side::Client);
+    attack.send(&varints(&[
         0xaf, 0, most, most, most, 0xaf, most, most, most, 0,
     ]));
-    assert_eq!(siege.verdict(), None);
-    siege.say(&[0x01]);
-    siege.drain();
+    assert_eq!(attack.close_code(), None);
+    attack.send(&[0x01]);
+    attack.drain();
 }
 
 #[test]
 fn connection_close_is_repeated_ever_more_rarely() {
-    let mut siege = Siege::by(Side::Client);
-    siege.say(&[0x21]);
+    let mut attack = Attack::by(Side::Client);
+    attack.send(&[0x21]);
     let mut answers = 0;
     for _ in 0..1000 {
-        siege.deliver(vec![0x40; 30]);
-        answers += siege.drain().0;
+        attack.deliver(vec![0x40; 30]);
+        answers += attack.drain().datagrams;
     }
     assert!(answers <= 12, "{answers} answers to 1000 datagrams");
 }

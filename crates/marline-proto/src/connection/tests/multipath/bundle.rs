@@ -1,4 +1,4 @@
-//! Several paths between the same addresses, under one engine.
+//! Bundles of paths between the same addresses.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,9 +12,9 @@ use crate::observe::events::{BundleAction, BundlePhase, BundleTrigger, BundleUpd
 use crate::observe::stats::PathStats;
 use crate::observe::{Event as Observed, Observer};
 
-/// What an engine decided, as one of its paths told it.
+/// A decision of a bundle's engine, as one of its paths reports it.
 #[derive(Clone, Debug)]
-struct Told {
+struct Update {
     path: Option<PathId>,
     own: usize,
     trigger: BundleTrigger,
@@ -24,7 +24,7 @@ struct Told {
     after: Vec<u64>,
 }
 
-impl From<&BundleUpdated<'_>> for Told {
+impl From<&BundleUpdated<'_>> for Update {
     fn from(event: &BundleUpdated<'_>) -> Self {
         Self {
             path: event.path,
@@ -38,11 +38,11 @@ impl From<&BundleUpdated<'_>> for Told {
     }
 }
 
-type Log = Arc<Mutex<Vec<Told>>>;
+type Log = Arc<Mutex<Vec<Update>>>;
 
-struct Listener(Log);
+struct Recorder(Log);
 
-impl Observer for Listener {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &Observed<'_>) {
         if let Observed::BundleUpdated(event) = event {
             self.0.lock().unwrap().push(event.into());
@@ -50,7 +50,7 @@ impl Observer for Listener {
     }
 }
 
-/// As the experiments with bundles have it.
+/// The configuration of the experiments with bundles.
 fn plain(multipath: Option<MultipathConfig>, bundle: Option<BundleConfig>) -> TransportConfig {
     TransportConfig {
         multipath,
@@ -62,7 +62,7 @@ fn plain(multipath: Option<MultipathConfig>, bundle: Option<BundleConfig>) -> Tr
     }
 }
 
-/// Settings of an end that wants `count` paths, coordinated as `bundle` says.
+/// Configuration of an end that opens `count` paths, coordinated by `bundle`.
 fn paths(count: u32, bundle: Option<BundleConfig>) -> MultipathConfig {
     MultipathConfig {
         max_paths: count,
@@ -78,7 +78,7 @@ struct Bundled {
 }
 
 impl Bundled {
-    /// Paths that the client opens, all between the same addresses; the server coordinates them.
+    /// A connection with `count` paths between the same addresses, which the server coordinates.
     fn new(count: u32, bundle: Option<BundleConfig>, seed: u64) -> Self {
         Self::over(link(0.0), paths(count, bundle), seed)
     }
@@ -94,7 +94,7 @@ impl Bundled {
         seed: u64,
     ) -> Self {
         let log = Log::default();
-        let listener = Arc::clone(&log);
+        let sink = Arc::clone(&log);
         let mut pair = Pair::with(PairConfig {
             client: plain(Some(multipath.clone()), None),
             server: TransportConfig {
@@ -103,7 +103,7 @@ impl Bundled {
             },
             adjust_server: Box::new(move |server| {
                 server.observer = Some(Arc::new(move |_| {
-                    Some(Box::new(Listener(Arc::clone(&listener))) as Box<dyn Observer>)
+                    Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
                 }));
             }),
             seed,
@@ -116,7 +116,7 @@ impl Bundled {
         }
     }
 
-    fn told(&self) -> Vec<Told> {
+    fn updates(&self) -> Vec<Update> {
         self.log.lock().unwrap().clone()
     }
 
@@ -130,8 +130,8 @@ impl Bundled {
     }
 
     fn download(&mut self, len: usize) -> Duration {
-        let ends = self.several.ends();
-        download(&mut self.several.pair, ends.0, ends.1, &pattern(len))
+        let ends = self.several.ends;
+        download(&mut self.several.pair, ends, &pattern(len))
     }
 }
 
@@ -144,11 +144,11 @@ fn the_client_opens_the_configured_number_of_paths_and_replaces_none() {
     assert_eq!(bundled.several.server().paths.bundled(), [all.to_vec()]);
     assert_eq!(bundled.several.client().paths.bundled(), [all.to_vec()]);
     let now = bundled.several.pair.now;
-    let gone = bundled
+    let abandoned = bundled
         .several
         .server()
         .abandon_path(now, ONE, ErrorCode::NO_ERROR);
-    assert_eq!(gone, Ok(()));
+    assert_eq!(abandoned, Ok(()));
     bundled.several.pair.drive(Duration::from_secs(5));
     assert_eq!(bundled.several.paths(Side::Client), [0, 2]);
     let rest = vec![PathId(0), PathId(2)];
@@ -158,15 +158,14 @@ fn the_client_opens_the_configured_number_of_paths_and_replaces_none() {
 
 #[test]
 fn the_client_opens_no_more_paths_than_the_server_allows() {
-    let (wants, takes) = (paths(8, None), paths(2, None));
     let mut several = Several::with(Pair::with(PairConfig {
-        client: plain(Some(wants), None),
-        server: plain(Some(takes), None),
+        client: plain(Some(paths(8, None)), None),
+        server: plain(Some(paths(2, None)), None),
         ..PairConfig::default()
     }));
     assert_eq!(several.paths(Side::Client), [0, 1]);
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(500_000));
 }
 
 #[test]
@@ -174,7 +173,7 @@ fn paths_of_a_bundle_share_one_initial_window() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     let windows = bundled.windows();
     let sum: u64 = windows.iter().sum();
-    // The handshake opened the window by what it acknowledged.
+    // The window grew by the bytes that the handshake acknowledged.
     assert!(
         (32 * 1200 - 2..32 * 1200 + 6000).contains(&sum),
         "{windows:?}"
@@ -184,8 +183,8 @@ fn paths_of_a_bundle_share_one_initial_window() {
             .iter()
             .all(|window| window.abs_diff(windows[0]) < 3000)
     );
-    let told = bundled.told();
-    let last = told.last().expect("decisions");
+    let updates = bundled.updates();
+    let last = updates.last().expect("decisions");
     assert_eq!(last.trigger, BundleTrigger::Joined);
     assert_eq!(last.action, BundleAction::Split);
     assert_eq!(
@@ -228,19 +227,19 @@ fn a_loss_on_one_path_equalizes_all_windows_and_slow_start_continues() {
     bundled.several.pair.network.set(link(0.01));
     bundled.download(1_200_000);
     let synchronized: Vec<_> = bundled
-        .told()
+        .updates()
         .into_iter()
-        .filter(|told| told.action == BundleAction::Synchronized)
+        .filter(|update| update.action == BundleAction::Synchronized)
         .collect();
     assert!(!synchronized.is_empty());
-    for told in &synchronized {
-        assert_eq!(told.trigger, BundleTrigger::Loss);
-        assert_eq!(told.phase, BundlePhase::SlowStart);
+    for update in &synchronized {
+        assert_eq!(update.trigger, BundleTrigger::Loss);
+        assert_eq!(update.phase, BundlePhase::SlowStart);
         assert_eq!(
-            (told.before.len(), told.own as u32),
-            (3, told.path.unwrap().0)
+            (update.before.len(), update.own as u32),
+            (3, update.path.unwrap().0)
         );
-        assert!(told.after.windows(2).all(|pair| pair[0] == pair[1]));
+        assert!(update.after.windows(2).all(|pair| pair[0] == pair[1]));
     }
     for path in 0..3 {
         let sent = bundled.several.sent(Side::Server, PathId(path));
@@ -248,8 +247,8 @@ fn a_loss_on_one_path_equalizes_all_windows_and_slow_start_continues() {
     }
 }
 
-/// Seconds that a download takes where packets get lost by chance, on average.
-fn lossy(mut run: impl FnMut(u64) -> f64) -> f64 {
+/// Average time in seconds of four runs with different seeds.
+fn average(mut run: impl FnMut(u64) -> f64) -> f64 {
     const RUNS: u64 = 4;
     (0..RUNS).map(|seed| run(seed + 1)).sum::<f64>() / RUNS as f64
 }
@@ -258,7 +257,7 @@ fn lossy(mut run: impl FnMut(u64) -> f64) -> f64 {
 fn bundled_paths_are_about_as_fast_as_bundled_connections() {
     const LEN: usize = 900_000;
     let over_paths = |count, bundle: Option<BundleConfig>| {
-        lossy(|seed| {
+        average(|seed| {
             let mut bundled = Bundled::new(count, bundle.clone(), seed);
             bundled.several.pair.network.set(link(0.01));
             bundled.download(LEN).as_secs_f64()
@@ -266,7 +265,7 @@ fn bundled_paths_are_about_as_fast_as_bundled_connections() {
     };
     let one = over_paths(1, None);
     let three = over_paths(3, Some(BundleConfig::default()));
-    let connections = lossy(|seed| bundle_of_connections(LEN, seed));
+    let connections = average(|seed| bundle_of_connections(LEN, seed));
     assert!(
         three < one / 1.5,
         "{three} s over three paths, {one} s over one"
@@ -277,7 +276,7 @@ fn bundled_paths_are_about_as_fast_as_bundled_connections() {
     );
 }
 
-/// Seconds that three connections of a bundle take for thirds of `len`.
+/// Time in seconds that three connections of a bundle take, each for a third of `len`.
 fn bundle_of_connections(len: usize, seed: u64) -> f64 {
     let mut pair = Pair::with(PairConfig {
         server: plain(None, Some(BundleConfig::default())),
@@ -296,7 +295,7 @@ fn bundle_of_connections(len: usize, seed: u64) -> f64 {
     let data = pattern(len / 3);
     let mut transfers: Vec<_> = handles
         .iter()
-        .map(|&handles| Transfer::down(&mut pair, handles, &data))
+        .map(|&ends| Transfer::down(&mut pair, ends, &data))
         .collect();
     let start = pair.now;
     let done = pair.drive_until(PATIENCE, |pair| {
@@ -313,7 +312,7 @@ fn a_bundle_of_one_path_changes_nothing() {
         let mut bundled = Bundled::new(1, bundle, 1);
         bundled.several.pair.network.set(link(0.003));
         let took = bundled.download(500_000);
-        assert!(bundled.told().is_empty());
+        assert!(bundled.updates().is_empty());
         let stats = bundled.several.server().stats();
         (took, format!("{stats:?}"))
     };
@@ -339,12 +338,12 @@ fn a_bundle_of_bbr_paths_equalizes_rates_and_not_windows() {
     let multipath = paths(3, Some(BundleConfig::default()));
     let mut bundled = Bundled::with(link(0.0), multipath, Algorithm::Bbr, 1);
     bundled.download(3_000_000);
-    for told in bundled.told() {
+    for update in bundled.updates() {
         let rates = matches!(
-            told.action,
+            update.action,
             BundleAction::Split | BundleAction::EqualizedRates
         );
-        assert!(rates, "{told:?}");
+        assert!(rates, "{update:?}");
     }
 }
 
@@ -357,20 +356,22 @@ fn a_fair_bundle_reduces_the_sum_of_its_windows() {
     let mut bundled = Bundled::new(3, Some(fair), 1);
     bundled.several.pair.network.set(link(0.002));
     bundled.download(3_000_000);
-    let told = bundled.told();
-    let backs_off = |told: &&Told| told.action == BundleAction::BackedOff;
-    let sums = |told: &Told| -> (u64, u64) { (told.before.iter().sum(), told.after.iter().sum()) };
-    let cuts: Vec<_> = told.iter().filter(backs_off).map(sums).collect();
-    // Who takes part alone has backed off before it was seen.
-    assert!(cuts.iter().all(|(before, after)| after <= before));
-    assert!(cuts.iter().any(|(before, after)| after < before));
+    let changes: Vec<_> = bundled
+        .updates()
+        .iter()
+        .filter(|update| update.action == BundleAction::BackedOff)
+        .map(|update| -> [u64; 2] { [update.before.iter().sum(), update.after.iter().sum()] })
+        .collect();
+    // A path that is active alone has backed off before the decision.
+    assert!(changes.iter().all(|[before, after]| after <= before));
+    assert!(changes.iter().any(|[before, after]| after < before));
 }
 
 #[test]
 fn a_migration_moves_all_paths_of_the_tuple() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     bundled.download(500_000);
-    let client = bundled.several.client;
+    let client = bundled.several.ends.client;
     let elsewhere = "198.51.100.77:4444".parse().expect("an address");
     bundled.several.pair.migrate(client, elsewhere);
     bundled.several.pair.drive(Duration::from_millis(500));
@@ -395,22 +396,22 @@ fn a_migration_moves_all_paths_of_the_tuple() {
 fn a_nat_rebinding_keeps_paths_in_their_bundle() {
     let mut bundled = Bundled::new(3, Some(BundleConfig::default()), 1);
     bundled.download(500_000);
-    let decisions = bundled.told().len();
+    let earlier = bundled.updates().len();
     let outside = "192.0.2.1:7777".parse().expect("an address");
     bundled.several.pair.rebind_nat(outside);
     bundled.several.client().ping();
     bundled.download(200_000);
-    let told = bundled.told().split_off(decisions);
-    let joined = |told: &Told| told.trigger == BundleTrigger::Joined;
-    assert!(!told.iter().any(joined), "{told:?}");
+    let updates = bundled.updates().split_off(earlier);
+    let joined = |update: &Update| update.trigger == BundleTrigger::Joined;
+    assert!(!updates.iter().any(joined), "{updates:?}");
     assert_eq!(bundled.several.server().paths.bundled().len(), 1);
 }
 
-/// The samples that connections report.
+/// A history that records the samples of connections.
 #[derive(Debug, Default)]
-struct Memory(Mutex<Vec<PathSample>>);
+struct Samples(Mutex<Vec<PathSample>>);
 
-impl PathHistory for Memory {
+impl PathHistory for Samples {
     fn observe(&self, _kind: &ConnectionKind<'_>, seen: &PathSample) {
         self.0.lock().unwrap().push(*seen);
     }
@@ -418,23 +419,23 @@ impl PathHistory for Memory {
 
 #[test]
 fn the_sample_for_the_history_has_the_sum_of_all_windows() {
-    let memory = Arc::new(Memory::default());
+    let samples = Arc::new(Samples::default());
     let multipath = paths(3, Some(BundleConfig::default()));
     let mut several = Several::with(Pair::with(PairConfig {
         client: plain(Some(multipath.clone()), None),
         server: TransportConfig {
-            history: Some(memory.clone()),
+            history: Some(samples.clone()),
             ..plain(Some(multipath), None)
         },
         ..PairConfig::default()
     }));
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(300_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(300_000));
     let stats = several.server().stats();
     let sum: u64 = stats.paths.iter().map(|path| path.congestion_window).sum();
-    close(&mut several.pair, several.client);
-    let told = memory.0.lock().unwrap();
-    let last = told.last().expect("it tells at its end");
+    close(&mut several.pair, ends.client);
+    let samples = samples.0.lock().unwrap();
+    let last = samples.last().expect("a sample at the end");
     assert_eq!(last.window, sum);
     assert!(last.delivered > 300_000, "{last:?}");
 }

@@ -1,4 +1,4 @@
-//! Paths come and go at random while data flows; it arrives whole.
+//! Paths are opened and abandoned at random during transfers.
 
 use proptest::prelude::*;
 
@@ -6,17 +6,22 @@ use super::*;
 use crate::coordination::bundle::BundleConfig;
 use std::sync::Arc;
 
-/// Things that happen before something is wrong: a case takes a few thousand.
+/// Limit of events of a case, which takes a few thousand.
 const MOST_STEPS: usize = 100_000;
 
-/// One thing that happens to paths.
+/// An action.
 #[derive(Clone, Debug)]
 enum Turn {
     Open(u8),
     Abandon(Side, u8),
     Status(Side, u8, bool),
-    /// The link of an address changes: its delay, its loss, or nothing passes.
-    Link(u8, u64, f64, bool),
+    /// Changes the link of an address.
+    Link {
+        n: u8,
+        delay_ms: u64,
+        loss: f64,
+        down: bool,
+    },
     Rebind(u16),
     UpdateKeys(Side),
     Pass(u64),
@@ -32,7 +37,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         2 => (side(), any::<u8>()).prop_map(|(side, n)| Turn::Abandon(side, n)),
         1 => (side(), any::<u8>(), any::<bool>()).prop_map(|(side, n, b)| Turn::Status(side, n, b)),
         4 => (0..4u8, 1..80u64, 0.0..0.1f64, prop::bool::weighted(0.2))
-            .prop_map(|(n, delay, loss, down)| Turn::Link(n, delay, loss, down)),
+            .prop_map(|(n, delay_ms, loss, down)| Turn::Link { n, delay_ms, loss, down }),
         1 => any::<u16>().prop_map(Turn::Rebind),
         1 => side().prop_map(Turn::UpdateKeys),
         6 => (0..400u64).prop_map(Turn::Pass),
@@ -54,7 +59,7 @@ fn run(turns: &[Turn], seed: u64) {
     });
     let mut config = TransportConfig {
         max_idle_timeout: Some(Duration::from_secs(120)),
-        ..copying(algorithm, reinjection)
+        ..reinjecting(algorithm, reinjection)
     };
     if let Some(multipath) = config.multipath.as_mut().filter(|_| seed & 1024 != 0) {
         multipath.same_tuple_paths = 2;
@@ -69,7 +74,7 @@ fn run(turns: &[Turn], seed: u64) {
     for n in 0..4 {
         link(&mut several, n, narrow());
     }
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(1_000_000);
     let mut down = Transfer::down(&mut several.pair, ends, &data);
     let mut up = Transfer::up(&mut several.pair, ends, &data);
@@ -77,8 +82,8 @@ fn run(turns: &[Turn], seed: u64) {
     let mut steps = 0;
     let mut advance = |pair: &mut Pair| {
         steps += 1;
-        assert!(steps < MOST_STEPS, "time stands still at {:?}", pair.now);
-        if pair.client(ends.0).is_closed() || pair.server(ends.1).is_closed() {
+        assert!(steps < MOST_STEPS, "no progress at {:?}", pair.now);
+        if pair.client(ends.client).is_closed() || pair.server(ends.server).is_closed() {
             return true;
         }
         down_done = down_done || down.advance(pair);
@@ -108,9 +113,14 @@ fn run(turns: &[Turn], seed: u64) {
                 };
                 several.end(side).set_path_status(path, status);
             }
-            Turn::Link(n, delay, loss, down) => {
+            Turn::Link {
+                n,
+                delay_ms,
+                loss,
+                down,
+            } => {
                 let conditions = Conditions {
-                    delay: Duration::from_millis(delay),
+                    delay: Duration::from_millis(delay_ms),
                     loss,
                     down,
                     ..narrow()
@@ -139,7 +149,7 @@ fn run(turns: &[Turn], seed: u64) {
         link(&mut several, n, Conditions::default());
     }
     let done = several.pair.drive_until(PATIENCE, &mut advance);
-    // Both ends may abandon different paths at once, and NATs may close the last way.
+    // Both ends may abandon different paths at once, and a NAT rebinding may break the last path.
     let no_path = |error: Option<&ConnectionError>| match error {
         Some(ConnectionError::Transport(error)) => error.code == ErrorCode::NO_VIABLE_PATH,
         Some(ConnectionError::PeerTransport { code, .. }) => *code == ErrorCode::NO_VIABLE_PATH,

@@ -1,36 +1,36 @@
-//! Two paths are cut and come back at random; data arrives whole, and never waits long for one that works.
+//! Outages of two paths at random: all data arrives, without long stalls while a path works.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The longest that nothing may arrive while a path works: that may have been silent before, and is probed
-/// each second, and the other one may be slow to be given up.
+/// Longest time without progress while a path works: it may have failed before and is probed once a second, and
+/// the failure of the other path may be detected late.
 const LONGEST_STALL: Duration = Duration::from_millis(2500);
 
-/// One thing that happens.
+/// An action.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    /// Nothing passes on a path, in one direction or in both.
+    /// All packets of a path are lost, in one direction or in both.
     Cut(usize, Option<Direction>),
     Restore(usize),
     Pass(u64),
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let way = prop_oneof![
+    let direction = prop_oneof![
         3 => Just(None),
         1 => Just(Some(Direction::ToServer)),
         1 => Just(Some(Direction::ToClient)),
     ];
     prop_oneof![
-        2 => (0..2usize, way).prop_map(|(path, way)| Turn::Cut(path, way)),
+        2 => (0..2usize, direction).prop_map(|(path, direction)| Turn::Cut(path, direction)),
         3 => (0..2usize).prop_map(Turn::Restore),
         5 => (20..2000u64).prop_map(Turn::Pass),
     ]
 }
 
-/// A link that takes seconds for what is sent.
+/// A link so slow that the transfers take seconds.
 fn slow(delay: u64) -> Conditions {
     Conditions {
         delay: Duration::from_millis(delay),
@@ -40,7 +40,7 @@ fn slow(delay: u64) -> Conditions {
     }
 }
 
-/// One direction of the exchange, and how long it stood still while a path worked.
+/// The transfer in one direction, and its longest time without progress while a path worked.
 struct Watched {
     transfer: Transfer,
     done: bool,
@@ -60,7 +60,7 @@ impl Watched {
         }
     }
 
-    /// `up_since` is when the first of the paths that work began to.
+    /// `up_since` is the time since when a path works.
     fn advance(&mut self, pair: &mut Pair, up_since: Option<Instant>) -> bool {
         if let (Some(up_since), false) = (up_since, self.done) {
             let stall = pair.now - self.progress_at.max(up_since);
@@ -78,9 +78,9 @@ impl Watched {
 struct Exchange {
     several: Several,
     links: [Conditions; 2],
-    /// Since when each path works, both ways.
+    /// Since when each path works in both directions.
     up: [Option<Instant>; 2],
-    ways: [Watched; 2],
+    transfers: [Watched; 2],
 }
 
 impl Exchange {
@@ -110,7 +110,7 @@ impl Exchange {
         several.pair.drive(Duration::from_secs(1));
         assert_eq!(several.open(1), Ok(ONE));
         several.pair.drive(Duration::from_secs(1));
-        let (ends, now) = (several.ends(), several.pair.now);
+        let (ends, now) = (several.ends, several.pair.now);
         let data = pattern(400_000);
         let down = Transfer::down(&mut several.pair, ends, &data);
         let up = Transfer::up(&mut several.pair, ends, &data);
@@ -118,7 +118,7 @@ impl Exchange {
             several,
             links,
             up: [Some(now); 2],
-            ways: [Watched::new(down, now), Watched::new(up, now)],
+            transfers: [Watched::new(down, now), Watched::new(up, now)],
         }
     }
 
@@ -137,10 +137,10 @@ impl Exchange {
     fn turn(&mut self, turn: Turn) {
         const BOTH: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
         match turn {
-            Turn::Cut(path, way) => {
+            Turn::Cut(path, only) => {
                 for direction in BOTH
                     .into_iter()
-                    .filter(|&of| way.is_none_or(|way| way == of))
+                    .filter(|&direction| only.is_none_or(|only| only == direction))
                 {
                     self.set(path, direction, true);
                 }
@@ -158,10 +158,10 @@ impl Exchange {
         }
     }
 
-    /// Lets time pass; returns whether all has arrived.
+    /// Advances the time; returns whether all data has arrived.
     fn pass(&mut self, time: Duration) -> bool {
         let up_since = self.up.iter().flatten().min().copied();
-        let [down, up] = &mut self.ways;
+        let [down, up] = &mut self.transfers;
         self.several.pair.drive_until(time, |pair| {
             let is_down = down.advance(pair, up_since);
             up.advance(pair, up_since) && is_down
@@ -177,10 +177,11 @@ fn run(turns: &[Turn], delays: [u64; 2], seed: u64) {
     exchange.turn(Turn::Restore(0));
     exchange.turn(Turn::Restore(1));
     let done = exchange.pass(PATIENCE);
-    let received = exchange.ways.each_ref().map(|way| way.received);
+    let received = exchange.transfers.each_ref().map(|it| it.received);
     assert!(done, "stalled: {received:?}");
-    for way in &exchange.ways {
-        assert!(way.longest <= LONGEST_STALL, "{:?} of silence", way.longest);
+    for transfer in &exchange.transfers {
+        let longest = transfer.longest;
+        assert!(longest <= LONGEST_STALL, "{longest:?} without progress");
     }
 }
 

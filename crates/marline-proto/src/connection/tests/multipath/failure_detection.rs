@@ -1,9 +1,9 @@
-//! What becomes of a path that says nothing.
+//! Path failure detection: suspected paths, probes, and abandoned paths.
 
 use super::*;
 use crate::observe::PathStage;
 
-/// Two paths of ends with these settings.
+/// A connection with two paths and this configuration at both ends.
 fn set_up(config: MultipathConfig) -> Several {
     let transport = TransportConfig {
         multipath: Some(config),
@@ -12,11 +12,11 @@ fn set_up(config: MultipathConfig) -> Several {
     Several::two_of(transport, Conditions::GOOD)
 }
 
-/// Data so that both ends have something to wait for on both paths.
+/// Transfers data in both directions, so that both ends expect acknowledgments on both paths.
 fn exchange(several: &mut Several, bytes: usize) {
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(bytes));
-    upload(&mut several.pair, ends.0, ends.1, &pattern(bytes));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(bytes));
+    upload(&mut several.pair, ends, &pattern(bytes));
 }
 
 fn cut(several: &mut Several, path: PathId, conditions: Conditions) {
@@ -40,51 +40,48 @@ fn packets_sent(several: &mut Several, side: Side, path: PathId) -> u64 {
 
 #[test]
 fn a_suspected_path_is_probed_each_second_and_used_when_it_answers() {
-    for silent in [PathId::INITIAL, ONE] {
+    for dead in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig::default());
         exchange(&mut several, 200_000);
-        cut(&mut several, silent, DEAD);
+        cut(&mut several, dead, DEAD);
         exchange(&mut several, 400_000);
-        let probing = [Side::Client, Side::Server].map(|side| !is_live(&mut several, side, silent));
-        assert!(probing.iter().any(|&probes| probes), "nobody noticed");
+        let probing = [Side::Client, Side::Server].map(|side| !is_live(&mut several, side, dead));
+        assert!(probing.iter().any(|&probes| probes), "no end suspects it");
         let stats = several.server().stats();
-        assert_eq!(stats.paths[silent.0 as usize].stage, PathStage::Silent);
+        assert_eq!(stats.paths[dead.0 as usize].stage, PathStage::Silent);
         several.pair.drive(Duration::from_secs(10));
-        let before = packets_sent(&mut several, Side::Server, silent);
+        let before = packets_sent(&mut several, Side::Server, dead);
         several.pair.drive(Duration::from_secs(10));
-        let probes = packets_sent(&mut several, Side::Server, silent) - before;
+        let probes = packets_sent(&mut several, Side::Server, dead) - before;
         assert!(probes <= 21, "{probes} packets in ten seconds");
 
-        cut(&mut several, silent, Conditions::GOOD);
+        cut(&mut several, dead, Conditions::GOOD);
         several.pair.drive(Duration::from_millis(1100));
         for side in [Side::Client, Side::Server] {
-            assert!(
-                is_live(&mut several, side, silent),
-                "{silent} at the {side:?}"
-            );
+            assert!(is_live(&mut several, side, dead), "{dead} at the {side:?}");
         }
     }
 }
 
 #[test]
 fn a_path_that_does_not_answer_for_the_configured_time_is_abandoned() {
-    for silent in [PathId::INITIAL, ONE] {
+    for dead in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig {
             give_up_after: Some(Duration::from_secs(5)),
             ..MultipathConfig::default()
         });
-        cut(&mut several, silent, DEAD);
+        cut(&mut several, dead, DEAD);
         exchange(&mut several, 200_000);
         several.pair.drive(Duration::from_secs(4));
-        assert_eq!(several.closed(Side::Client, silent), None);
+        assert_eq!(several.closed(Side::Client, dead), None);
         several.pair.drive(Duration::from_secs(2));
         for side in [Side::Client, Side::Server] {
             let error = Some(ErrorCode::PATH_UNSTABLE_OR_POOR);
-            assert_eq!(several.closed(side, silent), error, "{side:?}");
+            assert_eq!(several.closed(side, dead), error, "{side:?}");
         }
         exchange(&mut several, 200_000);
-        let left = PathId(1 - silent.0);
-        assert_eq!(several.closed(Side::Client, left), None);
+        let other = PathId(1 - dead.0);
+        assert_eq!(several.closed(Side::Client, other), None);
     }
 }
 
@@ -115,7 +112,7 @@ fn no_path_is_abandoned_while_no_other_answers() {
         give_up_after: Some(Duration::from_secs(5)),
         ..MultipathConfig::default()
     });
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(2_000_000);
     for path in [PathId::INITIAL, ONE] {
         cut(
@@ -133,7 +130,7 @@ fn no_path_is_abandoned_while_no_other_answers() {
     cut(&mut several, PathId::INITIAL, DEAD);
     cut(&mut several, ONE, DEAD);
     several.pair.drive(Duration::from_secs(20));
-    // The one that comes back first leaves the other its time.
+    // The time until the other path is abandoned starts when the first one works again.
     cut(&mut several, ONE, Conditions::GOOD);
     transfer.complete(&mut several.pair);
     several.pair.drive(Duration::from_secs(2));
@@ -158,7 +155,7 @@ fn a_connection_without_a_working_path_ends_by_its_idle_timeout() {
     several.pair.drive(Duration::from_secs(25));
     assert_eq!(several.client().error(), None);
     several.pair.drive(Duration::from_secs(10));
-    let ending = client_end(&several.pair, several.client);
+    let ending = client_end(&several.pair, several.ends.client);
     assert_eq!(ending, Some(ConnectionError::IdleTimeout));
 }
 
@@ -177,7 +174,7 @@ fn idle_paths_are_kept_alive_if_so_configured() {
         let sent = paths.map(|path| packets_sent(&mut several, Side::Client, path));
         let sent = [sent[0] - before[0], sent[1] - before[1]];
         match keep_alive {
-            // Either end may be the one that asks.
+            // Either end may send the keep-alive.
             Some(_) => assert!(
                 sent.iter().all(|packets| (5..=12).contains(packets)),
                 "{sent:?}"
@@ -199,14 +196,14 @@ fn all_functions_of_a_connection_survive_the_failure_of_its_first_path() {
     for from in [Side::Server, Side::Client] {
         let mut several = Several::two_of(small.clone(), Conditions::GOOD);
         cut(&mut several, PathId::INITIAL, DEAD);
-        // Data, credit, acknowledgments, keys and connection IDs all go elsewhere.
+        // Data, flow control credit, acknowledgments and connection IDs are sent on the other path.
         let now = several.pair.now;
         assert!(several.client().initiate_key_update(now));
-        let ends = several.ends();
+        let ends = several.ends;
         let data = pattern(1_000_000);
         let took = match from {
-            Side::Server => download(&mut several.pair, ends.0, ends.1, &data),
-            Side::Client => upload(&mut several.pair, ends.0, ends.1, &data),
+            Side::Server => download(&mut several.pair, ends, &data),
+            Side::Client => upload(&mut several.pair, ends, &data),
         };
         assert!(took < Duration::from_secs(2), "{took:?}");
         several.pair.network.set_link(address(2), Conditions::GOOD);
@@ -215,27 +212,26 @@ fn all_functions_of_a_connection_survive_the_failure_of_its_first_path() {
         several.pair.drive(Duration::from_secs(1));
         assert!(several.is_validated(PathId(2)));
         let now = several.pair.now;
-        let by = several.end(from);
-        by.close(now, 7, b"enough");
+        several.end(from).close(now, 7, b"enough");
         several.pair.drive(Duration::from_secs(5));
-        let told = match from {
-            Side::Server => client_end(&several.pair, ends.0),
-            Side::Client => server_end(&several.pair, ends.1),
+        let ending = match from {
+            Side::Server => client_end(&several.pair, ends.client),
+            Side::Client => server_end(&several.pair, ends.server),
         };
         let expected = ConnectionError::PeerApplication {
             code: 7,
             reason: Bytes::from_static(b"enough"),
         };
-        assert_eq!(told, Some(expected));
+        assert_eq!(ending, Some(expected));
     }
 }
 
 #[test]
 fn connection_close_is_sent_on_all_paths() {
-    for silent in [PathId::INITIAL, ONE] {
+    for dead in [PathId::INITIAL, ONE] {
         let mut several = set_up(MultipathConfig::default());
-        // Nobody knows yet.
-        cut(&mut several, silent, DEAD);
+        // The failure is not detected yet.
+        cut(&mut several, dead, DEAD);
         let now = several.pair.now;
         several.client().close(now, 3, b"");
         several.pair.drive(Duration::from_secs(1));
@@ -243,7 +239,8 @@ fn connection_close_is_sent_on_all_paths() {
             code: 3,
             reason: Bytes::new(),
         };
-        assert_eq!(server_end(&several.pair, several.server), Some(expected));
+        let ending = server_end(&several.pair, several.ends.server);
+        assert_eq!(ending, Some(expected));
     }
 }
 
@@ -264,32 +261,29 @@ fn paths_available_is_emitted_when_a_path_can_be_opened() {
         pair.client(client)
             .open_path(now, FourTuple { local, remote })
     };
-    let told = |pair: &mut Pair| {
-        let is_news = |event: &Event| matches!(event, Event::PathsAvailable);
-        let count = |pair: &Pair| {
-            let events = pair.client.events.iter();
-            events.filter(|(_, event)| is_news(event)).count()
-        };
+    let take_emitted = |pair: &mut Pair| {
+        let is_available = |event: &Event| matches!(event, Event::PathsAvailable);
         pair.drive(Duration::from_secs(3));
-        let found = count(pair);
-        pair.client.events.retain(|(_, event)| !is_news(event));
-        found
+        let events = &mut pair.client.events;
+        let before = events.len();
+        events.retain(|(_, event)| !is_available(event));
+        before - events.len()
     };
     // Before the handshake is confirmed.
     assert!(pair.drive_until(PATIENCE, |pair| pair.client(client).is_multipath()));
     assert_eq!(open(&mut pair, 1), Err(OpenPathError::NotNegotiated));
-    assert_eq!(told(&mut pair), 1);
+    assert_eq!(take_emitted(&mut pair), 1);
     assert_eq!(open(&mut pair, 1), Ok(ONE));
-    assert_eq!(told(&mut pair), 0);
-    // No more are allowed, until one is forgotten.
+    assert_eq!(take_emitted(&mut pair), 0);
+    // The limit is reached until an abandoned path is removed.
     assert_eq!(open(&mut pair, 2), Err(OpenPathError::LimitReached));
-    assert_eq!(told(&mut pair), 0);
+    assert_eq!(take_emitted(&mut pair), 0);
     let now = pair.now;
-    let gone = pair
+    let abandoned = pair
         .client(client)
         .abandon_path(now, ONE, ErrorCode::NO_ERROR);
-    assert_eq!(gone, Ok(()));
-    assert_eq!(told(&mut pair), 1);
+    assert_eq!(abandoned, Ok(()));
+    assert_eq!(take_emitted(&mut pair), 1);
     assert_eq!(open(&mut pair, 2), Ok(PathId(2)));
 }
 
@@ -319,7 +313,7 @@ fn a_pause_of_all_paths_suspects_none() {
         ..Conditions::GOOD
     };
     let mut several = Several::two_of(super::several(), busy);
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(3_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     let begun = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
@@ -327,13 +321,13 @@ fn a_pause_of_all_paths_suspects_none() {
     for path in [PathId::INITIAL, ONE] {
         cut(&mut several, path, DEAD);
     }
-    let doubts = |several: &mut Several| {
+    let suspected = |several: &mut Several| {
         let paths = several.server().paths.iter();
         paths.filter(|path| path.liveness.is_suspected()).count()
     };
     for _ in 0..30 {
         several.pair.drive(Duration::from_millis(10));
-        assert_eq!(doubts(&mut several), 0);
+        assert_eq!(suspected(&mut several), 0);
     }
     for path in [PathId::INITIAL, ONE] {
         cut(&mut several, path, busy);
@@ -350,7 +344,7 @@ fn a_delay_that_jumps_causes_copies_but_no_congestion_event() {
         ..Conditions::GOOD
     };
     let mut several = Several::two_of(super::several(), link(10));
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(6_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     let events = |several: &mut Several| {
@@ -359,29 +353,29 @@ fn a_delay_that_jumps_causes_copies_but_no_congestion_event() {
             .counters()
             .congestion_events
     };
-    let mut steps = 0;
+    let mut suspicions = 0;
     for delay in [120, 230, 340, 450] {
         let until = transfer.received() + 700_000;
         let moved = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > until;
         assert!(several.pair.drive_until(PATIENCE, moved));
         let before = events(&mut several);
         cut(&mut several, PathId::INITIAL, link(delay));
-        let mut doubted = false;
+        let mut suspected = false;
         several
             .pair
             .drive_until(Duration::from_millis(400), |pair| {
                 transfer.advance(pair);
-                let server = pair.server(ends.1);
-                doubted |= server.paths[Slot::FIRST].liveness.is_suspected();
+                let server = pair.server(ends.server);
+                suspected |= server.paths[Slot::FIRST].liveness.is_suspected();
                 false
             });
-        steps += u32::from(doubted);
+        suspicions += u32::from(suspected);
         assert_eq!(events(&mut several), before);
         assert!(is_live(&mut several, Side::Server, PathId::INITIAL));
     }
     transfer.complete(&mut several.pair);
-    // Each false alarm doubles the patience.
-    assert!((1..=2).contains(&steps), "{steps} doubts");
+    // Each false suspicion doubles the time allowed.
+    assert!((1..=2).contains(&suspicions), "{suspicions} suspicions");
     let sent = several.sent(Side::Server, PathId::INITIAL) + several.sent(Side::Server, ONE);
     assert!(sent < 7_200_000, "{sent} bytes for six million");
 }

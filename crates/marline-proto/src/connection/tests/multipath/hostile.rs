@@ -1,11 +1,11 @@
-//! A peer with real keys that breaks the rules about paths.
+//! A peer with valid keys that violates the rules of multipath.
 
 use super::super::craft::varints;
 use super::*;
 
 impl Several {
-    /// An end gets a 1-RTT packet of the other with `frames` at once.
-    fn say(&mut self, by: Side, frames: &[u8]) {
+    /// Delivers a 1-RTT packet of `by` with `frames` to the other end at once.
+    fn inject(&mut self, by: Side, frames: &[u8]) {
         let now = self.pair.now;
         let mut datagram = self.end(by).craft(now, SpaceId::Data, frames);
         let victim = self.end(by.peer());
@@ -24,19 +24,20 @@ impl Several {
     }
 }
 
-/// Whether a victim of either side closes when it hears `frames`.
+/// Asserts that `frames` of either end make the other close with `code`.
 fn closes(frames: &[u8], code: ErrorCode) {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::two(Conditions::default());
-        several.say(by, frames);
+        several.inject(by, frames);
         assert_eq!(several.error(by.peer()), Some(code), "{frames:?}");
     }
 }
 
-fn stands(frames: &[u8]) {
+/// Asserts that the connection stays open after `frames` of either end.
+fn stays_open(frames: &[u8]) {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::two(Conditions::default());
-        several.say(by, frames);
+        several.inject(by, frames);
         let error = several.end(by.peer()).error().cloned();
         assert_eq!(error, None, "{frames:?}");
     }
@@ -67,21 +68,21 @@ fn frames_about_a_path_beyond_the_limit_are_a_protocol_violation() {
 
 #[test]
 fn multipath_frames_that_contradict_earlier_ones_close_the_connection() {
-    // Takes back what was allowed.
+    // MAX_PATH_ID below the earlier value.
     closes(&varints(&[0x3e7a, 2]), ErrorCode::PROTOCOL_VIOLATION);
-    stands(&varints(&[0x3e7a, 3]));
-    // Waits for the ID after the next.
+    stays_open(&varints(&[0x3e7a, 3]));
+    // PATH_CIDS_BLOCKED with a sequence number above the next.
     closes(&varints(&[0x3e7c, 2, 3]), ErrorCode::PROTOCOL_VIOLATION);
-    stands(&varints(&[0x3e7c, 2, 2]));
-    // Retires what was never issued.
+    stays_open(&varints(&[0x3e7c, 2, 2]));
+    // Retires an ID that was not issued.
     closes(&varints(&[0x3e79, 2, 2]), ErrorCode::PROTOCOL_VIOLATION);
-    stands(&varints(&[0x3e79, 2, 1]));
-    // Acknowledges what was never sent.
+    stays_open(&varints(&[0x3e79, 2, 1]));
+    // Acknowledges a packet that was not sent.
     closes(
         &varints(&[0x3e, 1, 1000, 0, 0, 0]),
         ErrorCode::PROTOCOL_VIOLATION,
     );
-    // One ID for two paths.
+    // The same ID for two paths.
     closes(
         &[new_id(2, 2, 9), new_id(3, 2, 9)].concat(),
         ErrorCode::PROTOCOL_VIOLATION,
@@ -95,7 +96,7 @@ fn multipath_frames_that_contradict_earlier_ones_close_the_connection() {
 fn abandoning_the_only_path_closes_with_no_viable_path() {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::new();
-        several.say(by, &varints(&[0x3e75, 0, 0]));
+        several.inject(by, &varints(&[0x3e75, 0, 0]));
         assert_eq!(several.error(by.peer()), Some(ErrorCode::NO_VIABLE_PATH));
     }
 }
@@ -104,15 +105,15 @@ fn abandoning_the_only_path_closes_with_no_viable_path() {
 fn a_flood_of_abandoned_paths_takes_bounded_state() {
     for by in [Side::Client, Side::Server] {
         let mut several = Several::new();
-        // The peer does not listen.
+        // Nothing reaches the peer.
         several.pair.network.filter = Some(Box::new(|_, _| true));
         let mut next = 1;
         for _ in 0..200 {
             let victim = several.end(by.peer());
             let limit = victim.paths.last_allowed().expect("negotiated");
             while next <= limit.0 {
-                several.say(by, &varints(&[0x3e75, next.into(), 0]));
-                several.say(by, &varints(&[0x3e75, next.into(), 0]));
+                several.inject(by, &varints(&[0x3e75, next.into(), 0]));
+                several.inject(by, &varints(&[0x3e75, next.into(), 0]));
                 next += 1;
             }
             several.pair.drive(Duration::from_millis(20));
@@ -120,7 +121,7 @@ fn a_flood_of_abandoned_paths_takes_bounded_state() {
             assert!(victim.error().is_none());
             assert!(victim.paths.unopened() <= 3);
         }
-        // Each costs the peer three probe timeouts.
+        // Each is remembered for three probe timeouts.
         assert!(next < 250, "{next} paths in four seconds");
         let node = match by.peer() {
             Side::Client => &several.pair.client,
@@ -138,14 +139,14 @@ fn a_path_that_is_not_validated_gets_at_most_three_times_what_it_sent() {
         .network
         .set_link(address(1), Conditions::default());
     assert_eq!(several.open(1), Ok(ONE));
-    // The client never answers the server.
+    // Nothing reaches the client, so that it does not answer.
     several
         .pair
         .network
         .link(address(1), Direction::ToClient)
         .down = true;
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(200_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(200_000));
     several.pair.drive(Duration::from_millis(800));
     let stats = several.server().stats();
     let path = stats.paths.iter().find(|path| path.id == ONE);
@@ -163,7 +164,7 @@ fn a_flood_of_path_challenges_gets_a_limited_number_of_bytes() {
         frames.push(0x1a);
         frames.extend([n; 8]);
     }
-    several.say(Side::Client, &frames);
+    several.inject(Side::Client, &frames);
     several.pair.drive(Duration::from_millis(100));
     let sent = several.sent(Side::Server, PathId::INITIAL) - before;
     assert!(sent < 4000, "{sent} bytes");

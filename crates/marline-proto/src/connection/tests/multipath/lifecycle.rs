@@ -5,7 +5,7 @@ fn either_end_may_abandon_either_path_during_a_transfer() {
     for by in [Side::Client, Side::Server] {
         for path in [PathId::INITIAL, ONE] {
             let mut several = Several::two(narrow());
-            let ends = several.ends();
+            let ends = several.ends;
             let mut transfer = Transfer::down(&mut several.pair, ends, &pattern(3_000_000));
             let half = |pair: &mut Pair| transfer.advance(pair) || transfer.received() > 1_000_000;
             assert!(several.pair.drive_until(PATIENCE, half));
@@ -19,9 +19,9 @@ fn either_end_may_abandon_either_path_during_a_transfer() {
                 let left = if path == ONE { 0 } else { 1 };
                 assert_eq!(several.paths(side), [left], "at the {side:?}");
             }
-            download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+            download(&mut several.pair, ends, &pattern(100_000));
             let routes = several.pair.server.endpoint.routes_of_ids();
-            assert!(routes <= 4 + 3 * 4, "{routes} IDs of ours");
+            assert!(routes <= 4 + 3 * 4, "{routes} routed IDs");
         }
     }
 }
@@ -31,17 +31,17 @@ fn a_path_can_be_opened_after_each_abandoned_one() {
     let mut several = Several::two(Conditions::default());
     for last in 1..20 {
         let now = several.pair.now;
-        let gone = several
+        let abandoned = several
             .client()
             .abandon_path(now, PathId(last), ErrorCode::NO_ERROR);
-        assert_eq!(gone, Ok(()));
+        assert_eq!(abandoned, Ok(()));
         several.pair.drive(Duration::from_secs(2));
         assert_eq!(several.open(1), Ok(PathId(last + 1)));
         several.pair.drive(Duration::from_secs(1));
         assert!(several.is_validated(PathId(last + 1)), "path {last} + 1");
     }
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(100_000));
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn a_nat_rebinding_of_one_path_leaves_the_other_as_it_is() {
     several
         .pair
         .rebind_nat("203.0.113.5:7777".parse().expect("an address"));
-    let ends = several.ends();
-    upload(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
-    download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+    let ends = several.ends;
+    upload(&mut several.pair, ends, &pattern(1_000_000));
+    download(&mut several.pair, ends, &pattern(1_000_000));
     assert_eq!(several.paths(Side::Server), [0, 1]);
     let stats = several.server().stats();
     assert_eq!(stats.paths[0].remote.port(), 7777);
@@ -85,7 +85,7 @@ fn a_nat_rebinding_of_one_path_leaves_the_other_as_it_is() {
 #[test]
 fn closing_a_connection_with_two_paths_removes_all_routes() {
     let mut several = Several::two(Conditions::default());
-    let client = several.client;
+    let client = several.ends.client;
     close(&mut several.pair, client);
     assert_eq!(several.pair.server.endpoint.routes_of_ids(), 0);
     assert_eq!(several.pair.client.endpoint.routes_of_ids(), 0);

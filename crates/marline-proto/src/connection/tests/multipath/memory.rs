@@ -1,14 +1,14 @@
-//! What a receiver holds because earlier bytes are still on a slower path.
+//! Data that a receiver holds out of order because earlier data is still in flight on a slower path.
 
 use std::sync::Mutex;
 
 use super::*;
 use crate::observe::events::ReassemblyUpdated;
 
-/// Notes how many bytes are held out of order.
-struct Held(Arc<Mutex<Vec<u64>>>);
+/// Records the number of bytes held out of order.
+struct Recorder(Arc<Mutex<Vec<u64>>>);
 
-impl Observer for Held {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &observe::Event<'_>) {
         if let observe::Event::ReassemblyUpdated(ReassemblyUpdated { out_of_order_bytes }) = event {
             self.0.lock().unwrap().push(*out_of_order_bytes);
@@ -20,8 +20,8 @@ impl Observer for Held {
 fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
     const WINDOW: u64 = 60_000;
     for algorithm in PathAlgorithm::ALL {
-        let told = Arc::<Mutex<Vec<u64>>>::default();
-        let notes = Arc::clone(&told);
+        let recorded = Arc::<Mutex<Vec<u64>>>::default();
+        let sink = Arc::clone(&recorded);
         let mut pair = both(TransportConfig {
             receive_window: WINDOW,
             stream_receive_window: WINDOW / 2,
@@ -30,16 +30,16 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
             ..scheduled(algorithm)
         });
         pair.client_config.observer = Some(Arc::new(move |_: &ConnectionInfo| {
-            Some(Box::new(Held(Arc::clone(&notes))) as Box<dyn Observer>)
+            Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
         }));
         let mut several = Several::narrow_and_slow(pair);
-        let ends = several.ends();
+        let ends = several.ends;
         let data = pattern(300_000);
         let mut transfers = [(); 3].map(|()| Some(Transfer::down(&mut several.pair, ends, &data)));
         let mut of_streams = 0;
         let done = several.pair.drive_until(PATIENCE, |pair| {
             for transfer in &mut transfers {
-                let client = pair.client(ends.0);
+                let client = pair.client(ends.client);
                 if let Some(transfer) = transfer {
                     of_streams = of_streams.max(client.out_of_order_bytes(transfer.id));
                 }
@@ -51,10 +51,10 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
         });
         assert!(done, "{algorithm}");
         let held = several.client().stats().streams;
-        let told = told.lock().unwrap();
+        let recorded = recorded.lock().unwrap();
         assert_eq!(held.out_of_order_bytes, 0);
-        assert_eq!(told.last(), Some(&0));
-        assert_eq!(told.iter().max(), Some(&held.out_of_order_bytes_max));
+        assert_eq!(recorded.last(), Some(&0));
+        assert_eq!(recorded.iter().max(), Some(&held.out_of_order_bytes_max));
         assert!(
             (1..=WINDOW).contains(&held.out_of_order_bytes_max),
             "{algorithm}"

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Lets a transfer run until `received` bytes are there; panics if that takes longer than `time`.
+/// Continues a transfer until `received` bytes have arrived; panics if that takes longer than `time`.
 fn reach(several: &mut Several, transfer: &mut Transfer, received: usize, time: Duration) {
     let done = several.pair.drive_until(time, |pair| {
         transfer.advance(pair) || transfer.received() >= received
@@ -11,8 +11,7 @@ fn reach(several: &mut Several, transfer: &mut Transfer, received: usize, time: 
     assert!(done, "{} of {received} bytes", transfer.received());
 }
 
-/// A link of `delay` milliseconds there and as many back that is the bottleneck and keeps up to `queue`
-/// bytes.
+/// A bottleneck with a one-way delay of `delay` milliseconds and a queue of `queue` bytes.
 fn link(delay: u64, queue: u64) -> Conditions {
     Conditions {
         delay: Duration::from_millis(delay),
@@ -42,54 +41,57 @@ fn set(several: &mut Several, path: PathId, conditions: Conditions) {
 }
 
 fn begin(several: &mut Several, from: Side, data: &Bytes) -> Transfer {
-    let ends = several.ends();
+    let ends = several.ends;
     match from {
         Side::Server => Transfer::down(&mut several.pair, ends, data),
         Side::Client => Transfer::up(&mut several.pair, ends, data),
     }
 }
 
-/// Lets `time` pass; returns the longest time without a byte for the application that receives.
+/// Advances the time by `time`; returns the longest time in which the receiving application got no data.
 fn longest_gap(several: &mut Several, transfer: &mut Transfer, time: Duration) -> Duration {
-    let mut before = (several.pair.now, transfer.received());
+    let (mut progress_at, mut received) = (several.pair.now, transfer.received());
     let mut longest = Duration::ZERO;
     let mut done = false;
     several.pair.drive_until(time, |pair| {
         done = done || transfer.advance(pair);
-        if transfer.received() > before.1 {
-            before = (pair.now, transfer.received());
+        if transfer.received() > received {
+            (progress_at, received) = (pair.now, transfer.received());
         } else if !done {
-            longest = longest.max(pair.now - before.0);
+            longest = longest.max(pair.now - progress_at);
         }
         done
     });
     longest
 }
 
-/// What may pass without a byte once a path is silent (the promise that is made for handovers).
-fn promise(several: &mut Several, from: Side, silent: PathId) -> Duration {
+/// The longest time without data after an outage begins (docs/multipath.md).
+fn longest_allowed(several: &mut Several, from: Side, dead: PathId) -> Duration {
     let sender = several.end(from);
-    let live = sender.paths.iter().find(|path| path.id != silent);
+    let live = sender.paths.iter().find(|path| path.id != dead);
     let rtt = live.map_or(Duration::ZERO, |path| path.recovery.rtt().smoothed());
     (rtt * 3).max(Duration::from_millis(200))
 }
 
-/// Cuts a path in mid-transfer, lets it come back, and holds that nothing is lost, how long nothing moves,
-/// and that the path is used again.
-fn survives(mut several: Several, from: Side, silent: PathId, usual: Conditions) {
+/// Asserts that a transfer continues soon after the outage of a path, completes, and uses the path again when it
+/// works.
+fn survives(mut several: Several, from: Side, dead: PathId, usual: Conditions) {
     let data = pattern(4_500_000);
     let mut transfer = begin(&mut several, from, &data);
     reach(&mut several, &mut transfer, 1_500_000, PATIENCE);
-    let promise = promise(&mut several, from, silent);
-    set(&mut several, silent, DEAD);
+    let allowed = longest_allowed(&mut several, from, dead);
+    set(&mut several, dead, DEAD);
     let gap = longest_gap(&mut several, &mut transfer, Duration::from_millis(1000));
-    assert!(gap <= promise, "{gap:?} of silence, and not {promise:?}");
+    assert!(gap <= allowed, "{gap:?} without data, {allowed:?} allowed");
 
-    set(&mut several, silent, usual);
-    let before = several.sent(from, silent);
+    set(&mut several, dead, usual);
+    let before = several.sent(from, dead);
     transfer.complete(&mut several.pair);
-    let again = several.sent(from, silent) - before;
-    assert!(again > 50_000, "{again} bytes on path {silent} again");
+    let again = several.sent(from, dead) - before;
+    assert!(
+        again > 50_000,
+        "{again} bytes on path {dead} after its outage"
+    );
 }
 
 #[test]
@@ -102,9 +104,9 @@ fn a_transfer_survives_an_outage_of_either_path() {
         let both = [Side::Server, Side::Client];
         let senders = if queue > 60_000 { &both[..1] } else { &both };
         for &from in senders {
-            for silent in [PathId::INITIAL, ONE] {
+            for dead in [PathId::INITIAL, ONE] {
                 let several = two_links(several(), links);
-                survives(several, from, silent, links[silent.0 as usize]);
+                survives(several, from, dead, links[dead.0 as usize]);
             }
         }
     }
@@ -113,11 +115,11 @@ fn a_transfer_survives_an_outage_of_either_path() {
 #[test]
 fn every_scheduler_survives_an_outage_of_either_path() {
     for algorithm in PathAlgorithm::ALL {
-        for silent in [PathId::INITIAL, ONE] {
+        for dead in [PathId::INITIAL, ONE] {
             let links = [link(10, 200_000), link(40, 200_000)];
-            for copies in [None, Some(ReinjectionConfig::default())] {
-                let several = two_links(copying(algorithm, copies), links);
-                survives(several, Side::Server, silent, links[silent.0 as usize]);
+            for reinjection in [None, Some(ReinjectionConfig::default())] {
+                let several = two_links(reinjecting(algorithm, reinjection), links);
+                survives(several, Side::Server, dead, links[dead.0 as usize]);
             }
         }
     }
@@ -126,9 +128,9 @@ fn every_scheduler_survives_an_outage_of_either_path() {
 #[test]
 fn a_transfer_survives_an_outage_of_the_path_of_its_acknowledgments() {
     let mut several = Several::two(narrow());
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(4_000_000);
-    // The way back of path 1 dies, and only that.
+    // Only packets to the server are lost, and only on path 1.
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     reach(&mut several, &mut transfer, 1_000_000, PATIENCE);
     several
@@ -142,7 +144,7 @@ fn a_transfer_survives_an_outage_of_the_path_of_its_acknowledgments() {
 #[test]
 fn a_transfer_survives_an_outage_of_all_paths() {
     let mut several = Several::two(narrow());
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(2_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
     reach(&mut several, &mut transfer, 500_000, PATIENCE);
@@ -166,25 +168,25 @@ fn a_new_path_that_does_not_answer_is_abandoned() {
     );
     assert_eq!(several.paths(Side::Client), [0]);
     assert_eq!(several.paths(Side::Server), [0]);
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(300_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(300_000));
 }
 
 #[test]
 fn data_queued_on_a_path_that_fails_is_sent_on_another() {
-    // It queues on paths whose windows are full.
+    // This scheduler queues data on paths whose windows are full.
     let mut several = Several::two_of(scheduled(PathAlgorithm::Hbes), narrow());
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(4_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
-    let waits = |several: &mut Several| {
+    let queued = |several: &mut Several| {
         let server = several.server();
         let at = server.paths.by_id(ONE).expect("the path is there");
         server.paths[at].queue.bytes()
     };
     let has_queue = several.pair.drive_until(PATIENCE, |pair| {
         transfer.advance(pair);
-        let server = pair.server(ends.1);
+        let server = pair.server(ends.server);
         let at = server.paths.by_id(ONE).expect("the path is there");
         transfer.received() > 500_000 && server.paths[at].queue.bytes() > 5_000
     });
@@ -193,30 +195,30 @@ fn data_queued_on_a_path_that_fails_is_sent_on_another() {
     let stuck_at = transfer.received();
     let time = Duration::from_millis(400);
     reach(&mut several, &mut transfer, stuck_at + 200_000, time);
-    let waits = waits(&mut several);
-    assert!(waits < 1200, "{waits} bytes, and not the rest of a probe");
+    let queued = queued(&mut several);
+    // At most the rest of a probe.
+    assert!(queued < 1200, "{queued} bytes");
     transfer.complete(&mut several.pair);
 }
 
-/// Has the network lose the `nth` datagram with data that an end sends over the first link; says whether it
-/// has.
+/// Loses the `nth` datagram with data that an end sends over the first link; the flag is set once it was lost.
 fn lose(several: &mut Several, from: Side, nth: usize) -> Arc<AtomicBool> {
     let lost = Arc::new(AtomicBool::new(false));
     let near = several.pair.client.address;
     let mut seen = 0;
-    let tell = Arc::clone(&lost);
+    let flag = Arc::clone(&lost);
     several.pair.network.filter = Some(Box::new(move |direction, datagram| {
         let (sender, client) = match direction {
             Direction::ToServer => (Side::Client, datagram.source),
             Direction::ToClient => (Side::Server, datagram.destination),
         };
-        // What only acknowledges is smaller.
+        // Packets with acknowledgments only are smaller.
         if sender != from || client != near || datagram.bytes.len() < 200 {
             return false;
         }
         seen += 1;
         let is_it = seen == nth;
-        tell.fetch_or(is_it, Ordering::Relaxed);
+        flag.fetch_or(is_it, Ordering::Relaxed);
         is_it
     }));
     lost
@@ -230,8 +232,8 @@ fn a_loss_in_a_short_transfer_is_repaired_without_waiting_for_the_longer_path() 
         ..Conditions::default()
     });
     let data = pattern(6_000);
-    let without_copies = copying(PathAlgorithm::default(), None);
-    for config in [several(), without_copies] {
+    let without_reinjection = reinjecting(PathAlgorithm::default(), None);
+    for config in [several(), without_reinjection] {
         for from in [Side::Server, Side::Client] {
             let mut nth = 0;
             loop {
@@ -244,7 +246,7 @@ fn a_loss_in_a_short_transfer_is_repaired_without_waiting_for_the_longer_path() 
                 }
                 assert!(took < far, "{took:?} without packet {nth} of the {from:?}");
             }
-            assert!(nth > 5, "{nth} packets carry all");
+            assert!(nth > 5, "{nth} packets are too few");
         }
     }
 }

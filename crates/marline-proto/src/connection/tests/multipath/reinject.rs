@@ -1,15 +1,15 @@
-//! A fast path carries copies of what a slow one still has on its way.
+//! Reinjection: a fast path carries copies of data in flight on a slow one.
 
 use super::*;
 use crate::scheduling::path::ReinjectionOrder;
 
-/// Copies as many bytes as are sent, if need be.
+/// A budget of as many copied bytes as are sent.
 const EAGER: ReinjectionConfig = ReinjectionConfig {
     budget: 1.0,
     order: ReinjectionOrder::Ends,
 };
 
-/// 10 Mbit/s with 20 ms there and back, and 5 Mbit/s with 160 ms.
+/// Two paths: 10 Mbit/s and 20 ms, 5 Mbit/s and 160 ms.
 fn fast_and_slow(transport: TransportConfig) -> Several {
     let mut several = Several::with(both(transport));
     several.pair.network.set(Conditions {
@@ -30,19 +30,19 @@ fn fast_and_slow(transport: TransportConfig) -> Several {
     several
 }
 
-/// Bytes that the server copied.
+/// Stream bytes that the server sent as copies.
 fn copied(several: &mut Several) -> u64 {
     let server = several.server();
     let paths = server.paths.iter();
     paths.map(|path| path.counters.stream_bytes_copied).sum()
 }
 
-/// How long downloads of 100, 300 and 600 kB take, each on a connection of its own.
+/// Times of downloads of 100, 300 and 600 kB, each over its own connection.
 fn times(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> [Duration; 3] {
     [100_000, 300_000, 600_000].map(|size| {
-        let mut several = fast_and_slow(copying(algorithm, reinjection));
-        let ends = several.ends();
-        download(&mut several.pair, ends.0, ends.1, &pattern(size))
+        let mut several = fast_and_slow(reinjecting(algorithm, reinjection));
+        let ends = several.ends;
+        download(&mut several.pair, ends, &pattern(size))
     })
 }
 
@@ -56,7 +56,7 @@ fn reinjection_shortens_transfers_over_a_slow_and_a_fast_path() {
                 ..ReinjectionConfig::default()
             };
             let with = times(algorithm, Some(config));
-            // The little that the slow path has of 100 kB is back on the fast one at once.
+            // Of 100 kB, the slow path carries so little that copies on the fast path replace it at once.
             assert!(with[0] * 2 < without[0], "{with:?} {without:?}");
             let sum = |times: [Duration; 3]| times.iter().sum::<Duration>();
             assert!(sum(with) * 10 < sum(without) * 8, "{with:?} {without:?}");
@@ -70,11 +70,11 @@ fn reinjection_shortens_transfers_limited_by_flow_control() {
         let transport = TransportConfig {
             stream_receive_window: 60_000,
             max_stream_receive_window: 60_000,
-            ..copying(PathAlgorithm::Rr, reinjection)
+            ..reinjecting(PathAlgorithm::Rr, reinjection)
         };
         let mut several = fast_and_slow(transport);
-        let ends = several.ends();
-        download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000))
+        let ends = several.ends;
+        download(&mut several.pair, ends, &pattern(1_000_000))
     };
     let (without, with) = (run(None), run(Some(ReinjectionConfig::default())));
     assert!(with * 10 < without * 8, "{with:?} {without:?}");
@@ -84,10 +84,10 @@ fn reinjection_shortens_transfers_limited_by_flow_control() {
 fn copies_stay_within_the_budget() {
     for budget in [0.0, 0.02] {
         let reinjection = ReinjectionConfig { budget, ..EAGER };
-        let mut several = fast_and_slow(copying(PathAlgorithm::Rr, Some(reinjection)));
-        let ends = several.ends();
+        let mut several = fast_and_slow(reinjecting(PathAlgorithm::Rr, Some(reinjection)));
+        let ends = several.ends;
         for _ in 0..8 {
-            download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+            download(&mut several.pair, ends, &pattern(100_000));
         }
         let sent = several.server().stats().streams.bytes_sent;
         let most = (sent as f64 * budget) as u64 + 9600;
@@ -98,12 +98,12 @@ fn copies_stay_within_the_budget() {
 
 #[test]
 fn lost_data_with_a_copy_is_not_retransmitted() {
-    let mut several = fast_and_slow(copying(PathAlgorithm::Lrf, Some(EAGER)));
-    let ends = several.ends();
-    // All that takes the slow path gets lost.
+    let mut several = fast_and_slow(reinjecting(PathAlgorithm::Lrf, Some(EAGER)));
+    let ends = several.ends;
+    // All data on the slow path is lost.
     let slow = several.pair.network.link(address(1), Direction::ToClient);
     slow.down = true;
-    let took = download(&mut several.pair, ends.0, ends.1, &pattern(60_000));
+    let took = download(&mut several.pair, ends, &pattern(60_000));
     assert!(took < Duration::from_millis(150), "{took:?}");
     several.pair.drive(Duration::from_secs(3));
     let copied = copied(&mut several);
@@ -116,7 +116,7 @@ fn lost_data_with_a_copy_is_not_retransmitted() {
 fn transfers_with_copies_complete_over_lossy_links() {
     let mut any = 0;
     for algorithm in PathAlgorithm::ALL {
-        let mut several = fast_and_slow(copying(algorithm, Some(EAGER)));
+        let mut several = fast_and_slow(reinjecting(algorithm, Some(EAGER)));
         for n in 0..2 {
             let bad = Conditions {
                 loss: 0.05,
@@ -129,10 +129,10 @@ fn transfers_with_copies_complete_over_lossy_links() {
                 n => several.pair.network.set_link(address(n), bad),
             }
         }
-        let ends = several.ends();
+        let ends = several.ends;
         for size in [0, 1, 5_000, 100_000, 300_000] {
-            download(&mut several.pair, ends.0, ends.1, &pattern(size));
-            upload(&mut several.pair, ends.0, ends.1, &pattern(size / 2));
+            download(&mut several.pair, ends, &pattern(size));
+            upload(&mut several.pair, ends, &pattern(size / 2));
         }
         any += copied(&mut several);
         several.pair.drive(Duration::from_secs(3));
@@ -144,11 +144,11 @@ fn transfers_with_copies_complete_over_lossy_links() {
 #[test]
 fn reinjection_changes_nothing_on_a_single_path() {
     let run = |reinjection| {
-        let transport = copying(PathAlgorithm::Lrf, reinjection);
+        let transport = reinjecting(PathAlgorithm::Lrf, reinjection);
         let mut several = Several::with(both(transport));
         several.pair.network.set(narrow());
-        let ends = several.ends();
-        let took = download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+        let ends = several.ends;
+        let took = download(&mut several.pair, ends, &pattern(1_000_000));
         (took, several.server().stats())
     };
     assert_eq!(run(None), run(Some(EAGER)));

@@ -1,4 +1,4 @@
-//! What statistics and observers hear of each path.
+//! Statistics and events of each path.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -49,18 +49,18 @@ fn statistics_have_the_stage_and_status_of_each_path() {
 fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
     for algorithm in PathAlgorithm::ALL {
         let mut several = Several::two_of(scheduled(algorithm), narrow());
-        let ends = several.ends();
+        let ends = several.ends;
         let data = pattern(1_000_000);
         let mut transfer = Transfer::down(&mut several.pair, ends, &data);
-        let mut waited = 0;
+        let mut most_queued = 0;
         let done = several.pair.drive_until(PATIENCE, |pair| {
-            let stats = pair.server(ends.1).stats();
+            let stats = pair.server(ends.server).stats();
             let queued = stats.paths.iter().map(|path| path.bytes_queued);
-            waited = waited.max(queued.sum());
+            most_queued = most_queued.max(queued.sum());
             transfer.advance(pair)
         });
         assert!(done);
-        assert!(waited > 0, "{algorithm}");
+        assert!(most_queued > 0, "{algorithm}");
         let stats = several.server().stats();
         let total = |field: fn(&PathStats) -> u64| stats.paths.iter().map(field).sum::<u64>();
         let copied = total(|path| path.stream_bytes_copied);
@@ -74,7 +74,7 @@ fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
     }
 }
 
-/// Notes which paths events name.
+/// The paths that events name, and the largest queue.
 #[derive(Default)]
 struct Named {
     sent: BTreeSet<PathId>,
@@ -83,9 +83,9 @@ struct Named {
     queued: u64,
 }
 
-struct Notes(Arc<Mutex<Named>>);
+struct Recorder(Arc<Mutex<Named>>);
 
-impl Observer for Notes {
+impl Observer for Recorder {
     fn on_event(&mut self, _now: Instant, event: &observe::Event<'_>) {
         let mut named = self.0.lock().unwrap();
         match event {
@@ -103,14 +103,14 @@ impl Observer for Notes {
 #[test]
 fn events_of_packets_and_metrics_name_their_path() {
     let named = Arc::<Mutex<Named>>::default();
-    let notes = Arc::clone(&named);
+    let sink = Arc::clone(&named);
     let transport = scheduled(PathAlgorithm::Hbes);
     let pair = Pair::with(PairConfig {
         client: transport.clone(),
         server: transport,
         adjust_server: Box::new(move |server| {
             server.observer = Some(Arc::new(move |_: &ConnectionInfo| {
-                Some(Box::new(Notes(Arc::clone(&notes))) as Box<dyn Observer>)
+                Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
             }));
         }),
         ..PairConfig::default()
@@ -120,8 +120,8 @@ fn events_of_packets_and_metrics_name_their_path() {
     several.pair.network.set_link(address(1), narrow());
     assert_eq!(several.open(1), Ok(ONE));
     several.pair.drive(Duration::from_millis(100));
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(1_000_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(1_000_000));
     let named = named.lock().unwrap();
     for paths in [&named.sent, &named.received, &named.metrics] {
         assert!(paths.iter().eq(&[PathId::INITIAL, ONE]), "{paths:?}");

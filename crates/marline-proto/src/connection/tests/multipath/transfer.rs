@@ -4,7 +4,7 @@ use super::*;
 fn a_transfer_uses_the_capacity_of_both_paths() {
     for from in [Side::Server, Side::Client] {
         let mut several = Several::two(narrow());
-        let ends = several.ends();
+        let ends = several.ends;
         let data = pattern(3_000_000);
         let transfer = match from {
             Side::Server => Transfer::down(&mut several.pair, ends, &data),
@@ -27,7 +27,7 @@ fn transfers_in_both_directions_complete_at_once() {
         jitter: Duration::from_millis(3),
         ..narrow()
     });
-    let ends = several.ends();
+    let ends = several.ends;
     let data = pattern(1_500_000);
     let mut down = Transfer::down(&mut several.pair, ends, &data);
     let mut up = Transfer::up(&mut several.pair, ends, &data);
@@ -48,8 +48,8 @@ fn a_transfer_uses_paths_of_different_delay() {
         ..narrow()
     };
     several.pair.network.set_link(address(1), far);
-    let ends = several.ends();
-    let took = download(&mut several.pair, ends.0, ends.1, &pattern(4_000_000));
+    let ends = several.ends;
+    let took = download(&mut several.pair, ends, &pattern(4_000_000));
     assert!(took < Duration::from_millis(3500), "{took:?}");
     assert!(several.sent(Side::Server, ONE) > 500_000);
 }
@@ -66,8 +66,8 @@ fn two_paths_may_have_the_same_addresses() {
     several.pair.drive(Duration::from_millis(50));
     assert!(several.is_validated(ONE));
     several.pair.network.set(narrow());
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(2_000_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(2_000_000));
     assert!(several.sent(Side::Server, ONE) > 500_000);
     assert!(several.sent(Side::Server, PathId::INITIAL) > 500_000);
 }
@@ -77,32 +77,32 @@ fn a_backup_carries_data_only_if_the_other_path_fails() {
     let mut several = Several::two(narrow());
     several.client().set_path_status(ONE, PathStatus::Backup);
     several.pair.drive(Duration::from_millis(50));
-    let heard = several.pair.server.events.iter().any(|(_, event)| {
+    let emitted = several.pair.server.events.iter().any(|(_, event)| {
         matches!(event, Event::PathStatus { id: ONE, status } if *status == PathStatus::Backup)
     });
-    assert!(heard);
+    assert!(emitted);
     let before = several.sent(Side::Server, ONE);
-    let ends = several.ends();
-    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(500_000));
     assert_eq!(several.sent(Side::Server, ONE), before);
 
     several.pair.network.set(DEAD);
-    download(&mut several.pair, ends.0, ends.1, &pattern(500_000));
+    download(&mut several.pair, ends, &pattern(500_000));
     assert!(several.sent(Side::Server, ONE) > 500_000);
 }
 
 #[test]
 fn datagrams_and_key_updates_work_with_two_paths() {
     let mut several = Several::two(narrow());
-    let ends = several.ends();
+    let ends = several.ends;
     for round in 0..5u8 {
         let now = several.pair.now;
         assert!(several.server().initiate_key_update(now));
         several
             .client()
             .send_datagram(vec![round; 1000].into())
-            .expect("there is room");
-        download(&mut several.pair, ends.0, ends.1, &pattern(400_000));
+            .expect("the buffer has space");
+        download(&mut several.pair, ends, &pattern(400_000));
         let received = several.server().recv_datagram();
         assert_eq!(received.as_deref(), Some(&[round; 1000][..]));
         several.pair.drive(Duration::from_millis(500));
@@ -111,8 +111,8 @@ fn datagrams_and_key_updates_work_with_two_paths() {
 
 #[test]
 fn multipath_needs_the_support_of_both_ends() {
-    for takes in [Side::Client, Side::Server] {
-        let config = |side| match takes == side {
+    for supporting in [Side::Client, Side::Server] {
+        let config = |side| match supporting == side {
             true => several(),
             false => TransportConfig::default(),
         };
@@ -123,8 +123,8 @@ fn multipath_needs_the_support_of_both_ends() {
         }));
         assert!(!several.client().is_multipath() && !several.server().is_multipath());
         assert_eq!(several.open(1), Err(OpenPathError::NotNegotiated));
-        let ends = several.ends();
-        download(&mut several.pair, ends.0, ends.1, &pattern(100_000));
+        let ends = several.ends;
+        download(&mut several.pair, ends, &pattern(100_000));
     }
 }
 
@@ -132,7 +132,7 @@ fn multipath_needs_the_support_of_both_ends() {
 fn every_scheduler_completes_four_streams() {
     for algorithm in PathAlgorithm::ALL {
         let mut several = Several::narrow_and_slow(both(scheduled(algorithm)));
-        let ends = several.ends();
+        let ends = several.ends;
         let data = pattern(500_000);
         let mut transfers: Vec<_> = (0..4)
             .map(|_| Some(Transfer::down(&mut several.pair, ends, &data)))
