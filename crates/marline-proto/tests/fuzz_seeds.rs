@@ -1,9 +1,9 @@
 //! The seeds of the fuzz targets, in `fuzz/seeds`: made from connections in virtual time and by hand, and accepted
 //! by their targets (docs/fuzzing.md).
 //!
-//! `MARLINE_WRITE_SEEDS=1 cargo test -p marline-proto --features testing --test fuzz_seeds` writes them anew. Keys and
-//! random numbers of TLS are others each time, so that only the names of those made by hand are compared with what is
-//! committed.
+//! `MARLINE_WRITE_SEEDS=1 cargo test -p marline-proto --features testing --test fuzz_seeds` writes them again. Keys and
+//! random numbers of TLS differ each time, so that only the names of those made by hand are compared with the committed
+//! ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ const ID_LEN: u8 = 8;
 /// Content by target and name.
 type Seeds = BTreeMap<(&'static str, String), Vec<u8>>;
 
-/// What passed in a connection.
+/// Datagrams, payloads and parameters of a connection.
 #[derive(Default)]
 struct Passed {
     datagrams: Vec<(Direction, Vec<u8>)>,
@@ -146,7 +146,7 @@ fn exchange(pair: &mut Pair) {
     pair.drive(Duration::from_millis(100));
 }
 
-/// Values as the crate `arbitrary` takes them apart again.
+/// Values as the crate `arbitrary` decodes them.
 #[derive(Default)]
 struct Input(Vec<u8>);
 
@@ -304,9 +304,9 @@ fn hand_made_frames() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Datagrams of a connection, to endpoints whose handshake has got to different places.
+/// Datagrams of a connection, to endpoints at different stages of their handshake.
 fn endpoints(seeds: &mut Seeds, plain: &Passed) {
-    /// Names the connection that exists, and lets 10 ms pass.
+    /// Replaces the destination by the ID of the open connection, and waits 10 ms.
     const REAL: u8 = 1 | 10 << 2;
     // Each byte takes two in an input.
     let fitting = |(_, bytes): &&(Direction, Vec<u8>)| bytes.len() < MAX_LEN / 2 - 20;
@@ -349,7 +349,7 @@ fn paths(seeds: &mut Seeds) {
     };
     let rebind = |input, port: u16| turn(input, 4).u16(port);
     let update_keys = |input, server| turn(input, 5).bool(server);
-    let say = |input, server, path: u8, frames: &[u8]| {
+    let inject = |input, server, path: u8, frames: &[u8]| {
         turn(input, 6).bool(server).bytes(&[path]).list(frames)
     };
     let frame = |input, server, path: u8, kind: u8, values: [u8; 6]| {
@@ -380,7 +380,7 @@ fn paths(seeds: &mut Seeds) {
     }
     let input = pass(open(Input::default().bytes(&[3, 2]), 1), 100);
     let input = rebind(
-        say(input, true, 1, &[0x01, 0x1a, 9, 9, 9, 9, 9, 9, 9, 9]),
+        inject(input, true, 1, &[0x01, 0x1a, 9, 9, 9, 9, 9, 9, 9, 9]),
         5000,
     );
     seeds.insert(
@@ -421,7 +421,7 @@ fn reassembly(seeds: &mut Seeds) {
     }
 }
 
-/// Scripts of the target `http3_request`: steps of a deed, a stream, a length, and as many bytes.
+/// Scripts of the target `http3_request`: steps of an action, a stream, a length, and as many bytes.
 fn requests(seeds: &mut Seeds) {
     const FRAMES: u8 = 0;
     const PIECES: u8 = 2;
@@ -434,7 +434,7 @@ fn requests(seeds: &mut Seeds) {
     const STOP: u8 = 9;
     const BLOCK: u8 = 10;
     const SHUT_DOWN: u8 = 11;
-    /// The server gets a turn after the step.
+    /// The server runs after the step.
     const TURN: u8 = 0x80;
     let settings: &[u8] = &[0x00, 0x04, 0x02, 0x06, 0x40];
     let scripts: &[(&str, &[&[u8]])] = &[
@@ -478,7 +478,7 @@ fn requests(seeds: &mut Seeds) {
         ),
     ];
     for (name, steps) in scripts {
-        // The first byte says whether the control stream is opened beforehand.
+        // The first byte selects whether the control stream is opened before.
         let own_control = u8::from(*name == "settings-in-pieces");
         let script = [&[own_control][..], &steps.concat()].concat();
         seeds.insert(("http3_request", (*name).to_owned()), script);
@@ -489,7 +489,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds")
 }
 
-/// Writes the seeds anew if that is asked for, before any test reads them.
+/// Writes the seeds again if the variable is set, before any test reads them.
 fn write_if_asked() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
@@ -523,7 +523,7 @@ fn committed() -> BTreeMap<(String, String), Vec<u8>> {
 }
 
 #[test]
-fn committed_seeds_are_small_and_equal_to_the_generated_ones() {
+fn committed_seeds_are_small_and_complete() {
     let committed = committed();
     let found: BTreeSet<_> = committed.keys().cloned().collect();
     let made: BTreeSet<_> = seeds()
@@ -534,7 +534,7 @@ fn committed_seeds_are_small_and_equal_to_the_generated_ones() {
         names.iter().map(|(target, _)| target.clone()).collect()
     };
     assert_eq!(targets(&found), targets(&made));
-    // What a connection sends depends on its settings and its cryptographic library.
+    // The packets of a connection depend on its settings and its cryptographic library.
     let captured = ["plain-", "retry-", "version-", "sent-", "set-", "real-"];
     let is_captured = |name: &str| captured.iter().any(|prefix| name.starts_with(prefix));
     let missing: Vec<_> = made
@@ -543,7 +543,7 @@ fn committed_seeds_are_small_and_equal_to_the_generated_ones() {
         .collect();
     assert!(
         missing.is_empty(),
-        "write the seeds anew, they lack {missing:?}"
+        "write the seeds again, {missing:?} are missing"
     );
     let longest = committed.values().map(Vec::len).max();
     assert!(
@@ -585,7 +585,7 @@ fn every_seed_passes_its_target() {
     }
 }
 
-/// A packet that was captured is one that the target takes apart, not bytes that it refuses.
+/// Captured seeds are valid packets and frames, not bytes that the target rejects.
 #[test]
 fn captured_seeds_hold_packets_and_frames() {
     let committed = committed();

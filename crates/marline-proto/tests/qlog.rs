@@ -1,4 +1,4 @@
-//! What the qlog observer writes reads back as what happened.
+//! The logs of the qlog observer.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use marline_wire::{
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// A sink that can be looked into while it is written to.
+/// A sink that can be read while it is written to.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -690,7 +690,7 @@ fn a_write_error_ends_the_log_and_nothing_else() {
     );
 }
 
-/// The event that carries text of the peer's choice.
+/// An event with text that the peer chooses.
 const fn closed(reason: &str) -> Event<'_> {
     Event::ConnectionClosed(ConnectionClosed {
         initiator: Initiator::Remote,

@@ -1,5 +1,5 @@
-//! What the log of one member tells of its bundle is what the engine says to the same events, in the
-//! words of the shared vectors.
+//! The decisions in the log of a bundle's member are those of the engine for the same events, in the format of the
+//! shared vectors.
 
 mod mquic;
 
@@ -26,7 +26,7 @@ const LENGTH: usize = 600_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const ID: [u8; 16] = [0x5a; 16];
 
-/// One log, which can be read while it is written.
+/// A log that can be read while it is written.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -44,7 +44,7 @@ impl io::Write for Log {
 
 fn observer(logs: &Mutex<Vec<Log>>, info: &ConnectionInfo) -> Box<dyn Observer> {
     let log = Log::default();
-    logs.lock().expect("nobody panicked").push(log.clone());
+    logs.lock().expect("no thread panicked").push(log.clone());
     let header = Header {
         title: "replay",
         vantage_point: VantagePoint {
@@ -58,7 +58,7 @@ fn observer(logs: &Mutex<Vec<Log>>, info: &ConnectionInfo) -> Box<dyn Observer> 
     Box::new(QlogWriter::new(log, &header))
 }
 
-/// The server's logs, as text, of three members that each send over a link that loses.
+/// The server's logs, as text, of three members that each send over a link with losses.
 fn logs(seed: u64, rises: bool) -> Vec<String> {
     let logs: Arc<Mutex<Vec<Log>>> = Arc::default();
     let made = Arc::clone(&logs);
@@ -101,7 +101,7 @@ fn logs(seed: u64, rises: bool) -> Vec<String> {
     pair.network.set(conditions);
     transfer(&mut pair, &ends);
     drop(pair);
-    let logs = logs.lock().expect("nobody panicked");
+    let logs = logs.lock().expect("no thread panicked");
     let text = |log: &Log| String::from_utf8(log.0.lock().expect("no writer panicked").clone());
     let texts = logs.iter().map(|log| text(log).expect("qlog is text"));
     texts.collect()
@@ -150,7 +150,7 @@ fn transfer(pair: &mut Pair, ends: &[Ends]) {
     assert!(done, "the transfers took too long");
 }
 
-/// What a log tells of the bundle once all were in.
+/// The decisions in a log after all members have joined.
 fn decisions(log: &str) -> Vec<Value> {
     let records = log.split('\u{1e}').filter(|record| !record.is_empty());
     records
@@ -172,7 +172,7 @@ fn case(decisions: &[Value]) -> (Value, Value) {
             other => panic!("an event of no vector: {other:?}"),
         };
         let affected = data["affected"].as_u64().unwrap_or(0) as usize;
-        // The rise of a round-trip time leaves it to the engine to back off, in slow start.
+        // After an increase of the round-trip time in slow start, the engine backs off.
         if data["trigger"] == "slow_start_exit" && data["action"] != "none" {
             let window = windows[affected].as_f64().expect("windows are numbers");
             windows[affected] = json!(window * 0.7);
@@ -213,15 +213,15 @@ fn assert_agree(answer: &Value, expected: &Value) {
     assert!((number(&answer["gamma"]) - number(&expected["gamma"])).abs() < 1e-9);
     let steps = |value: &Value| value["steps"].as_array().expect("a list").clone();
     assert_eq!(steps(answer).len(), steps(expected).len());
-    for (step, told) in steps(answer).iter().zip(&steps(expected)) {
-        assert_eq!(step["phase"], told["phase"], "{step} {told}");
-        assert_eq!(step["action"], told["action"], "{step} {told}");
+    for (step, logged) in steps(answer).iter().zip(&steps(expected)) {
+        assert_eq!(step["phase"], logged["phase"], "{step} {logged}");
+        assert_eq!(step["action"], logged["action"], "{step} {logged}");
         let windows = |value: &Value| value["cwnds"].as_array().expect("a list").clone();
-        assert_eq!(windows(step).len(), windows(told).len());
-        for (window, told) in windows(step).iter().zip(&windows(told)) {
+        assert_eq!(windows(step).len(), windows(logged).len());
+        for (window, logged) in windows(step).iter().zip(&windows(logged)) {
             // Logs have whole bytes.
-            let error = (number(window) - number(told)).abs();
-            assert!(error <= 1.0, "{window}, in the log {told}");
+            let error = (number(window) - number(logged)).abs();
+            assert!(error <= 1.0, "{window}, in the log {logged}");
         }
     }
 }
@@ -240,12 +240,12 @@ fn the_test_vector_engine_repeats_the_decisions_of_a_log() {
         assert_eq!(logs.len() as u64, MEMBERS);
         let first = decisions(&logs[0]);
         for (own, log) in logs.iter().enumerate() {
-            assert!(!log.contains(&"5a".repeat(3)), "the identifier is a secret");
-            let told = decisions(log);
-            assert!(told.iter().all(|decision| decision["own"] == own));
-            let told = told.into_iter().map(without_own);
+            assert!(!log.contains(&"5a".repeat(3)), "the identifier was logged");
+            let logged = decisions(log);
+            assert!(logged.iter().all(|decision| decision["own"] == own));
+            let logged = logged.into_iter().map(without_own);
             let expected = first.iter().cloned().map(without_own);
-            assert!(told.eq(expected), "all tell the same, seed {seed}");
+            assert!(logged.eq(expected), "members differ, seed {seed}");
         }
         let (input, expected) = case(&first);
         let answer = mquic::answer("mquic_engine", &input).expect("it is a case");
@@ -263,6 +263,6 @@ fn the_test_vector_engine_repeats_the_decisions_of_a_log() {
         ("round", "equalized"),
     ] {
         let pair = (trigger.to_owned(), action.to_owned());
-        assert!(seen.contains(&pair), "no seed saw {pair:?}: {seen:?}");
+        assert!(seen.contains(&pair), "{pair:?} with no seed: {seen:?}");
     }
 }

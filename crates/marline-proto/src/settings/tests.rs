@@ -15,7 +15,7 @@ fn table(entries: &[(&str, &str)]) -> Vec<(String, Written)> {
         .collect()
 }
 
-/// Each value at the edge of each domain is set, shown, written as shown, and shown again.
+/// Sets each value at the limits of each domain, shows it, writes it as shown, and shows it again.
 fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
     for setting in settings {
         for sample in setting.samples() {
@@ -23,7 +23,7 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
             let mut config = config.clone();
             match setting.set(&mut config, &sample) {
                 Ok(()) => {}
-                // One that needs another setting first.
+                // It depends on another setting.
                 Err(why) if why.text.contains("needs") => continue,
                 Err(why) => panic!("{key} = {sample}: {why}"),
             }
@@ -63,7 +63,7 @@ fn every_setting_shows_the_value_that_was_set() {
     round_trip(HbesConfig::SETTINGS, &HbesConfig::default());
 }
 
-/// Every policy and every parameter of it: what is written is what it says of itself.
+/// Makes every policy with every parameter, and again from the text of its specification.
 fn registry<F>(registry: &Registry<F>, spec: impl Fn(&F) -> Spec) {
     for entry in registry.entries() {
         let name = entry.name();
@@ -139,7 +139,7 @@ fn policies_keep_their_parameters_and_refuse_invalid_ones() {
     }
 }
 
-/// Holds that each field of a configuration is a key of its table, or says which keys stand for it.
+/// Asserts that each field of a configuration has a key in its table: its own name, or the one given.
 macro_rules! covers {
     ($config:ident { $($field:ident $(=> $key:literal)?),+ $(,)? }) => {{
         // A new field does not compile here until it is listed.
@@ -238,7 +238,7 @@ fn every_field_of_a_configuration_has_a_key() {
         beta,
         tokens,
     });
-    // Its lifetime is history's.
+    // Its lifetime is a setting of the history.
     covers!(StoreLimits {
         records,
         lifetime => "records",

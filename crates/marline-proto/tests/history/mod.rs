@@ -1,4 +1,4 @@
-//! What first windows learnt from earlier connections say to the operation of the shared vectors.
+//! The operation of the shared vectors on initial windows learnt from earlier connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn address<'a>(peers: &mut Vec<&'a str>, name: &'a str) -> SocketAddr {
 }
 
 fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Value> {
-    let (resumed, told) = match event["type"].as_str()? {
+    let (resumed, reported) = match event["type"].as_str()? {
         "full_handshake" => (false, None),
         "zero_rtt" => (true, Some(SampleEvent::Resumed)),
         "close" => (false, Some(SampleEvent::Closed)),
@@ -90,14 +90,14 @@ fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Va
         resumed,
         max_datagram_size: 1350,
     };
-    let Some(told) = told else {
+    let Some(reported) = reported else {
         return Some(json!({ "initial_cwnd": history.first_window(&kind) }));
     };
     if !event["cwnd"].is_null() {
         history.observe(
             &kind,
             &PathSample {
-                event: told,
+                event: reported,
                 window: event["cwnd"].as_u64()?,
                 initial_window: 0,
                 rtt: Duration::from_millis(50),
@@ -108,7 +108,7 @@ fn happen(history: &HistoryWindow, event: &Value, peer: SocketAddr) -> Option<Va
         );
     }
     let average = history.average(&kind);
-    Some(match told {
+    Some(match reported {
         SampleEvent::Closed => json!({ "average": average }),
         SampleEvent::Resumed => json!({
             "average": average,

@@ -1,4 +1,4 @@
-//! What the engine of a bundle says to the operations of the shared vectors.
+//! The operations of the shared vectors on the engine of a bundle.
 
 use marline_proto::coordination::bundle::{
     BundleConfig, DecisionAction, EnginePhase, Fluctuation, LossBasedConfig, LossBasedEngine,

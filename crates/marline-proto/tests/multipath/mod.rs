@@ -1,4 +1,4 @@
-//! What schedulers and coupled controllers say to the operations of the shared vectors.
+//! The operations of the shared vectors on schedulers and coupled controllers.
 
 mod olia;
 mod paths;

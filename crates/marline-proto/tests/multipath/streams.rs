@@ -59,8 +59,8 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// Tells `scheduler` how the stream is at `step`.
-    fn tell(&self, step: u64, scheduler: &mut dyn StreamScheduler) {
+    /// Updates `scheduler` with the state of the stream at `step`.
+    fn update(&self, step: u64, scheduler: &mut dyn StreamScheduler) {
         if self.arrive == step {
             scheduler.activate(self.id, self.priority);
         }
@@ -97,7 +97,7 @@ pub(super) fn order(input: &Value) -> Option<Value> {
     let mut order = Vec::new();
     for step in 0..input["limit"].as_u64()? {
         for stream in &streams {
-            stream.tell(step, &mut scheduler);
+            stream.update(step, &mut scheduler);
         }
         if streams.iter().all(|stream| stream.left == 0) {
             break;

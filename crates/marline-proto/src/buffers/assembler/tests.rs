@@ -51,7 +51,7 @@ fn pages_are_read_without_copying() {
     assert_eq!(second, bytes(page..2 * page));
 }
 
-/// One byte in every two, the worst that a peer can do within its window.
+/// Every second byte: the worst case that a peer can cause within its window.
 #[test]
 fn memory_stays_near_the_span_of_received_offsets() {
     let mut assembler = Assembler::new();
@@ -123,7 +123,9 @@ proptest! {
     }
 
     #[test]
-    fn one_byte_frames_in_any_order_are_reassembled(order in Just((0u64..3000).collect::<Vec<_>>()).prop_shuffle()) {
+    fn one_byte_frames_in_any_order_are_reassembled(
+        order in Just((0u64..3000).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
         let mut assembler = Assembler::new();
         for offset in order {
             assembler.insert(offset, &[byte(offset)]);

@@ -27,7 +27,9 @@ fn removal_from_the_middle_splits_a_range() {
 
 proptest! {
     #[test]
-    fn a_range_set_behaves_like_a_set_of_numbers(ops in prop::collection::vec((any::<bool>(), 0u64..60, 0u64..12), 0..80)) {
+    fn a_range_set_behaves_like_a_set_of_numbers(
+        ops in prop::collection::vec((any::<bool>(), 0u64..60, 0u64..12), 0..80),
+    ) {
         let (mut set, mut model) = (RangeSet::new(), BTreeSet::new());
         for (insert, start, len) in ops {
             let range = start..start + len;

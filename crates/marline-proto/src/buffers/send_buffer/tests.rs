@@ -100,8 +100,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    /// Against a plain copy of all bytes: what is read is what was written, nothing that is due is
-    /// forgotten, and all is acknowledged in the end.
+    /// Compared with a plain copy of all bytes: the data read is the data written, all data that is due is sent, and
+    /// in the end all is acknowledged.
     #[test]
     fn a_send_buffer_behaves_like_a_plain_vector(ops in prop::collection::vec(op(), 0..120)) {
         let mut buffer = SendBuffer::new();

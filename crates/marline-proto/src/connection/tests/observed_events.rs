@@ -118,7 +118,7 @@ fn transfer_and_migrate() -> BTreeSet<&'static str> {
         .expect("streams are left");
     pair.client(ends.client)
         .write(id, b"to be reset")
-        .expect("room");
+        .expect("the window is open");
     pair.client(ends.client).reset(id, 7).expect("it is open");
     pair.drive(Duration::from_secs(1));
     pair.migrate(ends.client, "198.51.100.7:50000".parse().unwrap());
@@ -242,7 +242,7 @@ fn a_reset_stream_reports_the_reset_at_both_ends() {
         .expect("streams are left");
     pair.client(ends.client)
         .write(id, b"to be reset")
-        .expect("room");
+        .expect("the window is open");
     pair.drive(Duration::from_millis(100));
     pair.client(ends.client).reset(id, 7).expect("it is open");
     pair.drive(Duration::from_millis(100));

@@ -10,7 +10,7 @@ use crate::crypto::{KeyChange, OneRttKeys, OneRttPacket};
 use crate::handshake::Cipher;
 use crate::testing::TestIdentity;
 
-/// One end of a connection whose handshake is over.
+/// One end of a connection whose handshake is complete.
 struct End {
     keys: OneRttKeys,
     next_number: u64,
@@ -89,7 +89,7 @@ impl End {
         shown(opened.generation, opened.change)
     }
 
-    /// A packet of this end reaches `peer`, and its acknowledgment comes back.
+    /// Sends a packet to `peer`, which acknowledges it.
     fn exchange(&mut self, peer: &mut Self) {
         let number = self.next_number;
         peer.receive(&self.send()).unwrap();

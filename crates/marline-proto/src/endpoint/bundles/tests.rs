@@ -1,4 +1,4 @@
-//! Which connections form a bundle, and what is left after they leave.
+//! Which connections form a bundle, and which state remains after they leave.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn a_migrated_connection_leaves_its_bundle_and_joins_another() {
     assert_eq!(
         bundles.directives.len(),
         2,
-        "the outdated directive is gone"
+        "the outdated directive is dropped"
     );
     assert!(bundles.is_tidy());
 }

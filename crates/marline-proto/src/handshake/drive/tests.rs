@@ -104,7 +104,7 @@ impl End {
     }
 }
 
-/// What both ends of several connections share.
+/// State that several connections of both ends share.
 struct Configs {
     client: TlsClientConfig,
     server: TlsServerConfig,
@@ -130,7 +130,7 @@ impl Configs {
     }
 }
 
-/// Carries frames back and forth until nobody has more to say.
+/// Exchanges frames until neither end has more to send.
 fn shake(client: &mut End, server: &mut End) -> Result<(), TransportError> {
     loop {
         let (there, back) = (client.frames(1200), server.frames(1200));

@@ -28,9 +28,11 @@ fn counters_saturate_at_the_largest_value() {
 }
 
 proptest! {
-    /// A sender that asks before each datagram never sends more than three times what it received.
+    /// A sender that respects the credit never sends more than three times what it received.
     #[test]
-    fn at_most_three_times_the_received_bytes_are_sent(steps in prop::collection::vec((any::<bool>(), 1..1500u64), 0..200)) {
+    fn at_most_three_times_the_received_bytes_are_sent(
+        steps in prop::collection::vec((any::<bool>(), 1..1500u64), 0..200),
+    ) {
         let mut limit = AmplificationLimit::new();
         let (mut received, mut sent) = (0, 0);
         for (arrives, bytes) in steps {

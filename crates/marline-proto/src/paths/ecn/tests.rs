@@ -8,7 +8,7 @@ fn counts(ect0: u64, ect1: u64, ce: u64) -> Option<EcnCounts> {
     Some(EcnCounts { ect0, ect1, ce })
 }
 
-/// A path and a space, with `sent` marked packets under way.
+/// A path and a space, with `sent` marked packets in flight.
 fn after(sent: u64) -> (EcnValidation, EcnLedger) {
     let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
     for _ in 0..sent {
@@ -63,7 +63,7 @@ fn losses_during_the_test_fail_validation_when_it_ends() {
     let (mut path, _) = after(2);
     path.on_lost();
     path.on_lost();
-    assert!(path.marks(START), "the test still runs");
+    assert!(path.marks(START), "the test has not ended");
     assert!(!path.marks(START + PTO * 3));
     assert_eq!(path.state(), EcnValidationState::Failed);
 }
@@ -86,7 +86,7 @@ fn each_kind_of_wrong_counts_is_reported_once() {
         assert_eq!(
             path.on_ack(&mut ledger, acked, reported),
             Ok(0),
-            "said once"
+            "reported once"
         );
     }
     let (mut path, mut ledger) = after(5);
@@ -124,8 +124,8 @@ fn a_path_with_ecn_disabled_never_marks() {
 }
 
 proptest! {
-    /// An honest path and peer, with losses of packets and of ACKs, never fail validation, and the
-    /// CE marks add up.
+    /// With losses of packets and of ACKs, validation does not fail if path and peer comply, and the CE marks add
+    /// up.
     #[test]
     fn a_path_that_keeps_marks_passes_validation(packets in prop::collection::vec(0..5u8, 1..200)) {
         let (mut path, mut ledger) = (EcnValidation::new(true), EcnLedger::new());
@@ -144,7 +144,7 @@ proptest! {
                 delivered |= newly_acked > 0;
                 seen += path
                     .on_ack(&mut ledger, newly_acked, counts(peer.0, 0, peer.1))
-                    .expect("counts are honest");
+                    .expect("the counts are correct");
                 newly_acked = 0;
                 prop_assert_eq!(seen, peer.1);
                 prop_assert!(!delivered || path.state() == EcnValidationState::Capable);
@@ -152,9 +152,11 @@ proptest! {
         }
     }
 
-    /// Whatever a peer reports, nothing panics, and failure is final.
+    /// No counts of a peer cause a panic, and failure is final.
     #[test]
-    fn no_reported_counts_undo_a_failure(acks in prop::collection::vec((0..4u64, any::<Option<(u64, u64, u64)>>()), 0..50)) {
+    fn no_reported_counts_undo_a_failure(
+        acks in prop::collection::vec((0..4u64, any::<Option<(u64, u64, u64)>>()), 0..50),
+    ) {
         let (mut path, mut ledger) = after(4);
         let mut failed = false;
         for (acked, reported) in acks {

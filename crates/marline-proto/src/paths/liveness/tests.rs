@@ -40,7 +40,7 @@ fn the_time_allowed_beyond_the_rtt_stays_within_its_limits() {
     assert_eq!(patience(0), millis(25 + 25));
     assert_eq!(patience(10), millis(40 + 25));
     assert_eq!(patience(500), millis(75 + 25));
-    // There is no haste where the other path is slow.
+    // A slow other path extends the time.
     let slow = liveness.patience(&rtt(100, 500), ACK_DELAY, millis(200));
     assert_eq!(slow, millis(300 + 25));
 }

@@ -37,7 +37,7 @@ fn written(cids: &mut LocalCids) -> Vec<(u64, u64)> {
     frames
 }
 
-/// With limit 3, all known to the peer.
+/// With limit 3, all acknowledged by the peer.
 fn settled() -> LocalCids {
     let mut cids = LocalCids::new(id(0));
     cids.set_limit(3);
@@ -131,7 +131,7 @@ fn rotation_issues_new_ids_before_old_ones_are_retired() {
     assert!(cids.retire_prior_to(u64::MAX));
     assert_eq!(cids.want_more(), 3);
     fill(&mut cids);
-    assert_eq!(cids.iter().count(), 6, "the old ones still route");
+    assert_eq!(cids.iter().count(), 6, "old IDs are still routed");
     assert_eq!(written(&mut cids), [(3, 3), (4, 3), (5, 3)]);
     assert!(!cids.retire_prior_to(4), "one rotation at a time");
     for sequence in 0..3 {
@@ -173,10 +173,12 @@ fn an_endpoint_with_empty_ids_issues_no_others() {
 }
 
 proptest! {
-    /// Whatever the peer retires and the network loses, the number of IDs is bounded and the order
-    /// of sequence numbers stands.
+    /// For any retirements and losses, the number of IDs is bounded and sequence numbers stay in order.
     #[test]
-    fn the_number_of_ids_is_bounded_and_sequence_numbers_stay_in_order(limit: u64, events in prop::collection::vec((0..6u8, 0..40u64), 0..200)) {
+    fn the_number_of_ids_is_bounded_and_sequence_numbers_stay_in_order(
+        limit: u64,
+        events in prop::collection::vec((0..6u8, 0..40u64), 0..200),
+    ) {
         let mut cids = LocalCids::new(id(0));
         cids.set_limit(limit);
         for (event, n) in events {

@@ -1,10 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
-/// An Ethernet frame less IPv6 and UDP headers.
+/// The payload of an Ethernet frame without IPv6 and UDP headers.
 const CEILING: u16 = 1452;
 
-/// Probes over a path that carries `limit` bytes until the search rests; returns the probes sent.
+/// Probes a path with an MTU of `limit` until the search pauses; returns the number of probes.
 fn search(mtu: &mut MtuDiscovery, limit: u16, now: Instant) -> u64 {
     let mut number = 0;
     while let Some(size) = mtu.poll_probe(now) {
@@ -62,7 +62,7 @@ fn the_limit_of_the_peer_lowers_the_ceiling() {
     assert_eq!(
         mtu.poll_probe(Instant::EPOCH),
         None,
-        "limits only ever shrink"
+        "the limit never grows"
     );
 }
 
@@ -108,7 +108,7 @@ fn a_size_refused_by_the_interface_is_not_probed_again() {
     assert!(!mtu.on_refused(1452));
     search(&mut mtu, 1400, Instant::EPOCH);
     assert_eq!(mtu.current(), 1392);
-    assert!(mtu.on_refused(1392), "the interface shrank");
+    assert!(mtu.on_refused(1392), "the MTU of the interface decreased");
     assert_eq!(mtu.current(), 1200);
     assert!(!mtu.on_refused(1200));
     search(&mut mtu, 1372, Instant::EPOCH);
@@ -136,7 +136,7 @@ fn a_black_hole_is_detected_and_smaller_sizes_are_probed_at_once() {
     }
     assert_eq!(mtu.current(), 1200);
     search(&mut mtu, 1400, Instant::EPOCH);
-    assert_eq!(mtu.current(), 1392, "searched below what failed, at once");
+    assert_eq!(mtu.current(), 1392, "smaller sizes are probed at once");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn losses_of_small_packets_are_no_black_hole() {
 }
 
 proptest! {
-    /// Whatever the path carries, the search ends, never above it, and leaves little to gain.
+    /// For any MTU the search ends, at most at the MTU and at most `RESOLUTION` below.
     #[test]
     fn the_search_ends_near_the_largest_size_that_passes(limit in 1200..=MAX_CEILING, ceiling in 1200..=MAX_CEILING) {
         let mut mtu = MtuDiscovery::new(ceiling);
@@ -183,7 +183,7 @@ proptest! {
         prop_assert!(probes <= 66, "{} probes", probes);
     }
 
-    /// No sequence of events makes the size leave 1200..=ceiling.
+    /// After any events the size is within 1200..=ceiling.
     #[test]
     fn the_size_stays_between_1200_and_the_ceiling(
         ceiling: u16,

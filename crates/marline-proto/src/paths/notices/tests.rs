@@ -11,9 +11,9 @@ fn status(status: PathStatus, sequence: u64) -> Notice {
 }
 
 fn written(notices: &mut Notices) -> Vec<Notice> {
-    let (mut buf, mut told) = (Vec::new(), Vec::new());
-    notices.write_frames(&mut buf, 1200, &mut |notice| told.push(notice));
-    told
+    let (mut buf, mut written) = (Vec::new(), Vec::new());
+    notices.write_frames(&mut buf, 1200, &mut |notice| written.push(notice));
+    written
 }
 
 #[test]

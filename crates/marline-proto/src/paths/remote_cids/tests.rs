@@ -82,7 +82,7 @@ fn a_migration_takes_an_unused_id_and_retires_the_old_one() {
     assert_eq!(
         cids.active(),
         &id(0),
-        "probing does not move the connection"
+        "probing does not change the active ID"
     );
     cids.activate(1);
     cids.activate(2);
@@ -92,7 +92,7 @@ fn a_migration_takes_an_unused_id_and_retires_the_old_one() {
         "an ID is taken before it is active"
     );
     cids.retire(1);
-    assert!(cids.holds(1) && !cids.has_frames(), "the active one stays");
+    assert!(cids.holds(1) && !cids.has_frames(), "the active ID is kept");
     cids.retire(0);
     cids.retire(0);
     assert!(!cids.holds(0));
@@ -123,7 +123,7 @@ fn retirements_are_repeated_until_acknowledged() {
     cids.retire(3);
     let mut buf = Vec::new();
     cids.write_frames(None, &mut buf, 2, &mut |_| ());
-    assert_eq!(written(&mut cids), [3], "the other found room before");
+    assert_eq!(written(&mut cids), [3], "the other was written before");
     assert!(!cids.has_frames());
     cids.on_lost(2);
     assert_eq!(written(&mut cids), [2]);
@@ -139,7 +139,7 @@ fn repeated_frames_change_nothing() {
     receive(&mut cids, 1, 0).unwrap();
     cids.retire(1);
     receive(&mut cids, 1, 0).unwrap();
-    assert!(!cids.holds(1), "a retired ID does not come back");
+    assert!(!cids.holds(1), "a retired ID stays retired");
     assert_eq!(written(&mut cids), [1]);
 }
 
@@ -176,7 +176,7 @@ fn more_ids_than_allowed_are_a_connection_id_limit_error() {
     assert_eq!(
         receive(&mut cids.clone(), last + 1, 1),
         Ok(()),
-        "one retired for it"
+        "another ID was retired by the frame"
     );
     assert_eq!(
         receive(&mut cids, last + 1, 0),
@@ -257,9 +257,11 @@ fn a_flood_of_retirements_is_a_connection_id_limit_error() {
 }
 
 proptest! {
-    /// `Seen` agrees with a set, except that it forgets what is far behind.
+    /// `Seen` agrees with a set, except that numbers far below the largest count as seen.
     #[test]
-    fn seen_behaves_like_a_set_of_recent_numbers(numbers in prop::collection::vec(prop_oneof![0..300u64, any::<u64>()], 0..200)) {
+    fn seen_behaves_like_a_set_of_recent_numbers(
+        numbers in prop::collection::vec(prop_oneof![0..300u64, any::<u64>()], 0..200),
+    ) {
         let (mut seen, mut model) = (Seen::default(), BTreeSet::new());
         for n in numbers {
             let largest = model.last().copied().unwrap_or(0).max(127);
@@ -269,9 +271,11 @@ proptest! {
         }
     }
 
-    /// Whatever a peer sends, what is held stays bounded and the tokens known are those in use.
+    /// For any frames of a peer, the state stays bounded and the registered tokens are those of the IDs in use.
     #[test]
-    fn any_frames_leave_bounded_state_and_the_reset_tokens_in_use(frames in prop::collection::vec((0..40u64, 0..40u64, 0..4u8), 0..100)) {
+    fn any_frames_leave_bounded_state_and_the_reset_tokens_in_use(
+        frames in prop::collection::vec((0..40u64, 0..40u64, 0..4u8), 0..100),
+    ) {
         let mut cids = RemoteCids::new(id(0));
         let mut tokens = BTreeSet::new();
         for (sequence, prior, then) in frames {
@@ -297,10 +301,12 @@ proptest! {
         }
     }
 
-    /// Two ends over a network that loses and reorders: no error, no ID in use that the issuer does
-    /// not route, and in the end both agree.
+    /// Two ends over a network with losses and reordering: no error occurs, the issuer routes every ID in use, and in
+    /// the end both hold the same IDs.
     #[test]
-    fn two_ends_hold_the_same_ids_after_losses_and_reordering(steps in prop::collection::vec((0..8u8, any::<usize>()), 0..300)) {
+    fn two_ends_hold_the_same_ids_after_losses_and_reordering(
+        steps in prop::collection::vec((0..8u8, any::<usize>()), 0..300),
+    ) {
         let mut local = LocalCids::new(id(0));
         local.set_limit(REMOTE_CIDS as u64);
         let mut remote = RemoteCids::new(id(0));

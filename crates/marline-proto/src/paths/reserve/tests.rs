@@ -51,8 +51,8 @@ fn a_path_is_ready_once_both_ends_have_an_id() {
     assert_eq!(path.local.want_more(), 2);
     path.local.issue(id(1), [1; 16]);
     path.on_new_connection_id(&issued(0, 9))
-        .expect("the first is welcome");
-    assert!(!path.is_ready(), "ours is not known");
+        .expect("the first is accepted");
+    assert!(!path.is_ready(), "the own ID is not acknowledged");
     let mut buf = Vec::new();
     path.local
         .write_frames(Some(PathId(1)), &mut buf, 1200, &mut |_| {});

@@ -50,7 +50,7 @@ fn a_response_to_a_small_challenge_validates_the_address_only() {
     path.on_sent(1200);
     assert!(
         !path.is_expired(START + PTO * PATIENCE),
-        "patience starts anew"
+        "the time limit starts again"
     );
     assert_eq!(path.on_response(later, &answer), Some(Proof::Path));
 }
@@ -111,7 +111,7 @@ fn only_the_latest_challenges_of_a_flood_are_answered() {
 }
 
 proptest! {
-    /// Every challenge but the flooded ones is answered once, in order, whatever room packets have.
+    /// Every challenge but those beyond the limit is answered once, in order, for any space in packets.
     #[test]
     fn each_challenge_is_answered_once(steps in prop::collection::vec((any::<bool>(), 0..40usize), 0..100)) {
         let mut responses = Responses::default();

@@ -121,7 +121,7 @@ fn round_robin_takes_turns() {
     assert_eq!(
         choice(&mut rr, &paths[..1], 1),
         Some(1),
-        "the others are gone"
+        "the others were removed"
     );
 }
 
@@ -135,7 +135,7 @@ fn the_fastest_path_with_room_goes_first() {
     assert_eq!(
         choice(&mut Lrf, &[path(1, 20, 10), fast], 1),
         Some(1),
-        "equals by ID"
+        "equal paths in the order of their IDs"
     );
 }
 
@@ -146,7 +146,7 @@ fn backups_are_used_only_without_an_available_path() {
     assert_eq!(
         choice(&mut Lrf, &[full(wifi), lte], 1),
         None,
-        "it is only full"
+        "its window is only full"
     );
     assert_eq!(choice(&mut Lrf, &[lte], 1), Some(1));
 }
@@ -167,18 +167,18 @@ fn earliest_completion_waits_for_the_fast_path() {
     assert_eq!(
         choice(&mut linux, &paths, PACKET),
         None,
-        "the end is worth waiting for"
+        "waiting completes the stream earlier"
     );
     assert!(linux.is_waiting());
     assert_eq!(
         choice(&mut linux, &paths, 100 * PACKET),
         None,
-        "a little longer"
+        "with hysteresis while waiting"
     );
     assert_eq!(
         choice(&mut linux, &paths, 200 * PACKET),
         Some(1),
-        "not for long"
+        "waiting would complete it later"
     );
     assert!(!linux.is_waiting());
     let mut paper = Ecf::new(EcfConfig {
@@ -298,7 +298,11 @@ fn a_slower_path_fills_when_the_faster_ones_would_be_later() {
     let (fast, fair) = (full(path(0, 10, 10)), full(path(2, 20, 20)));
     let slow = path(1, 100, 100);
     let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
-    assert_eq!(chosen(&[fast, slow], 45), None, "it would not be earlier");
+    assert_eq!(
+        chosen(&[fast, slow], 45),
+        None,
+        "the slow path would not deliver earlier"
+    );
     assert_eq!(chosen(&[fast, slow], 46), Some(1));
     assert_eq!(
         chosen(&[fast, slow, fair], 85),
@@ -321,7 +325,7 @@ fn a_slower_path_fills_when_the_faster_ones_would_be_later() {
     assert_eq!(
         chosen(&[fast, unrated(slow)], 1),
         Some(1),
-        "nothing speaks against it"
+        "a path without a sample may be faster"
     );
     assert_eq!(chosen(&[path(0, 10, 10), slow], 1000), Some(0));
 }
@@ -345,7 +349,7 @@ fn bytes_queued_on_a_faster_path_are_delivered_first() {
     assert_eq!(
         chosen(&[queued(100), slow, fair], 40),
         None,
-        "one queue is no debt of another path"
+        "the queue of one path does not delay another"
     );
     assert_eq!(chosen(&[queued(100), slow, fair], 41), Some(1));
 }
@@ -355,8 +359,16 @@ fn backups_do_not_count_among_the_faster_paths() {
     let (wifi, lte) = (path(1, 100, 100), backup(full(path(0, 10, 10))));
     let chosen = |paths: &[PathView], packets| choice(&mut WaterFilling, paths, packets * PACKET);
     assert_eq!(chosen(&[lte, wifi], 1), Some(1));
-    assert_eq!(chosen(&[lte, full(wifi)], 1000), None, "it is only full");
-    assert_eq!(chosen(&[lte, backup(wifi)], 45), None, "as among others");
+    assert_eq!(
+        chosen(&[lte, full(wifi)], 1000),
+        None,
+        "its window is only full"
+    );
+    assert_eq!(
+        chosen(&[lte, backup(wifi)], 45),
+        None,
+        "as among available paths"
+    );
     assert_eq!(chosen(&[lte, backup(wifi)], 46), Some(1));
 }
 
@@ -373,12 +385,12 @@ fn a_path_without_a_faster_one_is_used_while_it_has_room() {
     assert_eq!(
         chosen(&[full(path(1, 50, 10)), only]),
         Some(3),
-        "an equal is not faster"
+        "an equal path is not faster"
     );
     assert_eq!(
         chosen(&[full(unrated(path(1, 1, 10))), only]),
         Some(3),
-        "nobody knows that it is"
+        "no sample shows that it is faster"
     );
 }
 

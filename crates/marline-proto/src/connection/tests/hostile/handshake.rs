@@ -336,7 +336,9 @@ fn replayed_early_data_is_not_delivered_and_its_connection_stays_replayable() {
     let client = pair.connect();
     assert!(pair.client(client).has_zero_rtt());
     let id = pair.client(client).open(Dir::Uni).expect("remembered");
-    pair.client(client).write(id, b"early").expect("room");
+    pair.client(client)
+        .write(id, b"early")
+        .expect("the window is open");
     let recorded = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&recorded);
     pair.network.filter = Some(Box::new(move |direction, datagram: &Datagram| {

@@ -65,7 +65,7 @@ fn longest_gap(several: &mut Several, transfer: &mut Transfer, time: Duration) -
     longest
 }
 
-/// The longest time without data after an outage begins (docs/multipath.md).
+/// The longest time without data after an outage begins (docs/multipath-results.md).
 fn longest_allowed(several: &mut Several, from: Side, dead: PathId) -> Duration {
     let sender = several.end(from);
     let live = sender.paths.iter().find(|path| path.id != dead);

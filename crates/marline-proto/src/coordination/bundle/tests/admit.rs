@@ -14,8 +14,8 @@ fn alone(config: BundleConfig, packets: u64) -> Owner {
 #[test]
 fn the_first_member_keeps_its_own_window() {
     let mut owner = Owner::new(BundleConfig::default());
-    let told = owner.admit(MTU).expect("there is room");
-    assert_eq!(told.len(), 1);
+    let directives = owner.admit(MTU).expect("the bundle is not full");
+    assert_eq!(directives.len(), 1);
     assert_eq!(owner.packets(), [32.0]);
     assert!(owner.member(0).controller.in_slow_start());
 }
@@ -25,9 +25,9 @@ fn an_admitted_member_gets_an_equal_part_of_the_sum_of_windows() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.admit(MTU);
     assert_eq!(owner.packets(), [150.0; 2]);
-    let told = owner.admit(MTU).expect("there is room");
+    let directives = owner.admit(MTU).expect("the bundle is not full");
     assert_eq!(owner.packets(), [100.0; 3]);
-    let reason = told[2].directive.decision.as_ref();
+    let reason = directives[2].directive.decision.as_ref();
     let MemberDecision { decision, own } = reason.expect("it has a reason");
     assert_eq!((decision.cause, *own), (DecisionCause::Joined, 2));
     assert_eq!(decision.action, DecisionAction::Split);
@@ -60,8 +60,8 @@ fn a_collapsed_member_is_left_out_when_windows_are_divided() {
     let mut owner = alone(BundleConfig::default(), 300);
     owner.admit(MTU);
     owner.lose_as(1, true);
-    let told = owner.admit(MTU).expect("there is room");
-    assert_eq!(told.len(), 2);
+    let directives = owner.admit(MTU).expect("the bundle is not full");
+    assert_eq!(directives.len(), 2);
     assert_eq!(owner.packets(), [75.0, 2.0, 75.0]);
 }
 

@@ -3,21 +3,25 @@
 use super::owner::*;
 use super::*;
 
-fn decisions(told: &Directives) -> impl Iterator<Item = &BundleDecision> {
-    let decisions = told.iter().filter_map(|it| it.directive.decision.as_ref());
+fn decisions(directives: &Directives) -> impl Iterator<Item = &BundleDecision> {
+    let decisions = directives
+        .iter()
+        .filter_map(|it| it.directive.decision.as_ref());
     decisions.map(|it| &*it.decision)
 }
 
-fn actions(told: &Directives) -> Vec<DecisionAction> {
-    decisions(told).map(|decision| decision.action).collect()
+fn actions(directives: &Directives) -> Vec<DecisionAction> {
+    decisions(directives)
+        .map(|decision| decision.action)
+        .collect()
 }
 
-fn phase(told: &Directives) -> Option<EnginePhase> {
-    decisions(told).next().map(|decision| decision.phase)
+fn phase(directives: &Directives) -> Option<EnginePhase> {
+    decisions(directives).next().map(|decision| decision.phase)
 }
 
-fn counted(told: &Directives) -> u64 {
-    decisions(told)
+fn counted(directives: &Directives) -> u64 {
+    decisions(directives)
         .map(|decision| decision.fluctuations)
         .max()
         .unwrap_or(0)
@@ -32,17 +36,17 @@ const GROWN: Newcomer = Newcomer {
 };
 
 /// What a bundle decides about a newcomer.
-struct Welcome {
+struct Admitted {
     decision: BundleDecision,
     window: Option<u64>,
 }
 
-fn welcome(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> Welcome {
+fn admit(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> Admitted {
     let key = 1000 + bundle.len() as u32;
-    let directive = bundle.join(key, newcomer).expect("there is room");
+    let directive = bundle.join(key, newcomer).expect("the bundle is not full");
     let reason = directive.decision.expect("it has a reason");
     assert_eq!(reason.own, 0);
-    Welcome {
+    Admitted {
         decision: BundleDecision::clone(&reason.decision),
         window: directive.window,
     }
@@ -50,7 +54,7 @@ fn welcome(bundle: &mut Bundle<u32>, newcomer: &Newcomer) -> Welcome {
 
 /// The measured growth that the next decision uses.
 fn growth_of_next(owner: &mut Owner) -> f64 {
-    welcome(&mut owner.bundle, &GROWN).decision.gamma
+    admit(&mut owner.bundle, &GROWN).decision.gamma
 }
 
 /// An owner in congestion avoidance, with windows of `packets`.
@@ -76,8 +80,8 @@ fn avoiding(config: BundleConfig, packets: &[u64]) -> Owner {
 #[test]
 fn a_loss_synchronizes_windows_as_in_the_example_of_the_paper() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 30);
-    let told = owner.lose(1);
-    assert_eq!(actions(&told), [DecisionAction::Synchronized; 3]);
+    let directives = owner.lose(1);
+    assert_eq!(actions(&directives), [DecisionAction::Synchronized; 3]);
     assert_eq!(owner.packets(), [24.7; 3]);
     assert!(owner.members.values().all(|m| m.controller.in_slow_start()));
 }
@@ -86,12 +90,12 @@ fn a_loss_synchronizes_windows_as_in_the_example_of_the_paper() {
 fn three_members_leave_slow_start_with_the_eighth_event() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 1000);
     for event in 1..=8 {
-        let told = owner.lose(event % 3);
+        let directives = owner.lose(event % 3);
         let expected = match event {
             8 => DecisionAction::Exited,
             _ => DecisionAction::Synchronized,
         };
-        assert_eq!(actions(&told), [expected; 3]);
+        assert_eq!(actions(&directives), [expected; 3]);
     }
     assert!(
         owner
@@ -180,9 +184,9 @@ fn without_state_no_member_is_made_to_leave_slow_start() {
             .collect::<Vec<_>>()
     };
     for _ in 0..10 {
-        let told = owner.lose(0);
-        assert_eq!(actions(&told), [DecisionAction::Synchronized; 3]);
-        assert_eq!(phase(&told), Some(EnginePhase::SlowStart));
+        let directives = owner.lose(0);
+        assert_eq!(actions(&directives), [DecisionAction::Synchronized; 3]);
+        assert_eq!(phase(&directives), Some(EnginePhase::SlowStart));
         assert_eq!(owner.windows()[0], owner.sum() / 3);
         assert_eq!(searching(&owner), [false, true, true]);
     }
@@ -192,7 +196,7 @@ fn without_state_no_member_is_made_to_leave_slow_start() {
     assert_eq!(phase(&last), Some(EnginePhase::CongestionAvoidance));
     assert_eq!(actions(&owner.lose(2)), [DecisionAction::None; 3]);
     // A member that joins later gets the others' window and stays in slow start.
-    let late = owner.join().expect("there is room");
+    let late = owner.join().expect("the bundle is not full");
     for key in 0..3 {
         owner.set(key, 100);
     }
@@ -208,9 +212,9 @@ fn without_state_the_bundle_leaves_slow_start_with_its_last_member() {
     };
     let mut owner = Owner::with(config.clone(), 2, 100);
     owner.lose(0);
-    let told = owner.lose(1);
-    assert_eq!(actions(&told), [DecisionAction::Coalesced; 2]);
-    assert_eq!(phase(&told), Some(EnginePhase::CongestionAvoidance));
+    let directives = owner.lose(1);
+    assert_eq!(actions(&directives), [DecisionAction::Coalesced; 2]);
+    assert_eq!(phase(&directives), Some(EnginePhase::CongestionAvoidance));
     let mut owner = Owner::with(config, 2, 100);
     for (key, packets) in [(0, 100), (1, 20)] {
         owner.member(key).controller.exit_slow_start();
@@ -233,9 +237,9 @@ fn without_windows_and_state_members_are_independent() {
     assert_eq!(owner.packets(), [30.0, 21.0, 30.0]);
     assert!(owner.member(0).controller.in_slow_start());
     assert!(owner.rounds().is_empty());
-    let told = owner.lose(0);
-    assert_eq!(actions(&told), [DecisionAction::None; 3]);
-    assert_eq!(counted(&told), 0);
+    let directives = owner.lose(0);
+    assert_eq!(actions(&directives), [DecisionAction::None; 3]);
+    assert_eq!(counted(&directives), 0);
 }
 
 #[test]
@@ -270,7 +274,7 @@ fn delay_at_two_members_ends_slow_start_for_all() {
         assert_eq!(
             phase(&owner.lose(key)),
             Some(EnginePhase::SlowStart),
-            "losses may be chance"
+            "losses may be random"
         );
     }
     owner.wait(RTT);
@@ -280,7 +284,7 @@ fn delay_at_two_members_ends_slow_start_for_all() {
     assert_eq!(phase(&owner.delay(1)), Some(EnginePhase::SlowStart));
     let sum = owner.sum();
     assert_eq!(actions(&owner.delay(2)), [DecisionAction::Exited; 3]);
-    assert_eq!(owner.sum(), sum, "windows stay");
+    assert_eq!(owner.sum(), sum, "windows do not change");
     assert!(
         owner
             .members
@@ -314,8 +318,8 @@ fn a_delay_causes_a_backoff_only_if_configured() {
 #[test]
 fn a_delay_in_congestion_avoidance_changes_nothing() {
     let mut owner = avoiding(BundleConfig::published(), &[100, 100, 100]);
-    let told = owner.delay(1);
-    assert_eq!(actions(&told), [DecisionAction::None; 3]);
+    let directives = owner.delay(1);
+    assert_eq!(actions(&directives), [DecisionAction::None; 3]);
     assert_eq!(owner.packets(), [100.0; 3]);
 }
 
@@ -347,10 +351,10 @@ fn windows_that_drift_apart_become_equal_without_slow_start() {
 #[test]
 fn a_member_that_joins_in_congestion_avoidance_is_equalized_after_a_round() {
     let mut owner = avoiding(BundleConfig::default(), &[100, 100]);
-    let late = owner.join().expect("there is room");
+    let late = owner.join().expect("the bundle is not full");
     assert!(owner.member(late).controller.in_slow_start());
-    let told = owner.rounds();
-    assert_eq!(actions(&told), [DecisionAction::Equalized; 3]);
+    let directives = owner.rounds();
+    assert_eq!(actions(&directives), [DecisionAction::Equalized; 3]);
     assert!(owner.windows().iter().all(|&it| it == owner.windows()[0]));
     assert!(!owner.member(late).controller.in_slow_start());
 }
@@ -385,24 +389,24 @@ fn signals_of_former_members_are_ignored() {
     let mut owner = Owner::with(BundleConfig::published(), 3, 30);
     let view = owner.member(2).view();
     owner.bundle.leave(2);
-    let told = owner
+    let directives = owner
         .bundle
         .on_signal(owner.now, 2, Signal::Round, &mut |_| Some(view));
-    assert!(told.is_empty());
+    assert!(directives.is_empty());
     // The owner may have dropped a member before its bundle knows.
     owner.members.remove(&1);
     assert_eq!(owner.lose(0).len(), 1);
-    let told = owner
+    let directives = owner
         .bundle
         .on_signal(owner.now, 1, Signal::Round, &mut |_| None);
-    assert!(told.is_empty());
+    assert!(directives.is_empty());
 }
 
 #[test]
 fn a_newcomer_gets_a_part_of_the_initial_window_whatever_its_present_window() {
     let mut owner = Owner::new(BundleConfig::default());
     for packets in split_initial_window(32, 3) {
-        let Welcome { decision, window } = welcome(&mut owner.bundle, &GROWN);
+        let Admitted { decision, window } = admit(&mut owner.bundle, &GROWN);
         assert_eq!(window, Some(packets * MTU));
         assert_eq!(decision.cause, DecisionCause::Joined);
         assert_eq!(decision.action, DecisionAction::Split);
@@ -413,7 +417,7 @@ fn a_newcomer_gets_a_part_of_the_initial_window_whatever_its_present_window() {
         split_initial_window: false,
         ..BundleConfig::default()
     });
-    let window = welcome(&mut owner.bundle, &GROWN).window;
+    let window = admit(&mut owner.bundle, &GROWN).window;
     assert_eq!(window, Some(100 * MTU), "it keeps its window");
 }
 
@@ -425,7 +429,7 @@ fn a_migrated_member_gets_a_part_of_the_initial_window() {
         moved: true,
         ..GROWN
     };
-    let Welcome { decision, window } = welcome(&mut owner.bundle, &moved);
+    let Admitted { decision, window } = admit(&mut owner.bundle, &moved);
     assert_eq!(decision.cause, DecisionCause::Moved);
     assert_eq!(
         window,
@@ -487,7 +491,7 @@ fn the_backoff_of_a_member_is_measured_and_clamped() {
         let before = 1000 * MTU;
         let after = (before as f64 * left) as u64;
         owner.member(0).controller.set_window(after);
-        let told = owner.signal(
+        let directives = owner.signal(
             0,
             Signal::Fluctuation {
                 loss: true,
@@ -496,7 +500,7 @@ fn the_backoff_of_a_member_is_measured_and_clamped() {
                 after,
             },
         );
-        let reason = told[0].directive.decision.as_ref();
+        let reason = directives[0].directive.decision.as_ref();
         let decision = &reason.expect("it has a reason").decision;
         let gamma = next_growth(1.5, 2, believed, 1.0);
         assert!(
@@ -589,8 +593,8 @@ fn rates_that_drift_apart_are_set_to_their_mean() {
         owner.member(key).rate = rate;
     }
     let report = |owner: &mut Owner| {
-        let told = (0..3).map(|key| owner.signal(key, Signal::Round));
-        told.flatten().collect::<Directives>()
+        let directives = (0..3).map(|key| owner.signal(key, Signal::Round));
+        directives.flatten().collect::<Directives>()
     };
     assert!(report(&mut owner).is_empty(), "one has no rate yet");
     owner.member(2).rate = Some(50);

@@ -87,7 +87,7 @@ pub(super) struct Owner {
     next: u32,
 }
 
-/// The answer to a signal.
+/// The directives that answer a signal.
 pub(super) type Directives = Vec<MemberDirective<u32>>;
 
 impl Owner {
@@ -105,7 +105,7 @@ impl Owner {
     pub(super) fn with(config: BundleConfig, count: usize, packets: u64) -> Self {
         let mut owner = Self::new(config);
         for _ in 0..count {
-            let key = owner.join().expect("there is room");
+            let key = owner.join().expect("the bundle is not full");
             owner.set(key, packets);
         }
         owner
@@ -171,16 +171,16 @@ impl Owner {
         let is_first = self.members.is_empty();
         self.members.insert(key, Member::new(datagram));
         let members = &self.members;
-        let told = self
+        let directives = self
             .bundle
             .admit(key, &mut |key| members.get(&key).map(Member::view));
         if is_full {
-            assert!(told.is_empty());
+            assert!(directives.is_empty());
             self.members.remove(&key);
             return None;
         }
         self.next += 1;
-        for MemberDirective { member, directive } in &told {
+        for MemberDirective { member, directive } in &directives {
             self.member(*member).apply_directive(directive);
             let reason = directive.decision.as_ref().expect("it has a reason");
             let window = self.member(*member).controller.window();
@@ -193,7 +193,7 @@ impl Owner {
             let most = before.max(32 * datagram) + floors;
             assert!(sum <= most, "{before} became {sum}");
         }
-        Some(told)
+        Some(directives)
     }
 
     pub(super) fn leave(&mut self, key: u32) {
@@ -286,40 +286,40 @@ impl Owner {
     /// Every member's window is acknowledged.
     pub(super) fn rounds(&mut self) -> Directives {
         let keys: Vec<_> = self.members.keys().copied().collect();
-        let told = keys.into_iter().map(|key| self.round(key));
-        told.flatten().collect()
+        let directives = keys.into_iter().map(|key| self.round(key));
+        directives.flatten().collect()
     }
 
     pub(super) fn wait(&mut self, time: Duration) {
         self.now += time;
     }
 
-    /// Gives the engine a signal and applies its directives, and checks the rules that always hold.
+    /// Sends a signal to the engine, applies its directives, and checks the invariants.
     pub(super) fn signal(&mut self, key: u32, signal: Signal) -> Directives {
         let members = &self.members;
         let views: BTreeMap<u32, MemberView> =
             members.iter().map(|(&key, m)| (key, m.view())).collect();
-        let told = self
+        let directives = self
             .bundle
             .on_signal(self.now, key, signal, &mut |key| views.get(&key).copied());
         let own = views.get(&key);
-        for (place, MemberDirective { member, directive }) in told.iter().enumerate() {
+        for (place, MemberDirective { member, directive }) in directives.iter().enumerate() {
             let view = views.get(member).expect("only members get directives");
             self.check(*view, own.expect("only members report"), directive);
             let collapsed = &mut self.member(*member).collapsed;
             *collapsed &= view.in_slow_start;
             assert!(!*collapsed, "a collapsed member takes no part");
-            let earlier = &told[..place];
+            let earlier = &directives[..place];
             let twice = earlier
                 .iter()
                 .any(|other| other.member == *member && other.directive.decision.is_some());
             assert!(!twice, "one decision, one directive");
         }
-        self.check_sum(&views, signal, &told);
+        self.check_sum(&views, signal, &directives);
         for MemberDirective {
             member: key,
             directive,
-        } in &told
+        } in &directives
         {
             let member = self.member(*key);
             member.apply_directive(directive);
@@ -340,10 +340,10 @@ impl Owner {
             let ends = self.config.sync_state || self.config.fair;
             assert!(
                 !(ends && avoids && searches),
-                "slow start is over: {directive:?}"
+                "slow start has ended: {directive:?}"
             );
         }
-        told
+        directives
     }
 
     fn floor(&self, datagram: u64) -> u64 {
@@ -393,8 +393,15 @@ impl Owner {
     }
 
     /// The sum of the windows does not grow.
-    fn check_sum(&self, views: &BTreeMap<u32, MemberView>, signal: Signal, told: &Directives) {
-        let mut reasons = told.iter().filter_map(|it| it.directive.decision.as_ref());
+    fn check_sum(
+        &self,
+        views: &BTreeMap<u32, MemberView>,
+        signal: Signal,
+        directives: &Directives,
+    ) {
+        let mut reasons = directives
+            .iter()
+            .filter_map(|it| it.directive.decision.as_ref());
         let Some(MemberDecision { decision, .. }) = reasons.next() else {
             return;
         };

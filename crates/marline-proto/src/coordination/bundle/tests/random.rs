@@ -53,7 +53,7 @@ fn op(mixed: bool) -> impl Strategy<Value = Op> {
         4 => (datagram, announced).prop_map(|(datagram, n)| Op::Join(datagram, n)),
         4 => Just(Op::Rounds),
         4 => (0..300_u64).prop_map(Op::Wait),
-        21 => (0..MAX_MEMBERS, what()).prop_map(|(who, what)| Op::To(who, what)),
+        21 => (0..MAX_MEMBERS, what()).prop_map(|(member, what)| Op::To(member, what)),
     ]
 }
 
@@ -91,7 +91,7 @@ prop_compose! {
 
 fn run(owner: &mut Owner, op: Op) {
     let keys: Vec<u32> = owner.members.keys().copied().collect();
-    let who = |n: usize| keys.get(n % keys.len().max(1)).copied();
+    let nth_member = |n: usize| keys.get(n % keys.len().max(1)).copied();
     match op {
         Op::Join(datagram, announced) => {
             let is_full = keys.len() == MAX_MEMBERS;
@@ -104,7 +104,7 @@ fn run(owner: &mut Owner, op: Op) {
         Op::Rounds => drop(owner.rounds()),
         Op::Wait(ms) => owner.wait(Duration::from_millis(ms)),
         Op::To(n, what) => {
-            if let Some(key) = who(n) {
+            if let Some(key) = nth_member(n) {
                 happen(owner, key, what);
             }
         }
@@ -162,8 +162,8 @@ proptest! {
         let mut counted = 0;
         for (key, ms) in losses {
             owner.wait(Duration::from_millis(ms));
-            let told = owner.lose(key);
-            let decision = &told[0].directive.decision.as_ref().unwrap().decision;
+            let directives = owner.lose(key);
+            let decision = &directives[0].directive.decision.as_ref().unwrap().decision;
             let slot = if is_bundle { 0 } else { key as usize };
             let fresh = last[slot].is_none_or(|at| owner.now >= at + RTT);
             if fresh {

@@ -73,7 +73,7 @@ enum Event {
     Data(u64),
     /// A packet is acknowledged.
     Ack(u64),
-    /// The pacer lets more leave.
+    /// The pacer allows more packets.
     Paced,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Pipe {
     controller: Box<dyn Controller>,
     resume: Option<CarefulResume>,
     pacer: Pacer,
-    /// When the pacer lets the next packet leave, if one waits for it.
+    /// When the pacer allows the next packet, if one waits for it.
     paced_at: Option<Instant>,
     now: Instant,
     events: BTreeMap<(Instant, u64), Event>,
@@ -152,7 +152,10 @@ impl Pipe {
     pub(super) fn run(mut self) -> Course {
         let began = self.now;
         while self.missing > 0 {
-            assert!(self.now - began < Duration::from_secs(600), "it never ends");
+            assert!(
+                self.now - began < Duration::from_secs(600),
+                "it does not end"
+            );
             match self.events.pop_first() {
                 Some(((at, _), event)) => {
                     self.now = at;

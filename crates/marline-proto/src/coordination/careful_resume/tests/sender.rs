@@ -1,4 +1,4 @@
-//! A sender whose window follows the steps, with checks of the rules that always hold.
+//! A sender whose window follows the steps, with checks of the invariants.
 
 use std::collections::VecDeque;
 use std::time::Duration;

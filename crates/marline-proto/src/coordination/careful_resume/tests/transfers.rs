@@ -17,7 +17,7 @@ const WIDE: Bottleneck = Bottleneck {
     queue: 1_000_000,
 };
 
-/// A tenth of it.
+/// A path with a tenth of that rate.
 const NARROW: Bottleneck = Bottleneck {
     rate: 1_000_000,
     queue: 100_000,

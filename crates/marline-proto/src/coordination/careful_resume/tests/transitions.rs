@@ -64,7 +64,7 @@ fn an_rtt_that_differs_from_the_remembered_one_prevents_the_jump() {
     let refused = transition(Reconnaissance, Normal, Some(ResumeTrigger::RttNotValidated));
 
     let mut sender = remembering(2 * RTT);
-    assert_eq!(sender.latest(), refused, "as soon as it is known");
+    assert_eq!(sender.latest(), refused, "at the first RTT sample");
     sender.limit();
     assert_eq!(sender.window, 29_000);
 
@@ -121,7 +121,7 @@ fn capacity_that_is_expired_claimed_or_no_gain_is_not_used() {
     let mut sender = confirmed();
     sender.wait(3_599_000);
     sender.limit();
-    assert_eq!(sender.resume.phase(), Unvalidated, "an hour, to the moment");
+    assert_eq!(sender.resume.phase(), Unvalidated, "exactly an hour");
 
     let mut sender = confirmed();
     sender.wait(3_599_001);

@@ -87,7 +87,7 @@ fn invalid_encodings_are_rejected() {
         // A mean of no samples, and one of more than they can sum up to.
         &[0, 1, 0, 0],
         &[0, 1, 0xc0, 0, 0, 1, 0, 0, 0, 1, 1],
-        // No samples where some are said to be, too many, fewer than said.
+        // No samples although their count is not zero, too many, fewer than their count.
         &[0, 2, 0],
         &[0, 2, 33],
         &[0, 2, 2, 7],

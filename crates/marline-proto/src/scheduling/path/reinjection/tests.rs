@@ -27,7 +27,7 @@ fn outstanding(sent_at: Option<Instant>) -> Outstanding {
     }
 }
 
-/// Where 1200 bytes of path 1 are copied to that left at the epoch.
+/// The path on which 1200 bytes are copied that were sent on path 1 at the epoch.
 fn plan(after: u64, paths: &[PathView]) -> Option<u32> {
     let now = Instant::EPOCH + millis(after);
     let oldest = outstanding(Some(Instant::EPOCH));
@@ -42,7 +42,11 @@ fn a_copy_must_arrive_before_the_acknowledgment_of_the_original() {
     let paths = [path(0, 20), path(1, 200)];
     assert_eq!(plan(10, &paths), Some(0), "10 + 10 ms are less than 100");
     assert_eq!(plan(150, &paths), Some(0), "the original may be lost");
-    assert_eq!(plan(190, &paths), None, "its acknowledgment is nearly here");
+    assert_eq!(
+        plan(190, &paths),
+        None,
+        "its acknowledgment is expected before"
+    );
     assert_eq!(plan(221, &paths), Some(0), "it is overdue");
     let equal = [path(0, 200), path(1, 200)];
     assert_eq!(plan(1, &equal), None, "no path is faster");
@@ -60,9 +64,13 @@ fn copies_need_room_on_another_path() {
     assert_eq!(plan(1000, &[]), None);
     paths[0].in_flight = 0;
     paths[0].smoothed_rtt = None;
-    assert_eq!(plan(10, &paths), None, "nobody knows that it is faster");
+    assert_eq!(plan(10, &paths), None, "no sample shows that it is faster");
     assert_eq!(plan(1000, &paths), Some(0));
-    assert_eq!(plan(1, &paths[..1]), Some(0), "the original's path is gone");
+    assert_eq!(
+        plan(1, &paths[..1]),
+        Some(0),
+        "the path of the original was removed"
+    );
     let unrated = PathView {
         smoothed_rtt: None,
         ..path(1, 0)

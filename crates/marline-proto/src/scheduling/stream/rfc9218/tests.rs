@@ -8,7 +8,7 @@ fn scheduler(streams: &[(u64, u8, bool)]) -> Rfc9218 {
     scheduler
 }
 
-/// Who gets the next `count` opportunities.
+/// The streams that get the next `count` opportunities.
 fn turns(scheduler: &mut Rfc9218, count: usize) -> Vec<u64> {
     (0..count)
         .filter_map(|_| {

@@ -23,7 +23,7 @@ fn scheduler(config: WrrConfig, streams: &[(u64, Priority)]) -> Wrr {
     wrr
 }
 
-/// Who gets the next `count` opportunities.
+/// The streams that get the next `count` opportunities.
 fn turns(wrr: &mut Wrr, count: usize) -> Vec<u64> {
     let served = (0..count).map_while(|_| {
         let stream = wrr.pick()?;
@@ -61,7 +61,7 @@ fn children_wait_until_their_parent_is_finished() {
     strict.finish(id(0));
     assert_eq!(strict.pick(), Some(id(4)));
     strict.activate(id(0), top(256));
-    assert_eq!(strict.pick(), Some(id(0)), "something of it was lost");
+    assert_eq!(strict.pick(), Some(id(0)), "some of its data was lost");
 
     let lax = WrrConfig {
         strict_parent: false,
@@ -83,7 +83,7 @@ fn a_blocked_sibling_does_not_delay_the_others() {
     assert_eq!(
         turns(&mut wrr, 12),
         [vec![4; 5], vec![0; 7]].concat(),
-        "its seven turns are still there"
+        "its seven turns remain"
     );
 }
 
@@ -107,7 +107,7 @@ fn new_streams_join_the_next_or_the_present_round() {
     assert_eq!(
         begun(FirstTurn::Immediate),
         [vec![4; 10], vec![8; 10], vec![4; 4]].concat(),
-        "the same, as it is last"
+        "the same, as it is the last stream"
     );
     let mut wrr = scheduler(
         WrrConfig {
@@ -183,8 +183,12 @@ fn idle_streams_above_the_limit_are_forgotten() {
     let (old, young) = (0, 9999);
     wrr.activate(id(20_000), below(old, 16));
     wrr.activate(id(20_001), below(young, 16));
-    assert_eq!(wrr.tree.depth(id(20_000)), Some(1), "long forgotten");
-    assert_eq!(wrr.tree.depth(id(20_001)), Some(2), "still known");
+    assert_eq!(
+        wrr.tree.depth(id(20_000)),
+        Some(1),
+        "its parent was removed"
+    );
+    assert_eq!(wrr.tree.depth(id(20_001)), Some(2), "its parent is kept");
 }
 
 #[test]

@@ -40,11 +40,11 @@ fn peers_of_one_network_learn_from_each_other_and_of_others_do_not() {
     let history = history(mean());
     history.observe(&kind(1), &closed(50_000));
     assert_eq!(history.window(&kind(2)), 50_000);
-    let stranger = ConnectionKind {
+    let other_network = ConnectionKind {
         peer: SocketAddr::from(([192, 0, 3, 1], 443)),
         ..kind(1)
     };
-    assert_eq!(history.window(&stranger), DEFAULT);
+    assert_eq!(history.window(&other_network), DEFAULT);
 }
 
 #[test]

@@ -192,7 +192,10 @@ impl Pair {
 
 proptest! {
     #[test]
-    fn wrr_serves_streams_as_the_model_does(config in config(), steps in proptest::collection::vec(step(), 1..60)) {
+    fn wrr_serves_streams_as_the_model_does(
+        config in config(),
+        steps in proptest::collection::vec(step(), 1..60),
+    ) {
         let mut pair = Pair {
             model: Model { config, streams: Vec::new(), next: 0 },
             wrr: Wrr::new(config),
@@ -233,7 +236,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_calls_cause_no_panic(calls in proptest::collection::vec((0..6_u8, 0..30_u64, 0..32_u64, 0..300_u16), 0..300), strict in any::<bool>()) {
+    fn arbitrary_calls_cause_no_panic(
+        calls in proptest::collection::vec((0..6_u8, 0..30_u64, 0..32_u64, 0..300_u16), 0..300),
+        strict in any::<bool>(),
+    ) {
         let mut wrr = Wrr::new(WrrConfig {
             strict_parent: strict,
             first_turn: FirstTurn::Immediate,
