@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use marline_proto::scheduling::path::{PathAlgorithm, PathStatus};
+use marline_proto::scheduling::path::{PathStatus, SCHEDULERS};
 use marline_proto::testing::{Conditions, Ends, Pair, PairConfig};
 use marline_proto::{
     Connection, ConnectionError, Dir, ErrorCode, FourTuple, MultipathConfig, PathId, StreamId,
@@ -99,10 +99,12 @@ struct Sending {
 
 impl World {
     fn new(seed: u64, scheduler: u8) -> Self {
-        let algorithm = PathAlgorithm::ALL[usize::from(scheduler) % PathAlgorithm::ALL.len()];
+        let mut schedulers = SCHEDULERS.defaults();
+        let place = usize::from(scheduler) % schedulers.len();
+        let scheduler = schedulers.swap_remove(place).value;
         let transport = || TransportConfig {
             multipath: Some(MultipathConfig {
-                scheduler: std::sync::Arc::new(move || algorithm.build()),
+                scheduler: scheduler.clone(),
                 ..MultipathConfig::default()
             }),
             max_idle_timeout: Some(PATIENCE / 2),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use marline_proto::scheduling::path::{PathAlgorithm, PathStatus, PathView, StreamView, Work};
+use marline_proto::scheduling::path::{PathStatus, PathView, SCHEDULERS, StreamView, Work};
 use marline_proto::scheduling::stream::Sharing;
 use marline_proto::testing::{Conditions, Pair, PairConfig};
 use marline_proto::{Dir, FourTuple, MultipathConfig, PathId, Side, StreamId, TransportConfig};
@@ -52,11 +52,11 @@ fn plan(c: &mut Criterion) {
         unsent: 1_000_000,
         sharing: Sharing::Weighted,
     };
-    for algorithm in PathAlgorithm::ALL {
+    for policy in SCHEDULERS.defaults() {
         for count in [1, 2, 4] {
             let paths = views(count);
-            let mut scheduler = algorithm.build();
-            group.bench_function(BenchmarkId::new(algorithm.name(), count), |b| {
+            let mut scheduler = (policy.value)();
+            group.bench_function(BenchmarkId::new(policy.name, count), |b| {
                 b.iter(|| scheduler.plan(black_box(&paths), black_box(&work)));
             });
         }

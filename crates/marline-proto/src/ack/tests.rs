@@ -27,19 +27,9 @@ fn packet(unacked: u64) -> ReceivedView {
 }
 
 #[test]
-fn every_n_conforms() {
-    conformance(|| Box::new(EveryN::default()));
-}
-
-#[test]
-fn decimation_conforms() {
-    conformance(|| Box::new(Decimation::default()));
+fn every_policy_conforms() {
+    POLICIES.check_each(|make| conformance(|| make()));
     conformance(|| Box::new(Decimation::PLAIN));
-}
-
-#[test]
-fn as_asked_conforms() {
-    conformance(|| Box::new(AsAsked::default()));
 }
 
 #[test]

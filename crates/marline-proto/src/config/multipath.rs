@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::coordination::bundle::BundleConfig;
 use crate::limits::PATHS;
 use crate::scheduling::path::{
-    PathAlgorithm, PathScheduler, ReinjectionConfig, ReinjectionOrder, SCHEDULERS,
+    PathScheduler, ReinjectionConfig, ReinjectionOrder, SCHEDULERS, WaterFilling,
 };
 use crate::settings::{Choice, Derived, Domain, Field, FieldValue, Make, Settings, Table, Value};
 
@@ -54,7 +54,7 @@ impl Default for MultipathConfig {
             probe_interval: Duration::from_secs(1),
             give_up_after: Some(Duration::from_secs(30)),
             keep_alive: None,
-            scheduler: Arc::new(|| PathAlgorithm::default().build()),
+            scheduler: Arc::new(|| Box::new(WaterFilling)),
             reinjection: Some(ReinjectionConfig::default()),
             same_tuple_paths: 1,
             bundle_paths: None,

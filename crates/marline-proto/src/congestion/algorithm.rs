@@ -68,7 +68,7 @@ impl ControllerFactory for PerPath {
     }
 }
 
-/// The congestion control algorithms that come with this crate.
+/// Controllers of [`CONTROLLERS`](super::CONTROLLERS) that programs name by a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// RFC 9002, appendix B.

@@ -1,8 +1,8 @@
 //! How much may be in flight, and how fast it leaves (RFC 9002, section 7).
 //!
 //! A [`Controller`] sees samples and answers with numbers; it knows no packet, no path and no clock.
-//! Each algorithm is one file (or folder) here, with its entry in [`CONTROLLERS`], and one line in the tests
-//! that runs [`conformance`] on it.
+//! Each algorithm is one file (or folder) here, with its entry in [`CONTROLLERS`]: the tests run
+//! [`conformance`] on each of them.
 
 mod algorithm;
 mod bbr;

@@ -5,18 +5,8 @@ use conformance::conformance;
 mod scalable;
 
 #[test]
-fn new_reno_conforms() {
-    conformance(|config| Algorithm::NewReno.build(config));
-}
-
-#[test]
-fn cubic_conforms() {
-    conformance(|config| Algorithm::Cubic.build(config));
-}
-
-#[test]
-fn bbr_conforms() {
-    conformance(|config| Algorithm::Bbr.build(config));
+fn every_controller_conforms() {
+    CONTROLLERS.check_each(|factory| conformance(|config| factory.build(config)));
 }
 
 #[test]
@@ -28,7 +18,10 @@ fn algorithms_have_names_and_kinds() {
         let couples = algorithm.of_connection().is_some();
         assert_eq!(couples, algorithm == Algorithm::Olia);
     }
-    assert_eq!(CONTROLLERS.names(), Algorithm::ALL.map(Algorithm::name));
+    for algorithm in Algorithm::ALL {
+        let made = CONTROLLERS.make(algorithm.name()).unwrap();
+        assert_eq!(made.spec(), algorithm.spec());
+    }
     assert!(CONTROLLERS.make("vegas").is_err());
 }
 

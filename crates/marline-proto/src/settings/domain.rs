@@ -87,7 +87,7 @@ pub enum Shown {
     Table(Vec<(&'static str, Self)>),
 }
 
-/// One of the values of an enum that settings name.
+/// A name in settings, and what it stands for: a value of an enum, or a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word<T> {
     /// As it is written.

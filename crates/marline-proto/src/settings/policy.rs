@@ -72,6 +72,9 @@ pub trait Policy<F>: Sync {
     /// Values for each parameter that a test should try.
     fn samples(&self) -> Vec<(&'static str, Written)>;
 
+    /// Makes one with the default parameters.
+    fn make_default(&self) -> F;
+
     /// Makes one with these parameters, and the default ones for the rest.
     ///
     /// # Errors
@@ -100,6 +103,10 @@ impl<F, C> Policy<F> for Entry<F, C> {
                 samples.map(|sample| (setting.key(), sample))
             })
             .collect()
+    }
+
+    fn make_default(&self) -> F {
+        (self.make)((self.default)())
     }
 
     fn make(&self, parameters: &[(String, Written)]) -> Result<F, Refused> {
@@ -171,6 +178,36 @@ impl<F> Registry<F> {
     /// Their names.
     pub fn names(&self) -> Vec<&'static str> {
         self.entries.iter().map(|entry| entry.name()).collect()
+    }
+
+    /// All of them, each with its default parameters.
+    pub fn defaults(&self) -> Vec<Word<F>> {
+        let entries = self.entries.iter();
+        entries
+            .map(|entry| Word {
+                name: entry.name(),
+                about: entry.about(),
+                value: entry.make_default(),
+            })
+            .collect()
+    }
+
+    /// Calls `check` with each of them: with its default parameters, and with each parameter at the edges of what
+    /// it can be. Prints which, for when `check` fails.
+    #[cfg(test)]
+    pub(crate) fn check_each(&self, check: impl Fn(&F)) {
+        for entry in self.entries {
+            let name = entry.name();
+            println!("{name}");
+            check(&entry.make_default());
+            for (key, sample) in entry.samples() {
+                println!("{name}({key}={sample})");
+                match entry.make(&[(key.to_owned(), sample)]) {
+                    Ok(made) => check(&made),
+                    Err(why) => panic!("{why}"),
+                }
+            }
+        }
     }
 
     /// Their names, and what they do.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use marline::scheduling::path::PathAlgorithm;
+use marline::scheduling::path::Rr;
 use marline::{
     Connection, ConnectionEvent, Endpoint, ErrorCode, MultipathConfig, OpenPathError, PathId,
     TransportConfig,
@@ -18,7 +18,7 @@ const SECOND: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 async fn connect(client: &str) -> (Connection, Connection, [Endpoint; 2]) {
     let transport = TransportConfig {
         multipath: Some(MultipathConfig {
-            scheduler: Arc::new(|| PathAlgorithm::Rr.build()),
+            scheduler: Arc::new(|| Box::new(Rr::default())),
             ..MultipathConfig::default()
         }),
         ..TransportConfig::default()

@@ -91,18 +91,8 @@ fn hystart_pp_resumes_slow_start_when_the_delay_falls_again() {
 }
 
 #[test]
-fn no_exit_conforms() {
-    conformance(|| Box::new(NoExit));
-}
-
-#[test]
-fn hybrid_conforms() {
-    conformance(|| Box::new(HybridSlowStart::default()));
-}
-
-#[test]
-fn hystart_pp_conforms() {
-    conformance(|| Box::new(HyStartPp::default()));
+fn every_exit_conforms() {
+    EXITS.check_each(|make| conformance(|| make()));
 }
 
 #[test]

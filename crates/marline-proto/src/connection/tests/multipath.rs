@@ -15,7 +15,8 @@ mod transfer;
 
 use super::*;
 use crate::config::MultipathConfig;
-use crate::scheduling::path::{PathAlgorithm, PathStatus, ReinjectionConfig};
+use crate::scheduling::path::{PathScheduler, PathStatus, ReinjectionConfig, SCHEDULERS};
+use crate::settings::Make;
 use crate::{AbandonPathError, OpenPathError};
 use marline_wire::{ErrorCode, PathId};
 
@@ -35,11 +36,16 @@ fn several() -> TransportConfig {
     }
 }
 
+/// The path scheduler with this name.
+fn scheduler(name: &str) -> Make<dyn PathScheduler> {
+    SCHEDULERS.make(name).expect("the table has it")
+}
+
 /// The same with another path scheduler, without reinjection.
-fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
+fn scheduled(scheduler: Make<dyn PathScheduler>) -> TransportConfig {
     TransportConfig {
         multipath: Some(MultipathConfig {
-            scheduler: std::sync::Arc::new(move || algorithm.build()),
+            scheduler,
             reinjection: None,
             ..MultipathConfig::default()
         }),
@@ -49,10 +55,10 @@ fn scheduled(algorithm: PathAlgorithm) -> TransportConfig {
 
 /// The same with a path scheduler and with reinjection, if it is set.
 fn reinjecting(
-    algorithm: PathAlgorithm,
+    scheduler: Make<dyn PathScheduler>,
     reinjection: Option<ReinjectionConfig>,
 ) -> TransportConfig {
-    let mut transport = scheduled(algorithm);
+    let mut transport = scheduled(scheduler);
     if let Some(multipath) = &mut transport.multipath {
         multipath.reinjection = reinjection;
     }

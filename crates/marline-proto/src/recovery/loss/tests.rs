@@ -26,23 +26,8 @@ fn at(time: Duration) -> Instant {
 }
 
 #[test]
-fn rfc9002_conforms() {
-    conformance(|| Box::new(Fixed::rfc9002()));
-}
-
-#[test]
-fn gquic_conforms() {
-    conformance(|| Box::new(Fixed::gquic()));
-}
-
-#[test]
-fn patient_conforms() {
-    conformance(|| Box::new(Fixed::patient()));
-}
-
-#[test]
-fn adaptive_conforms() {
-    conformance(|| Box::new(Adaptive::default()));
+fn every_detector_conforms() {
+    DETECTORS.check_each(|make| conformance(|| make()));
 }
 
 #[test]

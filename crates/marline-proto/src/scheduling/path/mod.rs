@@ -1,6 +1,5 @@
 //! Path schedulers: which path carries the next packet.
 
-mod algorithm;
 mod analysis;
 pub mod conformance;
 mod ecf;
@@ -17,7 +16,6 @@ use std::fmt::Debug;
 
 use marline_wire::{PathId, StreamId};
 
-pub use algorithm::PathAlgorithm;
 pub use analysis::{expected_wait, reorder_buffer_lrf, reorder_buffer_rr};
 pub use ecf::{Ecf, EcfConfig, EcfVariant};
 pub use hbes::{Hbes, HbesConfig, QueueModel};

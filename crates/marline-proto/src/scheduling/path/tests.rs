@@ -5,11 +5,12 @@ use conformance::conformance;
 
 use crate::scheduling::stream::Sharing;
 
+/// The example of docs/tasks.md.
+mod least_filled;
+
 #[test]
 fn every_path_scheduler_conforms() {
-    for algorithm in PathAlgorithm::ALL {
-        conformance(|| algorithm.build());
-    }
+    SCHEDULERS.check_each(|make| conformance(|| make()));
     for variant in [EcfVariant::Linux, EcfVariant::Paper] {
         let ecf = EcfConfig {
             variant,
@@ -35,14 +36,7 @@ fn every_path_scheduler_conforms() {
 }
 
 #[test]
-fn every_path_scheduler_is_found_by_its_name() {
-    for algorithm in PathAlgorithm::ALL {
-        assert_eq!(algorithm.build().name(), algorithm.name());
-    }
-    assert_eq!(
-        SCHEDULERS.names(),
-        PathAlgorithm::ALL.map(PathAlgorithm::name)
-    );
+fn an_unknown_path_scheduler_is_refused() {
     assert!(SCHEDULERS.make("minrtt").is_err());
 }
 
@@ -434,4 +428,53 @@ fn bytes_of_siblings_count_as_the_stream_scheduler_shares() {
     assert_eq!(planned(&three, Sharing::InOrder), Some(4));
     three.rotate_right(1);
     assert_eq!(planned(&three[..1], Sharing::InOrder), None);
+}
+
+#[test]
+fn the_least_filled_window_goes_first() {
+    let (narrow, wide) = (path(1, 20, 10), path(3, 50, 100));
+    let half = |path: PathView| PathView {
+        in_flight: path.window / 2,
+        ..path
+    };
+    let mut scheduler = least_filled::LeastFilled;
+    let choices = [[half(narrow), wide], [narrow, half(wide)]];
+    assert_eq!(choice(&mut scheduler, &choices[0], 1), Some(3));
+    assert_eq!(choice(&mut scheduler, &choices[1], 1), Some(1));
+}
+
+#[test]
+fn the_scheduler_of_the_documentation_conforms() {
+    use crate::settings::Policy;
+    let make = least_filled::ENTRY.make_default();
+    conformance(|| make());
+}
+
+/// The page shows a test, a file and a diff that add a scheduler: the first two are here, and the diff is about
+/// lines that are there.
+#[test]
+fn the_page_shows_the_scheduler_that_is_tested() {
+    let page = include_str!("../../../../../docs/tasks.md");
+    let (_, page) = page.split_once("## A path scheduler\n").unwrap();
+    let blocks = |kind: &str| -> Vec<String> {
+        let begin = format!("   ```{kind}\n");
+        let blocks = page.split(&begin).skip(1);
+        let inside = blocks.filter_map(|block| block.split("   ```").next());
+        inside
+            .map(|text| {
+                let lines = text.lines().map(|line| line.strip_prefix("   "));
+                let lines = lines.map(|line| format!("{}\n", line.unwrap_or_default()));
+                lines.collect()
+            })
+            .collect()
+    };
+    let code = blocks("rust,ignore");
+    assert!(include_str!("tests.rs").contains(&code[0]), "{}", code[0]);
+    assert_eq!(code[1], include_str!("tests/least_filled.rs"));
+    let source = include_str!("mod.rs");
+    for line in blocks("diff")[0].lines() {
+        if let Some(kept) = line.strip_prefix(' ') {
+            assert!(source.contains(&format!("{kept}\n")), "{kept}");
+        }
+    }
 }

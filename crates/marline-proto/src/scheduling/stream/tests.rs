@@ -2,17 +2,12 @@ use super::*;
 use conformance::conformance;
 
 #[test]
-fn fifo_conforms() {
-    conformance(|| Box::new(Fifo::default()));
+fn every_scheduler_conforms() {
+    SCHEDULERS.check_each(|make| conformance(|| make()));
 }
 
 #[test]
-fn rfc9218_conforms() {
-    conformance(|| Box::new(Rfc9218::default()));
-}
-
-#[test]
-fn wrr_conforms() {
+fn wrr_conforms_with_every_switch() {
     for config in [WrrConfig::WRR, WrrConfig::SCATTERED] {
         for first_turn in [FirstTurn::Wait, FirstTurn::Immediate] {
             for strict_parent in [false, true] {

@@ -52,14 +52,15 @@ fn link(several: &mut Several, n: u8, conditions: Conditions) {
 }
 
 fn run(turns: &[Turn], seed: u64) {
-    let algorithm = PathAlgorithm::ALL[(seed % PathAlgorithm::ALL.len() as u64) as usize];
+    let names = SCHEDULERS.names();
+    let name = names[(seed % names.len() as u64) as usize];
     let reinjection = (seed / 7).is_multiple_of(2).then_some(ReinjectionConfig {
         budget: 1.0,
         ..ReinjectionConfig::default()
     });
     let mut config = TransportConfig {
         max_idle_timeout: Some(Duration::from_secs(120)),
-        ..reinjecting(algorithm, reinjection)
+        ..reinjecting(scheduler(name), reinjection)
     };
     if let Some(multipath) = config.multipath.as_mut().filter(|_| seed & 1024 != 0) {
         multipath.same_tuple_paths = 2;

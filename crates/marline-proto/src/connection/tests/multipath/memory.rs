@@ -19,7 +19,7 @@ impl Observer for Recorder {
 #[test]
 fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
     const WINDOW: u64 = 60_000;
-    for algorithm in PathAlgorithm::ALL {
+    for scheduler in SCHEDULERS.defaults() {
         let recorded = Arc::<Mutex<Vec<u64>>>::default();
         let sink = Arc::clone(&recorded);
         let mut pair = both(TransportConfig {
@@ -27,7 +27,7 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
             stream_receive_window: WINDOW / 2,
             max_receive_window: WINDOW,
             max_stream_receive_window: WINDOW / 2,
-            ..scheduled(algorithm)
+            ..scheduled(scheduler.value)
         });
         pair.client_config.observer = Some(Arc::new(move |_: &ConnectionInfo| {
             Some(Box::new(Recorder(Arc::clone(&sink))) as Box<dyn Observer>)
@@ -49,7 +49,7 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
             }
             transfers.iter().all(Option::is_none)
         });
-        assert!(done, "{algorithm}");
+        assert!(done, "{}", scheduler.name);
         let held = several.client().stats().streams;
         let recorded = recorded.lock().unwrap();
         assert_eq!(held.out_of_order_bytes, 0);
@@ -57,8 +57,9 @@ fn out_of_order_bytes_are_reported_and_stay_within_the_window() {
         assert_eq!(recorded.iter().max(), Some(&held.out_of_order_bytes_max));
         assert!(
             (1..=WINDOW).contains(&held.out_of_order_bytes_max),
-            "{algorithm}"
+            "{}",
+            scheduler.name
         );
-        assert!((1..=WINDOW / 2).contains(&of_streams), "{algorithm}");
+        assert!((1..=WINDOW / 2).contains(&of_streams), "{}", scheduler.name);
     }
 }

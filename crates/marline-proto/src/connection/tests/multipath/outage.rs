@@ -114,11 +114,11 @@ fn a_transfer_survives_an_outage_of_either_path() {
 
 #[test]
 fn every_scheduler_survives_an_outage_of_either_path() {
-    for algorithm in PathAlgorithm::ALL {
+    for scheduler in SCHEDULERS.defaults() {
         for dead in [PathId::INITIAL, ONE] {
             let links = [link(10, 200_000), link(40, 200_000)];
             for reinjection in [None, Some(ReinjectionConfig::default())] {
-                let several = two_links(reinjecting(algorithm, reinjection), links);
+                let several = two_links(reinjecting(scheduler.value.clone(), reinjection), links);
                 survives(several, Side::Server, dead, links[dead.0 as usize]);
             }
         }
@@ -175,7 +175,7 @@ fn a_new_path_that_does_not_answer_is_abandoned() {
 #[test]
 fn data_queued_on_a_path_that_fails_is_sent_on_another() {
     // This scheduler queues data on paths whose windows are full.
-    let mut several = Several::two_of(scheduled(PathAlgorithm::Hbes), narrow());
+    let mut several = Several::two_of(scheduled(scheduler("hbes")), narrow());
     let ends = several.ends;
     let data = pattern(4_000_000);
     let mut transfer = Transfer::down(&mut several.pair, ends, &data);
@@ -232,7 +232,7 @@ fn a_loss_in_a_short_transfer_is_repaired_without_waiting_for_the_longer_path() 
         ..Conditions::default()
     });
     let data = pattern(6_000);
-    let without_reinjection = reinjecting(PathAlgorithm::default(), None);
+    let without_reinjection = reinjecting(MultipathConfig::default().scheduler, None);
     for config in [several(), without_reinjection] {
         for from in [Side::Server, Side::Client] {
             let mut nth = 0;

@@ -38,9 +38,9 @@ fn copied(several: &mut Several) -> u64 {
 }
 
 /// Times of downloads of 100, 300 and 600 kB, each over its own connection.
-fn times(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> [Duration; 3] {
+fn times(name: &str, reinjection: Option<ReinjectionConfig>) -> [Duration; 3] {
     [100_000, 300_000, 600_000].map(|size| {
-        let mut several = fast_and_slow(reinjecting(algorithm, reinjection));
+        let mut several = fast_and_slow(reinjecting(scheduler(name), reinjection));
         let ends = several.ends;
         download(&mut several.pair, ends, &pattern(size))
     })
@@ -48,14 +48,14 @@ fn times(algorithm: PathAlgorithm, reinjection: Option<ReinjectionConfig>) -> [D
 
 #[test]
 fn reinjection_shortens_transfers_over_a_slow_and_a_fast_path() {
-    for algorithm in [PathAlgorithm::Lrf, PathAlgorithm::Rr] {
-        let without = times(algorithm, None);
+    for name in ["lrf", "rr"] {
+        let without = times(name, None);
         for order in [ReinjectionOrder::Oldest, ReinjectionOrder::Ends] {
             let config = ReinjectionConfig {
                 order,
                 ..ReinjectionConfig::default()
             };
-            let with = times(algorithm, Some(config));
+            let with = times(name, Some(config));
             // Of 100 kB, the slow path carries so little that copies on the fast path replace it at once.
             assert!(with[0] * 2 < without[0], "{with:?} {without:?}");
             let sum = |times: [Duration; 3]| times.iter().sum::<Duration>();
@@ -70,7 +70,7 @@ fn reinjection_shortens_transfers_limited_by_flow_control() {
         let transport = TransportConfig {
             stream_receive_window: 60_000,
             max_stream_receive_window: 60_000,
-            ..reinjecting(PathAlgorithm::Rr, reinjection)
+            ..reinjecting(scheduler("rr"), reinjection)
         };
         let mut several = fast_and_slow(transport);
         let ends = several.ends;
@@ -84,7 +84,7 @@ fn reinjection_shortens_transfers_limited_by_flow_control() {
 fn copies_stay_within_the_budget() {
     for budget in [0.0, 0.02] {
         let reinjection = ReinjectionConfig { budget, ..EAGER };
-        let mut several = fast_and_slow(reinjecting(PathAlgorithm::Rr, Some(reinjection)));
+        let mut several = fast_and_slow(reinjecting(scheduler("rr"), Some(reinjection)));
         let ends = several.ends;
         for _ in 0..8 {
             download(&mut several.pair, ends, &pattern(100_000));
@@ -98,7 +98,7 @@ fn copies_stay_within_the_budget() {
 
 #[test]
 fn lost_data_with_a_copy_is_not_retransmitted() {
-    let mut several = fast_and_slow(reinjecting(PathAlgorithm::Lrf, Some(EAGER)));
+    let mut several = fast_and_slow(reinjecting(scheduler("lrf"), Some(EAGER)));
     let ends = several.ends;
     // All data on the slow path is lost.
     let slow = several.pair.network.link(address(1), Direction::ToClient);
@@ -115,8 +115,8 @@ fn lost_data_with_a_copy_is_not_retransmitted() {
 #[test]
 fn transfers_with_copies_complete_over_lossy_links() {
     let mut any = 0;
-    for algorithm in PathAlgorithm::ALL {
-        let mut several = fast_and_slow(reinjecting(algorithm, Some(EAGER)));
+    for scheduler in SCHEDULERS.defaults() {
+        let mut several = fast_and_slow(reinjecting(scheduler.value, Some(EAGER)));
         for n in 0..2 {
             let bad = Conditions {
                 loss: 0.05,
@@ -144,7 +144,7 @@ fn transfers_with_copies_complete_over_lossy_links() {
 #[test]
 fn reinjection_changes_nothing_on_a_single_path() {
     let run = |reinjection| {
-        let transport = reinjecting(PathAlgorithm::Lrf, reinjection);
+        let transport = reinjecting(scheduler("lrf"), reinjection);
         let mut several = Several::with(both(transport));
         several.pair.network.set(narrow());
         let ends = several.ends;

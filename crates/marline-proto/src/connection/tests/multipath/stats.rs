@@ -47,8 +47,8 @@ fn statistics_have_the_stage_and_status_of_each_path() {
 
 #[test]
 fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
-    for algorithm in PathAlgorithm::ALL {
-        let mut several = Several::two_of(scheduled(algorithm), narrow());
+    for scheduler in SCHEDULERS.defaults() {
+        let mut several = Several::two_of(scheduled(scheduler.value), narrow());
         let ends = several.ends;
         let data = pattern(1_000_000);
         let mut transfer = Transfer::down(&mut several.pair, ends, &data);
@@ -60,7 +60,7 @@ fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
             transfer.advance(pair)
         });
         assert!(done);
-        assert!(most_queued > 0, "{algorithm}");
+        assert!(most_queued > 0, "{}", scheduler.name);
         let stats = several.server().stats();
         let total = |field: fn(&PathStats) -> u64| stats.paths.iter().map(field).sum::<u64>();
         let copied = total(|path| path.stream_bytes_copied);
@@ -69,7 +69,7 @@ fn statistics_have_the_bytes_sent_copied_and_queued_of_each_path() {
             total(|path| path.stream_bytes_sent),
             streams.bytes_sent + streams.bytes_retransmitted + copied
         );
-        assert!(copied > 0 || algorithm != PathAlgorithm::Redundant);
+        assert!(copied > 0 || scheduler.name != "redundant");
         assert_eq!(total(|path| path.bytes_queued), 0);
     }
 }
@@ -104,7 +104,7 @@ impl Observer for Recorder {
 fn events_of_packets_and_metrics_name_their_path() {
     let named = Arc::<Mutex<Named>>::default();
     let sink = Arc::clone(&named);
-    let transport = scheduled(PathAlgorithm::Hbes);
+    let transport = scheduled(scheduler("hbes"));
     let pair = Pair::with(PairConfig {
         client: transport.clone(),
         server: transport,
