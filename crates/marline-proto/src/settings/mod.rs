@@ -23,17 +23,19 @@
 
 mod choice;
 mod domain;
+mod field;
 mod policy;
+mod section;
 mod table;
 mod units;
 mod words;
 
 pub use choice::Choice;
 pub use domain::{Domain, Named, Shown, Value, Word, Written};
+pub use field::{Derived, Field, FieldValue};
 pub use policy::{Entry, Policy, Registry, Spec};
-pub use table::{
-    Base, Derived, Field, FieldValue, Refused, Row, Setting, Settings, Table, apply, rows, show,
-};
+pub use section::{Base, Table};
+pub use table::{Refused, Row, Setting, Settings, apply, is_key, rows, show};
 pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
 pub use words::unknown;
 
