@@ -8,7 +8,7 @@
 #   make lint bench bench-peers fuzz
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-peers docs unit vectors
-# examples msrv peers interop.
+# examples ring msrv minimal-versions peers interop.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help demo experiments deps test check lint bench bench-peers fuzz clean
-.PHONY: format deny clippy clippy-peers docs unit quick vectors examples msrv peers interop
+.PHONY: format deny clippy clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,7 +40,7 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-peers docs unit vectors examples msrv peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-peers docs unit vectors examples ring msrv minimal-versions peers interop
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
@@ -76,8 +76,14 @@ vectors:
 examples:
 	@sh tools/run-examples.sh
 
+ring:
+	@sh tools/ring.sh
+
 msrv:
 	@sh tools/msrv.sh
+
+minimal-versions:
+	@sh tools/minimal-versions.sh
 
 peers:
 	$(MAKE) -C interop others

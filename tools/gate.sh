@@ -54,7 +54,7 @@ done
 
 passed=0 failed=0 skipped=0
 echo
-echo "part          seconds  of processors"
+echo "part              seconds  of processors"
 for part in "$@"; do
     read -r real user system <"$logs/$part.time"
     whys=$(grep '^skipped: ' "$logs/$part.log" | sort -u || true)
@@ -68,9 +68,9 @@ for part in "$@"; do
         result=passed passed=$((passed + 1))
     fi
     cpu=$(awk "BEGIN { print $user + $system }")
-    printf '%-12s %8.0f %8.0f       %s\n' "$part" "$real" "$cpu" "$result"
+    printf '%-16s %8.0f %8.0f       %s\n' "$part" "$real" "$cpu" "$result"
     { [ -z "$whys" ] || echo "$whys"; grep '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
 done
-printf '%-12s %8.0f\n' 'in all' "$SECONDS"
+printf '%-16s %8.0f\n' 'in all' "$SECONDS"
 echo "gate: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
