@@ -6,76 +6,165 @@ mod written;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use marline::settings::unknown;
-use marline::{Profile, TransportConfig};
-use serde::{Deserialize, Deserializer, de};
-use toml::de::{DeTable, DeValue};
+#[cfg(feature = "tracing")]
+use marline::settings::{Derived, FieldValue, Value};
+use marline::settings::{Domain, Field, Row, Settings, Table, rows};
+use marline::{EndpointConfig, Profile, TransportConfig};
+use marline_http::server::ServerLimits;
 
+pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
-use self::written::is_key_of;
 use crate::failure::Failure;
 use crate::history::History;
+use crate::serve::LISTEN;
 
-/// Every key is the name of a flag, the table `history`, or a key of [`TransportConfig::SETTINGS`]; a `-` may
-/// stand for each `_`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// What a file says: the keys of [`Self::SETTINGS`] and [`TransportConfig::SETTINGS`], the table `history`, and the table
+/// `endpoint` with [`EndpointConfig::SETTINGS`].
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFile {
     pub(crate) dir: Option<PathBuf>,
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
-    #[serde(default, deserialize_with = "profile")]
     pub(crate) profile: Option<Profile>,
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
     pub(crate) log: Option<crate::log::LogFilter>,
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) access_log: Option<PathBuf>,
-    pub(crate) follow_links: Option<bool>,
-    pub(crate) cleartext: Option<bool>,
-    #[serde(rename = "history")]
-    history_table: Option<history::Table>,
-    /// What the table `history` stands for.
-    #[serde(skip)]
+    pub(crate) follow_links: bool,
+    pub(crate) cleartext: bool,
+    pub(crate) limits: ServerLimits,
     pub(crate) history: Option<History>,
+    /// The keys of [`EndpointConfig::SETTINGS`].
+    pub(crate) endpoint: Option<WrittenTable>,
     /// The keys of [`TransportConfig::SETTINGS`].
-    #[serde(skip)]
     pub(crate) transport: WrittenTable,
 }
-
-/// The keys that are not settings of the transport.
-const KEYS: &[&str] = &[
-    "dir",
-    "listen",
-    "cert",
-    "key",
-    "profile",
-    "qlog",
-    #[cfg(feature = "tracing")]
-    "log",
-    "metrics",
-    "access-log",
-    "follow-links",
-    "cleartext",
-    HISTORY,
-];
 
 /// The table of what is remembered of paths.
 const HISTORY: &str = "history";
 
+/// The table of the endpoint's own settings.
+const ENDPOINT: &str = "endpoint";
+
+const FILE: Domain = Domain::text("the path of a file");
+const DIRECTORY: Domain = Domain::text("the path of a directory");
+const ADDRESS: Domain = Domain::text("an address with a port, as \"127.0.0.1:4433\"");
+
 impl ConfigFile {
+    /// The keys that are no policy of QUIC: most are flags, too.
+    const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "dir",
+            DIRECTORY,
+            "The directory whose files to serve",
+            |c: &mut Self| &mut c.dir,
+        ),
+        &Field::new(
+            "listen",
+            ADDRESS,
+            "Where to listen, TCP and UDP alike; port 0 finds a free one",
+            |c: &mut Self| &mut c.listen,
+        ),
+        &Field::new(
+            "cert",
+            FILE,
+            "The certificate chain in PEM; without, a self-signed certificate is made",
+            |c: &mut Self| &mut c.cert,
+        ),
+        &Field::new(
+            "key",
+            FILE,
+            "The certificate's private key in PEM",
+            |c: &mut Self| &mut c.key,
+        ),
+        &Field::new(
+            "profile",
+            Domain::words::<Profile>(),
+            "The set of policies to use",
+            |c: &mut Self| &mut c.profile,
+        ),
+        &Field::new(
+            "qlog",
+            DIRECTORY,
+            "Where to write a qlog file for each QUIC connection",
+            |c: &mut Self| &mut c.qlog,
+        ),
+        #[cfg(feature = "tracing")]
+        &Derived {
+            key: "log",
+            domain: Domain::text(
+                "a level, or levels by target, as \"info,marline::recovery=debug\"",
+            ),
+            about: "What to log of QUIC connections to standard error",
+            get: |c: &Self| Some(c.log.as_ref().map(ToString::to_string).to_value()),
+            set: |c: &mut Self, value: &Value| {
+                let text = String::from_value(value).unwrap_or_default();
+                c.log = Some(text.parse()?);
+                Ok(())
+            },
+        },
+        &Field::new(
+            "metrics",
+            ADDRESS,
+            "Where to serve metrics for Prometheus, as http://ADDR:PORT/metrics",
+            |c: &mut Self| &mut c.metrics,
+        ),
+        &Field::new(
+            "access_log",
+            Domain::text("the path of a file, or \"-\" for standard output"),
+            "Where to append a JSON object for each request",
+            |c: &mut Self| &mut c.access_log,
+        ),
+        &Field::new(
+            "follow_links",
+            Domain::SWITCH,
+            "Whether symbolic links may lead out of the directory",
+            |c: &mut Self| &mut c.follow_links,
+        ),
+        &Field::new(
+            "cleartext",
+            Domain::SWITCH,
+            "Whether HTTP/1.1 is answered without encryption, too, on the same TCP port",
+            |c: &mut Self| &mut c.cleartext,
+        ),
+        &Table {
+            key: "http",
+            about: "What clients can make the server spend",
+            settings: ServerLimits::SETTINGS,
+            bases: &[],
+            get: |c: &Self| Some(&c.limits),
+            open: |c: &mut Self| &mut c.limits,
+            off: None,
+        },
+    ];
+
+    /// Its keys for the reference, with what holds without a file.
+    pub(crate) fn rows() -> Vec<Row> {
+        let without = Self {
+            listen: Some(LISTEN),
+            profile: Some(Profile::default()),
+            ..Self::default()
+        };
+        rows(Self::SETTINGS, "", &without)
+    }
+
+    /// The keys of the table `endpoint` for the reference.
+    pub(crate) fn endpoint_rows() -> Vec<Row> {
+        let prefix = format!("{ENDPOINT}.");
+        let default = EndpointConfig::from_seed([0; 32]);
+        rows(EndpointConfig::SETTINGS, &prefix, &default)
+    }
+
     /// Reads `path`; relative paths in it start at its directory.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             Failure::Usage(format!("cannot read {name}: {error}; check the path"))
         })?;
-        let mut file = Self::parse(&name, &text).map_err(Failure::Usage)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        if let (Some(history), Some(table)) = (&mut file.history, &file.history_table) {
-            history.place = table.place(&name, &text, base).map_err(Failure::Usage)?;
-        }
+        let mut file = Self::parse(&name, &text, base).map_err(Failure::Usage)?;
         let paths = [&mut file.dir, &mut file.cert, &mut file.key, &mut file.qlog];
         for path in paths.into_iter().flatten() {
             *path = base.join(&path);
@@ -90,77 +179,37 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Reads `text`, of a file called `name`, but for where history is kept.
-    fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let wrong = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| line(text, span.start));
-            format!("{name}:{line}: {}", error.message().replace('\n', " "))
-        };
-        let mut table = DeTable::parse(text).map_err(wrong)?;
-        let is_setting = |key: &str| is_key_of(TransportConfig::SETTINGS, key);
-        let transport = WrittenTable::take(name, text, table.get_mut(), is_setting);
+    /// Reads `text`, of a file called `name`; history is kept relative to `base`.
+    fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
+        let written = WrittenTable::read(name, text)?;
+        let transport = written.only(TransportConfig::SETTINGS);
         // All of it is checked now, whatever is made of it later.
         transport.apply(TransportConfig::SETTINGS, &mut TransportConfig::default())?;
-        let keys = TransportConfig::SETTINGS
+        let own = Self::SETTINGS.iter().map(|setting| setting.key());
+        let of_transport = TransportConfig::SETTINGS
             .iter()
             .map(|setting| setting.key());
-        refuse_unknown(name, text, table.get_ref(), || {
-            KEYS.iter().copied().chain(keys.clone())
-        })?;
-        let learnt = match history_of(table.get_mut()) {
-            Some(table) => Some(history::take(name, text, table)?),
-            None => None,
-        };
-        let mut file = Self::deserialize(toml::de::Deserializer::from(table)).map_err(wrong)?;
-        file.transport = transport;
-        if let (Some(table), Some(learnt)) = (&file.history_table, learnt) {
-            file.history = Some(table.settings(name, text, &learnt)?);
+        let tables = [HISTORY, ENDPOINT].into_iter();
+        written.refuse_unknown(&own.chain(tables).chain(of_transport).collect::<Vec<_>>())?;
+        let endpoint = written.table(ENDPOINT)?;
+        if let Some(endpoint) = &endpoint {
+            let keys = EndpointConfig::SETTINGS.iter().map(|setting| setting.key());
+            endpoint.refuse_unknown(&keys.collect::<Vec<_>>())?;
+            let mut config = EndpointConfig::from_seed([0; 32]);
+            endpoint.apply(EndpointConfig::SETTINGS, &mut config)?;
         }
+        let history = written.table(HISTORY)?;
+        let mut file = Self {
+            history: history
+                .map(|table| history::read(&table, base))
+                .transpose()?,
+            endpoint,
+            transport,
+            ..Self::default()
+        };
+        written.apply(Self::SETTINGS, &mut file)?;
         Ok(file)
     }
-}
-
-/// The table `history`, if it is one.
-fn history_of<'a, 'i>(table: &'a mut DeTable<'i>) -> Option<&'a mut DeTable<'i>> {
-    let mut entries = table.iter_mut();
-    let (_, value) = entries.find(|(key, _)| key.get_ref() == HISTORY)?;
-    match value.get_mut() {
-        DeValue::Table(history) => Some(history),
-        _ => None,
-    }
-}
-
-/// Refuses the keys of `table` that are not `known`.
-fn refuse_unknown<'a, K: Iterator<Item = &'a str>>(
-    name: &str,
-    text: &str,
-    table: &DeTable<'_>,
-    known: impl Fn() -> K,
-) -> Result<(), String> {
-    for (key, _) in table.iter() {
-        let written = key.get_ref().as_ref();
-        if !known().any(|known| known == written) {
-            let line = line(text, key.span().start);
-            let what = unknown("key", written, known());
-            return Err(format!("{name}:{line}: {what}"));
-        }
-    }
-    Ok(())
-}
-
-/// Reads the name of a profile.
-fn profile<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Profile>, D::Error> {
-    let name = String::deserialize(from)?;
-    name.parse().map(Some).map_err(de::Error::custom)
-}
-
-/// The number of the line in which byte `at` stands.
-fn line(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at.min(text.len())]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
 }
 
 #[cfg(test)]
@@ -193,6 +242,50 @@ mod tests {
     }
 
     #[test]
+    fn every_key_has_both_spellings() {
+        for log in ["access-log", "access_log"] {
+            let file = read(&format!("{log} = '-'\n[http]\nheader-timeout = '3s'")).unwrap();
+            assert_eq!(file.access_log.unwrap(), Path::new("-"));
+            assert_eq!(file.limits.header_timeout.as_secs(), 3);
+        }
+        let error = read("access-log = '-'\naccess_log = 'x'").unwrap_err();
+        assert!(error.contains("there twice"), "{error}");
+    }
+
+    #[test]
+    fn limits_and_the_endpoint_are_tables() {
+        let file = read("[http]\nmax_connections = 5\n[endpoint]\nconnection_id_len = 12").unwrap();
+        let expected = ServerLimits {
+            max_connections: 5,
+            ..ServerLimits::default()
+        };
+        assert_eq!(file.limits, expected);
+        let mut endpoint = EndpointConfig::from_seed([0; 32]);
+        let written = file.endpoint.unwrap();
+        let settings = EndpointConfig::SETTINGS;
+        written.apply(settings, &mut endpoint).unwrap();
+        assert_eq!(endpoint.connection_id_len, 12);
+        for (text, words) in [
+            ("[http]\nidle = '1s'", "http.idle: unknown key \"idle\""),
+            (
+                "[http]\nmax_header_bytes = '1MB'",
+                "http.max_header_bytes: this must be a size from 8KiB to 64KiB, not \"1MB\"",
+            ),
+            ("[endpoint]\nid_len = 8", "known: connection_id_len"),
+            (
+                "[endpoint]\nconnection_id_len = 3",
+                "endpoint.connection_id_len: this must be an integer from 4 to 20, not 3",
+            ),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(
+                error.contains("site.toml:2: ") && error.contains(words),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn unknown_keys_are_refused_by_name_and_line() {
         let error = read("dir = 'www'\n\nlissen = '[::1]:443'\n").unwrap_err();
         assert!(
@@ -201,6 +294,8 @@ mod tests {
         );
         let error = read("profile = 'plan'").unwrap_err();
         assert!(error.contains("known: plain"), "{error}");
+        let error = read("listen = 'here'").unwrap_err();
+        assert!(error.contains("an address with a port"), "{error}");
         let error = read("dir = 5").unwrap_err();
         assert!(error.contains("site.toml:1:"), "{error}");
         assert!(!error.contains('\n'));

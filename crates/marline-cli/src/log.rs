@@ -1,12 +1,12 @@
 //! `--log`: what connections do, as lines on standard error.
 
+use std::fmt;
 use std::io;
 use std::str::FromStr;
 
 use clap::Args;
 use marline::trace;
 use marline_http::transport::{Observers, QuicOptions};
-use serde::{Deserialize, Deserializer, de};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -63,11 +63,9 @@ impl FromStr for LogFilter {
     }
 }
 
-impl<'de> Deserialize<'de> for LogFilter {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?
-            .parse()
-            .map_err(de::Error::custom)
+impl fmt::Display for LogFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -7,6 +7,7 @@ use marline::coordination::history::{HistoryConfig, HistoryPolicy, StoreLimits};
 use marline::settings::{Named, Registry, Row, rows};
 use marline::{Profile, TransportConfig, ack, congestion, recovery, scheduling};
 
+use crate::config_file::{ConfigFile, HistoryKeys};
 use crate::failure::Failure;
 
 /// List every policy, or every setting
@@ -118,12 +119,46 @@ fn settings() -> String {
         "{GENERATED}\n\n# Settings\n\n\
          Every key, what it is by default and what it can be. The same keys are read from the server's TOML, \
          from `--set KEY=VALUE` of `marline serve` and `marline get`, and from experiments, for both ends or in \
-         `[client]` and `[server]`; results list them under `settings`. In the \
-         server's TOML and after `--set`, a `-` may stand for each `_`. Sizes are \
+         `[client]` and `[server]`; results list them under `settings`. A `-` \
+         may stand for each `_` of a key. Sizes are \
          a number of bytes, or text with a unit, as `\"64kB\"`; times are text, as `\"30s\"`. Policies: \
          [policies.md](policies.md).\n"
     );
-    let all = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
+    let transport = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
+    nested(&mut page, "How a connection behaves", &transport);
+    let history = rows(HistoryConfig::SETTINGS, "", &HistoryConfig::default());
+    keys(
+        &mut page,
+        "What is learnt of earlier connections: `[history]` of a server, `initial_window` of an experiment",
+        &history,
+    );
+    let limits = rows(StoreLimits::SETTINGS, "", &StoreLimits::default());
+    keys(
+        &mut page,
+        "How much of it is kept: `[history]` of a server",
+        &limits,
+    );
+    let place = rows(HistoryKeys::SETTINGS, "", &HistoryKeys::default());
+    keys(
+        &mut page,
+        "How it is used, and where it is kept: `[history]` of a server",
+        &place,
+    );
+    nested(
+        &mut page,
+        "What a server serves: its TOML, beside the keys above",
+        &ConfigFile::rows(),
+    );
+    keys(
+        &mut page,
+        "`endpoint`: What all connections of a server share: its TOML",
+        &ConfigFile::endpoint_rows(),
+    );
+    page
+}
+
+/// The keys at the top of `all`, and then those of each table in it.
+fn nested(page: &mut String, title: &str, all: &[Row]) {
     let is_inside = |table: &str, row: &Row| {
         let inside = row
             .key
@@ -137,28 +172,15 @@ fn settings() -> String {
         .filter(|row| !row.key.contains('.'))
         .cloned()
         .collect();
-    keys(&mut page, "How a connection behaves", &top);
+    keys(page, title, &top);
     for outer in all.iter().filter(|row| is_table(row)) {
         let depth = outer.key.matches('.').count() + 1;
         let inside =
             |row: &&Row| is_inside(&outer.key, row) && row.key.matches('.').count() == depth;
         let inside: Vec<_> = all.iter().filter(inside).cloned().collect();
         let title = format!("{}: {}", code(&outer.key), outer.about);
-        keys(&mut page, &title, &inside);
+        keys(page, &title, &inside);
     }
-    let history = rows(HistoryConfig::SETTINGS, "", &HistoryConfig::default());
-    keys(
-        &mut page,
-        "What is learnt of earlier connections: `[history]` of a server, `initial_window` of an experiment",
-        &history,
-    );
-    let limits = rows(StoreLimits::SETTINGS, "", &StoreLimits::default());
-    keys(
-        &mut page,
-        "How much of it is kept: `[history]` of a server",
-        &limits,
-    );
-    page
 }
 
 fn keys(page: &mut String, title: &str, rows: &[Row]) {

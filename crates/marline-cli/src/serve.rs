@@ -2,19 +2,22 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use marline::congestion::ControllerConfig;
-use marline::{Profile, TransportConfig};
-use marline_http::server::{AccessLog, Identity, Server, ServerConfig, directory};
+use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
+use marline_http::server::{AccessLog, Identity, Server, ServerConfig, ServerLimits, directory};
 use tokio::signal;
 
 use crate::config_file::{ConfigFile, WrittenTable};
 use crate::failure::{Failure, tell};
 use crate::history::{History, Place, Store};
 use crate::transport::TransportFlags;
+
+/// Where to listen, unless somebody says otherwise.
+pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///
@@ -33,7 +36,7 @@ use crate::transport::TransportFlags;
     marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
     A configuration file has the names of the flags as keys, every key that `marline reference settings` \
-    lists, and among these three tables that switch something on under any profile: [bundle] has the \
+    lists: [http] has limits, [endpoint] what all connections share, and three tables switch something on under any profile: [bundle] has the \
     connections of clients' bundles coordinated (docs/bundle.md), [history] has connections go on where \
     earlier ones of the client's network ended (docs/history.md), [multipath] lets clients use several paths \
     in one connection:\n  \
@@ -136,6 +139,8 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
 
 /// What has no flag.
 struct Tables {
+    limits: ServerLimits,
+    endpoint: Option<WrittenTable>,
     transport: WrittenTable,
     /// There if connections learn from earlier ones.
     history: Option<History>,
@@ -156,14 +161,16 @@ impl Arguments {
         }
         self.metrics = self.metrics.or(file.metrics);
         self.access_log = self.access_log.take().or(file.access_log);
-        self.follow_links |= file.follow_links.unwrap_or(false);
-        self.cleartext |= file.cleartext.unwrap_or(false);
+        self.follow_links |= file.follow_links;
+        self.cleartext |= file.cleartext;
         let learns = self.history.is_some() || self.transport.profile() == Profile::History;
         let mut history = file.history.or_else(|| learns.then(History::default));
         if let (Some(history), Some(path)) = (&mut history, self.history.take()) {
             history.place = Place::File(path);
         }
         Tables {
+            limits: file.limits,
+            endpoint: file.endpoint,
             transport: file.transport,
             history,
         }
@@ -185,18 +192,29 @@ fn config(
         ))
     })?;
     let (transport, store) = transport(arguments, tables)?;
-    let listen = arguments
-        .listen
-        .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 4433)));
+    let listen = arguments.listen.unwrap_or(LISTEN);
     let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
     config.qlog = arguments.transport.qlog_directory()?;
     config.protocols.cleartext = arguments.cleartext;
     config.metrics = arguments.metrics;
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
+    config.limits = tables.limits.clone();
+    config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
     config.quic.transport = transport.into();
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
     Ok((config, store))
+}
+
+/// An endpoint whose settings are `written` in a file.
+fn endpoint(written: &WrittenTable) -> Result<EndpointConfig, Failure> {
+    let seed = TokioRuntime::current().and_then(|runtime| runtime.seed());
+    let seed = seed.map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    let mut config = EndpointConfig::from_seed(seed);
+    written
+        .apply(EndpointConfig::SETTINGS, &mut config)
+        .map_err(Failure::Usage)?;
+    Ok(config)
 }
 
 /// How QUIC behaves, and the store that it learns into.

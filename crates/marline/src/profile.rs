@@ -10,7 +10,7 @@ use marline_proto::congestion::{Algorithm, FixedWindow};
 use marline_proto::coordination::bundle::BundleConfig;
 use marline_proto::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore, PathStore};
 use marline_proto::recovery::loss::Fixed;
-use marline_proto::settings::unknown;
+use marline_proto::settings::{Named, Word, unknown};
 use marline_proto::{MultipathConfig, TransportConfig};
 
 /// A named set of policies.
@@ -79,6 +79,14 @@ impl Profile {
         }
     }
 
+    const fn word(self) -> Word<Self> {
+        Word {
+            name: self.name(),
+            about: self.about(),
+            value: self,
+        }
+    }
+
     /// The profile's settings. Each call for [`History`](Self::History) makes a [`MemoryStore`] of its own,
     /// which is dropped with the settings.
     pub fn config(self) -> TransportConfig {
@@ -138,6 +146,17 @@ fn baseline() -> TransportConfig {
         pacing: true,
         ..TransportConfig::default()
     }
+}
+
+impl Named for Profile {
+    const WORDS: &'static [Word<Self>] = &[
+        Self::Plain.word(),
+        Self::Published.word(),
+        Self::Today.word(),
+        Self::Bundle.word(),
+        Self::History.word(),
+        Self::Multipath.word(),
+    ];
 }
 
 impl fmt::Display for Profile {

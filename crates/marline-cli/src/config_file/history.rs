@@ -3,137 +3,130 @@
 use std::path::{Path, PathBuf};
 
 use marline::coordination::history::{HistoryConfig, HistoryPolicy, StoreLimits};
-use marline::settings::{Domain, FieldValue, Written};
-use serde::Deserialize;
-use toml::Spanned;
-use toml::de::DeTable;
+use marline::settings::{Domain, Field, Settings};
 
-use super::written::{WrittenTable, is_key_of};
-use super::{line, refuse_unknown};
+use super::FILE;
+use super::written::WrittenTable;
 use crate::history::{History, Place};
 
 /// Under which name servers share what they learn, unless they say otherwise.
 const NAMESPACE: &str = "marline";
 
-/// The keys that are neither [`HistoryConfig::SETTINGS`] nor [`StoreLimits::SETTINGS`]. The table switches
-/// history on, whatever the profile is; what is left out stays as it is by default.
-#[derive(Debug, Default, Deserialize)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    expecting = "the table [history]"
-)]
-pub(crate) struct Table {
-    policy: Option<Spanned<String>>,
-    file: Option<Spanned<PathBuf>>,
-    server: Option<Spanned<String>>,
-    namespace: Option<Spanned<String>>,
-    tokens: Option<Spanned<bool>>,
+/// The keys that are neither [`HistoryConfig::SETTINGS`] nor [`StoreLimits::SETTINGS`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct HistoryKeys {
+    policy: HistoryPolicy,
+    tokens: bool,
+    file: Option<PathBuf>,
+    server: Option<String>,
+    namespace: Option<String>,
 }
 
-/// Its keys.
-const KEYS: [&str; 5] = ["policy", "file", "server", "namespace", "tokens"];
-
-/// Takes the settings out of `table`, of a file called `name` with this `text`.
-pub(super) fn take(
-    name: &str,
-    text: &str,
-    table: &mut DeTable<'_>,
-) -> Result<WrittenTable, String> {
-    let is_setting = |key: &str| {
-        is_key_of(HistoryConfig::SETTINGS, key) || is_key_of(StoreLimits::SETTINGS, key)
-    };
-    let taken = WrittenTable::take(name, text, table, is_setting);
-    let of_history = HistoryConfig::SETTINGS.iter().map(|setting| setting.key());
-    let of_store = StoreLimits::SETTINGS.iter().map(|setting| setting.key());
-    let settings = of_history.chain(of_store);
-    refuse_unknown(name, text, table, || {
-        KEYS.into_iter().chain(settings.clone())
-    })?;
-    Ok(taken)
-}
-
-impl Table {
-    /// The settings that the table stands for, but for the place, with those that were `taken` out of it.
-    ///
-    /// # Errors
-    /// A value is out of its range, or two keys do not go together.
-    pub(super) fn settings(
-        &self,
-        name: &str,
-        text: &str,
-        taken: &WrittenTable,
-    ) -> Result<History, String> {
-        let at = |at: usize, what: String| format!("{name}:{}: {what}", line(text, at));
-        let mut config = HistoryConfig::default();
-        taken.apply_some(HistoryConfig::SETTINGS, &mut config)?;
-        let mut limits = StoreLimits::default();
-        taken.apply_some(StoreLimits::SETTINGS, &mut limits)?;
-        if taken.has(&["lifetime"]) {
-            limits.lifetime = config.lifetime;
-        }
-        let policy = match &self.policy {
-            None => HistoryPolicy::default(),
-            Some(policy) => {
-                let written = Written::from(policy.get_ref().as_str());
-                let policies = Domain::words::<HistoryPolicy>();
-                let value = policies.read("policy", &written);
-                let value = value.map_err(|why| at(policy.span().start, why))?;
-                HistoryPolicy::from_value(&value).unwrap_or_default()
-            }
-        };
-        let tokens = self.tokens.as_ref().is_some_and(|tokens| *tokens.get_ref());
-        if let (Some(written), true, HistoryPolicy::Average) = (&self.tokens, tokens, policy) {
-            let careful = HistoryPolicy::Careful.name();
-            let what = format!("`tokens` is for `policy = \"{careful}\"`; leave one of them out");
-            return Err(at(written.span().start, what));
-        }
-        Ok(History {
-            policy,
-            tokens,
-            max_jump: config.cap.filter(|_| taken.has(&["cap"])),
-            config,
-            limits,
-            place: Place::default(),
-        })
-    }
+impl HistoryKeys {
+    /// Its keys in settings.
+    pub(crate) const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "policy",
+            Domain::words::<HistoryPolicy>(),
+            "How connections use what earlier ones learnt",
+            |c: &mut Self| &mut c.policy,
+        ),
+        &Field::new(
+            "tokens",
+            Domain::SWITCH,
+            "Whether clients carry what the server finds, too, sealed in their address tokens",
+            |c: &mut Self| &mut c.tokens,
+        ),
+        &Field::new(
+            "file",
+            FILE,
+            "Where it is kept; without `file` and `server`, in memory until the process ends",
+            |c: &mut Self| &mut c.file,
+        ),
+        &Field::new(
+            "server",
+            Domain::text("a URL, as \"redis://host:6379\""),
+            "The server that shares it among several of ours",
+            |c: &mut Self| &mut c.server,
+        ),
+        &Field::new(
+            "namespace",
+            Domain::text("a name"),
+            "Whose part of `server` it is; \"marline\" unless set",
+            |c: &mut Self| &mut c.namespace,
+        ),
+    ];
 
     /// Where what is learnt is kept; relative paths start at `base`.
     ///
     /// # Errors
-    /// The keys do not name one place.
-    pub(super) fn place(&self, name: &str, text: &str, base: &Path) -> Result<Place, String> {
-        let place = |at: usize| format!("{name}:{}", line(text, at));
-        let wrong = |at: usize, what: &str| Err(format!("{}: {what}", place(at)));
-        match (&self.file, &self.server, &self.namespace) {
-            (Some(file), Some(server), _) => {
-                let file = place(file.span().start);
-                let what = format!(
-                    "`server` and `file` (at {file}) are two places; leave one of them out"
-                );
-                wrong(server.span().start, &what)
-            }
-            (_, None, Some(namespace)) => wrong(
-                namespace.span().start,
-                "`namespace` is a part of a `server`; name one, or leave it out",
-            ),
-            (None, Some(server), namespace) => {
-                let at = namespace.as_ref().map_or(server.span(), Spanned::span);
-                let namespace = namespace.as_ref().map(|name| name.get_ref().clone());
+    /// The keys, which stand in `table`, do not name one place.
+    fn place(self, table: &WrittenTable, base: &Path) -> Result<Place, String> {
+        let place = |key: &str| table.place(&[key]);
+        match (self.file, self.server, self.namespace) {
+            (Some(_), Some(_), _) => Err(format!(
+                "{}: `server` and `file` (at {}) are two places; leave one of them out",
+                place("server"),
+                place("file")
+            )),
+            (_, None, Some(_)) => Err(format!(
+                "{}: `namespace` is a part of a `server`; name one, or leave it out",
+                place("namespace")
+            )),
+            (None, Some(url), namespace) => {
+                let named_by = match namespace {
+                    Some(_) => "namespace",
+                    None => "server",
+                };
                 Ok(Place::Server {
-                    url: server.get_ref().clone(),
+                    url,
                     namespace: namespace.unwrap_or_else(|| NAMESPACE.to_owned()),
-                    named_at: [place(server.span().start), place(at.start)],
+                    named_at: [place("server"), place(named_by)],
                 })
             }
-            (Some(file), None, None) if file.get_ref().as_os_str().is_empty() => wrong(
-                file.span().start,
-                "`file` has no name; give it one, or leave it out",
-            ),
-            (Some(file), None, None) => Ok(Place::File(base.join(file.get_ref()))),
+            (Some(file), None, None) if file.as_os_str().is_empty() => Err(format!(
+                "{}: `file` has no name; give it one, or leave it out",
+                place("file")
+            )),
+            (Some(file), None, None) => Ok(Place::File(base.join(file))),
             (None, None, None) => Ok(Place::Memory),
         }
     }
+}
+
+/// What `table` stands for. It switches history on, whatever the profile is; what is left out is as by default.
+///
+/// # Errors
+/// A key is unknown, a value is out of its range, or two keys do not go together.
+pub(super) fn read(table: &WrittenTable, base: &Path) -> Result<History, String> {
+    let own = HistoryKeys::SETTINGS.iter().map(|setting| setting.key());
+    let of_history = HistoryConfig::SETTINGS.iter().map(|setting| setting.key());
+    let of_store = StoreLimits::SETTINGS.iter().map(|setting| setting.key());
+    table.refuse_unknown(&own.chain(of_history).chain(of_store).collect::<Vec<_>>())?;
+    let mut config = HistoryConfig::default();
+    table.apply(HistoryConfig::SETTINGS, &mut config)?;
+    let mut limits = StoreLimits::default();
+    table.apply(StoreLimits::SETTINGS, &mut limits)?;
+    if table.has(&["lifetime"]) {
+        limits.lifetime = config.lifetime;
+    }
+    let mut keys = HistoryKeys::default();
+    table.apply(HistoryKeys::SETTINGS, &mut keys)?;
+    if keys.tokens && keys.policy == HistoryPolicy::Average {
+        let place = table.place(&["tokens"]);
+        let careful = HistoryPolicy::Careful.name();
+        return Err(format!(
+            "{place}: `tokens` is for `policy = \"{careful}\"`; leave one of them out"
+        ));
+    }
+    Ok(History {
+        policy: keys.policy,
+        tokens: keys.tokens,
+        max_jump: config.cap.filter(|_| table.has(&["cap"])),
+        config,
+        limits,
+        place: keys.place(table, base)?,
+    })
 }
 
 #[cfg(test)]

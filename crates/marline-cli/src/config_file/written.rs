@@ -1,6 +1,6 @@
 //! Settings in a file: what was written for each key, and in which line.
 
-use marline::settings::{Refused, Settings, Written, apply};
+use marline::settings::{Refused, Settings, Written, apply, is_key, unknown};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -9,7 +9,10 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct WrittenTable {
     /// The file, as messages call it.
     file: String,
+    /// The tables that it is in.
+    prefix: Vec<String>,
     entries: Vec<(String, Written)>,
+    /// Every key of the file.
     lines: Vec<Line>,
 }
 
@@ -22,42 +25,85 @@ struct Line {
 }
 
 impl WrittenTable {
-    /// Takes the keys for which `is_setting` out of `table`, which is in a file called `file` with this `text`.
-    pub(super) fn take(
-        file: &str,
-        text: &str,
-        table: &mut DeTable<'_>,
-        is_setting: impl Fn(&str) -> bool,
-    ) -> Self {
-        let mut taken = Self {
+    /// All of a file called `file` with this `text`.
+    ///
+    /// # Errors
+    /// It is no TOML: with file and line.
+    pub(super) fn read(file: &str, text: &str) -> Result<Self, String> {
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line(text, span.start));
+            format!("{file}:{line}: {}", error.message().replace('\n', " "))
+        })?;
+        let mut read = Self {
             file: file.to_owned(),
             ..Self::default()
         };
-        let mut others = DeTable::new();
-        for (key, value) in std::mem::take(table) {
-            let name = key.get_ref().to_string();
-            if is_setting(&name) {
-                let mut path = vec![name.clone()];
-                taken.note(text, &path, key.span().start);
-                let written = taken.read(text, &mut path, &value);
-                taken.entries.push((name, written));
-            } else {
-                others.insert(key, value);
+        read.entries = read.entries_of(text, &mut Vec::new(), table.get_ref());
+        Ok(read)
+    }
+
+    /// Those of its keys that are keys of `settings`.
+    pub(super) fn only<C>(&self, settings: Settings<C>) -> Self {
+        let entries = self.entries.iter();
+        let entries = entries.filter(|(key, _)| is_key_of(settings, key));
+        Self {
+            entries: entries.cloned().collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The table `key` in it, if it is there.
+    ///
+    /// # Errors
+    /// It is no table.
+    pub(super) fn table(&self, key: &str) -> Result<Option<Self>, String> {
+        let Some((_, written)) = self.entries.iter().find(|(written, _)| written == key) else {
+            return Ok(None);
+        };
+        let Written::Table(entries) = written else {
+            let place = self.place(&[key]);
+            return Err(format!(
+                "{place}: {key}: this must be the table [{key}], not {written}"
+            ));
+        };
+        Ok(Some(Self {
+            prefix: [&self.prefix[..], &[key.to_owned()]].concat(),
+            entries: entries.clone(),
+            ..self.clone()
+        }))
+    }
+
+    /// Refuses the first key in the file that is not `known`.
+    ///
+    /// # Errors
+    /// There is one: with file, line, and what is known.
+    pub(super) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
+        let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
+        let mut unknown_ones: Vec<_> = self
+            .entries
+            .iter()
+            .filter(|(key, _)| !is_known(key))
+            .map(|(key, _)| key.as_str())
+            .collect();
+        unknown_ones.sort_by_key(|key| self.line_of(&[key]));
+        match unknown_ones.first() {
+            None => Ok(()),
+            Some(key) => {
+                let what = unknown("key", key, known.iter().copied());
+                Err(format!("{}: {what}", self.place(&[key])))
             }
         }
-        *table = others;
-        taken
     }
 
     fn note(&mut self, text: &str, path: &[String], at: usize) {
         self.lines.push(Line {
             path: path.to_vec(),
-            number: super::line(text, at),
+            number: line(text, at),
         });
     }
 
     /// The value that stands at `path`.
-    fn read(
+    fn value(
         &mut self,
         text: &str,
         path: &mut Vec<String>,
@@ -77,18 +123,26 @@ impl WrittenTable {
             }
             DeValue::Datetime(date) => Written::Text(date.to_string()),
             DeValue::Array(_) => Written::List,
-            DeValue::Table(table) => {
-                let mut entries = Vec::new();
-                for (key, value) in table.iter() {
-                    path.push(key.get_ref().to_string());
-                    self.note(text, path, key.span().start);
-                    let written = self.read(text, path, value);
-                    let key = path.pop().unwrap_or_default();
-                    entries.push((key, written));
-                }
-                Written::Table(entries)
-            }
+            DeValue::Table(table) => Written::Table(self.entries_of(text, path, table)),
         }
+    }
+
+    /// The entries of `table`, which stands at `path`.
+    fn entries_of(
+        &mut self,
+        text: &str,
+        path: &mut Vec<String>,
+        table: &DeTable<'_>,
+    ) -> Vec<(String, Written)> {
+        let mut entries = Vec::new();
+        for (key, value) in table.iter() {
+            path.push(key.get_ref().to_string());
+            self.note(text, path, key.span().start);
+            let written = self.value(text, path, value);
+            let key = path.pop().unwrap_or_default();
+            entries.push((key, written));
+        }
+        entries
     }
 
     /// Whether the key `path` was written.
@@ -103,52 +157,52 @@ impl WrittenTable {
     }
 
     fn line_of(&self, path: &[&str]) -> Option<usize> {
-        let same =
-            |(written, key): (&String, &&str)| written.replace('-', "_") == key.replace('-', "_");
-        let mut lines = self.lines.iter();
-        let line = lines
-            .find(|line| line.path.len() == path.len() && line.path.iter().zip(path).all(same));
-        line.map(|line| line.number)
+        let path: Vec<_> = self.full(path);
+        let is_same =
+            |written: &String, key: &&str| written.replace('-', "_") == key.replace('-', "_");
+        let is_there = |line: &&Line| {
+            let mut keys = line.path.iter().zip(&path);
+            line.path.len() == path.len() && keys.all(|(written, key)| is_same(written, key))
+        };
+        self.lines.iter().find(is_there).map(|line| line.number)
     }
 
-    /// Puts all of it into `config`.
+    /// `path` in the whole file.
+    fn full<'a>(&'a self, path: &[&'a str]) -> Vec<&'a str> {
+        let outer = self.prefix.iter().map(String::as_str);
+        outer.chain(path.iter().copied()).collect()
+    }
+
+    /// Puts the keys of `settings` into `config`.
     ///
     /// # Errors
-    /// A key is unknown, or a value is not allowed: with file, line and key.
+    /// A value is not allowed: with file, line and key.
     pub(crate) fn apply<C>(&self, settings: Settings<C>, config: &mut C) -> Result<(), String> {
-        self.apply_those(settings, config, |_| true)
-    }
-
-    /// The same with the keys of one table among several that share it.
-    pub(crate) fn apply_some<C>(
-        &self,
-        settings: Settings<C>,
-        config: &mut C,
-    ) -> Result<(), String> {
-        self.apply_those(settings, config, |key| is_key_of(settings, key))
-    }
-
-    fn apply_those<C>(
-        &self,
-        settings: Settings<C>,
-        config: &mut C,
-        takes: impl Fn(&str) -> bool,
-    ) -> Result<(), String> {
-        let entries = self.entries.iter().filter(|(key, _)| takes(key));
-        let entries: Vec<_> = entries.cloned().collect();
+        let entries = self.only(settings).entries;
         apply(settings, config, &entries).map_err(|why| self.explain(&why))
     }
 
     fn explain(&self, why: &Refused) -> String {
         let path: Vec<_> = why.path.iter().map(String::as_str).collect();
-        format!("{}: {why}", self.place(&path))
+        let key = self.full(&path).join(".");
+        format!("{}: {key}: {}", self.place(&path), why.text)
     }
 }
 
-/// Whether `written` is a key of `settings`; `-` may stand for `_`.
-pub(super) fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
-    let key = written.replace('-', "_");
-    settings.iter().any(|setting| setting.key() == key)
+/// Whether `written` is a key of `settings`.
+fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
+    settings
+        .iter()
+        .any(|setting| is_key(written, setting.key()))
+}
+
+/// The number of the line in which byte `at` stands.
+fn line(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at.min(text.len())]
+        .iter()
+        .filter(|&&byte| byte == b'\n')
+        .count()
+        + 1
 }
 
 /// A word that was another one once.

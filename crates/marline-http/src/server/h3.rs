@@ -17,8 +17,6 @@ use super::exchange::{respond, too_early};
 use super::record::Recorder;
 use super::{Context, priority};
 use crate::body::Body;
-use crate::limits;
-use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
 use crate::transport::{self, Carrier};
 
@@ -128,7 +126,7 @@ pub(super) async fn serve<C: Carrier>(
     let mut exchanges = TaskSet::new(&context.runtime);
     let mut opener = connection.opener();
     let http3 = h3::server::builder()
-        .max_field_section_size(limits::MAX_HEADER_BYTES.into())
+        .max_field_section_size(context.limits.max_header_bytes.into())
         .send_grease(false)
         .build(connection)
         .await;
@@ -171,8 +169,8 @@ struct Exchange {
 
 impl Exchange {
     async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
-        let runtime = &self.context.runtime;
-        let resolved = runtime.timeout(limits::HEADER_TIMEOUT, request.resolve_request());
+        let (runtime, limits) = (&self.context.runtime, &self.context.limits);
+        let resolved = runtime.timeout(limits.header_timeout, request.resolve_request());
         // h3 has answered what was malformed or too large.
         let Ok(Ok((request, stream))) = resolved.await else {
             return;
@@ -197,11 +195,11 @@ impl Exchange {
         }
         let sent = match is_head {
             true => Ok(()),
-            false => send_content(runtime, &mut send, body, expected).await,
+            false => send_content(&self.context, &mut send, body, expected).await,
         };
         match sent {
             // Ready when the client has all of it.
-            Ok(()) => drop(runtime.timeout(limits::IDLE_TIMEOUT, send.finish()).await),
+            Ok(()) => drop(runtime.timeout(limits.idle_timeout, send.finish()).await),
             Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
         }
     }
@@ -209,7 +207,7 @@ impl Exchange {
 
 /// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
 async fn send_content<S: quic::SendStream<Bytes>>(
-    runtime: &RuntimeHandle,
+    context: &Context,
     send: &mut RequestStream<S, Bytes>,
     mut body: Body,
     expected: Option<u64>,
@@ -223,8 +221,12 @@ async fn send_content<S: quic::SendStream<Bytes>>(
         if expected.is_some_and(|expected| sent > expected) {
             return Err(());
         }
-        runtime
-            .timeout(limits::IDLE_TIMEOUT, transport::send_data(send, data))
+        context
+            .runtime
+            .timeout(
+                context.limits.idle_timeout,
+                transport::send_data(send, data),
+            )
             .await
             .map_err(drop)?
             .map_err(drop)?;

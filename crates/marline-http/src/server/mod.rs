@@ -32,7 +32,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use self::config::{Protocols, ServerConfig};
+pub use self::config::{Protocols, ServerConfig, ServerLimits};
 pub use self::files::directory;
 pub use self::generated::{GeneratedObject, generated};
 pub use self::metrics::Metrics;
@@ -86,7 +86,7 @@ pub struct Server {
 pub struct Handle(Stop);
 
 impl Handle {
-    /// Accept nothing new, finish what is under way, at most [`limits::SHUTDOWN_GRACE`] long.
+    /// Accept nothing new, finish what is under way, at most [`ServerLimits::shutdown_grace`] long.
     pub fn shut_down(&self) {
         self.0.stop();
     }
@@ -101,6 +101,7 @@ struct Context {
     alt_svc: Option<http::HeaderValue>,
     slots: Arc<Semaphore>,
     stop: Stop,
+    limits: ServerLimits,
 }
 
 impl Server {
@@ -140,8 +141,9 @@ impl Server {
             metrics,
             log: config.access_log,
             alt_svc,
-            slots: Arc::new(Semaphore::new(config.max_connections)),
+            slots: Arc::new(Semaphore::new(config.limits.max_connections)),
             stop: Stop::default(),
+            limits: config.limits,
         };
         Ok(Self {
             address,
@@ -195,7 +197,7 @@ impl Server {
         };
         let runtime = &context.runtime;
         if runtime
-            .timeout(limits::SHUTDOWN_GRACE, finished)
+            .timeout(context.limits.shutdown_grace, finished)
             .await
             .is_err()
             && let Some(endpoint) = endpoint

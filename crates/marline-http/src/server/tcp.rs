@@ -21,9 +21,8 @@ use tokio_rustls::TlsAcceptor;
 use super::exchange::respond;
 use super::idle::IdleTimeout;
 use super::record::Recorder;
-use super::{Context, IdentityError, Protocols, ServerConfig, crypto_provider};
+use super::{Context, IdentityError, Protocols, ServerConfig, ServerLimits, crypto_provider};
 use crate::body::Body;
-use crate::limits;
 
 /// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
@@ -121,11 +120,12 @@ impl Visit {
     async fn serve(self, stream: TcpStream) {
         // Small responses must not wait for the acknowledgement of earlier ones.
         let _ = stream.set_nodelay(true);
-        let Ok(Ok(first)) = timeout(limits::HANDSHAKE_TIMEOUT, first_byte(&stream)).await else {
+        let wait = self.context.limits.handshake_timeout;
+        let Ok(Ok(first)) = timeout(wait, first_byte(&stream)).await else {
             return;
         };
         if first == TLS_HANDSHAKE {
-            let handshake = timeout(limits::HANDSHAKE_TIMEOUT, self.tls.accept(stream)).await;
+            let handshake = timeout(wait, self.tls.accept(stream)).await;
             let Ok(Ok(stream)) = handshake else {
                 self.context.metrics.handshake_failed();
                 return;
@@ -140,7 +140,7 @@ impl Visit {
         } else {
             let mut stream = stream;
             // A courtesy: an error here changes nothing.
-            let _ = timeout(limits::HANDSHAKE_TIMEOUT, stream.write_all(NOT_TLS)).await;
+            let _ = timeout(wait, stream.write_all(NOT_TLS)).await;
         }
     }
 
@@ -152,6 +152,7 @@ impl Visit {
             context, watcher, ..
         } = self;
         let metrics = Arc::clone(&context.metrics);
+        let limits = context.limits.clone();
         let recorder = Arc::new(Recorder {
             runtime: context.runtime.clone(),
             metrics: Arc::clone(&metrics),
@@ -167,8 +168,8 @@ impl Visit {
                 Ok::<_, Infallible>(respond(&context, &recorder, request).await)
             }
         });
-        let stream = TokioIo::new(IdleTimeout::new(stream, limits::IDLE_TIMEOUT));
-        let builder = builder(version);
+        let stream = TokioIo::new(IdleTimeout::new(stream, limits.idle_timeout));
+        let builder = builder(version, &limits);
         metrics.connection_opened(version);
         // Errors are the client's: it went away, or it does not speak HTTP.
         let _ = watcher
@@ -178,18 +179,18 @@ impl Visit {
     }
 }
 
-fn builder(version: Version) -> auto::Builder<TokioExecutor> {
+fn builder(version: Version, limits: &ServerLimits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits::HEADER_TIMEOUT)
-        .max_buf_size(limits::MAX_HEADER_BYTES as usize);
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.max_header_bytes as usize);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(limits::MAX_HEADER_BYTES)
-        .max_concurrent_streams(limits::MAX_CONCURRENT_REQUESTS)
+        .max_header_list_size(limits.max_header_bytes)
+        .max_concurrent_streams(limits.max_concurrent_requests)
         .adaptive_window(true);
     if version == Version::HTTP_2 {
         builder.http2_only()

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::record::Recorder;
 use super::stop::Stop;
-use super::{Context, Site};
+use super::{Context, ServerLimits, Site};
 use crate::runtime::RuntimeHandle;
 use crate::transport::Carrier;
 
@@ -29,6 +29,7 @@ pub async fn serve<C: Carrier>(connection: C, site: Site, mut stopping: watch::R
         alt_svc: None,
         slots: Arc::new(Semaphore::new(1)),
         stop: stop.clone(),
+        limits: ServerLimits::default(),
     });
     let recorder = Arc::new(Recorder {
         runtime,

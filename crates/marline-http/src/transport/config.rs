@@ -71,12 +71,13 @@ pub(crate) fn server_endpoint(
     let mut server = marline::ServerConfig::new(tls);
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
-    server.max_connections = config.max_connections;
+    server.max_connections = config.limits.max_connections;
     server.observer = both(
         observer(config.qlog.as_ref(), quic.observers.as_ref(), runtime),
         counting,
     );
-    endpoint(Some(server), address, runtime).map_err(|cause| ServeError::Listen {
+    let settings = config.endpoint.clone();
+    endpoint(settings, Some(server), address, runtime).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
         cause,
@@ -100,15 +101,19 @@ pub(crate) fn client_config(
     Ok(client)
 }
 
-/// A socket at `address` and its connections.
+/// A socket at `address` and its connections; without `settings`, its keys are random.
 pub(crate) fn endpoint(
+    settings: Option<EndpointConfig>,
     server: Option<marline::ServerConfig>,
     address: SocketAddr,
     runtime: &RuntimeHandle,
 ) -> io::Result<marline::Endpoint> {
     let runtime = Arc::clone(runtime.shared());
     let socket = runtime.bind(address)?;
-    let config = EndpointConfig::from_seed(runtime.seed()?);
+    let config = match settings {
+        Some(settings) => settings,
+        None => EndpointConfig::from_seed(runtime.seed()?),
+    };
     marline::Endpoint::new(config, server, socket, runtime)
 }
 

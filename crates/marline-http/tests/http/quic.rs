@@ -27,6 +27,28 @@ async fn a_handshake_with_retry_and_chacha20_completes() {
 }
 
 #[tokio::test]
+async fn a_server_takes_its_endpoint_and_its_limits_from_its_configuration() {
+    let root = directory_of(&[("file", b"content")]);
+    let long = "x".repeat(12_000);
+    for (limit, is_allowed) in [(16_384, true), (8192, false)] {
+        let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+            let mut endpoint = marline::EndpointConfig::from_seed([7; 32]);
+            endpoint.connection_id_len = 20;
+            config.endpoint = Some(endpoint);
+            config.limits.max_header_bytes = limit;
+        })
+        .await;
+        let visitor = server.connect(HttpVersion::Http3).await;
+        // A client that knows the limit does not even ask.
+        let response = visitor
+            .try_send(Method::GET, "/file", &[("x-long", &long)])
+            .await;
+        let is_ok = response.is_ok_and(|response| response.status() == StatusCode::OK);
+        assert_eq!(is_ok, is_allowed, "{limit}");
+    }
+}
+
+#[tokio::test]
 async fn a_resumed_connection_uses_0_rtt_if_allowed() {
     let root = directory_of(&[("file", b"content")]);
     for zero_rtt in [true, false] {

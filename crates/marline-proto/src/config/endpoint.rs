@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::crypto::{ResetKey, TokenKey, hmac_sha256};
+use crate::settings::{Domain, Field, Settings};
 
 /// Settings shared by all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -33,6 +34,22 @@ impl EndpointConfig {
             rng_seed: seed,
         }
     }
+
+    /// Its keys in settings: all but what is secret.
+    pub const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "connection_id_len",
+            Domain::integer(4, 20),
+            "Bytes of the connection IDs that this end chooses",
+            |c: &mut Self| &mut c.connection_id_len,
+        ),
+        &Field::new(
+            "grease_fixed_bit",
+            Domain::SWITCH,
+            "Whether packets with a cleared fixed bit are understood (RFC 9287)",
+            |c: &mut Self| &mut c.grease_fixed_bit,
+        ),
+    ];
 }
 
 /// When a server asks clients to prove their address before it keeps state (RFC 9000, section 8.1.2).

@@ -74,7 +74,7 @@ pub enum Value {
     Number(f64),
     /// A length of time.
     Time(Duration),
-    /// One of several words, or a policy.
+    /// One of several words, a policy, or any text.
     Word(String),
 }
 
@@ -127,6 +127,7 @@ enum Kind {
     Number { least: Bound<f64>, most: Bound<f64> },
     Time { least: Duration, most: Duration },
     Words(fn() -> Vec<Word<()>>),
+    Text(&'static str),
 }
 
 impl Domain {
@@ -188,6 +189,11 @@ impl Domain {
         Self::of(Kind::Words(names::<T>))
     }
 
+    /// Text that is `what`, as "a path"; the type of the field says which text that is.
+    pub const fn text(what: &'static str) -> Self {
+        Self::of(Kind::Text(what))
+    }
+
     /// The same, and `word` for no value; `false` is that, too.
     pub const fn or(self, word: &'static str) -> Self {
         Self {
@@ -244,6 +250,7 @@ impl Domain {
                 let is_within = (least..=most).contains(&time);
                 is_within.then_some(Value::Time(time)).ok_or_else(wrong)
             }
+            (Kind::Text(_), Written::Text(text)) => Ok(Value::Word(text.clone())),
             (Kind::Words(words), Written::Text(text)) => {
                 let words = words();
                 let mut names = words.iter().map(|word| word.name).chain(self.without);
@@ -269,15 +276,16 @@ impl Domain {
         }
     }
 
-    /// `value` with the word for no value in its place.
-    pub(super) fn show(&self, value: Value) -> Value {
-        match value {
-            Value::Without => Value::Word(self.write(&Value::Without)),
+    /// `value` with the word for no value in its place; `None` if there is neither.
+    pub(super) fn show(&self, value: Value) -> Option<Shown> {
+        let value = match value {
+            Value::Without => Value::Word(self.without?.to_owned()),
             other => other,
-        }
+        };
+        Some(Shown::Value(value))
     }
 
-    /// Values at the edges of the domain, as they are written: what a test of a setting tries.
+    /// Values at the edges of the domain, as they are written: what a test of a setting tries. Text has none.
     pub fn samples(&self) -> Vec<Written> {
         let text = |text: String| Written::Text(text);
         let mut samples = match self.kind {
@@ -307,6 +315,7 @@ impl Domain {
                 let words = words().into_iter();
                 words.map(|word| text(word.name.to_owned())).collect()
             }
+            Kind::Text(_) => Vec::new(),
         };
         samples.extend(self.without.map(Written::from));
         samples
@@ -351,6 +360,7 @@ impl fmt::Display for Domain {
                 let names: Vec<_> = words.iter().map(|word| word.name).collect();
                 write!(f, "one of {}", names.join(", "))?;
             }
+            Kind::Text(what) => f.write_str(what)?,
         }
         match (yes, without) {
             (Some(_), Some(word)) => write!(f, ", true, false or \"{word}\""),

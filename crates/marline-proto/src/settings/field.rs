@@ -1,5 +1,7 @@
 //! Rows that have a plain value: one field, or what is made of several.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::domain::{Domain, Named, Shown, Value, Written};
@@ -51,8 +53,8 @@ impl<C: Clone, T: FieldValue> Setting<C> for Field<C, T> {
     }
 
     fn show(&self, config: &C) -> Option<Shown> {
-        let value = (self.field)(&mut config.clone()).to_value();
-        Some(Shown::Value(self.domain.show(value)))
+        self.domain
+            .show((self.field)(&mut config.clone()).to_value())
     }
 
     fn rows(&self, prefix: &str, default: &C) -> Vec<Row> {
@@ -93,7 +95,7 @@ impl<C> Setting<C> for Derived<C> {
     }
 
     fn show(&self, config: &C) -> Option<Shown> {
-        Some(Shown::Value(self.domain.show((self.get)(config)?)))
+        self.domain.show((self.get)(config)?)
     }
 
     fn rows(&self, prefix: &str, default: &C) -> Vec<Row> {
@@ -183,6 +185,35 @@ impl FieldValue for Duration {
             Value::Time(time) => Some(*time),
             _ => None,
         }
+    }
+}
+
+macro_rules! text_fields {
+    ($($text:ty),+) => {$(
+        impl FieldValue for $text {
+            fn to_value(&self) -> Value {
+                Value::Word(self.to_string())
+            }
+
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Word(text) => text.parse().ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+text_fields!(String, SocketAddr);
+
+impl FieldValue for PathBuf {
+    fn to_value(&self) -> Value {
+        Value::Word(self.display().to_string())
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        String::from_value(value).map(Self::from)
     }
 }
 

@@ -158,7 +158,10 @@ pub fn is_key(written: &str, key: &str) -> bool {
             .all(|(a, b)| a == b || (a == b'-' && b == b'_'))
 }
 
-pub(super) fn find<'a>(written: &'a [(String, Written)], key: &str) -> Option<(&'a str, &'a Written)> {
+pub(super) fn find<'a>(
+    written: &'a [(String, Written)],
+    key: &str,
+) -> Option<(&'a str, &'a Written)> {
     let mut written = written.iter();
     let (key, value) = written.find(|(written, _)| is_key(written, key))?;
     Some((key, value))

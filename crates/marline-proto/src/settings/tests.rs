@@ -6,7 +6,7 @@ use crate::coordination::careful_resume::CarefulResumeConfig;
 use crate::coordination::history::{HistoryConfig, StoreLimits};
 use crate::scheduling::path::{EcfConfig, HbesConfig, SaEcfConfig};
 use crate::scheduling::stream::WrrConfig;
-use crate::{AckFrequencyConfig, MultipathConfig, TransportConfig};
+use crate::{AckFrequencyConfig, EndpointConfig, MultipathConfig, TransportConfig};
 
 fn table(entries: &[(&str, &str)]) -> Vec<(String, Written)> {
     let entries = entries.iter();
@@ -48,6 +48,10 @@ fn round_trip<C: Clone>(settings: Settings<C>, config: &C) {
 #[test]
 fn every_setting_shows_the_value_that_was_set() {
     round_trip(TransportConfig::SETTINGS, &TransportConfig::default());
+    round_trip(
+        EndpointConfig::SETTINGS,
+        &EndpointConfig::from_seed([0; 32]),
+    );
     round_trip(MultipathConfig::SETTINGS, &MultipathConfig::default());
     round_trip(BundleConfig::SETTINGS, &BundleConfig::default());
     round_trip(HistoryConfig::SETTINGS, &HistoryConfig::default());
@@ -189,6 +193,14 @@ fn every_field_of_a_configuration_has_a_key() {
         skip_packet_numbers,
         key_update_interval,
     });
+    // The keys and the seed are secrets.
+    let EndpointConfig {
+        connection_id_len: _,
+        grease_fixed_bit: _,
+        reset_key: _,
+        token_key: _,
+        rng_seed: _,
+    } = EndpointConfig::from_seed([0; 32]);
     covers!(AckFrequencyConfig {
         threshold,
         max_delay,

@@ -110,7 +110,11 @@ fn wrong_keys_and_values_are_refused_by_line() {
     for (text, line, words) in [
         ("polcy = 'careful'", 3, "did you mean policy?"),
         ("policy = 'bold'", 3, "known: average, careful"),
-        ("file = 5", 3, "string"),
+        (
+            "file = 5",
+            3,
+            "history.file: this must be the path of a file, not 5",
+        ),
         ("file = ''", 3, "no name"),
         ("namespace = 'web'", 3, "`server`"),
         (

@@ -78,7 +78,7 @@ impl QuicClient {
         if let Some(endpoint) = &endpoints[slot] {
             return Ok(endpoint.clone());
         }
-        let endpoint = transport::endpoint(None, local, &self.runtime)
+        let endpoint = transport::endpoint(None, None, local, &self.runtime)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
         Ok(endpoints[slot].insert(endpoint).clone())
     }
