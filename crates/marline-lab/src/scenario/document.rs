@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use marline::settings::is_key;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -25,24 +26,27 @@ pub(super) enum Item {
     Table(Table),
 }
 
-/// Entries in the order in which they were written.
+/// Entries in the order in which they were written. A `-` in a key may stand for each `_` of the key that is asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table(pub(super) Vec<(String, Node)>);
 
 impl Table {
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        let entry = self.0.iter().find(|(name, _)| name == key)?;
-        Some(&entry.1)
+        Some(&self.0[self.position(key)?].1)
     }
 
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        let entry = self.0.iter_mut().find(|(name, _)| name == key)?;
-        Some(&mut entry.1)
+        let index = self.position(key)?;
+        Some(&mut self.0[index].1)
     }
 
     pub(super) fn remove(&mut self, key: &str) -> Option<Node> {
-        let index = self.0.iter().position(|(name, _)| name == key)?;
-        Some(self.0.remove(index).1)
+        Some(self.0.remove(self.position(key)?).1)
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        let of = |is: &dyn Fn(&str) -> bool| self.0.iter().position(|(name, _)| is(name));
+        of(&|name| name == key).or_else(|| of(&|name| is_key(name, key)))
     }
 
     /// Replaces the value of `key`, or appends it.

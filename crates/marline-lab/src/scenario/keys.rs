@@ -1,6 +1,7 @@
 //! Keys that several readers know.
 
 use marline::TransportConfig;
+use marline::settings::is_key;
 
 use super::Direction;
 use super::document::{Item, Node, Table};
@@ -44,7 +45,23 @@ pub(super) fn endpoint_keys() -> impl Iterator<Item = &'static str> {
 
 /// Whether `key` may stand for both ends.
 pub(super) fn is_endpoint_key(key: &str) -> bool {
-    endpoint_keys().any(|known| known == key)
+    endpoint_keys().any(|known| is_key(key, known))
+}
+
+/// Whether settings begin with `key`.
+pub(super) fn is_settings_key(key: &str) -> bool {
+    SETTINGS_KEYS.iter().any(|known| is_key(key, known)) || is_endpoint_key(key)
+}
+
+/// Spells a dotted key of settings with `_`, but for what is below links: these have names, and keys of their own.
+pub(super) fn spell(path: &mut [String]) {
+    if !path.first().is_some_and(|first| is_settings_key(first)) {
+        return;
+    }
+    let is_above = |key: &&mut String| !matches!(key.as_str(), "link" | "links" | "paths");
+    for key in path.iter_mut().take_while(is_above) {
+        *key = key.replace('-', "_");
+    }
 }
 
 /// Where the keys of an end begin in a dotted key: at the top, in one end, in a member of the background.

@@ -16,7 +16,8 @@ pub(super) struct Override {
 
 impl Override {
     pub(super) fn new(path: &str, node: Node) -> Self {
-        let mut path = path.split('.').map(str::to_owned).collect();
+        let mut path: Vec<_> = path.split('.').map(str::to_owned).collect();
+        keys::spell(&mut path);
         keys::put_into_table(&mut path, &node);
         Self { path, node }
     }

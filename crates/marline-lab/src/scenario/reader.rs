@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use marline::settings::{read_bytes, read_time};
+use marline::settings::{is_key, read_bytes, read_time};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
@@ -69,8 +69,11 @@ impl<'a> Reader<'a> {
     /// Refuses what nobody asked for.
     pub(super) fn finish(self) -> Result<(), Problem> {
         for (key, node) in &self.table.0 {
-            if !self.asked.contains(&key.as_str()) {
+            let Some(known) = self.asked.iter().find(|known| is_key(key, known)) else {
                 return Err(node.problem(unknown("key", key, self.asked)));
+            };
+            if key != known && self.table.0.iter().any(|(other, _)| other == known) {
+                return Err(node.problem("this key is there twice; keep one of them"));
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use marline::settings::split_unit;
 
 use super::document::{Item, Node, Table};
 use super::error::Problem;
-use super::keys::{SETTINGS_KEYS, is_endpoint_key};
+use super::keys::is_settings_key;
 use super::overrides::{Override, flatten};
 use super::reader::Reader;
 use super::{Value, wsp};
@@ -75,7 +75,7 @@ pub(super) fn points(factors: &[Factor]) -> Vec<Choice> {
 
 fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), Problem> {
     let first = key.split('.').next().unwrap_or(key);
-    let is_key = SETTINGS_KEYS.contains(&first) || is_endpoint_key(first);
+    let is_key = is_settings_key(first);
     match &node.item {
         Item::List(values) if !values.is_empty() => {
             let choices = values.iter().map(|value| Choice {

@@ -155,3 +155,38 @@ fn wrong_values_name_line_key_and_what_is_allowed() {
         "--set ack=decimation(packets=0): decimation: packets: this must be an integer from 1";
     assert!(set.contains(words), "{set}");
 }
+
+#[test]
+fn a_dash_may_stand_for_each_underscore_as_in_the_servers_file() {
+    let dashed = "receive-window = '4MiB'\ntime-limit = '7s'\npath-scheduler = 'rr'\n\
+                  multipath.bundle-paths.floor-packets = 3\ninitial-window.per-server-name = false\n\
+                  initial-window.history = 'default'\n\
+                  [server]\nkeep-alive = '2s'\n[variant.one-way]\nclient.receive-window = '1MiB'\n";
+    let read = |text: &str| {
+        let experiment = read(&with(text));
+        assert_eq!(&*experiment.variants[0], "one-way", "names stay");
+        let settings = &experiment.cells[0].settings;
+        serde_json::to_value(&**settings).unwrap()
+    };
+    let snake = dashed.replace('-', "_").replace("one_way", "one-way");
+    let is = read(dashed);
+    assert_eq!(is, read(&snake));
+    assert_eq!(is["client"]["receive_window"], 1 << 20);
+    assert_eq!(is["server"]["receive_window"], 4 << 20);
+    let set = |set: &str| {
+        let text = with("receive-window = '4MiB'");
+        let experiment = Experiment::parse(&text, "x.toml", &[set.to_owned()]).unwrap();
+        let config = experiment.cells[0].settings.server.transport();
+        config.receive_window
+    };
+    assert_eq!(set("receive_window=2MiB"), 2 << 20);
+    assert_eq!(set("receive-window=2MiB"), 2 << 20);
+    assert_eq!(set("server.receive-window=2MiB"), 2 << 20);
+}
+
+#[test]
+fn a_key_in_both_spellings_is_refused() {
+    let text = with("keep_alive = '1s'\nkeep-alive = '2s'");
+    let error = Experiment::parse(&text, "x.toml", &[]).unwrap_err();
+    assert!(error.to_string().contains("there twice"), "{error}");
+}
