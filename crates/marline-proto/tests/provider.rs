@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use marline_proto::testing::{Conditions, Pair, PairConfig};
+use marline_proto::testing::{Conditions, Ends, Pair, PairConfig};
 use marline_proto::{Cipher, Connection, ConnectionHandle, Dir, RetryPolicy, WriteError};
 
 const LENGTH: usize = 200_000;
@@ -44,7 +44,7 @@ fn every_cipher_survives_losses_and_a_key_update() {
             corrupt: 0.01,
             ..Conditions::default()
         });
-        let (client, server) = pair.establish();
+        let Ends { client, server } = pair.establish();
         download(&mut pair, client, server);
         let now = pair.now;
         assert!(pair.server(server).initiate_key_update(now), "{cipher:?}");
