@@ -9,8 +9,8 @@ use marline_report::units;
 use crate::scenario::Value;
 use crate::stats::Statistic;
 
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
+use super::data::Evidence;
+use super::names::{self, Quantity};
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     let page = failures(page, evidence);
@@ -76,7 +76,7 @@ fn cells(evidence: &Evidence) -> Table {
         .number_column("runs");
     let statistics = Statistic::NAMES.map(|(_, statistic)| statistic);
     for statistic in statistics {
-        table = table.number_column(words::statistic(statistic));
+        table = table.number_column(names::statistic(statistic));
         if statistic == Statistic::Median {
             table = table.number_column("95 % interval");
         }
@@ -142,7 +142,7 @@ fn resolved(evidence: &Evidence, wanted: fn(&[Option<String>]) -> bool) -> Table
         if wanted(&values) {
             let values = values
                 .into_iter()
-                .map(|value| value.unwrap_or_else(words::nothing));
+                .map(|value| value.unwrap_or_else(names::nothing));
             table.row(std::iter::once(key.clone()).chain(values));
         }
     }
@@ -174,7 +174,7 @@ fn flatten(path: &str, value: &Value, lines: &mut BTreeMap<String, String>) {
         }
         Value::Null => {}
         plain => {
-            lines.insert(path.to_owned(), words::plain(plain));
+            lines.insert(path.to_owned(), names::plain(plain));
         }
     }
 }

@@ -7,8 +7,8 @@ use marline_report::units;
 
 use crate::run::ComparisonResult;
 
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
+use super::data::Evidence;
+use super::names::{self, Quantity};
 
 /// Comparisons of one statistic of one metric, which share a picture.
 pub(super) struct Group<'r>(Vec<&'r ComparisonResult>);
@@ -79,7 +79,7 @@ pub(super) fn pair(result: &ComparisonResult) -> String {
 /// What is compared in `group`, such as `median completion time`.
 pub(super) fn what(group: &[&ComparisonResult]) -> String {
     group.first().map_or_else(String::new, |first| {
-        words::of(first.statistic, &Quantity::of(&first.metric).name)
+        names::of(first.statistic, &Quantity::of(&first.metric).name)
     })
 }
 
@@ -132,7 +132,7 @@ fn axis(group: &[&ComparisonResult]) -> Axis {
 
 fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
     let points = &evidence.points;
-    let title = points.by(&words::capitalized(&what(group)));
+    let title = points.by(&names::capitalized(&what(group)));
     let mut bars = Bars::new(title, points.title(), axis(group));
     for result in group {
         let point = points.name_of(&result.parameters);
@@ -146,7 +146,7 @@ fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
 /// The distribution of improvements, where there are too many points to name.
 fn over_points(group: &Group<'_>) -> Chart {
     let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
-    let title = words::capitalized(&what(&group.0));
+    let title = names::capitalized(&what(&group.0));
     let chart = Chart::new(title, axis(&group.0), share);
     group
         .pairs()
@@ -181,7 +181,7 @@ fn table(evidence: &Evidence) -> Table {
             percent.maybe(result.improvement_percent),
             percent.interval(result.ci95),
             percent.maybe(result.published_percent),
-            words::source(result.source.as_deref().unwrap_or_default()),
+            names::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = evidence.points.name_of(&result.parameters);
         table.row(evidence.points.row(&pair(result), point, cells));

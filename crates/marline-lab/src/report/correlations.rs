@@ -8,8 +8,8 @@ use marline_report::units;
 use crate::run::CorrelationResult;
 use crate::stats::Interval;
 
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
+use super::data::Evidence;
+use super::names::{self, Quantity};
 
 /// Pictures that show at once; others show on a click.
 const SHOWN: usize = 6;
@@ -148,12 +148,12 @@ fn table(evidence: &Evidence) -> Table {
             Quantity::of(&result.x).name,
             Quantity::of(&result.y).name,
             units::count(result.n as u64),
-            result.r.map_or_else(words::nothing, coefficient),
-            bounds.map_or_else(words::nothing, |bounds| {
+            result.r.map_or_else(names::nothing, coefficient),
+            bounds.map_or_else(names::nothing, |bounds| {
                 bounds.map(coefficient).join("\u{a0}to\u{a0}")
             }),
-            result.published.map_or_else(words::nothing, coefficient),
-            words::source(result.source.as_deref().unwrap_or_default()),
+            result.published.map_or_else(names::nothing, coefficient),
+            names::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = evidence.points.name_of(&result.parameters);
         table.row(evidence.points.row(&result.variant, point, cells));

@@ -4,9 +4,9 @@ use marline_report::Report;
 use marline_report::chart::{Axis, Heat, Unit};
 
 use super::comparisons;
-use super::evidence::Evidence;
+use super::data::Evidence;
+use super::names::{self, Quantity};
 use super::points::Factor;
-use super::words::{self, Quantity};
 
 /// Parameters with fewer values make no map.
 const FEWEST_VALUES: usize = 3;
@@ -23,7 +23,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     if !is_map(rows) || !is_map(columns) || !is_full {
         return page;
     }
-    let title = format!("{} and {}", words::capitalized(&rows.name), columns.name);
+    let title = format!("{} and {}", names::capitalized(&rows.name), columns.name);
     let maps = match evidence.results.comparisons.is_empty() {
         true => medians(evidence, rows, columns),
         false => vec![improvements(evidence, rows, columns)],
@@ -60,7 +60,7 @@ fn improvements(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Heat {
         let point = evidence.points.find(&result.parameters)?;
         Some((point, result.improvement_percent))
     });
-    let what = words::of(first.statistic, &Quantity::of(&first.metric).name);
+    let what = names::of(first.statistic, &Quantity::of(&first.metric).name);
     let axis = Axis::new(format!("improvement of {what}"), Unit::Percent);
     fill(comparisons::pair(first), axis, rows, columns, values)
 }

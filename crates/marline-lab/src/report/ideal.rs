@@ -6,8 +6,8 @@ use marline_report::html::Table;
 
 use crate::stats::{quantile, sorted};
 
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
+use super::data::Evidence;
+use super::names::{self, Quantity};
 
 pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     let mut cells = evidence.results.cells.iter();
@@ -58,7 +58,7 @@ fn table(evidence: &Evidence) -> Table {
         let ratios = points.filter_map(|(point, _)| ratio(evidence, point, variant));
         let ratios = sorted(&ratios.collect::<Vec<_>>());
         let at = |share| match ratios.is_empty() {
-            true => words::nothing(),
+            true => names::nothing(),
             false => format!("{:.2}\u{d7}", quantile(&ratios, share)),
         };
         let mut row = vec![name.to_owned()];

@@ -5,41 +5,41 @@
 //!
 //! | file | what it shows |
 //! | --- | --- |
-//! | `evidence` | nothing: it reads, and knows which run belongs where |
-//! | `words` | nothing: it names metrics and parameters, with units |
-//! | `head` | what ran, for how long |
-//! | `must` | whether it shows what it must |
-//! | `beside` | every published value beside ours |
-//! | `gains` | published improvements beside ours, as a picture |
-//! | `spread` | boxes and distributions of the metric of most interest |
+//! | `data` | nothing: it reads, and knows which run belongs where |
+//! | `names` | nothing: it names metrics and parameters, with units |
+//! | `overview` | what ran, for how long |
+//! | `claims` | whether it shows what it must |
+//! | `published` | every published value beside ours |
+//! | `improvements` | published improvements beside ours, as a picture |
+//! | `distribution` | boxes and distributions of the metric of most interest |
 //! | `ideal` | how far that is from the physical limit |
 //! | `comparisons` | variants beside each other |
 //! | `correlations` | metrics that may go together |
 //! | `factors` | two parameters at once |
-//! | `closeup` | single runs over time |
+//! | `time_series` | single runs over time |
 //! | `appendix` | runs without an outcome, settings, all numbers |
 
 mod appendix;
-mod beside;
-mod closeup;
+mod claims;
 mod comparisons;
 mod correlations;
-mod evidence;
+mod data;
+mod distribution;
 mod factors;
-mod gains;
-mod head;
 mod ideal;
-mod must;
+mod improvements;
+mod names;
+mod overview;
 mod points;
-mod spread;
-mod words;
+mod published;
+mod time_series;
 
 use std::path::{Path, PathBuf};
 
 use marline_report::Report;
 
 use crate::run::RunFailure;
-use evidence::Evidence;
+use data::Evidence;
 
 /// The name of the page in a directory of results.
 const PAGE: &str = "report.html";
@@ -64,14 +64,14 @@ pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
 
 fn draw(evidence: &Evidence) -> Report {
     let sections = [
-        head::add,
-        must::add,
-        beside::add,
-        spread::add,
+        overview::add,
+        claims::add,
+        published::add,
+        distribution::add,
         comparisons::add,
         correlations::add,
         factors::add,
-        closeup::add,
+        time_series::add,
         appendix::add,
     ];
     let page = Report::new(evidence.results.title.as_str());

@@ -6,7 +6,7 @@ use marline_report::html::Table;
 
 use crate::scenario::Value;
 
-use super::words;
+use super::names;
 
 /// Points with more than this many are shown as distributions over points.
 const FEW: usize = 24;
@@ -162,7 +162,7 @@ impl Factor {
             }
         }
         let text = |value: &Option<&Value>| match value {
-            Some(value) => words::value(key, value),
+            Some(value) => names::value(key, value),
             None => "\u{2013}".to_owned(),
         };
         let mut values: Vec<_> = known.iter().map(text).collect();
@@ -171,11 +171,11 @@ impl Factor {
         distinct.dedup();
         if distinct.len() < values.len() {
             // Rounded until they are the same: as they were written, then.
-            let plain = |value: &Option<&Value>| value.map_or_else(String::new, words::plain);
+            let plain = |value: &Option<&Value>| value.map_or_else(String::new, names::plain);
             values = known.iter().map(plain).collect();
         }
         Self {
-            name: words::parameter(key),
+            name: names::parameter(key),
             values,
             at,
         }

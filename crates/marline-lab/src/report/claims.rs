@@ -7,8 +7,8 @@ use marline_report::html::{Table, Verdict};
 use crate::run::MustResult;
 
 use super::comparisons;
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
+use super::data::Evidence;
+use super::names::{self, Quantity};
 
 /// Tables with more rows than this show on a click.
 const SHOWN: usize = 12;
@@ -61,11 +61,11 @@ fn violations(evidence: &Evidence, must: &MustResult) -> Table {
     let percent = Quantity::plain("improvement", Unit::Percent);
     for result in &must.violations {
         let cells = [
-            words::of(result.statistic, &Quantity::of(&result.metric).name),
+            names::of(result.statistic, &Quantity::of(&result.metric).name),
             percent.maybe(result.improvement_percent),
             percent.interval(result.ci95),
             percent.maybe(result.published_percent),
-            words::source(result.source.as_deref().unwrap_or_default()),
+            names::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = evidence.points.name_of(&result.parameters);
         table.row(

@@ -6,9 +6,9 @@ use marline_report::html::Table;
 
 use crate::stats::Statistic;
 
-use super::evidence::Evidence;
+use super::data::Evidence;
 use super::ideal;
-use super::words::{Quantity, ends};
+use super::names::{Quantity, ends};
 
 /// Distributions of fewer runs have no shape.
 const FEWEST_RUNS: usize = 5;

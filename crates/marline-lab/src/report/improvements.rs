@@ -5,7 +5,7 @@ use marline_report::chart::{Axis, Forest, ForestRow, Interval, Unit};
 use crate::run::ComparisonResult;
 
 use super::comparisons::{Group, pair, what};
-use super::evidence::Evidence;
+use super::data::Evidence;
 
 /// Pairs of variants that stand beside each other; further ones have a picture of their own.
 const PANELS: usize = 3;

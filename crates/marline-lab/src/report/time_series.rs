@@ -8,8 +8,8 @@ use marline_report::chart::{Axis, Chart, Fetch, Picture, Stack, Style, Unit, Wat
 use crate::run::Record;
 use crate::scenario::Watched;
 
-use super::evidence::Evidence;
-use super::words::Quantity;
+use super::data::Evidence;
+use super::names::Quantity;
 
 /// Runs that show at once; others show on a click.
 const SHOWN: usize = 6;

@@ -8,9 +8,9 @@ use marline_report::units;
 use crate::run::{ComparisonResult, CorrelationResult, PublishedResult};
 use crate::stats::{Interval, Statistic, interval};
 
-use super::evidence::Evidence;
-use super::words::{self, Quantity};
-use super::{comparisons, correlations, gains};
+use super::data::Evidence;
+use super::names::{self, Quantity};
+use super::{comparisons, correlations, improvements};
 
 /// Values no further apart than this, in percent of the published one, are near.
 const NEAR: f64 = 10.0;
@@ -49,17 +49,17 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         let mut cells = evidence.points.row(&row.who, &row.point, cells);
         if has_ratios {
             let ratio = row.ratio().map(|ratio| format!("{ratio:.2}"));
-            cells.push(ratio.unwrap_or_else(words::nothing));
+            cells.push(ratio.unwrap_or_else(names::nothing));
         }
-        cells.extend([row.verdict(), words::source(&row.source)]);
+        cells.extend([row.verdict(), names::source(&row.source)]);
         table.row(cells);
     }
     let page = page.section("Beside the paper").text(&summary(&rows));
-    let page = match gains::reached(evidence) {
+    let page = match improvements::reached(evidence) {
         Some(text) => page.text(&text),
         None => page,
     };
-    let pictures = gains::pictures(evidence);
+    let pictures = improvements::pictures(evidence);
     pictures
         .iter()
         .fold(page, |page, picture| page.chart(picture))
@@ -131,7 +131,7 @@ impl Row {
     }
 
     fn of_comparison(evidence: &Evidence, result: &ComparisonResult) -> Option<Self> {
-        let what = words::of(result.statistic, &Quantity::of(&result.metric).name);
+        let what = names::of(result.statistic, &Quantity::of(&result.metric).name);
         let name = format!("improvement of {what}");
         Some(Self {
             who: comparisons::pair(result),
@@ -160,7 +160,7 @@ impl Row {
 
     fn what(&self) -> String {
         match self.statistic {
-            Some(statistic) => words::of(statistic, &self.quantity.name),
+            Some(statistic) => names::of(statistic, &self.quantity.name),
             None => self.quantity.name.clone(),
         }
     }

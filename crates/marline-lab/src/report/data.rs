@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::run::{CellResult, Plan, Record, Results, RunFailure, read};
 use crate::scenario::BackendKind;
 
+use super::names::Quantity;
 use super::points::Points;
-use super::words::Quantity;
 
 /// Results, and the runs behind them by point and variant.
 pub(super) struct Evidence {

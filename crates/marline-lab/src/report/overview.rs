@@ -5,8 +5,8 @@ use marline_report::{Report, units};
 use crate::run::CellResult;
 use crate::scenario::BackendKind;
 
-use super::evidence::Evidence;
-use super::words;
+use super::data::Evidence;
+use super::names;
 
 /// Intervals of fewer repeats are guesses: resamples cannot have what was never drawn.
 const ENOUGH: u32 = 30;
@@ -34,12 +34,12 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
                 true => "virtual time",
                 false => "time on the links",
             },
-            words::span(results.virtual_s),
+            names::span(results.virtual_s),
         ),
         ("packets", units::number(results.packets as f64)),
     ];
     if results.wall_s > 0.0 {
-        facts.push(("wall time", words::span(results.wall_s)));
+        facts.push(("wall time", names::span(results.wall_s)));
     }
     // Runs of an earlier start took time that nobody knows.
     if results.wall_s > 0.0 && results.resumed == 0 {
