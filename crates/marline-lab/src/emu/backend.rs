@@ -1,4 +1,4 @@
-//! Runs in real time.
+//! The backend that executes runs in real time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use super::{EmuError, Emulation, IpPacket, Report, Spooler};
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
-/// One run at a time on a machine: parallel runs would delay each other's packets.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Held during a run: parallel runs on one machine would delay each other's packets.
+static RUN_LOCK: Mutex<()> = Mutex::new(());
 
-/// The emulator: jobs between network namespaces of this machine, one after the other whatever the
-/// number of threads that ask.
+/// The emulator: executes jobs between network namespaces of this machine. Runs are serialized, however many
+/// threads call it.
 #[derive(Clone, Copy, Debug)]
 pub struct Emulator {
-    /// Runs of which more than 1 % of the packets are later than this are marked as invalid.
+    /// A run is marked as invalid if more than 1 % of its packets are delivered later than this.
     pub bound: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Default for Emulator {
 
 impl Backend for Emulator {
     fn run(&self, job: &Job) -> Result<Outcome, RunError> {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = RUN_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let topology = &job.settings.topology;
         let switch = Switch::default();
         let (changes, seed) = (&job.settings.changes, Seed::new(job.seed));
@@ -66,7 +66,7 @@ impl Backend for Emulator {
                 let one = play::Host {
                     runtime: emulation
                         .runtime(host)
-                        .map_err(EmuError::system("a runtime"))?,
+                        .map_err(EmuError::system("creating a runtime"))?,
                     addresses: addresses.map(|&address| address.into()).collect(),
                 };
                 on_stage.insert(name, one);
@@ -89,7 +89,7 @@ impl Backend for Emulator {
                 seconds: limit.as_secs_f64(),
             })?
         });
-        // Endpoints that are left go with it, while their hosts still exist.
+        // Endpoints that still exist are dropped with the runtime, while their hosts still exist.
         drop(runtime);
         let report = emulation.stop();
         if let Some(file) = file {
@@ -102,7 +102,7 @@ impl Backend for Emulator {
 }
 
 impl Emulator {
-    /// What the run's report says about its outcome.
+    /// Marks the outcome as invalid if the emulation was too late.
     fn note(&self, report: &Report, outcome: &mut Outcome) {
         outcome.virtual_s = report.duration.as_secs_f64();
         outcome.packets = report.hosts.iter().map(|(_, tally)| tally.sent).sum();
@@ -118,7 +118,7 @@ impl Emulator {
 }
 
 impl From<EmuError> for RunError {
-    /// Capabilities that the machine lacks are missing for every run.
+    /// A capability that the machine lacks is missing for every run.
     fn from(error: EmuError) -> Self {
         if error.is_missing_privilege() {
             Self::Unsupported(error.to_string())
@@ -132,8 +132,7 @@ fn begin_capture(fabric: &mut Fabric<IpPacket>, path: &Path) -> Result<Spooler, 
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).map_err(cannot_capture)?;
     }
-    let (_, file) = capture(fabric, path).map_err(cannot_capture)?;
-    Ok(file)
+    capture(fabric, path).map_err(cannot_capture)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]

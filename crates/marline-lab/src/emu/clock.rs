@@ -1,10 +1,10 @@
-//! The time of link models in real time.
+//! The clock of the emulator: real time as the link models count it.
 
 use std::time::{Duration, Instant};
 
 use marline_link::Time;
 
-/// A clock that was started at [`Time::ZERO`].
+/// A real-time clock that reads [`Time::ZERO`] when it is started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     epoch: Instant,

@@ -1,4 +1,4 @@
-//! One thread that moves a network of packets with real time.
+//! The thread that moves packets through the fabric in real time.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use super::tun::Tun;
 
 /// Packets read from one device before the next is polled.
 const BATCH: usize = 32;
-/// Above everything that is not real time, below the kernel's own threads that are.
+/// Above every process without real-time priority, below the kernel's own real-time threads.
 const PRIORITY: u8 = 50;
-/// Empty buffers that are kept.
+/// Upper bound of packet buffers that are kept for reuse.
 const SPARE: usize = 4_096;
 
 /// Stops a driver.
@@ -49,19 +49,19 @@ impl Stop {
     }
 }
 
-/// A host's devices.
-pub(super) struct Port {
+/// The devices of a host.
+pub(super) struct HostDevices {
     pub(super) node: Node,
     pub(super) name: String,
     pub(super) tuns: Vec<Tun>,
 }
 
-/// Moves packets between devices through a network.
+/// Moves packets between the hosts' devices and the fabric.
 pub(super) struct Driver {
     clock: Clock,
     fabric: Fabric<IpPacket>,
     hash: EcmpHash,
-    ports: Arc<[Port]>,
+    ports: Arc<[HostDevices]>,
     tallies: Vec<Tally>,
     spare: Vec<IpPacket>,
     report: Report,
@@ -72,7 +72,7 @@ impl Driver {
     pub(super) fn new(
         fabric: Fabric<IpPacket>,
         hash: EcmpHash,
-        ports: Vec<Port>,
+        ports: Vec<HostDevices>,
         stop: Arc<Stop>,
     ) -> Self {
         Self {
@@ -87,9 +87,9 @@ impl Driver {
         }
     }
 
-    /// Runs until stopped.
+    /// Runs until it is stopped.
     pub(super) fn run(mut self) -> Report {
-        self.report.realtime = hurry();
+        self.report.realtime = request_realtime();
         let start = self.clock.now();
         let (ports, stop) = (Arc::clone(&self.ports), Arc::clone(&self.stop));
         let tuns = ports.iter().flat_map(|port| &port.tuns);
@@ -116,20 +116,20 @@ impl Driver {
         self.report
     }
 
-    /// Reads what a host has sent; how many packets that were.
+    /// Reads up to [`BATCH`] packets that a host has sent, and returns their number.
     fn read_batch(&mut self, port: usize, tun: usize) -> usize {
         for read in 0..BATCH {
             let mut buffer = self.spare.pop().unwrap_or_else(IpPacket::empty);
-            let Ok(len) = self.ports[port].tuns[tun].read(buffer.room()) else {
+            let Ok(len) = self.ports[port].tuns[tun].read(buffer.buffer_mut()) else {
                 self.spare.push(buffer);
                 return read;
             };
-            match buffer.filled(len, self.hash) {
+            match buffer.parse(len, self.hash) {
                 Ok(mut packet) => {
                     let tally = &mut self.tallies[port];
                     tally.sent += 1;
                     tally.sent_bytes += u64::from(packet.size);
-                    // Earlier deliveries come first.
+                    // Deliveries that are due come before this packet.
                     self.deliver();
                     let node = self.ports[port].node;
                     let now = self.clock.now();
@@ -145,7 +145,7 @@ impl Driver {
         BATCH
     }
 
-    /// Hands over all that has arrived by now.
+    /// Delivers every packet that has arrived by now.
     fn deliver(&mut self) {
         loop {
             let now = self.clock.now();
@@ -154,9 +154,9 @@ impl Driver {
                 Some(Event::Arrived { at, node, packet }) => {
                     let size = packet.size;
                     let mut buffer = packet.body;
-                    buffer.stamp(packet.ecn, packet.corrupted);
+                    buffer.write_marks(packet.ecn, packet.corrupted);
                     self.report.lateness.record(now.since(at));
-                    if let Some(tally) = self.tally_of(&buffer) {
+                    if let Some(tally) = self.sender_tally(&buffer) {
                         tally.arrived += 1;
                         tally.arrived_bytes += u64::from(size);
                     }
@@ -166,7 +166,7 @@ impl Driver {
                     buffer
                 }
                 Some(Event::Dropped { packet, reason, .. }) => {
-                    if let Some(tally) = self.tally_of(&packet.body) {
+                    if let Some(tally) = self.sender_tally(&packet.body) {
                         *tally.dropped.entry(reason).or_default() += 1;
                     }
                     packet.body
@@ -178,15 +178,16 @@ impl Driver {
         }
     }
 
-    /// The tally of the host that sent a packet.
-    fn tally_of(&mut self, packet: &IpPacket) -> Option<&mut Tally> {
+    /// The counters of the host that sent `packet`.
+    fn sender_tally(&mut self, packet: &IpPacket) -> Option<&mut Tally> {
         let source = packet.source();
-        let of = |port: &Port| port.tuns.iter().any(|tun| tun.address() == source);
+        let of = |port: &HostDevices| port.tuns.iter().any(|tun| tun.address() == source);
         let port = self.ports.iter().position(of)?;
         self.tallies.get_mut(port)
     }
 
-    /// Gives a host a packet, through the device whose address it names; whether the host took it.
+    /// Writes a packet to the device of `node` that has its destination address. Returns whether the host
+    /// accepted it.
     fn write(&self, node: Node, packet: &IpPacket) -> bool {
         let Some(port) = self.ports.iter().find(|port| port.node == node) else {
             return false;
@@ -196,20 +197,20 @@ impl Driver {
         tun.is_some_and(|tun| tun.write(packet.bytes()).is_ok())
     }
 
-    /// Sleeps until a host sends or the network moves.
+    /// Sleeps until a host sends a packet or the next event of the fabric is due.
     fn wait(&self, descriptors: &mut [PollFd<'_>]) {
         let timeout = self.fabric.next_event().map(|at| self.clock.until(at));
         if timeout == Some(Duration::ZERO) {
             return;
         }
-        // A signal may interrupt it, which only wakes the loop early.
+        // A signal may interrupt the call; the loop then polls early.
         let _ = ppoll(descriptors, timeout.map(TimeSpec::from), None);
     }
 }
 
-/// Asks to run before everything else, and to wake on time; whether the former was granted.
-fn hurry() -> bool {
-    // Without real-time priority, timers would be late by another 50 us.
+/// Requests real-time priority and precise timers. Returns whether the priority was granted.
+fn request_realtime() -> bool {
+    // With the default timer slack, timers would be 50 us later.
     let _ = prctl::set_timerslack(1);
     let Ok(priority) = ThreadPriorityValue::try_from(PRIORITY) else {
         return false;

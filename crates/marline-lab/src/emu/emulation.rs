@@ -10,16 +10,16 @@ use std::thread::{self, JoinHandle};
 use marline::Runtime;
 use marline_sim::fabric::{EcmpHash, Fabric, Node};
 
-use super::driver::{Driver, Port, Stop};
+use super::driver::{Driver, HostDevices, Stop};
 use super::guard::Guard;
 use super::runtime::HostRuntime;
-use super::tun::{self, Tun};
+use super::tun::{self, Neighbor, Tun};
 use super::{EmuError, IpPacket, Namespace, Report};
 
 /// Hosts that are network namespaces, and the network between them in real time.
 ///
-/// When it is dropped, or this process ends in whatever way, everything that runs inside the hosts is
-/// killed, and namespaces and devices are gone.
+/// When it is dropped, or this process ends for any reason, all processes inside the hosts are killed, and
+/// the namespaces and devices are removed.
 pub struct Emulation {
     hosts: Vec<Host>,
     stop: Arc<Stop>,
@@ -43,11 +43,11 @@ impl fmt::Debug for Emulation {
 }
 
 impl Emulation {
-    /// Makes a namespace of every host of `fabric`, with a device for each of its interfaces, and
-    /// starts to move packets. `hash` tells flows apart.
+    /// Makes a namespace of every host of `fabric`, with a device for each of its interfaces, and starts to
+    /// move packets. `hash` identifies flows for load balancing.
     ///
     /// # Errors
-    /// What this machine or user lacks, or what failed.
+    /// A privilege or a tool is missing, or a system call failed.
     pub fn start(fabric: Fabric<IpPacket>, hash: EcmpHash) -> Result<Self, EmuError> {
         let (mut hosts, mut ports) = (Vec::new(), Vec::new());
         let of = |node| fabric.addresses(node).iter().filter_map(v4);
@@ -60,13 +60,17 @@ impl Emulation {
                 let routed = || fabric.source_for(node, to.into()).as_ref().and_then(v4);
                 on_link.next().copied().or_else(routed)
             };
-            let neighbors: Vec<_> = others.flat_map(of).map(|to| (to, nearest(to))).collect();
+            let neighbor = |address| Neighbor {
+                address,
+                nearest: nearest(address),
+            };
+            let neighbors: Vec<_> = others.flat_map(of).map(neighbor).collect();
             let tuns = (0..)
                 .zip(&addresses)
                 .map(|(index, address)| Tun::open(&namespace, index, *address))
                 .collect::<Result<Vec<_>, _>>()?;
             tun::configure(&namespace, &tuns, &neighbors)?;
-            ports.push(Port {
+            ports.push(HostDevices {
                 node,
                 name: fabric.name(node).to_owned(),
                 tuns,
@@ -79,12 +83,12 @@ impl Emulation {
         }
         let inodes = hosts.iter().map(|host| host.namespace.inode()).collect();
         let guard = Guard::start(inodes).map_err(EmuError::system("starting `sh`"))?;
-        let stop = Stop::new().map_err(EmuError::system("an event descriptor"))?;
+        let stop = Stop::new().map_err(EmuError::system("creating an event descriptor"))?;
         let driver = Driver::new(fabric, hash, ports, Arc::clone(&stop));
         let driver = thread::Builder::new()
             .name("links".to_owned())
             .spawn(move || driver.run())
-            .map_err(EmuError::system("a thread"))?;
+            .map_err(EmuError::system("starting a thread"))?;
         Ok(Self {
             hosts,
             stop,
@@ -93,12 +97,12 @@ impl Emulation {
         })
     }
 
-    /// The addresses of a host, one for each of its interfaces; none if it is not one.
+    /// The addresses of a host, one for each of its interfaces; empty if `host` is no host.
     pub fn addresses(&self, host: Node) -> &[Ipv4Addr] {
         self.host(host).map_or(&[], |host| &host.addresses)
     }
 
-    /// Runs `work` on a thread inside a host: sockets it makes and programs it starts belong there.
+    /// Runs `work` on a thread inside a host: the sockets and programs that it creates belong to that host.
     ///
     /// # Errors
     /// There is no such host, or the system refuses a thread.
@@ -106,7 +110,7 @@ impl Emulation {
         self.host(host)?.namespace.inside(work)
     }
 
-    /// Starts a program inside a host. It ends with the emulation, and so does whatever it starts.
+    /// Starts a program inside a host. The program and its children are killed when the emulation ends.
     ///
     /// # Errors
     /// There is no such host, or the program does not start.
@@ -114,8 +118,8 @@ impl Emulation {
         self.inside(host, || program.spawn())?
     }
 
-    /// The world as endpoints of this process see it that shall live inside a host: tokio, with sockets
-    /// of that host. Call it within a tokio runtime.
+    /// A runtime for endpoints of this process that run inside a host: tokio, with sockets of that host. Call
+    /// it within a tokio runtime.
     ///
     /// # Errors
     /// There is no such host, or no tokio runtime.
@@ -127,7 +131,7 @@ impl Emulation {
         Ok(Arc::clone(&self.host(host)?.namespace))
     }
 
-    /// Ends the network, and says what it did. Programs inside the hosts are killed.
+    /// Stops the network, kills the programs inside the hosts, and returns the statistics.
     pub fn stop(mut self) -> Report {
         match self.end() {
             Some(Ok(report)) => report,
@@ -149,12 +153,12 @@ impl Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        // If the driver panicked, it has said so itself.
+        // A panic of the driver has already been reported by the panic handler.
         drop(self.end());
     }
 }
 
-/// Whether the plan gave both addresses to one medium.
+/// Whether the plan assigned both addresses to the same medium.
 fn on_one_link(a: Ipv4Addr, b: Ipv4Addr) -> bool {
     a.octets()[..3] == b.octets()[..3]
 }

@@ -1,8 +1,8 @@
-//! Why real time is not to be had here, and what to do about it.
+//! Errors of the emulator, with what to do about them.
 
 use std::io;
 
-/// The emulator cannot start.
+/// Why the emulator cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EmuError {
     /// The process may not make network namespaces.
@@ -10,30 +10,30 @@ pub enum EmuError {
         "network namespaces cannot be made ({0}): run as root, or within `unshare --map-root-user`"
     )]
     NoPrivilege(#[source] io::Error),
-    /// Neither as this user nor in a user namespace of its own may the process make network namespaces.
+    /// The process may make network namespaces neither as this user nor in a user namespace of its own.
     #[error(
         "user namespaces are not allowed here ({0}): run as root, or allow them with \
          `sysctl -w user.max_user_namespaces=10000` (on Ubuntu also \
          `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`)"
     )]
     NoUserNamespace(#[source] io::Error),
-    /// The kernel has no TUN devices, or the container hides them.
+    /// The kernel has no TUN devices, or the container does not expose them.
     #[error(
         "there is no /dev/net/tun: load the module with `modprobe tun`, or give the container the \
          device"
     )]
     NoTun,
-    /// The device is there, but not for this user.
+    /// This user may not open the TUN device.
     #[error("/dev/net/tun cannot be opened ({0}): run as root, or `chmod 666 /dev/net/tun`")]
     TunDenied(#[source] io::Error),
-    /// A program that the work needs is not installed.
+    /// A required program is not installed.
     #[error("{program} is not installed, which is needed {purpose}: install the package {package}")]
     NoProgram {
         /// Its name.
         program: &'static str,
-        /// What for.
+        /// What the program is needed for.
         purpose: &'static str,
-        /// Where it comes from.
+        /// The package that contains it.
         package: &'static str,
     },
     /// A tool of the system failed.
@@ -41,24 +41,24 @@ pub enum EmuError {
     Tool {
         /// Its name.
         tool: &'static str,
-        /// What it said.
+        /// The tool's error message.
         message: String,
-        /// Where it comes from.
+        /// The package that contains it.
         package: &'static str,
     },
-    /// Anything else the system says no to.
+    /// Any other system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl EmuError {
-    /// Whether this machine or user lacks something, rather than something having failed: the work can
-    /// be skipped, not repaired.
+    /// Whether this machine or user lacks something that the work needs, so that tests skip the work instead
+    /// of failing.
     pub fn is_missing_privilege(&self) -> bool {
         matches!(
             self,
@@ -70,7 +70,7 @@ impl EmuError {
         )
     }
 
-    /// A closure for `map_err`.
+    /// Returns a closure for `map_err`: the operation `what` failed.
     pub(super) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::System {
             what,

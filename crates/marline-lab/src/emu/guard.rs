@@ -1,4 +1,4 @@
-//! Who lives in our namespaces ends with us.
+//! Kills all processes in the emulator's namespaces when this process ends.
 
 use std::fs;
 use std::io;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Waits until its input ends, which it does when this process ends, however that comes about; then
-/// kills whoever is in one of the namespaces it was given, until nobody is.
+/// Waits until its standard input is closed, which happens when this process ends for any reason; then kills
+/// the processes in the given namespaces until none is left.
 ///
-/// A death signal set for a child would not reach the children of that child.
+/// A parent-death signal would reach only the children of this process, not theirs.
 const SCRIPT: &str = r#"read -r _
 round=0
 while [ "$round" -lt 100 ]; do
@@ -23,11 +23,11 @@ while [ "$round" -lt 100 ]; do
     sleep 0.05
 done"#;
 
-/// How long the killed may take to be gone.
-const ROUNDS: u32 = 100;
-const ROUND: Duration = Duration::from_millis(10);
+/// Attempts to kill the processes in the namespaces, and the time between them.
+const KILL_ATTEMPTS: u32 = 100;
+const KILL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A small process that outlives this one by a moment, and this process's own broom.
+/// A helper process that outlives this one and cleans up; this process uses it to clean up as well.
 #[derive(Debug)]
 pub(super) struct Guard {
     process: Child,
@@ -35,7 +35,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Guards the namespaces with these numbers.
+    /// Guards the namespaces with these inode numbers.
     pub(super) fn start(inodes: Vec<u64>) -> io::Result<Self> {
         let mut conditions = Vec::new();
         for inode in &inodes {
@@ -49,24 +49,24 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What ends the group of this process must not end the guard.
+            // A signal to the process group of this process must not end the guard.
             .process_group(0)
             .spawn()?;
         Ok(Self { process, inodes })
     }
 
-    /// Kills whoever is left in the namespaces.
+    /// Kills all processes that are left in the namespaces.
     pub(super) fn sweep(&self) {
-        for _ in 0..ROUNDS {
-            let left = inhabitants(&self.inodes);
+        for _ in 0..KILL_ATTEMPTS {
+            let left = processes_in(&self.inodes);
             if left.is_empty() {
                 return;
             }
             for process in left {
-                // It may have ended by itself.
+                // The process may have ended already.
                 let _ = kill(process, Signal::SIGKILL);
             }
-            std::thread::sleep(ROUND);
+            std::thread::sleep(KILL_INTERVAL);
         }
     }
 }
@@ -74,14 +74,14 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.sweep();
-        // It watches over nobody now.
+        // The namespaces are empty: the helper has nothing left to do.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The processes in the namespaces with these numbers.
-fn inhabitants(inodes: &[u64]) -> Vec<Pid> {
+/// The processes in the namespaces with these inode numbers.
+fn processes_in(inodes: &[u64]) -> Vec<Pid> {
     let links: Vec<_> = inodes
         .iter()
         .map(|inode| format!("net:[{inode}]"))
@@ -89,11 +89,11 @@ fn inhabitants(inodes: &[u64]) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let lives_here = |entry: fs::DirEntry| {
+    let in_namespace = |entry: fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let link = fs::read_link(entry.path().join("ns/net")).ok()?;
         let ours = links.iter().any(|ours| link.as_os_str() == ours.as_str());
         ours.then(|| Pid::from_raw(pid))
     };
-    processes.flatten().filter_map(lives_here).collect()
+    processes.flatten().filter_map(in_namespace).collect()
 }

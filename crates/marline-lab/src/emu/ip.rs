@@ -1,4 +1,4 @@
-//! What the emulator has to know of IP: where a packet goes, its flow, its mark.
+//! IPv4 as the emulator needs it: a packet's destination, its flow and its ECN mark.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,7 +15,7 @@ const HEADER: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// A packet as the kernel gave it, in a buffer that is used again.
+/// A packet from the kernel, in a reusable buffer.
 #[derive(Clone, Debug)]
 pub struct IpPacket {
     buffer: Box<[u8]>,
@@ -24,7 +24,7 @@ pub struct IpPacket {
 }
 
 impl IpPacket {
-    /// An empty one, with room for [`MTU`] bytes.
+    /// An empty buffer of [`MTU`] bytes.
     pub(super) fn empty() -> Self {
         Self {
             buffer: vec![0; MTU].into_boxed_slice(),
@@ -33,16 +33,16 @@ impl IpPacket {
         }
     }
 
-    /// Where to read a packet into; [`filled`](Self::filled) says how long it was.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// The buffer to read a packet into; call [`parse`](Self::parse) afterwards.
+    pub(super) fn buffer_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// `len` bytes were read; `hash` makes the flow's number.
+    /// Parses the `len` bytes that were read into the buffer; `hash` makes the flow's number.
     ///
     /// # Errors
-    /// They are not an IPv4 packet, or not a whole one: the buffer comes back.
-    pub(super) fn filled(mut self, len: usize, hash: EcmpHash) -> Result<Packet<Self>, Self> {
+    /// They are not a complete IPv4 packet: the buffer is returned.
+    pub(super) fn parse(mut self, len: usize, hash: EcmpHash) -> Result<Packet<Self>, Self> {
         self.len = len.min(MTU);
         let bytes = self.bytes();
         let whole = bytes.len() >= HEADER
@@ -74,7 +74,7 @@ impl IpPacket {
         self.sent = at;
     }
 
-    /// What tells its flow from others; ports count as 0 where the protocol has none, and in fragments.
+    /// The hash that identifies its flow. Ports count as 0 in fragments and where the protocol has none.
     fn flow(&self, hash: EcmpHash) -> u64 {
         let bytes = self.bytes();
         let ports = self.ports();
@@ -88,7 +88,7 @@ impl IpPacket {
     fn ports(&self) -> [u16; 2] {
         let bytes = self.bytes();
         let start = usize::from(bytes[0] & 0x0f) * 4;
-        // More fragments, or not the first: only the first one of several has ports.
+        // Fragments: only the first one of several has ports.
         let fragment = u16::from_be_bytes([bytes[6], bytes[7]]) & 0x3fff != 0;
         match bytes.get(start..start + 4) {
             Some(ports) if !fragment && matches!(bytes[9], TCP | UDP) => [
@@ -99,8 +99,8 @@ impl IpPacket {
         }
     }
 
-    /// Makes the bytes say what the link did: a mark, a bit that flipped.
-    pub(super) fn stamp(&mut self, ecn: Ecn, corrupted: Option<u64>) {
+    /// Writes what the link did into the packet: an ECN mark, and an inverted bit.
+    pub(super) fn write_marks(&mut self, ecn: Ecn, corrupted: Option<u64>) {
         let bytes = &mut self.buffer[..self.len];
         if ecn != ecn_of(bytes[1]) {
             let before = u16::from_be_bytes([bytes[0], bytes[1]]);
@@ -130,7 +130,7 @@ fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::from([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// RFC 1624: the checksum of a header of which one word changed.
+/// The checksum of a header in which one 16-bit word changed (RFC 1624).
 fn updated(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let sum = (sum & 0xffff) + (sum >> 16);
@@ -180,12 +180,12 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Option<Packet<IpPacket>> {
         let mut packet = IpPacket::empty();
-        packet.room()[..bytes.len()].copy_from_slice(bytes);
-        packet.filled(bytes.len(), EcmpHash::Mixed).ok()
+        packet.buffer_mut()[..bytes.len()].copy_from_slice(bytes);
+        packet.parse(bytes.len(), EcmpHash::Mixed).ok()
     }
 
     #[test]
-    fn header_is_read() {
+    fn header_fields_are_parsed() {
         let packet = read(&packet()).unwrap();
         assert_eq!(packet.size, 28);
         assert_eq!(packet.ecn, Ecn::Ect0);
@@ -198,17 +198,17 @@ mod tests {
     fn setting_the_ecn_mark_updates_the_checksum() {
         for mark in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct, Ecn::Ect0] {
             let mut packet = read(&packet()).unwrap();
-            packet.body.stamp(mark, None);
+            packet.body.write_marks(mark, None);
             assert_eq!(ecn_of(packet.body.bytes()[1]), mark);
             assert_eq!(checksum(packet.body.bytes()), 0, "{mark:?}");
         }
     }
 
     #[test]
-    fn flipped_bit_is_any_bit_of_the_packet() {
+    fn a_corrupted_bit_can_be_any_bit_of_the_packet() {
         let mut packet = read(&packet()).unwrap();
         let before = packet.body.bytes().to_vec();
-        packet.body.stamp(packet.ecn, Some(28 * 8 + 3));
+        packet.body.write_marks(packet.ecn, Some(28 * 8 + 3));
         assert_eq!(packet.body.bytes()[0], before[0] ^ 8);
         assert_eq!(packet.body.bytes()[1..], before[1..]);
     }
@@ -231,7 +231,8 @@ mod tests {
         ] {
             assert!(read(bytes).is_none());
         }
-        // A header length beyond the packet is the receiver's to refuse; it must not be read past.
+        // Packets with an invalid header length are left to the receiver, but nothing beyond the packet is
+        // read.
         let mut bytes = packet();
         bytes[0] = 0x4f;
         assert_eq!(read(&bytes).unwrap().body.ports(), [0, 0]);

@@ -1,4 +1,4 @@
-//! TCP of the kernel beside the workload, by iperf3.
+//! Background TCP flows of the kernel, by iperf3.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_sim::fabric::{Fabric, Node};
+use marline_sim::fabric::Fabric;
 use tokio::io::AsyncReadExt;
 use tokio::process::Child;
 use tokio::runtime::Handle;
@@ -16,25 +16,24 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::tcp_tap::{self, Watched};
+use super::tcp_tap::{self, HostSocket, WatchedFlow};
 use super::{EmuError, Emulation, IpPacket, Namespace};
 use crate::play;
 use crate::scenario::{Direction, Job, TcpController, TcpRunner, Traffic};
 use crate::workload::background::TcpCount;
 
 const IPERF3: &str = "iperf3";
-/// The port of the first flow's server, which is iperf3's own.
-const SERVERS: u16 = 5_201;
-/// The port from which the first flow's client has its bytes sent, or receives them. The kernel gives
-/// these to nobody on its own account.
-const CLIENTS: u16 = 20_000;
-/// Seconds, the most that iperf3 knows.
-const FOR_EVER: &str = "86400";
-/// How long servers may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether they do.
-const GLANCE: Duration = Duration::from_millis(20);
-/// Servers that listen, as /proc writes it.
+/// The port of the first flow's server, which is iperf3's default.
+const FIRST_SERVER_PORT: u16 = 5_201;
+/// The port of the first flow's client for its data connection; below the kernel's range of ephemeral ports.
+const FIRST_CLIENT_PORT: u16 = 20_000;
+/// The longest duration that iperf3 accepts, in seconds.
+const MAX_SECONDS: &str = "86400";
+/// How long servers may take to open their listening sockets.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which that is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The state of listening sockets in /proc.
 const LISTEN: &str = "0A";
 
 /// The flows of a job that iperf3 runs.
@@ -44,19 +43,19 @@ pub(super) struct Iperf {
 
 /// A client and a server of iperf3.
 struct Flow {
-    /// Where the client runs, and the port it uses for bytes.
-    client: (Node, SocketAddrV4),
-    /// Where the server runs and listens.
-    server: (Node, SocketAddrV4),
+    /// The client's host, and the local address of its data connection.
+    client: HostSocket,
+    /// The server's host, and the address on which it listens.
+    server: HostSocket,
     cc: TcpController,
     direction: Direction,
-    /// From the start of the run.
+    /// When it starts, from the start of the run.
     begins: Duration,
     count: TcpCount,
 }
 
 impl Iperf {
-    /// What `job` asks for in `fabric`, which counts it from now on.
+    /// The flows that `job` has iperf3 run. From now on, `fabric` counts them.
     ///
     /// # Errors
     /// A host has no address, or iperf3 is not installed and is needed.
@@ -75,8 +74,8 @@ impl Iperf {
                 let index = u16::try_from(flows.len()).unwrap_or(u16::MAX);
                 let port = |first: u16| first.saturating_add(index);
                 flows.push(Flow {
-                    client: place(fabric, &background.from, port(CLIENTS))?,
-                    server: place(fabric, &background.to, port(SERVERS))?,
+                    client: socket_at(fabric, &background.from, port(FIRST_CLIENT_PORT))?,
+                    server: socket_at(fabric, &background.to, port(FIRST_SERVER_PORT))?,
                     cc: tcp.cc,
                     direction: tcp.direction,
                     begins,
@@ -85,49 +84,49 @@ impl Iperf {
             }
         }
         if !flows.is_empty() {
-            look_for_it()?;
+            check_installed()?;
         }
         tcp_tap::count(fabric, flows.iter().map(Flow::watched).collect());
         Ok(Self { flows })
     }
 
-    /// What links see of each flow.
+    /// The counters of each flow, observed on the links.
     pub(super) fn counts(&self) -> Vec<TcpCount> {
         self.flows.iter().map(|flow| flow.count.clone()).collect()
     }
 
-    /// Starts the servers, and as soon as they listen the time that the clients count from. Call it
-    /// within a tokio runtime.
+    /// Starts the servers, waits until they listen, and then starts the clients' time. Call it within a tokio
+    /// runtime.
     ///
     /// # Errors
-    /// A program does not start, or servers do not listen.
+    /// A program does not start, or a server does not listen in time.
     pub(super) async fn start(self, emulation: &Emulation) -> Result<Running, EmuError> {
         let mut programs = JoinSet::new();
         let (running, stop) = watch::channel(());
         for flow in &self.flows {
-            let namespace = emulation.namespace(flow.server.0);
-            let namespace = namespace.map_err(EmuError::system("a namespace"))?;
+            let namespace = emulation.namespace(flow.server.node);
+            let namespace = namespace.map_err(EmuError::system("opening a namespace"))?;
             let child = spawn(&namespace, flow.server_command());
             let child = child.map_err(cannot_start)?;
-            programs.spawn(attend("server", child, stop.clone()));
+            programs.spawn(supervise("server", child, stop.clone()));
         }
         let listen = async {
             for flow in &self.flows {
                 while !listens(emulation, flow)? {
-                    sleep(GLANCE).await;
+                    sleep(POLL_INTERVAL).await;
                 }
             }
             Ok(())
         };
-        let listen = timeout(PATIENCE, listen).await;
+        let listen = timeout(LISTEN_TIMEOUT, listen).await;
         let too_slow = |_| Err(io::Error::from(io::ErrorKind::TimedOut));
         listen
             .unwrap_or_else(too_slow)
-            .map_err(EmuError::system("servers of iperf3"))?;
+            .map_err(EmuError::system("waiting for servers of iperf3"))?;
         let start = Instant::now();
         for flow in self.flows {
-            let namespace = emulation.namespace(flow.client.0);
-            let namespace = namespace.map_err(EmuError::system("a namespace"))?;
+            let namespace = emulation.namespace(flow.client.node);
+            let namespace = namespace.map_err(EmuError::system("opening a namespace"))?;
             let mut stop = stop.clone();
             programs.spawn(async move {
                 tokio::select! {
@@ -135,7 +134,7 @@ impl Iperf {
                     _ = stop.changed() => return String::new(),
                 }
                 match spawn(&namespace, flow.client_command()) {
-                    Ok(child) => attend("client", child, stop).await,
+                    Ok(child) => supervise("client", child, stop).await,
                     Err(error) => cannot_start(error).to_string(),
                 }
             });
@@ -144,15 +143,15 @@ impl Iperf {
     }
 }
 
-/// Clients and servers at work; killed when it is dropped.
+/// Running clients and servers; they are killed when it is dropped.
 pub(super) struct Running {
     programs: JoinSet<String>,
-    /// Who attends to a program ends it when this is gone.
+    /// When it is dropped, the tasks that supervise the programs end them.
     running: watch::Sender<()>,
 }
 
 impl Running {
-    /// Waits until one of them ends, which none should; why it did.
+    /// Waits until one of the programs ends, which none should, and returns the reason.
     pub(super) async fn ended(&mut self) -> String {
         match self.programs.join_next().await {
             Some(Ok(why)) => why,
@@ -161,7 +160,7 @@ impl Running {
         }
     }
 
-    /// Ends all of them, and waits until they are gone.
+    /// Ends all programs, and waits until they have ended.
     pub(super) async fn end(self) {
         drop(self.running);
         self.programs.join_all().await;
@@ -169,12 +168,12 @@ impl Running {
 }
 
 impl Flow {
-    fn watched(&self) -> Watched {
+    fn watched(&self) -> WatchedFlow {
         let [sender, receiver] = match self.direction {
             Direction::Up => [self.client, self.server],
             Direction::Down => [self.server, self.client],
         };
-        Watched {
+        WatchedFlow {
             sender,
             receiver,
             count: self.count.clone(),
@@ -184,19 +183,19 @@ impl Flow {
     fn server_command(&self) -> Command {
         let mut command = Command::new(IPERF3);
         command.args(["--server", "--interval", "0"]);
-        command.args(["--bind", &self.server.1.ip().to_string()]);
-        command.args(["--port", &self.server.1.port().to_string()]);
+        command.args(["--bind", &self.server.address.ip().to_string()]);
+        command.args(["--port", &self.server.address.port().to_string()]);
         command
     }
 
     fn client_command(&self) -> Command {
         let mut command = Command::new(IPERF3);
-        command.args(["--client", &self.server.1.ip().to_string()]);
-        command.args(["--port", &self.server.1.port().to_string()]);
-        command.args(["--bind", &self.client.1.ip().to_string()]);
-        command.args(["--cport", &self.client.1.port().to_string()]);
+        command.args(["--client", &self.server.address.ip().to_string()]);
+        command.args(["--port", &self.server.address.port().to_string()]);
+        command.args(["--bind", &self.client.address.ip().to_string()]);
+        command.args(["--cport", &self.client.address.port().to_string()]);
         command.args(["--congestion", self.cc.name()]);
-        command.args(["--interval", "0", "--time", FOR_EVER]);
+        command.args(["--interval", "0", "--time", MAX_SECONDS]);
         if self.direction == Direction::Down {
             command.arg("--reverse");
         }
@@ -204,23 +203,23 @@ impl Flow {
     }
 }
 
-fn place(
-    fabric: &Fabric<IpPacket>,
-    host: &str,
-    port: u16,
-) -> Result<(Node, SocketAddrV4), EmuError> {
+/// The socket at `port` of the first address of `host`.
+fn socket_at(fabric: &Fabric<IpPacket>, host: &str, port: u16) -> Result<HostSocket, EmuError> {
     let node = fabric.find(host);
     let address = node.and_then(|node| fabric.addresses(node).first());
     match (node, address) {
-        (Some(node), Some(IpAddr::V4(address))) => Ok((node, SocketAddrV4::new(*address, port))),
-        _ => Err(EmuError::system("a host of background traffic")(
-            io::Error::other(format!("{host} has no address")),
-        )),
+        (Some(node), Some(IpAddr::V4(address))) => {
+            let address = SocketAddrV4::new(*address, port);
+            Ok(HostSocket { node, address })
+        }
+        _ => Err(EmuError::system("background traffic")(io::Error::other(
+            format!("{host} has no address"),
+        ))),
     }
 }
 
-/// An error unless iperf3 is installed.
-fn look_for_it() -> Result<(), EmuError> {
+/// Checks that iperf3 is installed.
+fn check_installed() -> Result<(), EmuError> {
     let mut version = Command::new(IPERF3);
     version.arg("--version");
     version.stdout(Stdio::null()).stderr(Stdio::null());
@@ -231,7 +230,7 @@ fn cannot_start(error: io::Error) -> EmuError {
     if error.kind() == io::ErrorKind::NotFound {
         EmuError::NoProgram {
             program: IPERF3,
-            purpose: "for TCP in the background",
+            purpose: "for background TCP flows",
             package: IPERF3,
         }
     } else {
@@ -239,8 +238,8 @@ fn cannot_start(error: io::Error) -> EmuError {
     }
 }
 
-/// Starts a program in a namespace. What is meant for this process alone, as an interrupt from the
-/// terminal, does not reach it.
+/// Starts a program in a namespace, in a process group of its own: an interrupt from the terminal does not
+/// reach it.
 fn spawn(namespace: &Arc<Namespace>, command: Command) -> io::Result<Child> {
     let tokio = Handle::try_current().map_err(io::Error::other)?;
     let mut command = tokio::process::Command::from(command);
@@ -253,40 +252,40 @@ fn spawn(namespace: &Arc<Namespace>, command: Command) -> io::Result<Child> {
     })?
 }
 
-/// Waits until a program ends, and says why it did; or ends it when told to stop.
-async fn attend(what: &str, mut child: Child, mut stop: watch::Receiver<()>) -> String {
+/// Waits until a program ends and returns the reason, or ends it when `stop` is closed.
+async fn supervise(what: &str, mut child: Child, mut stop: watch::Receiver<()>) -> String {
     let status = tokio::select! {
         status = child.wait() => status,
         _ = stop.changed() => {
-            // It may have ended just now.
+            // It may have ended already.
             let _ = child.kill().await;
             return String::new();
         }
     };
-    let mut said = String::new();
+    let mut message = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        // What cannot be read was not said.
-        let _ = stderr.read_to_string(&mut said).await;
+        // A message that cannot be read counts as empty.
+        let _ = stderr.read_to_string(&mut message).await;
     }
-    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    let last = message.lines().rfind(|line| !line.trim().is_empty());
     let why = match (last, status) {
         (Some(line), _) => line.to_owned(),
         (None, Ok(status)) => status.to_string(),
         (None, Err(error)) => error.to_string(),
     };
-    format!("a {what} of TCP in the background ended: {why}")
+    format!("a {what} of a background TCP flow ended: {why}")
 }
 
-/// Whether the flow's server does.
+/// Whether the flow's server listens.
 fn listens(emulation: &Emulation, flow: &Flow) -> io::Result<bool> {
-    let ports = emulation.inside(flow.server.0, || {
+    let ports = emulation.inside(flow.server.node, || {
         let table = fs::read_to_string("/proc/thread-self/net/tcp");
         listening(&table.unwrap_or_default())
     })?;
-    Ok(ports.contains(&flow.server.1.port()))
+    Ok(ports.contains(&flow.server.address.port()))
 }
 
-/// The ports on which sockets of a table listen.
+/// The ports of listening sockets in a table of /proc.
 fn listening(table: &str) -> BTreeSet<u16> {
     let port = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
@@ -305,14 +304,14 @@ mod tests {
     #[test]
     fn a_missing_iperf3_error_names_the_package() {
         let error = cannot_start(io::ErrorKind::NotFound.into());
-        assert!(error.is_missing_privilege(), "work to be skipped");
+        assert!(error.is_missing_privilege(), "tests are skipped");
         let text = error.to_string();
         assert!(text.contains("install the package iperf3"), "{text}");
         assert!(!cannot_start(io::ErrorKind::PermissionDenied.into()).is_missing_privilege());
     }
 
     #[test]
-    fn listeners_are_found() {
+    fn listening_ports_are_read_from_proc() {
         let table = "  sl  local_address rem_address   st tx_queue\n   \
                      0: 01004D0A:1451 00000000:0000 0A 00000000:00000000 00:00000000\n   \
                      1: 01004D0A:1452 02004D0A:4E20 01 00000000:00000000 00:00000000\n";

@@ -1,14 +1,13 @@
-//! How far reality lagged behind the model.
+//! How late the emulator delivers packets.
 
 use std::time::Duration;
 
-/// Buckets to a doubling: a percentile is at most 1/16 above the true value.
+/// Buckets per power of two: a percentile is at most 1/16 above the true value.
 const STEPS: u64 = 16;
-/// Enough for every number of 64 bits.
+/// Enough for every 64-bit number.
 const BUCKETS: usize = 61 * STEPS as usize;
 
-/// A histogram of lateness: of each packet, the time at which it was handed over less the time at which
-/// the model said it arrives.
+/// A histogram of lateness: for each packet, the time of delivery minus the arrival time of the model.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     buckets: Vec<u64>,
@@ -27,7 +26,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// One packet was `late`.
+    /// Records one packet that was delivered `late` after its arrival time.
     pub fn record(&mut self, late: Duration) {
         let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanos)] += 1;
@@ -40,13 +39,13 @@ impl Lateness {
         self.count
     }
 
-    /// The latest of all; zero if there was none.
+    /// The maximum; zero if no packet was recorded.
     pub const fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
-    /// What a share of `per_mille` of 1,000 packets stayed below; at most 1/16 above the true value, and
-    /// zero if there was none.
+    /// The lateness below which `per_mille` of 1,000 packets stayed; at most 1/16 above the true value, and
+    /// zero if no packet was recorded.
     pub fn percentile(&self, per_mille: u64) -> Duration {
         let wanted = self.count.saturating_mul(per_mille).div_ceil(1_000).max(1);
         let mut seen = 0;
@@ -60,7 +59,7 @@ impl Lateness {
     }
 }
 
-/// Below [`STEPS`] each number has a bucket; above, the leading bit and the four after it name one.
+/// Each number below [`STEPS`] has its own bucket; above, the leading bit and the next four select one.
 fn bucket(nanos: u64) -> usize {
     if nanos < STEPS {
         return nanos as usize;
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_close_from_above() {
+    fn percentiles_are_at_most_a_sixteenth_too_large() {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.percentile(500), Duration::ZERO);
         for micros in 1..=1_000 {

@@ -1,4 +1,4 @@
-//! One program's host, a link, and the far end.
+//! A client's host and a server's host, joined by a chain of media.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -10,22 +10,37 @@ use marline_sim::fabric::{EcmpHash, Fabric, Node, Plan, PlanError};
 
 use super::{EmuError, Emulation, IpPacket, MahimahiLog, Report, Spool, Spooler};
 
-/// What of a [`Line`] is written to files.
+/// Which files a [`Line`] records.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// A capture in pcapng.
     pub capture: Option<PathBuf>,
-    /// Logs in Mahimahi's form: the path to which `.up` (from the near end) and `.down` are appended.
+    /// Logs in Mahimahi's format: the path, to which `.up` (packets from the near end) and `.down` are
+    /// appended.
     pub log: Option<PathBuf>,
 }
 
-/// A near end, media in a row, and a far end.
+/// A file that is written while the network runs.
+#[derive(Debug)]
+struct RecordedFile {
+    path: PathBuf,
+    spooler: Spooler,
+}
+
+/// The network of a [`Line`] before it runs.
+struct Chain {
+    fabric: Fabric<IpPacket>,
+    near: Node,
+    far: Node,
+}
+
+/// A near end, a chain of media, and a far end.
 #[derive(Debug)]
 pub struct Line {
     emulation: Emulation,
     near: Node,
     far: Node,
-    files: Vec<(PathBuf, Spooler)>,
+    files: Vec<RecordedFile>,
 }
 
 impl Line {
@@ -38,26 +53,36 @@ impl Line {
     /// The address of the far end.
     pub const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
-    /// Joins the ends by `media`, each with its station 0 towards the near end.
+    /// Joins the ends by `media`; station 0 of each is on the side of the near end.
     ///
     /// # Errors
-    /// What this machine or user lacks, or a file that cannot be made.
+    /// A privilege or a tool is missing, or a file cannot be created.
     pub fn start(
         media: Vec<Box<dyn Medium<IpPacket>>>,
         recording: &Recording,
     ) -> Result<Self, EmuError> {
-        let (mut fabric, near, far) =
-            join(media).map_err(|error| EmuError::system("the link")(io::Error::other(error)))?;
+        let Chain {
+            mut fabric,
+            near,
+            far,
+        } = join(media)
+            .map_err(|error| EmuError::system("building the link")(io::Error::other(error)))?;
         let mut files = Vec::new();
         if let Some(path) = &recording.capture {
-            files.push(capture(&mut fabric, path).map_err(EmuError::system("the capture"))?);
+            let spooler = capture(&mut fabric, path);
+            files.push(RecordedFile {
+                path: path.clone(),
+                spooler: spooler.map_err(EmuError::system("creating the capture"))?,
+            });
         }
         if let Some(path) = &recording.log {
             for (suffix, from) in [(".up", near), (".down", far)] {
                 let mut name = path.as_os_str().to_owned();
                 name.push(suffix);
-                let file = log(&mut fabric, Path::new(&name), from);
-                files.push(file.map_err(EmuError::system("the log"))?);
+                let path = PathBuf::from(name);
+                let spooler = log(&mut fabric, &path, from);
+                let spooler = spooler.map_err(EmuError::system("creating the log"))?;
+                files.push(RecordedFile { path, spooler });
             }
         }
         let emulation = Emulation::start(fabric, EcmpHash::Mixed)?;
@@ -69,7 +94,7 @@ impl Line {
         })
     }
 
-    /// The network at work.
+    /// The running network.
     pub const fn emulation(&self) -> &Emulation {
         &self.emulation
     }
@@ -84,14 +109,14 @@ impl Line {
         self.far
     }
 
-    /// Ends it: kills what still runs at the ends, and finishes the files.
+    /// Stops the network, kills the programs at both ends, and finishes the files.
     ///
     /// # Errors
     /// A file could not be written.
     pub fn stop(self) -> Result<Report, EmuError> {
         let report = self.emulation.stop();
-        for (path, file) in self.files {
-            file.finish().map_err(|error| {
+        for RecordedFile { path, spooler } in self.files {
+            spooler.finish().map_err(|error| {
                 let error = io::Error::new(error.kind(), format!("{}: {error}", path.display()));
                 EmuError::system("writing")(error)
             })?;
@@ -100,9 +125,7 @@ impl Line {
     }
 }
 
-fn join(
-    media: Vec<Box<dyn Medium<IpPacket>>>,
-) -> Result<(Fabric<IpPacket>, Node, Node), PlanError> {
+fn join(media: Vec<Box<dyn Medium<IpPacket>>>) -> Result<Chain, PlanError> {
     let mut plan = Plan::new();
     let (near, far) = (plan.host(Line::NEAR), plan.host(Line::FAR));
     let last = media.len().saturating_sub(1);
@@ -122,29 +145,30 @@ fn join(
         }
         from = to;
     }
-    Ok((plan.build()?, near, far))
+    Ok(Chain {
+        fabric: plan.build()?,
+        near,
+        far,
+    })
 }
 
-/// Has all that passes written to a file; the path comes back with what to wait for.
-pub(super) fn capture(
-    fabric: &mut Fabric<IpPacket>,
-    path: &Path,
-) -> io::Result<(PathBuf, Spooler)> {
+/// Captures all packets to a file. Returns the spooler to wait for.
+pub(super) fn capture(fabric: &mut Fabric<IpPacket>, path: &Path) -> io::Result<Spooler> {
     let (spool, spooler) = Spool::create(path)?;
     let mut capture = Capture::new(spool, fabric)?;
     fabric.tap(Box::new(move |passage| {
-        // The spooler says why, when all is over.
+        // An error is returned by `Spooler::finish`.
         let _ = capture.passage(passage, &[passage.packet.body.bytes()]);
     }));
-    Ok((path.to_owned(), spooler))
+    Ok(spooler)
 }
 
-fn log(fabric: &mut Fabric<IpPacket>, path: &Path, from: Node) -> io::Result<(PathBuf, Spooler)> {
+fn log(fabric: &mut Fabric<IpPacket>, path: &Path, from: Node) -> io::Result<Spooler> {
     let (spool, spooler) = Spool::create(path)?;
     let mut log = MahimahiLog::new(spool, fabric, from)?;
     fabric.tap(Box::new(move |passage| {
-        // The spooler says why, when all is over.
+        // An error is returned by `Spooler::finish`.
         let _ = log.passage(passage);
     }));
-    Ok((path.to_owned(), spooler))
+    Ok(spooler)
 }

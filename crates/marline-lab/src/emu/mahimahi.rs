@@ -1,9 +1,9 @@
-//! Logs as Mahimahi's link shell writes them, for the scripts that read those.
+//! Logs in the format of Mahimahi's link shell, for scripts that read it.
 //!
-//! One line a packet and event, with the time in milliseconds: `T + BYTES` when it is sent,
-//! `T - BYTES DELAY` when it arrives, `T d 1 BYTES` when it is lost. The delay is that of the whole way,
-//! not of the queue alone. There are no lines for opportunities to send (`T # BYTES`): most models have
-//! none.
+//! Each event of a packet is one line, with the time in milliseconds: `T + BYTES` when it is sent, `T - BYTES
+//! DELAY` when it arrives, `T d 1 BYTES` when it is lost. The delay is that of the whole path, not of the
+//! queue alone. There are no lines for delivery opportunities (`T # BYTES`), which most link models do not
+//! have.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ pub struct MahimahiLog<W> {
 }
 
 impl<W: Write> MahimahiLog<W> {
-    /// Begins the log of what `from` sends through `fabric`.
+    /// Starts the log of the packets that `from` sends through `fabric`.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -42,7 +42,8 @@ impl<W: Write> MahimahiLog<W> {
         })
     }
 
-    /// Writes what a [`Tap`](marline_sim::fabric::Tap) sees, if it is this host's.
+    /// Writes the line of a passage that a [`Tap`](marline_sim::fabric::Tap) observed, if the packet is of
+    /// this host.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -66,7 +67,7 @@ impl<W: Write> MahimahiLog<W> {
         }
     }
 
-    /// Whether the packet has come to its destination, and not to a router.
+    /// Whether the packet has arrived at its destination rather than at a router.
     fn is_end(&self, passage: &Passage<'_, IpPacket>) -> bool {
         let destination = passage.packet.body.destination();
         let mut hosts = self.hosts.iter();

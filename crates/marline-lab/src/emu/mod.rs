@@ -1,14 +1,14 @@
-//! Real time: network namespaces joined by the same links.
+//! The emulator: network namespaces joined by the link models, in real time.
 //!
 //! An [`Emulation`] takes a [`Fabric`](marline_sim::fabric::Fabric) and makes each of its hosts a network
-//! namespace: anybody's programs run in it on the kernel's own TCP, UDP and MPTCP, and endpoints of
-//! this process through its [`Runtime`](marline::Runtime). What hosts send passes a TUN device and comes
-//! to one thread, which moves the fabric with real time: a model decides on packets as it does in
-//! virtual time, and the thread hands each one over at the moment the model says, or a little later.
-//! How much later is [measured](Lateness): a run that was too late is not valid.
+//! namespace. Any program can run in it, on the kernel's TCP, UDP and MPTCP, and so can endpoints of this
+//! process, through its [`Runtime`](marline::Runtime). Packets of the hosts pass a TUN device to one thread,
+//! which moves the fabric in real time: a link model treats packets as it does in virtual time, and the
+//! thread delivers each one at the time of the model, or slightly later. That delay is [measured](Lateness),
+//! and a run with too much of it is invalid.
 //!
-//! Namespaces have no name and devices do not persist, so nothing is left over when this process ends,
-//! however it ends. Root is not needed where users may have user namespaces: see [`become_capable`].
+//! Namespaces have no name and devices are not persistent, so nothing remains when this process ends for any
+//! reason. Root is not needed where users may create user namespaces: see [`become_capable`].
 
 mod backend;
 mod clock;

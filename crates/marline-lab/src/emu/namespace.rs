@@ -1,7 +1,7 @@
 //! Network namespaces without a name.
 //!
-//! A namespace lives as long as a file descriptor or a process holds it. Nothing is ever mounted under
-//! a name, so nothing is left over, however this process ends.
+//! A namespace exists as long as a file descriptor or a process refers to it. None is mounted under a name,
+//! so none remains when this process ends.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,11 +15,11 @@ use nix::unistd::{getegid, geteuid};
 
 use super::EmuError;
 
-/// Makes this process one that may make network namespaces, and must be called before it has a second
-/// thread: does nothing for root, and enters a user namespace of its own for others.
+/// Acquires the capability to make network namespaces. Call it while the process has a single thread. It does
+/// nothing for root, and enters a new user namespace for other users.
 ///
-/// In that user namespace the process and its children are root over what they make themselves, and
-/// the same user as before towards everything else.
+/// In that user namespace the process and its children have root's capabilities over what they create, and
+/// the permissions of the user over everything else.
 ///
 /// # Errors
 /// [`EmuError::NoUserNamespace`] if the system does not allow it.
@@ -29,7 +29,7 @@ pub fn become_capable() -> Result<(), EmuError> {
     }
     let (user, group) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|error| EmuError::NoUserNamespace(error.into()))?;
-    // Whoever is not root may map only itself, and its groups only after giving up setgroups.
+    // An unprivileged process may map only its own user, and its group only after it has denied setgroups.
     for (file, map) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
@@ -40,7 +40,7 @@ pub fn become_capable() -> Result<(), EmuError> {
     Ok(())
 }
 
-/// A network namespace, held open.
+/// A network namespace, kept open by a file descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -48,12 +48,12 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one, with nothing but a loopback device that is down.
+    /// Makes a namespace whose only device is a loopback device that is down.
     ///
     /// # Errors
-    /// [`EmuError::NoPrivilege`] if this process may not.
+    /// [`EmuError::NoPrivilege`] if this process may not make one.
     pub fn new() -> Result<Self, EmuError> {
-        // A thread can only leave its namespace by ending; so a thread is made to be thrown away.
+        // The namespace of a thread is left only when the thread ends; hence a thread for this alone.
         let made = thread::scope(|scope| {
             let maker = || {
                 unshare(CloneFlags::CLONE_NEWNET)?;
@@ -67,25 +67,25 @@ impl Namespace {
         });
         let file = made.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EPERM) => EmuError::NoPrivilege(error),
-            _ => EmuError::system("a network namespace")(error),
+            _ => EmuError::system("making a network namespace")(error),
         })?;
         let inode = file
             .metadata()
-            .map_err(EmuError::system("a network namespace"))?
+            .map_err(EmuError::system("making a network namespace"))?
             .ino();
         Ok(Self { file, inode })
     }
 
-    /// Its number, by which /proc names it.
+    /// Its inode number, which identifies it in /proc.
     pub const fn inode(&self) -> u64 {
         self.inode
     }
 
-    /// Runs `work` on a thread inside the namespace: sockets it makes and programs it starts belong
-    /// there, and stay there when `work` is over.
+    /// Runs `work` on a thread inside the namespace. The sockets and programs that it creates stay in the
+    /// namespace.
     ///
     /// # Errors
-    /// The system refuses a thread, or entering.
+    /// The system refuses to start a thread, or to enter the namespace.
     pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let inside = || {

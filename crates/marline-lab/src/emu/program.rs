@@ -1,4 +1,4 @@
-//! Programs inside hosts: started, waited for, ended.
+//! Programs inside hosts: starting them, waiting for them, ending them.
 
 use std::fs;
 use std::io;
@@ -14,12 +14,12 @@ use tokio::time::{sleep, timeout};
 
 use super::Emulation;
 
-/// How long a program may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long a server may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether it does.
-const GLANCE: Duration = Duration::from_millis(20);
+/// How long a program may take to end after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a program may take to open a listening socket.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which that is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A program inside a host.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub struct Program {
     requests: StopRequests,
 }
 
-/// Signals by which this process is asked to end. Listening begins before a program starts, so that none is
-/// missed that comes as soon as the program runs.
+/// Signals by which this process is asked to end. They are handled from before a program starts, so that none
+/// is missed that arrives as soon as the program runs.
 #[derive(Debug)]
 struct StopRequests {
     interrupt: SignalStream,
@@ -66,12 +66,12 @@ impl Program {
         Ok(Self { child, requests })
     }
 
-    /// Waits until it ends. If this process is asked to end meanwhile (SIGINT, SIGTERM, SIGHUP), ends
-    /// the program first: passes the wish on, and kills it when it does not comply within 2 s. A
-    /// terminal sends SIGINT to both, so that one is not passed on at once.
+    /// Waits until the program ends. If this process receives SIGINT, SIGTERM or SIGHUP meanwhile, sends
+    /// SIGTERM to the program, and kills it if it has not ended within 2 s. A terminal sends SIGINT to both
+    /// processes, so the program first gets 2 s to end on its own.
     ///
     /// # Errors
-    /// The system cannot wait.
+    /// The system call to wait failed.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let StopRequests {
             interrupt,
@@ -81,7 +81,7 @@ impl Program {
         tokio::select! {
             status = self.child.wait() => return status,
             _ = interrupt.recv() => {
-                if let Ok(status) = timeout(GRACE, self.child.wait()).await {
+                if let Ok(status) = timeout(EXIT_TIMEOUT, self.child.wait()).await {
                     return status;
                 }
             }
@@ -91,49 +91,49 @@ impl Program {
         self.end().await
     }
 
-    /// Asks it to end, and kills it when it does not within 2 s.
+    /// Sends SIGTERM to the program, and kills it if it has not ended within 2 s.
     ///
     /// # Errors
-    /// The system cannot wait.
+    /// The system call to wait failed.
     pub async fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(pid) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
-            // It may have ended just now.
+            // It may have ended already.
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         }
-        if let Ok(status) = timeout(GRACE, self.child.wait()).await {
+        if let Ok(status) = timeout(EXIT_TIMEOUT, self.child.wait()).await {
             return status;
         }
         self.child.start_kill()?;
         self.child.wait().await
     }
 
-    /// Waits until any program inside `host` listens, at most 10 s; whether one does. Call it for the
-    /// only program there that may.
+    /// Waits at most 10 s until any program inside `host` listens, and returns whether one does. No other
+    /// program inside `host` may listen.
     ///
     /// # Errors
-    /// The program has ended instead.
+    /// The program ended before it listened.
     pub async fn listens(&mut self, emulation: &Emulation, host: Node) -> io::Result<bool> {
         let look = async {
             loop {
                 if let Some(status) = self.child.try_wait()? {
                     return Err(io::Error::other(format!("ended at once ({status})")));
                 }
-                if emulation.inside(host, somebody_listens)? {
+                if emulation.inside(host, has_listener)? {
                     return Ok(());
                 }
-                sleep(GLANCE).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
-        match timeout(PATIENCE, look).await {
+        match timeout(LISTEN_TIMEOUT, look).await {
             Ok(found) => found.map(|()| true),
             Err(_) => Ok(false),
         }
     }
 }
 
-/// Whether a socket of this thread's namespace listens, or has a UDP port and waits for anybody.
-fn somebody_listens() -> bool {
-    /// As /proc writes them: `TCP_LISTEN`, and `TCP_CLOSE` for UDP sockets that are not connected.
+/// Whether a socket of this thread's namespace listens for TCP, or is an unconnected UDP socket.
+fn has_listener() -> bool {
+    /// The states in /proc: `TCP_LISTEN`, and `TCP_CLOSE` for UDP sockets that are not connected.
     const STATES: [(&str, &str); 4] =
         [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
     STATES.into_iter().any(|(protocol, state)| {

@@ -1,6 +1,6 @@
-//! What is sent to a port of a host reaches that port of this machine.
+//! Relays ports of a host to the same ports of this machine.
 //!
-//! Bytes and datagrams pass, ECN marks do not: the relay ends the emulated path.
+//! Bytes and datagrams are forwarded, ECN marks are not: the emulated path ends at the relay.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,10 +16,10 @@ use tokio::time::timeout;
 
 use super::Emulation;
 
-/// Connections, and likewise senders of datagrams, that one port serves at a time.
+/// Limit on the connections of one port, and likewise on its senders of datagrams.
 const CLIENTS: usize = 1_024;
-/// How long a sender of datagrams is remembered after the last answer to it.
-const SILENCE: Duration = Duration::from_secs(120);
+/// How long the socket of a sender of datagrams is kept after the last response to it.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// The largest datagram.
 const DATAGRAM: usize = 65_535;
 
@@ -30,11 +30,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// What comes to `port` of `host`, over TCP or UDP, goes on to that port of 127.0.0.1, outside.
+    /// Forwards TCP connections and UDP datagrams for `port` of `host` to the same port of 127.0.0.1 outside.
     /// Call it within a tokio runtime.
     ///
     /// # Errors
-    /// The port is taken inside the host.
+    /// The port is in use inside the host.
     pub fn start(emulation: &Emulation, host: Node, port: u16) -> io::Result<Self> {
         let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
         let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -60,14 +60,14 @@ async fn relay_connections(listener: TcpListener, there: SocketAddr) {
         let Ok(permit) = Arc::clone(&free).acquire_owned().await else {
             return;
         };
-        // Those that have ended are forgotten.
+        // Tasks of closed connections are removed.
         while connections.try_join_next().is_some() {}
         let Ok((mut near, _)) = listener.accept().await else {
             continue;
         };
         connections.spawn(async move {
             let _permit = permit;
-            // Whoever gets no answer sees the connection close: nobody listens there.
+            // If nothing listens on this machine, the client's connection is closed.
             if let Ok(mut far) = TcpStream::connect(there).await {
                 let _ = near.set_nodelay(true).and(far.set_nodelay(true));
                 let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
@@ -76,7 +76,7 @@ async fn relay_connections(listener: TcpListener, there: SocketAddr) {
     }
 }
 
-/// The socket to the other side that each sender has.
+/// The socket that each sender has towards this machine.
 type Senders = Arc<Mutex<HashMap<SocketAddr, Arc<UdpSocket>>>>;
 
 async fn relay_datagrams(near: Arc<UdpSocket>, there: SocketAddr) {
@@ -101,13 +101,13 @@ async fn relay_datagrams(near: Arc<UdpSocket>, there: SocketAddr) {
                 let (near, far_end) = (Arc::clone(&near), Arc::clone(&far));
                 let senders = Arc::clone(&senders);
                 answers.spawn(async move {
-                    answer(&near, &far_end, sender).await;
+                    relay_responses(&near, &far_end, sender).await;
                     lock(&senders).remove(&sender);
                 });
                 far
             }
         };
-        // As on any path, a datagram that does not get through is lost.
+        // A datagram that cannot be sent is lost, as on any path.
         let _ = far.send(&buffer[..len]).await;
     }
 }
@@ -122,11 +122,12 @@ async fn connected(there: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Carries answers back until there have been none for long.
-async fn answer(near: &UdpSocket, far: &UdpSocket, sender: SocketAddr) {
+/// Forwards responses to `sender` until there has been none for [`IDLE_TIMEOUT`].
+async fn relay_responses(near: &UdpSocket, far: &UdpSocket, sender: SocketAddr) {
     let mut buffer = vec![0; DATAGRAM];
-    // An error tells that nobody listens there at the moment; the sender hears nothing, and may retry.
-    while let Ok(received) = timeout(SILENCE, far.recv(&mut buffer)).await {
+    // An error means that nothing listens on this machine at the moment. The sender is not notified, and may
+    // retry.
+    while let Ok(received) = timeout(IDLE_TIMEOUT, far.recv(&mut buffer)).await {
         if let Ok(len) = received {
             let _ = near.send_to(&buffer[..len], sender).await;
         }

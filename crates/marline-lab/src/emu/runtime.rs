@@ -1,4 +1,4 @@
-//! Endpoints of this process inside a host.
+//! The runtime of endpoints of this process that run inside a host.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! What has to be known of a TCP segment to count what it brings.
+//! The fields of a TCP segment that are needed to count its bytes.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -12,20 +12,20 @@ const SYN: u8 = 0x02;
 /// A TCP segment (RFC 9293, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Who sent it.
+    /// Its source.
     pub(super) from: SocketAddrV4,
-    /// To whom.
+    /// Its destination.
     pub(super) to: SocketAddrV4,
     /// The sequence number of its first byte, or of the SYN.
     pub(super) number: u32,
-    /// Whether it opens a connection.
+    /// Whether SYN is set.
     pub(super) is_syn: bool,
     /// Bytes of payload.
     pub(super) payload: u32,
 }
 
 impl Segment {
-    /// The segment in a whole IPv4 packet; none if it is a fragment, or of another protocol.
+    /// The segment in a complete IPv4 packet; `None` if it is a fragment, or of another protocol.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let ip = usize::from(packet.first()? & 0x0f) * 4;
         let is_fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff != 0;
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn header_is_read() {
+    fn header_fields_are_parsed() {
         let segment = Segment::of(&packet()).unwrap();
         assert_eq!(segment.from, "10.77.0.2:20000".parse().unwrap());
         assert_eq!(segment.to, "10.77.0.1:5201".parse().unwrap());

@@ -1,4 +1,4 @@
-//! Files that are written while packets wait for nobody.
+//! Files that are written by a thread of their own, so that the driver never waits for the disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 /// Bytes handed over at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Writes to a file by way of another thread: never waits for the disk.
+/// Writes to a file through another thread.
 #[derive(Debug)]
 pub struct Spool {
     chunk: Vec<u8>,
@@ -23,10 +23,10 @@ pub struct Spooler {
 }
 
 impl Spool {
-    /// Makes the file, or empties it.
+    /// Creates the file, or truncates it.
     ///
     /// # Errors
-    /// The file cannot be made, or the system refuses a thread.
+    /// The file cannot be created, or the system refuses to start a thread.
     pub fn create(path: &Path) -> io::Result<(Self, Spooler)> {
         let mut file = File::create(path)?;
         let (chunks, receiver): (_, Receiver<Vec<u8>>) = channel();
@@ -52,7 +52,7 @@ impl Write for Spool {
             return Ok(());
         }
         let chunk = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK));
-        // The thread ends early when it cannot write; `Spooler::finish` says why.
+        // The thread ends early if it cannot write; `Spooler::finish` returns the error.
         self.chunks
             .send(chunk)
             .map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -61,16 +61,16 @@ impl Write for Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // If that fails, the thread knows.
+        // This fails only if the thread has ended; `Spooler::finish` returns its error.
         let _ = self.flush();
     }
 }
 
 impl Spooler {
-    /// Waits until all is written; call it when the [`Spool`] has been dropped.
+    /// Waits until everything is written; call it after the [`Spool`] has been dropped.
     ///
     /// # Errors
-    /// The file could not be written.
+    /// A write failed.
     pub fn finish(self) -> io::Result<()> {
         self.thread
             .join()

@@ -1,4 +1,4 @@
-//! What the network did to the packets.
+//! Statistics of an emulation: packets and lateness.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::Lateness;
 
-/// What became of the packets that one host sent.
+/// The packets that one host sent, and what happened to them.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Packets the host sent.
+    /// Packets that the host sent.
     pub sent: u64,
     /// Bytes in them, from the IP header on.
     pub sent_bytes: u64,
@@ -21,17 +21,17 @@ pub struct Tally {
     pub arrived: u64,
     /// Bytes in them.
     pub arrived_bytes: u64,
-    /// Packets that were lost, and why.
+    /// Packets that were lost, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
 }
 
 impl Tally {
-    /// Packets that were lost.
+    /// The number of lost packets.
     pub fn lost(&self) -> u64 {
         self.dropped.values().sum()
     }
 
-    /// With the key of each reason in snake case.
+    /// As JSON, with the reasons in snake case.
     pub fn to_json(&self) -> Value {
         let dropped: serde_json::Map<_, _> = self
             .dropped
@@ -48,37 +48,37 @@ impl Tally {
     }
 }
 
-/// What an emulation did, and how true it was to its model.
+/// The statistics of an emulation, and how closely it followed its model.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What became of the packets of each host, with its name; in the order of the plan.
+    /// The packets of each host, with its name; in the order of the plan.
     pub hosts: Vec<(String, Tally)>,
-    /// How long it ran.
+    /// How long the emulation ran.
     pub duration: Duration,
-    /// How late packets were handed over.
+    /// How late packets were delivered.
     pub lateness: Lateness,
-    /// Whether the driver ran before everything else on the machine (`SCHED_FIFO`).
+    /// Whether the driver ran with real-time priority (`SCHED_FIFO`).
     pub realtime: bool,
-    /// Packets that hosts sent and the network does not know: anything but IPv4.
+    /// Packets of hosts that are not IPv4, which the network ignores.
     pub ignored: u64,
-    /// Packets that a host did not take.
+    /// Packets that the destination host did not accept.
     pub refused: u64,
 }
 
 impl Report {
-    /// What became of the packets of one host; `None` if it is not one.
+    /// The packets of one host; `None` if there is no such host.
     pub fn tally(&self, host: &str) -> Option<&Tally> {
         let mut hosts = self.hosts.iter();
         hosts.find_map(|(name, tally)| (name == host).then_some(tally))
     }
 
-    /// Whether 99 % of the packets were handed over within `bound` of the time the model says. If not,
-    /// the machine was too slow or too busy, and the run says nothing about the link.
+    /// Whether 99 % of the packets were delivered within `bound` of their time in the model. If not, the
+    /// machine was too slow or too busy, and the run is not evidence about the link.
     pub fn is_valid(&self, bound: Duration) -> bool {
         self.lateness.percentile(990) <= bound
     }
 
-    /// Times in seconds.
+    /// As JSON, with times in seconds.
     pub fn to_json(&self) -> Value {
         let late = |per_mille| self.lateness.percentile(per_mille).as_secs_f64();
         let hosts: serde_json::Map<_, _> = self
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// "32,962 packets (49.4 MB), of which 17 lost: 17 queue full".
+/// Such as "32,962 packets (49.4 MB), of which 17 lost: 17 queue full".
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = units::bytes(self.sent_bytes as f64);
@@ -120,7 +120,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// A line a host, and one about lateness.
+/// One line per host, and one about lateness.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, tally) in &self.hosts {

@@ -1,4 +1,4 @@
-//! What links see of TCP flows whose ends are not ours.
+//! Counts the TCP flows of other programs where they pass the links.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddrV4;
@@ -9,24 +9,31 @@ use super::IpPacket;
 use super::segment::Segment;
 use crate::workload::background::TcpCount;
 
-/// A flow to be counted: the way its bytes go.
+/// A host, and an address and port of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostSocket {
+    pub(super) node: Node,
+    pub(super) address: SocketAddrV4,
+}
+
+/// A flow to be counted, from its sender to its receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
-    pub(super) sender: (Node, SocketAddrV4),
-    pub(super) receiver: (Node, SocketAddrV4),
+pub(super) struct WatchedFlow {
+    pub(super) sender: HostSocket,
+    pub(super) receiver: HostSocket,
     pub(super) count: TcpCount,
 }
 
-/// Has all of `flows` counted as they pass.
-pub(super) fn count(fabric: &mut Fabric<IpPacket>, flows: Vec<Watched>) {
+/// Counts the packets and bytes of `flows` on the links of `fabric`.
+pub(super) fn count(fabric: &mut Fabric<IpPacket>, flows: Vec<WatchedFlow>) {
     if flows.is_empty() {
         return;
     }
     let mut flows: HashMap<_, _> = flows
         .into_iter()
         .map(|flow| {
-            let way = (flow.sender.1, flow.receiver.1);
-            (way, (flow, Arrived::default()))
+            let ends = (flow.sender.address, flow.receiver.address);
+            (ends, (flow, Arrived::default()))
         })
         .collect();
     fabric.tap(Box::new(move |passage| {
@@ -34,20 +41,25 @@ pub(super) fn count(fabric: &mut Fabric<IpPacket>, flows: Vec<Watched>) {
             return;
         };
         if let Some((flow, arrived)) = flows.get_mut(&(segment.from, segment.to)) {
-            see(flow, arrived, passage, &segment);
+            observe(flow, arrived, passage, &segment);
         }
     }));
 }
 
-fn see(flow: &Watched, arrived: &mut Arrived, passage: &Passage<'_, IpPacket>, segment: &Segment) {
+fn observe(
+    flow: &WatchedFlow,
+    arrived: &mut Arrived,
+    passage: &Passage<'_, IpPacket>,
+    segment: &Segment,
+) {
     let TcpCount { received, packets } = &flow.count;
-    // What says only how far the other direction is, is no part of the flow.
+    // Segments without payload only acknowledge the other direction.
     let counts = segment.payload > 0;
     match passage.verdict {
-        Verdict::Entered if counts && passage.from == flow.sender.0 => packets.on_sent(),
+        Verdict::Entered if counts && passage.from == flow.sender.node => packets.on_sent(),
         Verdict::Dropped(_) if counts => packets.on_lost(),
-        Verdict::Left if passage.to == Some(flow.receiver.0) => {
-            // The receiver drops what does not sum up.
+        Verdict::Left if passage.to == Some(flow.receiver.node) => {
+            // The receiver drops corrupted segments by their checksum.
             if passage.packet.corrupted.is_none() {
                 received.add(arrived.add(segment));
             } else if counts {
@@ -58,20 +70,21 @@ fn see(flow: &Watched, arrived: &mut Arrived, passage: &Passage<'_, IpPacket>, s
     }
 }
 
-/// The bytes of a connection that have arrived. Places count from the first byte, beyond the 32 bits of
-/// sequence numbers.
+/// The bytes of a connection that have arrived. Offsets count from the first byte, and do not wrap as
+/// sequence numbers do.
 #[derive(Debug, Default)]
 struct Arrived {
     /// The sequence number of the first byte.
     first: u32,
-    /// All before this has arrived: as much as an application could have read.
+    /// All bytes before this offset have arrived: an application could have read them.
     next: u64,
-    /// What has arrived beyond a gap: ends by beginnings. The receiver's window limits it.
+    /// Ranges that arrived beyond a gap: their ends by their starts. The receiver's window limits their
+    /// number.
     beyond: BTreeMap<u64, u64>,
 }
 
 impl Arrived {
-    /// A segment arrives; how many more bytes can be read.
+    /// Records a segment, and returns by how many bytes the readable data grows.
     fn add(&mut self, segment: &Segment) -> usize {
         if segment.is_syn {
             *self = Self {
@@ -80,7 +93,7 @@ impl Arrived {
             };
             return 0;
         }
-        // Segments are less than 2^31 bytes from what comes next, before or after.
+        // A segment is less than 2^31 bytes before or after the next expected byte.
         let expected = self.first.wrapping_add(self.next as u32);
         let distance = segment.number.wrapping_sub(expected).cast_signed();
         let Some(begin) = self.next.checked_add_signed(distance.into()) else {
@@ -132,13 +145,17 @@ mod tests {
     fn bytes_count_once_and_in_order() {
         let mut arrived = opened(99);
         assert_eq!(arrived.add(&segment(100, 10)), 10);
-        assert_eq!(arrived.add(&segment(100, 10)), 0, "again");
+        assert_eq!(arrived.add(&segment(100, 10)), 0, "a retransmission");
         assert_eq!(arrived.add(&segment(120, 10)), 0, "beyond a gap");
-        assert_eq!(arrived.add(&segment(140, 10)), 0, "beyond two");
-        assert_eq!(arrived.add(&segment(120, 5)), 0, "a part again");
-        assert_eq!(arrived.add(&segment(105, 15)), 20, "a part is new");
+        assert_eq!(arrived.add(&segment(140, 10)), 0, "beyond two gaps");
+        assert_eq!(arrived.add(&segment(120, 5)), 0, "a part of it again");
+        assert_eq!(
+            arrived.add(&segment(105, 15)),
+            20,
+            "only a part of it is new"
+        );
         assert_eq!(arrived.add(&segment(130, 10)), 20);
-        assert_eq!(arrived.add(&segment(150, 0)), 0, "nothing in it");
+        assert_eq!(arrived.add(&segment(150, 0)), 0, "no payload");
         assert!(arrived.beyond.is_empty());
     }
 
@@ -168,7 +185,7 @@ mod tests {
         };
         assert_eq!(arrived.add(&syn), 0);
         assert_eq!(arrived.add(&segment(5001, 10)), 10);
-        // Before its beginning there is nothing.
+        // Bytes before the first one are ignored.
         assert_eq!(arrived.add(&segment(4000, 10)), 0);
     }
 }

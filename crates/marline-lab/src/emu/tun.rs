@@ -1,7 +1,7 @@
-//! A host's interface: a TUN device, whose wire is this process.
+//! An interface of a host: a TUN device, whose other side is the driver of this process.
 //!
-//! Offloads stay off: the kernel cuts what it sends into packets before it hands them over, so that
-//! the link sees, delays and loses packets, and not packets of 64 KiB that are none.
+//! Offloads stay off, so that the kernel segments what it sends: the link must see packets of the MTU, not of
+//! 64 KiB.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -14,10 +14,10 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use super::ip::MTU;
 use super::{EmuError, Namespace};
 
-/// Packets that the device keeps for a driver that is late. No model's queue: that is elsewhere.
+/// Packets that the device queues for a driver that is late. Queues of link models are elsewhere.
 const QUEUE: u32 = 10_000;
 
-/// A device inside a namespace; it is gone when this is dropped.
+/// A device inside a namespace; it is removed when this is dropped.
 pub(super) struct Tun {
     device: SyncDevice,
     address: Ipv4Addr,
@@ -47,12 +47,12 @@ impl Tun {
         let device = device.map_err(|error: io::Error| match error.kind() {
             io::ErrorKind::PermissionDenied => EmuError::TunDenied(error),
             io::ErrorKind::NotFound => EmuError::NoTun,
-            _ => EmuError::system("a TUN device")(error),
+            _ => EmuError::system("opening a TUN device")(error),
         })?;
         Ok(Self { device, address })
     }
 
-    /// Where the host is reached through it.
+    /// The host's address on this device.
     pub(super) const fn address(&self) -> Ipv4Addr {
         self.address
     }
@@ -65,10 +65,10 @@ impl Tun {
         self.device.recv(buffer)
     }
 
-    /// Hands the host one packet.
+    /// Delivers one packet to the host.
     ///
     /// # Errors
-    /// The host does not take it: a header that is broken, a device that is down.
+    /// The host does not accept it: its header is invalid, or the device is down.
     pub(super) fn write(&self, packet: &[u8]) -> io::Result<usize> {
         self.device.send(packet)
     }
@@ -84,11 +84,15 @@ fn name(index: usize) -> String {
     format!("link{index}")
 }
 
-/// An address of another host, and of this host's own the one that is nearest to it.
-pub(super) type Neighbor = (Ipv4Addr, Option<Ipv4Addr>);
+/// Another host's address, and how to reach it.
+pub(super) struct Neighbor {
+    pub(super) address: Ipv4Addr,
+    /// The address of this host that is nearest to it.
+    pub(super) nearest: Option<Ipv4Addr>,
+}
 
-/// Gives the devices of a host their addresses, and routes from each of these to all `neighbors`. There
-/// is no route to anywhere else, so that nobody waits for an answer that cannot come.
+/// Sets the addresses of a host's devices, and adds routes from each of these to all `neighbors`. There are
+/// no other routes, so that connecting to any other address fails at once.
 pub(super) fn configure(
     namespace: &Namespace,
     tuns: &[Tun],
@@ -102,10 +106,14 @@ pub(super) fn configure(
              link set {name} mtu {MTU} txqueuelen {QUEUE} up\n\
              rule add from {address} table {table}\n"
         );
-        for &(neighbor, nearest) in neighbors {
+        for &Neighbor {
+            address: neighbor,
+            nearest,
+        } in neighbors
+        {
             let route = format!("route add {neighbor}/32 dev {name} src {address}");
             batch += &format!("{route} table {table}\n");
-            // Whoever has not chosen an address gets this one.
+            // The source address of sockets that are not bound to one.
             if nearest == Some(address) {
                 batch += &format!("{route}\n");
             }
@@ -113,15 +121,16 @@ pub(super) fn configure(
     }
     namespace
         .inside(|| {
-            settle();
+            set_sysctls();
             run_ip(&batch)
         })
         .map_err(EmuError::system("entering a network namespace"))?
 }
 
-/// What a namespace of its own should not do: speak IPv6 on its own account, refuse what comes through
-/// another interface than it would answer by, and remember paths from one transfer to the next.
-fn settle() {
+/// Configures the kernel's network stack in the namespace: no IPv6, which would send packets of its own; no
+/// reverse-path filter, which would drop packets of other interfaces; and no metrics kept from one connection
+/// for the next.
+fn set_sysctls() {
     for (setting, value) in [
         ("ipv6/conf/all/disable_ipv6", "1"),
         ("ipv6/conf/default/disable_ipv6", "1"),
@@ -130,12 +139,12 @@ fn settle() {
         ("ipv4/tcp_no_metrics_save", "1"),
         ("ipv4/ping_group_range", "0 2147483647"),
     ] {
-        // A kernel without one of these has no need of it.
+        // Settings that this kernel does not have are skipped.
         let _ = std::fs::write(format!("/proc/sys/net/{setting}"), value);
     }
 }
 
-/// Runs `ip` once for many commands.
+/// Runs `ip` with a batch of commands.
 fn run_ip(batch: &str) -> Result<(), EmuError> {
     let failed = |message: String| EmuError::Tool {
         tool: "ip",
@@ -158,6 +167,8 @@ fn run_ip(batch: &str) -> Result<(), EmuError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(said.lines().next().unwrap_or_default().to_owned()))
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(failed(
+        message.lines().next().unwrap_or_default().to_owned(),
+    ))
 }

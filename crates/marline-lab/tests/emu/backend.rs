@@ -1,4 +1,4 @@
-//! The same job in both times.
+//! Runs of the emulator, compared with runs of the simulator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn job() -> Job {
 
 #[test]
 fn real_time_takes_as_long_as_virtual_time() {
-    let _alone = setup::alone();
+    let _alone = setup::exclusive();
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("new/link.pcapng");
     let captured = Job {
@@ -84,8 +84,8 @@ fn real_time_takes_as_long_as_virtual_time() {
 }
 
 #[test]
-fn what_takes_too_long_is_given_up() {
-    let _alone = setup::alone();
+fn a_run_over_its_time_limit_is_cancelled_in_real_time() {
+    let _alone = setup::exclusive();
     let mut job = job();
     Arc::make_mut(&mut job.settings).time_limit = Duration::from_millis(300);
     match Emulator::default().run(&job) {

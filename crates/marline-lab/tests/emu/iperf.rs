@@ -1,4 +1,4 @@
-//! TCP of the kernel beside a workload, by iperf3.
+//! Background TCP flows of the kernel, by iperf3.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunE
 
 use crate::setup;
 
-/// A job beside flows of TCP; `more` is the rest of their table.
+/// A job with background TCP flows; `more` is the rest of their table.
 fn job(workload: &str, more: &str) -> Job {
     let text = format!(
         "title = 'x'\nlink = 'rate=20mbps,rtt=20ms,buffer=100kB'\n{workload}\n\
@@ -29,9 +29,9 @@ fn job(workload: &str, more: &str) -> Job {
     }
 }
 
-/// What came of it, unless that says nothing or cannot be known here.
+/// The outcome of a job; `None` if it is invalid, or if this machine cannot run it.
 fn run(job: &Job) -> Option<Outcome> {
-    let _alone = setup::alone();
+    let _alone = setup::exclusive();
     let outcome = match Emulator::default().run(job) {
         Ok(outcome) => outcome,
         Err(RunError::Unsupported(why)) => {
@@ -41,7 +41,7 @@ fn run(job: &Job) -> Option<Outcome> {
         Err(error) => panic!("{error}"),
     };
     println!("{outcome:?}");
-    assert_eq!(children(), Vec::<String>::new(), "all are gone");
+    assert_eq!(children(), Vec::<String>::new(), "all processes have ended");
     if let Some(why) = &outcome.invalid {
         println!("note: this machine is too busy to compare iperf3: {why}");
         return None;
@@ -63,7 +63,7 @@ fn children() -> Vec<String> {
 }
 
 #[test]
-fn tcp_flows_move_bytes_and_are_gone_afterwards() {
+fn tcp_flows_transfer_bytes_and_their_processes_end() {
     let measure = "workload.measure = { after = '500ms', until = '2500ms' }";
     let Some(outcome) = run(&job(measure, "count = 2")) else {
         return;
@@ -75,7 +75,7 @@ fn tcp_flows_move_bytes_and_are_gone_afterwards() {
 }
 
 #[test]
-fn tcp_flows_beside_visits_are_watched() {
+fn tcp_flows_are_measured_around_visits() {
     let visits = "workload.visits = [{ size = '200kB', times = 2, pause = '300ms' }, \
                   { size = '500kB', pause = '1s' }]\nworkload.afterwards = '1s'";
     let Some(outcome) = run(&job(visits, "cc = 'reno'")) else {
@@ -84,7 +84,7 @@ fn tcp_flows_beside_visits_are_watched() {
     let metrics = &outcome.metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
-    // A window that waited behind a lost segment (buffer and path, 150 kB) counts when it is read: over a
+    // Data that was buffered behind a lost segment (buffer and path, 150 kB) counts when it is read: over a
     // second that is 1.2 Mbit/s above the share of payload, 19.3 Mbit/s.
     assert!((10.0..22.0).contains(&before), "{metrics:?}");
     assert!(during < before && after > 5.0, "{metrics:?}");
@@ -93,7 +93,7 @@ fn tcp_flows_beside_visits_are_watched() {
 }
 
 #[test]
-fn tcp_flows_go_up_and_wait_for_their_start() {
+fn tcp_flows_send_upwards_from_their_start_time() {
     let measure = "workload.measure = { after = '500ms', until = '1500ms' }";
     let Some(outcome) = run(&job(measure, "direction = 'up'\ncc = 'bbr'")) else {
         return;

@@ -1,4 +1,4 @@
-//! What lives in hosts, and how long.
+//! Processes inside hosts, and when they end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn namespace_of(pid: u32) -> PathBuf {
 }
 
 #[test]
-fn programs_see_their_host_alone() {
+fn programs_see_only_the_devices_of_their_host() {
     let Some(pair) = setup::pair(Spec::delay(1)) else {
         return;
     };
@@ -58,7 +58,7 @@ fn programs_see_their_host_alone() {
 }
 
 #[test]
-fn whoever_is_left_ends_with_the_emulation() {
+fn orphaned_processes_are_killed_with_the_emulation() {
     let Some(pair) = setup::pair(Spec::delay(1)) else {
         return;
     };

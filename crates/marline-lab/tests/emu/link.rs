@@ -1,4 +1,4 @@
-//! Wires for these tests.
+//! Links for these tests.
 
 use std::time::Duration;
 

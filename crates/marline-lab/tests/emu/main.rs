@@ -1,4 +1,4 @@
-//! Real time between network namespaces. Without the privilege, tests say `skipped: why`.
+//! Tests of the emulator. Without the privilege to make network namespaces, they print `skipped: reason`.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]

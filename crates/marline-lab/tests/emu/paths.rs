@@ -9,7 +9,7 @@ use marline_sim::fabric::Plan;
 use crate::link::Spec;
 use crate::setup;
 
-/// Sends a datagram from one address to another; where it came from, as its receiver sees it.
+/// Sends a datagram from one address to another, and returns the source that its receiver sees.
 fn send(pair: &setup::Pair, from: Ipv4Addr, to: Ipv4Addr) -> Ipv4Addr {
     let bind = |host, address| {
         let bound = pair
@@ -54,7 +54,7 @@ fn source_address_chooses_the_link() {
     let mut expected = Vec::new();
     for link in 0..2 {
         assert_eq!(send(&pair, own[link], theirs[link]), own[link]);
-        // Without a choice, the address on the destination's own link.
+        // An unbound socket uses the address on the destination's link.
         let unchosen = Ipv4Addr::UNSPECIFIED;
         assert_eq!(send(&pair, unchosen, theirs[link]), own[link]);
         expected.extend([link; 4]);

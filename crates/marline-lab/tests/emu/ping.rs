@@ -1,4 +1,4 @@
-//! The kernel's own echo, through the link.
+//! Echo requests of the kernel, through the link.
 
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -31,7 +31,7 @@ fn ping(to: Ipv4Addr, count: u16) -> Vec<Duration> {
 }
 
 #[test]
-fn ping_takes_both_delays() {
+fn ping_measures_the_delay_of_both_directions() {
     let Some(pair) = setup::pair(Spec::delay(10)) else {
         return;
     };

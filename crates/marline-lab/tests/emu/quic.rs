@@ -1,4 +1,4 @@
-//! Our own endpoints inside hosts.
+//! Endpoints of this process inside hosts.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! From a host to this machine.
+//! Relays from a host to this machine.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};

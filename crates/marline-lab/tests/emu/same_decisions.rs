@@ -1,4 +1,4 @@
-//! One model, two clocks: what reality decided, virtual time decides again.
+//! A link model makes the same decisions in real time and in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
@@ -18,10 +18,10 @@ const PAYLOAD: usize = 500;
 const HEADERS: usize = 28;
 const GAP: Duration = Duration::from_millis(1);
 
-/// What programs may need to get a packet to the emulator and from it, most of the time.
-const ERRAND: Duration = Duration::from_millis(5);
+/// What programs usually need to pass a packet to the emulator and to receive it.
+const PROCESSING_ALLOWANCE: Duration = Duration::from_millis(5);
 
-/// Random loss, and a queue that fills and overflows: 4.2 Mb/s come to 3 Mb/s.
+/// Random loss, and a queue that overflows: packets arrive at 4.2 Mb/s and leave at 3 Mb/s.
 const SPEC: Spec = Spec {
     bits_per_second: 3_000_000,
     buffer: Duration::from_millis(20),
@@ -29,14 +29,14 @@ const SPEC: Spec = Spec {
     delay: Duration::from_millis(15),
 };
 
-/// What happened to the packets from the client, each by its index.
+/// The outcomes of the client's packets, by index.
 #[derive(Debug, Default, PartialEq)]
-struct Fates {
+struct Outcomes {
     arrived: Vec<(usize, Time)>,
     lost: Vec<(usize, Time, DropReason)>,
 }
 
-/// A packet that is a number.
+/// A packet with an index and the addresses of its ends.
 struct Numbered(usize, [IpAddr; 2]);
 
 impl Routed for Numbered {
@@ -49,58 +49,66 @@ impl Routed for Numbered {
     }
 }
 
-/// Moves packets that are sent at `times` in virtual time.
-fn virtually(seed: Seed, times: impl Iterator<Item = Time>) -> Fates {
-    let (mut fabric, client, server) = setup::network(SPEC, seed);
+/// The outcomes in virtual time of packets that are sent at `times`.
+fn in_virtual_time(seed: Seed, times: impl Iterator<Item = Time>) -> Outcomes {
+    let setup::Network {
+        mut fabric,
+        client,
+        server,
+    } = setup::network(SPEC, seed);
     let ends = [client, server].map(|node| fabric.addresses(node)[0]);
-    let mut fates = Fates::default();
+    let mut outcomes = Outcomes::default();
     for (index, time) in times.enumerate() {
-        collect(&mut fabric, time, &mut fates);
+        collect(&mut fabric, time, &mut outcomes);
         let packet = Packet::new((PAYLOAD + HEADERS) as u32, Numbered(index, ends));
         fabric.send(time, client, packet);
     }
     while let Some(next) = fabric.next_event() {
-        collect(&mut fabric, next, &mut fates);
+        collect(&mut fabric, next, &mut outcomes);
     }
-    fates
+    outcomes
 }
 
-fn collect(fabric: &mut Fabric<Numbered>, now: Time, fates: &mut Fates) {
+fn collect(fabric: &mut Fabric<Numbered>, now: Time, outcomes: &mut Outcomes) {
     while let Some(event) = fabric.poll(now) {
         match event {
-            Event::Arrived { at, packet, .. } => fates.arrived.push((packet.body.0, at)),
+            Event::Arrived { at, packet, .. } => outcomes.arrived.push((packet.body.0, at)),
             Event::Dropped {
                 at, packet, reason, ..
-            } => fates.lost.push((packet.body.0, at, reason)),
+            } => outcomes.lost.push((packet.body.0, at, reason)),
         }
     }
 }
 
-/// What a tap saw: when packets were sent, and what became of them.
+/// The observations of a tap: when packets were sent, and their outcomes.
 #[derive(Debug, Default)]
 struct Seen {
     sent: Vec<Time>,
-    fates: Fates,
+    outcomes: Outcomes,
 }
 
 #[test]
-fn real_time_decides_as_virtual_time() {
+fn the_model_drops_the_same_packets_in_real_and_virtual_time() {
     let seed = Seed::new(7);
-    let (mut fabric, client, server) = setup::network::<IpPacket>(SPEC, seed);
+    let setup::Network {
+        mut fabric,
+        client,
+        server,
+    } = setup::network::<IpPacket>(SPEC, seed);
     let seen = Arc::new(Mutex::new(Seen::default()));
     let sink = Arc::clone(&seen);
     fabric.tap(Box::new(move |passage| {
         if passage.from != client {
             return;
         }
-        // The number is in the first bytes behind the headers.
+        // The index is in the first bytes of the payload.
         let bytes = &passage.packet.body.bytes()[HEADERS..];
         let index = usize::from(u16::from_be_bytes([bytes[0], bytes[1]]));
         let mut seen = sink.lock().unwrap();
         match passage.verdict {
             Verdict::Entered => seen.sent.push(passage.at),
-            Verdict::Left => seen.fates.arrived.push((index, passage.at)),
-            Verdict::Dropped(reason) => seen.fates.lost.push((index, passage.at, reason)),
+            Verdict::Left => seen.outcomes.arrived.push((index, passage.at)),
+            Verdict::Dropped(reason) => seen.outcomes.lost.push((index, passage.at, reason)),
         }
     }));
     let Some(pair) = setup::start(fabric, client, server) else {
@@ -112,15 +120,15 @@ fn real_time_decides_as_virtual_time() {
 
     let seen = seen.lock().unwrap();
     assert_eq!(seen.sent.len(), PACKETS);
-    let lost: BTreeSet<_> = seen.fates.lost.iter().map(|lost| lost.0).collect();
-    let reasons: BTreeSet<_> = seen.fates.lost.iter().map(|lost| lost.2).collect();
+    let lost: BTreeSet<_> = seen.outcomes.lost.iter().map(|lost| lost.0).collect();
+    let reasons: BTreeSet<_> = seen.outcomes.lost.iter().map(|lost| lost.2).collect();
     assert_eq!(reasons.len(), 2, "both reasons: {reasons:?}");
     let all: BTreeSet<_> = (0..PACKETS).collect();
     let received: BTreeSet<_> = delays.keys().copied().collect();
-    assert_eq!(&all - &lost, received, "what was not lost was received");
+    assert_eq!(&all - &lost, received, "all other packets were received");
 
-    // Programs see the delays of the model, and how late the emulator was.
-    let arrived = seen.fates.arrived.iter();
+    // Programs measure the delays of the model plus the lateness of the emulator.
+    let arrived = seen.outcomes.arrived.iter();
     let mut excess: Vec<_> = arrived
         .map(|&(index, at)| delays[&index].checked_sub(at.since(seen.sent[index])))
         .map(|excess| excess.expect("nothing is early"))
@@ -128,12 +136,18 @@ fn real_time_decides_as_virtual_time() {
     excess.sort();
     let median = excess[excess.len() / 2];
     println!("beyond the model's delay: median {median:?}");
-    assert!(median <= report.lateness.max() + ERRAND, "{median:?}");
+    assert!(
+        median <= report.lateness.max() + PROCESSING_ALLOWANCE,
+        "{median:?}"
+    );
 
-    // At the times at which they really came: everything is equal, to the nanosecond.
-    assert_eq!(virtually(seed, seen.sent.iter().copied()), seen.fates);
+    // Packets sent at the observed times have the same outcomes, to the nanosecond.
+    assert_eq!(
+        in_virtual_time(seed, seen.sent.iter().copied()),
+        seen.outcomes
+    );
 
-    // At the times at which they were meant to come: equal random losses among those that pass the queue.
+    // Packets sent at regular times have the same random losses among those that pass the queue.
     let spaced = |spec: Spec| {
         let mut model = spec.build::<()>(seed.of("there"));
         (0..PACKETS).filter(move |&index| {
@@ -143,14 +157,14 @@ fn real_time_decides_as_virtual_time() {
             exit.dropped.is_some()
         })
     };
-    let through_queue = seen.fates.lost.iter();
+    let through_queue = seen.outcomes.lost.iter();
     let full = through_queue.filter(|lost| lost.2 == DropReason::QueueFull);
     let full: BTreeSet<_> = full.map(|lost| lost.0).collect();
     let passed: Vec<_> = (0..PACKETS).filter(|index| !full.contains(index)).collect();
     let expected: Vec<_> = spaced(SPEC)
         .map_while(|nth| passed.get(nth).copied())
         .collect();
-    let random = seen.fates.lost.iter();
+    let random = seen.outcomes.lost.iter();
     let random: Vec<_> = random
         .filter(|lost| lost.2 == DropReason::Loss)
         .map(|lost| lost.0)
@@ -158,7 +172,7 @@ fn real_time_decides_as_virtual_time() {
     assert_eq!(random, expected);
 }
 
-/// Sends numbered datagrams at a constant rate; how long those took that arrived, by their numbers.
+/// Sends numbered datagrams at a constant rate. Returns the delays of those that arrived, by index.
 #[expect(clippy::disallowed_methods, reason = "measures real time")]
 fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeMap<usize, Duration> {
     let emulation = &pair.emulation;

@@ -8,8 +8,8 @@ use marline_sim::fabric::{EcmpHash, Fabric, Node, Plan};
 
 use crate::link::Spec;
 
-/// One emulation at a time: two would make each other late.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Held during an emulation: two at a time would delay each other.
+static RUN_LOCK: Mutex<()> = Mutex::new(());
 
 pub(crate) struct Pair {
     pub(crate) emulation: Emulation,
@@ -18,23 +18,34 @@ pub(crate) struct Pair {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// A client and a server; `spec` holds each way.
-pub(crate) fn network<B: Send + 'static>(spec: Spec, seed: Seed) -> (Fabric<B>, Node, Node) {
+/// A client and a server, joined by a link.
+pub(crate) struct Network<B> {
+    pub(crate) fabric: Fabric<B>,
+    pub(crate) client: Node,
+    pub(crate) server: Node,
+}
+
+/// A client and a server; both directions of the link are as in `spec`.
+pub(crate) fn network<B: Send + 'static>(spec: Spec, seed: Seed) -> Network<B> {
     let mut plan = Plan::new();
     let (client, server) = (plan.host("client"), plan.host("server"));
     let wires = Duplex::new(spec.build(seed.of("there")), spec.build(seed.of("back")));
     plan.join("link", Box::new(wires), &[client, server])
         .unwrap();
-    (plan.build().unwrap(), client, server)
+    Network {
+        fabric: plan.build().unwrap(),
+        client,
+        server,
+    }
 }
 
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn exclusive() -> MutexGuard<'static, ()> {
+    RUN_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts it, or says why not.
+/// Starts the emulation; prints the reason and returns `None` if this machine lacks a privilege for it.
 pub(crate) fn start(fabric: Fabric<IpPacket>, client: Node, server: Node) -> Option<Pair> {
-    let alone = alone();
+    let alone = exclusive();
     match Emulation::start(fabric, EcmpHash::Mixed) {
         Ok(emulation) => Some(Pair {
             emulation,
@@ -51,6 +62,10 @@ pub(crate) fn start(fabric: Fabric<IpPacket>, client: Node, server: Node) -> Opt
 }
 
 pub(crate) fn pair(spec: Spec) -> Option<Pair> {
-    let (fabric, client, server) = network(spec, Seed::new(1));
+    let Network {
+        fabric,
+        client,
+        server,
+    } = network(spec, Seed::new(1));
     start(fabric, client, server)
 }
