@@ -1,4 +1,4 @@
-//! Runs without an outcome, settings, and all numbers.
+//! Failed and invalid runs, settings, and all statistics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,37 +9,37 @@ use marline_report::units;
 use crate::scenario::Value;
 use crate::stats::Statistic;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let page = failures(page, evidence);
-    let differences = differences(evidence);
-    let mut page = page.section("Numbers and settings");
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let page = failures(page, data);
+    let differences = differences(data);
+    let mut page = page.section("Statistics and settings");
     if !differences.is_empty() {
         page = page
-            .text("What tells the variants apart:")
+            .text("Settings in which the variants differ:")
             .table(&differences);
     }
     let page = page.details("Every variant at every point", |page| {
-        page.table(&cells(evidence)).note(
+        page.table(&cells(data)).note(
             "Variation is the standard deviation divided by the mean. The file runs.csv has every metric of \
              every run.",
         )
     });
-    settings(page, evidence)
+    settings(page, data)
 }
 
-/// Why runs have no outcome, or may not count.
-fn failures(page: Report, evidence: &Evidence) -> Report {
-    let mut table = evidence
+/// Failed runs and invalid runs, by reason.
+fn failures(page: Report, data: &ReportData) -> Report {
+    let mut table = data
         .points
         .table("variant")
         .number_column("runs")
         .number_column("of")
         .column("what")
         .column("reason");
-    for cell in &evidence.results.cells {
+    for cell in &data.results.cells {
         let failed = cell
             .failed
             .iter()
@@ -55,21 +55,21 @@ fn failures(page: Report, evidence: &Evidence) -> Report {
                 what.to_owned(),
                 reason.clone(),
             ];
-            let point = evidence.points.name_of(&cell.parameters);
-            table.row(evidence.points.row(&cell.variant, point, cells));
+            let point = data.points.name_of(&cell.parameters);
+            table.row(data.points.row(&cell.variant, point, cells));
         }
     }
     if table.is_empty() {
         return page;
     }
-    page.section("Runs that do not count")
-        .text("Nothing else on this page knows of these runs.")
+    page.section("Failed and invalid runs")
+        .text("Nothing else on this page includes these runs.")
         .table(&table)
 }
 
 /// Statistics of all metrics that reports show.
-fn cells(evidence: &Evidence) -> Table {
-    let mut table = evidence
+fn cells(data: &ReportData) -> Table {
+    let mut table = data
         .points
         .table("variant")
         .column("metric")
@@ -81,14 +81,14 @@ fn cells(evidence: &Evidence) -> Table {
             table = table.number_column("95 % interval");
         }
     }
-    for cell in &evidence.results.cells {
-        for metric in &evidence.results.metrics {
+    for cell in &data.results.cells {
+        for metric in &data.results.metrics {
             let Some(summary) = cell.metrics.get(metric) else {
                 continue;
             };
             let cells = [Quantity::of(metric).name, units::count(summary.n as u64)];
-            let point = evidence.points.name_of(&cell.parameters);
-            let mut row = evidence.points.row(&cell.variant, point, cells);
+            let point = data.points.name_of(&cell.parameters);
+            let mut row = data.points.row(&cell.variant, point, cells);
             for statistic in statistics {
                 let quantity = Quantity::of_statistic(metric, statistic);
                 row.push(quantity.maybe(statistic.of(summary)));
@@ -102,9 +102,9 @@ fn cells(evidence: &Evidence) -> Table {
     table
 }
 
-/// The scenario, and what it means for each variant.
-fn settings(page: Report, evidence: &Evidence) -> Report {
-    let settings = &evidence.results.settings;
+/// The scenario, and the settings of each variant that follow from it.
+fn settings(page: Report, data: &ReportData) -> Report {
+    let settings = &data.results.settings;
     let mut scenario = Table::new().column("key").code_column("value");
     for (key, value) in flat(&settings["scenario"]) {
         scenario.row([key, value]);
@@ -112,22 +112,22 @@ fn settings(page: Report, evidence: &Evidence) -> Report {
     page.details("The scenario", |page| page.table(&scenario))
         .details(
             "Settings of each variant at the first point, defaults included",
-            |page| page.table(&resolved(evidence, |_| true)),
+            |page| page.table(&resolved(data, |_| true)),
         )
 }
 
-/// What tells variants apart.
-fn differences(evidence: &Evidence) -> Table {
-    resolved(evidence, |values| {
+/// The settings in which variants differ.
+fn differences(data: &ReportData) -> Table {
+    resolved(data, |values| {
         values.windows(2).any(|pair| pair[0] != pair[1])
     })
 }
 
-/// Settings of each variant at the first point, as far as they are `wanted`.
-fn resolved(evidence: &Evidence, wanted: fn(&[Option<String>]) -> bool) -> Table {
-    let variants: Vec<_> = evidence
+/// Settings of each variant at the first point, as far as `wanted` selects them.
+fn resolved(data: &ReportData, wanted: fn(&[Option<String>]) -> bool) -> Table {
+    let variants: Vec<_> = data
         .variants()
-        .map(|(_, name)| (name, flat(&evidence.results.settings["variants"][name])))
+        .map(|(_, name)| (name, flat(&data.results.settings["variants"][name])))
         .collect();
     let keys: BTreeSet<&String> = variants.iter().flat_map(|(_, flat)| flat.keys()).collect();
     let mut table = Table::new().column("setting");
@@ -149,7 +149,7 @@ fn resolved(evidence: &Evidence, wanted: fn(&[Option<String>]) -> bool) -> Table
     table
 }
 
-/// A tree as lines, with dots in the keys.
+/// A tree as a flat table, with dots in the keys.
 fn flat(tree: &Value) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
     flatten("", tree, &mut lines);

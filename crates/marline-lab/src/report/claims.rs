@@ -1,4 +1,4 @@
-//! Whether the results show what they must.
+//! The verdicts on the claims of an experiment.
 
 use marline_report::Report;
 use marline_report::chart::Unit;
@@ -7,18 +7,18 @@ use marline_report::html::{Table, Verdict};
 use crate::run::MustResult;
 
 use super::comparisons;
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 
-/// Tables with more rows than this show on a click.
+/// Tables with more rows than this are folded.
 const SHOWN: usize = 12;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let musts = &evidence.results.must;
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let musts = &data.results.must;
     if musts.is_empty() {
         return page;
     }
-    let page = page.section("What was to be shown");
+    let page = page.section("Claims");
     let page = musts.iter().fold(page, |page, must| {
         let verdict = match must.holds {
             Some(true) => Verdict::Holds,
@@ -31,30 +31,32 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
             Some(explanation) => page.text(explanation),
             None => page,
         };
-        let table = violations(evidence, must);
+        let table = violations(data, must);
         match must.violations.len() {
             0 => page,
             count @ 1..=SHOWN => page
-                .text(&format!("Not as claimed ({count}):"))
+                .text(&format!(
+                    "Comparisons that do not meet the claim ({count}):"
+                ))
                 .table(&table),
             count => page.details(
-                &format!("{count} comparisons that are not as claimed"),
+                &format!("{count} comparisons that do not meet the claim"),
                 |page| page.table(&table),
             ),
         }
     });
     page.note(
-        "It is the improvement that was measured which counts; confidence that one variant is better \
-         needs an interval without zero.",
+        "Verdicts depend on the measured improvement, not on its interval. One variant is better with 95 % \
+         confidence if the interval excludes zero.",
     )
 }
 
-fn violations(evidence: &Evidence, must: &MustResult) -> Table {
-    let mut table = evidence
+fn violations(data: &ReportData, must: &MustResult) -> Table {
+    let mut table = data
         .points
         .table("comparison")
         .column("what")
-        .number_column("ours")
+        .number_column("measured")
         .number_column("95 % interval")
         .published_column("published")
         .column("source");
@@ -67,12 +69,8 @@ fn violations(evidence: &Evidence, must: &MustResult) -> Table {
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];
-        let point = evidence.points.name_of(&result.parameters);
-        table.row(
-            evidence
-                .points
-                .row(&comparisons::pair(result), point, cells),
-        );
+        let point = data.points.name_of(&result.parameters);
+        table.row(data.points.row(&comparisons::pair(result), point, cells));
     }
     table
 }

@@ -1,4 +1,4 @@
-//! Variants beside each other.
+//! Comparisons of variants.
 
 use marline_report::Report;
 use marline_report::chart::{Axis, Bars, Chart, Interval, Unit};
@@ -7,17 +7,24 @@ use marline_report::units;
 
 use crate::run::ComparisonResult;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 
-/// Comparisons of one statistic of one metric, which share a picture.
+/// Comparisons of one statistic of one metric, which share a chart.
 pub(super) struct Group<'r>(Vec<&'r ComparisonResult>);
+
+/// The comparisons of two variants.
+pub(super) struct Pair<'r> {
+    /// Both variants, on one line.
+    pub(super) name: String,
+    pub(super) comparisons: Vec<&'r ComparisonResult>,
+}
 
 impl<'r> Group<'r> {
     /// All comparisons, in groups.
-    pub(super) fn all(evidence: &'r Evidence) -> Vec<Self> {
+    pub(super) fn all(data: &'r ReportData) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
-        for result in &evidence.results.comparisons {
+        for result in &data.results.comparisons {
             let same = |group: &&mut Self| {
                 let first = group.0[0];
                 (&first.metric, first.statistic) == (&result.metric, result.statistic)
@@ -30,43 +37,46 @@ impl<'r> Group<'r> {
         groups
     }
 
-    /// Whether others published some of the improvements.
+    /// Whether any of the improvements has a published value.
     pub(super) fn is_published(&self) -> bool {
         self.0
             .iter()
             .any(|result| result.published_percent.is_some())
     }
 
-    /// Each pair that is compared, once.
-    pub(super) fn pairs(&self) -> Vec<(String, Vec<&'r ComparisonResult>)> {
-        let mut pairs: Vec<(String, Vec<&ComparisonResult>)> = Vec::new();
+    /// Each pair of variants, with its comparisons.
+    pub(super) fn pairs(&self) -> Vec<Pair<'r>> {
+        let mut pairs: Vec<Pair<'_>> = Vec::new();
         for &result in &self.0 {
             let name = pair(result);
-            match pairs.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, members)) => members.push(result),
-                None => pairs.push((name, vec![result])),
+            match pairs.iter_mut().find(|pair| pair.name == name) {
+                Some(pair) => pair.comparisons.push(result),
+                None => pairs.push(Pair {
+                    name,
+                    comparisons: vec![result],
+                }),
             }
         }
         pairs
     }
 }
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let groups = Group::all(evidence);
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let groups = Group::all(data);
     if groups.is_empty() {
         return page;
     }
     let page = page.section("Comparisons");
     let page = groups.iter().fold(page, |page, group| {
-        let page = told(page, group);
-        match (evidence.points.are_few(), group.is_published()) {
+        let page = add_sentences(page, group);
+        match (data.points.are_few(), group.is_published()) {
             (false, _) => page.chart(&over_points(group)),
-            (true, false) => page.chart(&bars(evidence, &group.0)),
-            // Their picture stands beside the paper.
+            (true, false) => page.chart(&bars(data, &group.0)),
+            // Their chart is in the section about published values.
             (true, true) => page,
         }
     });
-    page.table(&table(evidence))
+    page.table(&table(data))
         .note("Improvement: how much smaller the first is, in percent of the second; of rates, shares and \
                fairness, how much larger. Runs are compared in pairs that met the same luck; intervals: 95 %, bootstrap over pairs.")
 }
@@ -76,16 +86,17 @@ pub(super) fn pair(result: &ComparisonResult) -> String {
     format!("{}\u{a0}over\u{a0}{}", result.a, result.b)
 }
 
-/// What is compared in `group`, such as `median completion time`.
+/// The quantity that is compared in `group`, such as `median completion time`.
 pub(super) fn what(group: &[&ComparisonResult]) -> String {
     group.first().map_or_else(String::new, |first| {
         names::of(first.statistic, &Quantity::of(&first.metric).name)
     })
 }
 
-/// A sentence for each pair: where it is better, where it is worse, and where nobody knows.
-fn told(page: Report, group: &Group<'_>) -> Report {
-    group.pairs().into_iter().fold(page, |page, (_, members)| {
+/// Adds a sentence for each pair: at how many points it is better, worse, or undecided.
+fn add_sentences(page: Report, group: &Group<'_>) -> Report {
+    group.pairs().into_iter().fold(page, |page, pair| {
+        let members = pair.comparisons;
         let sure = |better: bool| {
             let intervals = members.iter().filter_map(|result| result.ci95);
             intervals
@@ -108,7 +119,7 @@ fn told(page: Report, group: &Group<'_>) -> Report {
         };
         let (a, b, what) = (&first.a, &first.b, what(&[first]));
         let text = match total {
-            1 => format!("{a} against {b}, {what}:{range} {}", certainty(better, worse)),
+            1 => format!("{a} against {b}, {what}:{range} {}", conclusion(better, worse)),
             _ => format!(
                 "{a} against {b}, {what}: better with 95 % confidence at {better} of {total} points, worse at \
                  {worse}, undecided at {unsure}.{range}"
@@ -118,11 +129,11 @@ fn told(page: Report, group: &Group<'_>) -> Report {
     })
 }
 
-const fn certainty(better: usize, worse: usize) -> &'static str {
+const fn conclusion(better: usize, worse: usize) -> &'static str {
     match (better, worse) {
         (1, _) => "It is better with 95 % confidence.",
         (_, 1) => "It is worse with 95 % confidence.",
-        _ => "Which of them is better remains undecided.",
+        _ => "Which of them is better is undecided.",
     }
 }
 
@@ -130,8 +141,8 @@ fn axis(group: &[&ComparisonResult]) -> Axis {
     Axis::new(format!("improvement of {}", what(group)), Unit::Percent)
 }
 
-fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
-    let points = &evidence.points;
+fn bars(data: &ReportData, group: &[&ComparisonResult]) -> Bars {
+    let points = &data.points;
     let title = points.by(&names::capitalized(&what(group)));
     let mut bars = Bars::new(title, points.title(), axis(group));
     for result in group {
@@ -143,26 +154,24 @@ fn bars(evidence: &Evidence, group: &[&ComparisonResult]) -> Bars {
     bars
 }
 
-/// The distribution of improvements, where there are too many points to name.
+/// The distribution of improvements, where there are too many points for a chart with names.
 fn over_points(group: &Group<'_>) -> Chart {
     let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
     let title = names::capitalized(&what(&group.0));
     let chart = Chart::new(title, axis(&group.0), share);
-    group
-        .pairs()
-        .into_iter()
-        .fold(chart, |chart, (name, members)| {
-            let gains = members
-                .iter()
-                .filter_map(|result| result.improvement_percent);
-            chart.ecdf(name, gains.collect())
-        })
+    group.pairs().into_iter().fold(chart, |chart, pair| {
+        let gains = pair
+            .comparisons
+            .iter()
+            .filter_map(|result| result.improvement_percent);
+        chart.ecdf(pair.name, gains.collect())
+    })
 }
 
-fn table(evidence: &Evidence) -> Table {
-    let all = &evidence.results.comparisons;
+fn table(data: &ReportData) -> Table {
+    let all = &data.results.comparisons;
     let has_published = all.iter().any(|result| result.published_percent.is_some());
-    let mut table = evidence
+    let mut table = data
         .points
         .table("comparison")
         .column("what")
@@ -174,7 +183,7 @@ fn table(evidence: &Evidence) -> Table {
     }
     let percent = Quantity::plain("improvement", Unit::Percent);
     for result in all {
-        // Those of the last two columns do not show where there are none.
+        // The last two columns are dropped where nothing is published.
         let cells = [
             what(&[result]),
             units::count(result.pairs as u64),
@@ -183,8 +192,8 @@ fn table(evidence: &Evidence) -> Table {
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];
-        let point = evidence.points.name_of(&result.parameters);
-        table.row(evidence.points.row(&pair(result), point, cells));
+        let point = data.points.name_of(&result.parameters);
+        table.row(data.points.row(&pair(result), point, cells));
     }
     table
 }

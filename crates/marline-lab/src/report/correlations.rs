@@ -1,4 +1,4 @@
-//! Metrics that may go together.
+//! Correlations of metrics.
 
 use marline_report::Report;
 use marline_report::chart::{Chart, Unit};
@@ -8,20 +8,20 @@ use marline_report::units;
 use crate::run::CorrelationResult;
 use crate::stats::Interval;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 
-/// Pictures that show at once; others show on a click.
+/// Charts that are shown at once; others are folded.
 const SHOWN: usize = 6;
-/// Pictures that show at all.
-const MOST: usize = 24;
+/// Most charts that are shown at all.
+const MAX_CHARTS: usize = 24;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let all = &evidence.results.correlations;
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let all = &data.results.correlations;
     if all.is_empty() {
         return page;
     }
-    // Variants of one pair of metrics at one point share a picture.
+    // Variants of one pair of metrics at one point share a chart.
     let mut groups: Vec<Vec<&CorrelationResult>> = Vec::new();
     for result in all {
         let same = |group: &&mut Vec<&CorrelationResult>| {
@@ -33,32 +33,32 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
             None => groups.push(vec![result]),
         }
     }
-    let groups = groups.iter().take(MOST);
-    let charts: Vec<_> = groups.map(|group| scatter(evidence, group)).collect();
+    let groups = groups.iter().take(MAX_CHARTS);
+    let charts: Vec<_> = groups.map(|group| scatter(data, group)).collect();
     let (shown, hidden) = charts.split_at(charts.len().min(SHOWN));
     let draw =
         |page: Report, charts: &[Chart]| charts.iter().fold(page, |page, chart| page.chart(chart));
-    let page = draw(page.section("What goes together"), shown);
+    let page = draw(page.section("Correlations"), shown);
     let page = match hidden.len() {
         0 => page,
-        more => page.details(&format!("{more} more pictures"), |page| draw(page, hidden)),
+        more => page.details(&format!("{more} more charts"), |page| draw(page, hidden)),
     };
-    page.table(&table(evidence)).note(
-        "r: Pearson's correlation over runs; its interval is Fisher's, 95 %. Lines: least squares. What goes \
-         together need not be cause and effect.",
+    page.table(&table(data)).note(
+        "r: Pearson's correlation over runs; its interval is Fisher's, 95 %. Lines: least squares. A \
+         correlation need not be cause and effect.",
     )
 }
 
-fn scatter(evidence: &Evidence, group: &[&CorrelationResult]) -> Chart {
+fn scatter(data: &ReportData, group: &[&CorrelationResult]) -> Chart {
     let first = group[0];
     let (x, y) = (Quantity::of(&first.x), Quantity::of(&first.y));
-    let title = evidence
+    let title = data
         .points
         .by_name(&format!("{} and {}", y.title(), x.name), &first.parameters);
     let clouds: Vec<Vec<(f64, f64)>> = group
         .iter()
         .map(|result| {
-            let pairs = pairs(evidence, result).into_iter();
+            let pairs = pairs(data, result).into_iter();
             pairs.map(|(a, b)| (x.base(a), y.base(b))).collect()
         })
         .collect();
@@ -74,34 +74,40 @@ fn scatter(evidence: &Evidence, group: &[&CorrelationResult]) -> Chart {
         .fold(chart, |chart, (result, points)| {
             let variant = result.variant.as_str();
             let chart = chart.scatter(variant, points.clone());
-            let (Some((slope, intercept)), Some(r)) = (fit(points), result.r) else {
+            let (Some(line), Some(r)) = (fit(points), result.r) else {
                 return chart;
             };
             let published = result.published.map_or_else(String::new, |published| {
                 format!(" (published {})", coefficient(published))
             });
             let name = format!("r = {}{published}", coefficient(r));
-            chart.fit(variant, name, slope, intercept)
+            chart.fit(variant, name, line.slope, line.intercept)
         })
 }
 
 /// Both metrics of each run that has them.
-fn pairs(evidence: &Evidence, result: &CorrelationResult) -> Vec<(f64, f64)> {
-    let place = evidence
+fn pairs(data: &ReportData, result: &CorrelationResult) -> Vec<(f64, f64)> {
+    let place = data
         .points
         .find(&result.parameters)
-        .zip(evidence.variant(&result.variant));
+        .zip(data.variant(&result.variant));
     let Some((point, variant)) = place else {
         return Vec::new();
     };
-    let runs = evidence.runs(point, variant).iter();
+    let runs = data.runs(point, variant).iter();
     runs.filter(|run| run.counts())
         .filter_map(|run| Some((*run.metrics.get(&result.x)?, *run.metrics.get(&result.y)?)))
         .collect()
 }
 
-/// The slope and the intercept of the line that is nearest to `points` (least squares).
-fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+/// A straight line.
+struct Line {
+    slope: f64,
+    intercept: f64,
+}
+
+/// The line through `points` by least squares.
+fn fit(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / n;
     let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
@@ -111,12 +117,11 @@ fn fit(points: &[(f64, f64)]) -> Option<(f64, f64)> {
         squares += (x - mean_x) * (x - mean_x);
     }
     let slope = both / squares;
-    slope
-        .is_finite()
-        .then_some((slope, mean_y - slope * mean_x))
+    let intercept = mean_y - slope * mean_x;
+    slope.is_finite().then_some(Line { slope, intercept })
 }
 
-/// In which the correlation lies with 95 % confidence, if both metrics are about normal (Fisher, 1915).
+/// The 95 % confidence interval of a correlation of metrics that are about normal (Fisher, 1915).
 pub(super) fn interval(r: f64, n: usize) -> Option<Interval> {
     let free = n.checked_sub(3).filter(|free| *free > 0)? as f64;
     let (middle, half) = (libm::atanh(r), 1.96 / free.sqrt());
@@ -131,8 +136,8 @@ fn coefficient(r: f64) -> String {
     format!("{r:.2}").replace('-', "\u{2212}")
 }
 
-fn table(evidence: &Evidence) -> Table {
-    let mut table = evidence
+fn table(data: &ReportData) -> Table {
+    let mut table = data
         .points
         .table("variant")
         .column("x")
@@ -142,7 +147,7 @@ fn table(evidence: &Evidence) -> Table {
         .number_column("95 % interval")
         .published_column("published r")
         .column("source");
-    for result in &evidence.results.correlations {
+    for result in &data.results.correlations {
         let bounds = result.r.and_then(|r| interval(r, result.n));
         let cells = [
             Quantity::of(&result.x).name,
@@ -155,13 +160,13 @@ fn table(evidence: &Evidence) -> Table {
             result.published.map_or_else(names::nothing, coefficient),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];
-        let point = evidence.points.name_of(&result.parameters);
-        table.row(evidence.points.row(&result.variant, point, cells));
+        let point = data.points.name_of(&result.parameters);
+        table.row(data.points.row(&result.variant, point, cells));
     }
     table
 }
 
-/// What a coefficient is, for tables of many things.
+/// A coefficient as a quantity, for the table of published values.
 pub(super) fn quantity(result: &CorrelationResult) -> Quantity {
     let (x, y) = (Quantity::of(&result.x).name, Quantity::of(&result.y).name);
     Quantity::plain(&format!("correlation of {y} with {x}"), Unit::Number)

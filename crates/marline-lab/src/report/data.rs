@@ -1,27 +1,27 @@
-//! What a page is made from.
+//! The input of a report: results and runs.
 
 use std::path::Path;
 
-use crate::run::{CellResult, Plan, Record, Results, RunFailure, read};
+use crate::run::{CellResult, Plan, Record, Results, RunFailure, StoredRuns, read};
 use crate::scenario::BackendKind;
 
 use super::names::Quantity;
 use super::points::Points;
 
-/// Results, and the runs behind them by point and variant.
-pub(super) struct Evidence {
+/// The results of an experiment, and its runs by point and variant.
+pub(super) struct ReportData {
     pub(super) results: Results,
     pub(super) plan: Plan,
     /// The points by name.
     pub(super) points: Points,
-    /// Runs, in order of their repeats; cells in the order of those in the results.
+    /// Runs in the order of their repeats; cells in the order of those in the results.
     runs: Vec<Vec<Record>>,
 }
 
-impl Evidence {
-    /// What is in `directory`.
+impl ReportData {
+    /// Reads the files in `directory`.
     pub(super) fn read(directory: &Path) -> Result<Self, RunFailure> {
-        let (plan, records) = read(directory)?;
+        let StoredRuns { plan, records } = read(directory)?;
         let results = Results::read(directory)?;
         let variants = plan.variants.len();
         let mut runs = vec![Vec::new(); plan.points.len() * variants];
@@ -43,7 +43,7 @@ impl Evidence {
         })
     }
 
-    /// The metric of most interest.
+    /// The main metric: the first one of the scenario.
     pub(super) fn main_metric(&self) -> &str {
         self.results
             .metrics
@@ -51,23 +51,23 @@ impl Evidence {
             .map_or("completion_s", String::as_str)
     }
 
-    /// Names of variants, in the order of the scenario.
+    /// Indices and names of the variants, in the order of the scenario.
     pub(super) fn variants(&self) -> impl Iterator<Item = (usize, &str)> {
         self.plan.variants.iter().map(String::as_str).enumerate()
     }
 
-    /// The place of the variant called `name`.
+    /// The index of the variant called `name`.
     pub(super) fn variant(&self, name: &str) -> Option<usize> {
         self.plan.variants.iter().position(|known| known == name)
     }
 
-    /// Runs of a variant at a point.
+    /// The runs of a variant at a point.
     pub(super) fn runs(&self, point: usize, variant: usize) -> &[Record] {
         let cell = self.runs.get(point * self.plan.variants.len() + variant);
         cell.map_or(&[], Vec::as_slice)
     }
 
-    /// What `metric` was in the runs that count.
+    /// The values of `metric` in the runs that count.
     pub(super) fn values(&self, point: usize, variant: usize, metric: &str) -> Vec<f64> {
         let runs = self.runs(point, variant).iter();
         runs.filter(|run| run.counts())
@@ -75,7 +75,7 @@ impl Evidence {
             .collect()
     }
 
-    /// The same for pictures: in seconds, bytes, bits per second.
+    /// The same in base units (seconds, bytes, bits per second), for charts.
     pub(super) fn samples(&self, point: usize, variant: usize, metric: &str) -> Vec<f64> {
         let quantity = Quantity::of(metric);
         let values = self.values(point, variant, metric).into_iter();
@@ -92,7 +92,7 @@ impl Evidence {
         cells.find(|cell| cell.variant == *name && cell.parameters == *parameters)
     }
 
-    /// The line that repeats all runs.
+    /// The command that repeats all runs.
     pub(super) fn command(&self) -> String {
         let Results {
             experiment,
@@ -101,20 +101,20 @@ impl Evidence {
             repeats,
             ..
         } = &self.results;
-        // Experiments of the house stand in directories; others are files.
+        // Built-in experiments are in directories; other scenarios are files.
         let mut command = match experiment.contains('/') {
             true => format!("marline lab run {experiment}"),
             false => format!("marline lab run {experiment}.toml"),
         };
         let written = self.results.settings["scenario"]["backend"].as_str();
-        // Several backends are the variants' own.
+        // With several backends, the variants choose theirs.
         let is_one = BackendKind::NAMES.iter().any(|(name, _)| name == backend);
         if is_one && written.unwrap_or(BackendKind::default().name()) != backend {
             command.push_str(&format!(" --backend {backend}"));
         }
         command.push_str(&format!(" --seed {seed} --repeats {repeats}"));
         for set in &self.plan.sets {
-            // A shell takes all between single quotes as it is.
+            // A shell does not interpret text in single quotes.
             command.push_str(&format!(" --set '{}'", set.replace('\'', "'\\''")));
         }
         command

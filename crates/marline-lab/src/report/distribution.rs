@@ -1,4 +1,4 @@
-//! How the metric of most interest spreads.
+//! The distribution of the main metric.
 
 use marline_report::Report;
 use marline_report::chart::{Axis, Boxes, Chart, Unit};
@@ -6,46 +6,46 @@ use marline_report::html::Table;
 
 use crate::stats::Statistic;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::ideal;
-use super::names::{Quantity, ends};
+use super::names::{Quantity, Range, range};
 
-/// Distributions of fewer runs have no shape.
+/// Distributions of fewer runs are not drawn.
 const FEWEST_RUNS: usize = 5;
-/// Distributions that show at once; the others show on a click.
+/// Distributions that are shown at once; the others are folded.
 const SHOWN: usize = 4;
-/// The largest value is this many times the smallest where equal ratios should look equal: among
-/// medians of points, and among runs.
+/// The ratio of the largest to the smallest value from which axes are logarithmic: of medians of points, and
+/// of runs.
 const WIDE_MEDIANS: f64 = 8.0;
 const WIDE_RUNS: f64 = 30.0;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let metric = evidence.main_metric();
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let metric = data.main_metric();
     let quantity = Quantity::of(metric);
     let page = page.section(&quantity.title());
-    let page = match evidence.points.are_few() {
+    let page = match data.points.are_few() {
         true => page
-            .chart(&boxes(evidence, metric))
-            .table(&medians(evidence, metric)),
-        false => page.chart(&over_points(evidence, metric)),
+            .chart(&boxes(data, metric))
+            .table(&medians(data, metric)),
+        false => page.chart(&over_points(data, metric)),
     };
-    let page = distributions(page, evidence, metric);
-    others(ideal::add(page, evidence), evidence)
+    let page = distributions(page, data, metric);
+    others(ideal::add(page, data), data)
 }
 
 /// A box for each variant at each point.
-fn boxes(evidence: &Evidence, metric: &str) -> Boxes {
+fn boxes(data: &ReportData, metric: &str) -> Boxes {
     let quantity = Quantity::of(metric);
-    let points = &evidence.points;
+    let points = &data.points;
     let title = points.by(&quantity.title());
-    let mut boxes = Boxes::new(title, points.title(), axis(evidence, metric))
-        .series(evidence.variants().map(|(_, name)| name));
+    let mut boxes = Boxes::new(title, points.title(), axis(data, metric))
+        .series(data.variants().map(|(_, name)| name));
     for (point, name) in points.iter() {
-        for (variant, series) in evidence.variants() {
-            boxes = boxes.samples(name, series, evidence.samples(point, variant, metric));
+        for (variant, series) in data.variants() {
+            boxes = boxes.samples(name, series, data.samples(point, variant, metric));
         }
     }
-    let published = evidence.results.published.iter();
+    let published = data.results.published.iter();
     for value in published.filter(|value| value.metric == metric) {
         if value.statistic == Statistic::Median {
             let point = points.name_of(&value.parameters);
@@ -55,30 +55,30 @@ fn boxes(evidence: &Evidence, metric: &str) -> Boxes {
     boxes
 }
 
-/// Linear, unless the points lie decades apart.
-fn axis(evidence: &Evidence, metric: &str) -> Axis {
+/// A linear axis, or a logarithmic one if the values of the points differ widely.
+fn axis(data: &ReportData, metric: &str) -> Axis {
     let quantity = Quantity::of(metric);
-    let medians = evidence
+    let medians = data
         .results
         .cells
         .iter()
         .filter_map(|cell| Some(cell.metrics.get(metric)?.median));
-    let (low, high) = ends(medians);
+    let Range { low, high } = range(medians);
     match low > 0.0 && high > WIDE_MEDIANS * low {
         true => quantity.axis().logarithmic(),
         false => quantity.axis(),
     }
 }
 
-/// The medians, a row for each point.
-fn medians(evidence: &Evidence, metric: &str) -> Table {
+/// The medians, with a row for each point.
+fn medians(data: &ReportData, metric: &str) -> Table {
     let quantity = Quantity::of(metric);
-    let points = &evidence.points;
+    let points = &data.points;
     let mut table = Table::new();
     if !points.factors.is_empty() {
         table = table.column(&points.title());
     }
-    for (_, name) in evidence.variants() {
+    for (_, name) in data.variants() {
         table = table
             .number_column(&format!("{name}, median"))
             .number_column("95 % interval");
@@ -88,8 +88,8 @@ fn medians(evidence: &Evidence, metric: &str) -> Table {
         if !points.factors.is_empty() {
             row.push(name.to_owned());
         }
-        for (variant, _) in evidence.variants() {
-            let cell = evidence.cell(point, variant);
+        for (variant, _) in data.variants() {
+            let cell = data.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
             row.push(quantity.maybe(summary.map(|summary| summary.median)));
             row.push(quantity.interval(summary.and_then(|summary| summary.ci95)));
@@ -99,31 +99,27 @@ fn medians(evidence: &Evidence, metric: &str) -> Table {
     table
 }
 
-/// The distribution of the points' medians, where there are too many to name.
-fn over_points(evidence: &Evidence, metric: &str) -> Chart {
+/// The distribution of the points' medians, where there are too many points for boxes.
+fn over_points(data: &ReportData, metric: &str) -> Chart {
     let quantity = Quantity::of(metric);
-    let title = format!(
-        "Median {} over {} points",
-        quantity.name,
-        evidence.points.len()
-    );
+    let title = format!("Median {} over {} points", quantity.name, data.points.len());
     let share = Axis::new("share of points", Unit::Share).spanning(0.0, 1.0);
-    let chart = Chart::new(title, axis(evidence, metric), share);
-    evidence.variants().fold(chart, |chart, (variant, name)| {
-        let medians = evidence.points.iter().filter_map(|(point, _)| {
-            let summary = evidence.cell(point, variant)?.metrics.get(metric)?;
+    let chart = Chart::new(title, axis(data, metric), share);
+    data.variants().fold(chart, |chart, (variant, name)| {
+        let medians = data.points.iter().filter_map(|(point, _)| {
+            let summary = data.cell(point, variant)?.metrics.get(metric)?;
             Some(quantity.base(summary.median))
         });
         chart.ecdf(name, medians.collect())
     })
 }
 
-/// The distribution of the runs, a picture for each point.
-fn distributions(page: Report, evidence: &Evidence, metric: &str) -> Report {
-    let charts: Vec<_> = evidence
+/// The distribution of the runs, with a chart for each point.
+fn distributions(page: Report, data: &ReportData, metric: &str) -> Report {
+    let charts: Vec<_> = data
         .points
         .iter()
-        .filter_map(|(point, _)| distribution(evidence, metric, point))
+        .filter_map(|(point, _)| distribution(data, metric, point))
         .collect();
     let (shown, hidden) = charts.split_at(charts.len().min(SHOWN));
     let all =
@@ -131,7 +127,7 @@ fn distributions(page: Report, evidence: &Evidence, metric: &str) -> Report {
     let page = all(page, shown);
     match hidden.len() {
         0 => page,
-        more if evidence.points.are_few() => page
+        more if data.points.are_few() => page
             .details(&format!("{more} more distributions"), |page| {
                 all(page, hidden)
             }),
@@ -139,11 +135,11 @@ fn distributions(page: Report, evidence: &Evidence, metric: &str) -> Report {
     }
 }
 
-fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart> {
+fn distribution(data: &ReportData, metric: &str, point: usize) -> Option<Chart> {
     let quantity = Quantity::of(metric);
-    let samples: Vec<_> = evidence
+    let samples: Vec<_> = data
         .variants()
-        .map(|(variant, name)| (name, evidence.samples(point, variant, metric)))
+        .map(|(variant, name)| (name, data.samples(point, variant, metric)))
         .collect();
     if samples
         .iter()
@@ -151,18 +147,18 @@ fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart
     {
         return None;
     }
-    // What never varies is told by the boxes.
+    // Boxes suffice for values that do not vary.
     let varies = |samples: &Vec<f64>| samples.windows(2).any(|pair| pair[0] != pair[1]);
     if !samples.iter().any(|(_, samples)| varies(samples)) {
         return None;
     }
     let all = || samples.iter().flat_map(|(_, samples)| samples).copied();
-    let (low, high) = ends(all());
+    let Range { low, high } = range(all());
     let axis = match low > 0.0 && high > WIDE_RUNS * low {
         true => quantity.axis().logarithmic(),
         false => quantity.axis_around(all()),
     };
-    let title = evidence.points.at(&quantity.title(), point);
+    let title = data.points.at(&quantity.title(), point);
     let share = Axis::new("share of runs", Unit::Share).spanning(0.0, 1.0);
     let chart = Chart::new(title, axis, share);
     Some(
@@ -173,14 +169,14 @@ fn distribution(evidence: &Evidence, metric: &str, point: usize) -> Option<Chart
 }
 
 /// Boxes of the other metrics.
-fn others(page: Report, evidence: &Evidence) -> Report {
-    let others = evidence.results.metrics.get(1..).unwrap_or_default();
-    if others.is_empty() || !evidence.points.are_few() {
+fn others(page: Report, data: &ReportData) -> Report {
+    let others = data.results.metrics.get(1..).unwrap_or_default();
+    if others.is_empty() || !data.points.are_few() {
         return page;
     }
     page.details("Other metrics", |page| {
         others
             .iter()
-            .fold(page, |page, metric| page.chart(&boxes(evidence, metric)))
+            .fold(page, |page, metric| page.chart(&boxes(data, metric)))
     })
 }

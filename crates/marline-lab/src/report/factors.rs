@@ -1,44 +1,44 @@
-//! Two parameters at once.
+//! Heat maps over two parameters.
 
 use marline_report::Report;
 use marline_report::chart::{Axis, Heat, Unit};
 
 use super::comparisons;
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 use super::points::Factor;
 
-/// Parameters with fewer values make no map.
+/// Factors with fewer values have no map.
 const FEWEST_VALUES: usize = 3;
-/// Variants that get a map of their own.
+/// Most variants that have a map of their own.
 const MAPS: usize = 4;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let [rows, columns] = &evidence.points.factors[..] else {
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let [rows, columns] = &data.points.factors[..] else {
         return page;
     };
     let is_map = |factor: &Factor| factor.values.len() >= FEWEST_VALUES;
-    // Points that were drawn, not laid out, leave most cells empty.
-    let is_full = evidence.points.len() * 2 > rows.values.len() * columns.values.len();
+    // A map of points that were drawn at random would have mostly empty cells.
+    let is_full = data.points.len() * 2 > rows.values.len() * columns.values.len();
     if !is_map(rows) || !is_map(columns) || !is_full {
         return page;
     }
     let title = format!("{} and {}", names::capitalized(&rows.name), columns.name);
-    let maps = match evidence.results.comparisons.is_empty() {
-        true => medians(evidence, rows, columns),
-        false => vec![improvements(evidence, rows, columns)],
+    let maps = match data.results.comparisons.is_empty() {
+        true => medians(data, rows, columns),
+        false => vec![improvements(data, rows, columns)],
     };
     let page = page.section(&title);
     maps.iter().fold(page, |page, map| page.chart(map))
 }
 
-/// The median of the metric of most interest, a map for each variant.
-fn medians(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Vec<Heat> {
-    let metric = evidence.main_metric();
+/// The median of the main metric, with a map for each variant.
+fn medians(data: &ReportData, rows: &Factor, columns: &Factor) -> Vec<Heat> {
+    let metric = data.main_metric();
     let quantity = Quantity::of(metric);
-    let maps = evidence.variants().take(MAPS).map(|(variant, name)| {
-        let values = evidence.points.iter().map(|(point, _)| {
-            let cell = evidence.cell(point, variant);
+    let maps = data.variants().take(MAPS).map(|(variant, name)| {
+        let values = data.points.iter().map(|(point, _)| {
+            let cell = data.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
             (point, summary.map(|summary| quantity.base(summary.median)))
         });
@@ -48,16 +48,16 @@ fn medians(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Vec<Heat> {
     maps.collect()
 }
 
-/// The first comparison.
-fn improvements(evidence: &Evidence, rows: &Factor, columns: &Factor) -> Heat {
-    let all = &evidence.results.comparisons;
+/// The improvement of the first comparison.
+fn improvements(data: &ReportData, rows: &Factor, columns: &Factor) -> Heat {
+    let all = &data.results.comparisons;
     let first = &all[0];
     let same = all.iter().filter(|result| {
         (&result.a, &result.b, &result.metric, result.statistic)
             == (&first.a, &first.b, &first.metric, first.statistic)
     });
     let values = same.filter_map(|result| {
-        let point = evidence.points.find(&result.parameters)?;
+        let point = data.points.find(&result.parameters)?;
         Some((point, result.improvement_percent))
     });
     let what = names::of(first.statistic, &Quantity::of(&first.metric).name);

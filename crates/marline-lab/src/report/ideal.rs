@@ -6,35 +6,35 @@ use marline_report::html::Table;
 
 use crate::stats::{quantile, sorted};
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let mut cells = evidence.results.cells.iter();
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let mut cells = data.results.cells.iter();
     if !cells.any(|cell| cell.ideal_ratio.is_some()) {
         return page;
     }
-    let quantity = Quantity::of(evidence.main_metric());
-    let page = match evidence.points.are_few() {
-        true => page.chart(&bars(evidence)),
+    let quantity = Quantity::of(data.main_metric());
+    let page = match data.points.are_few() {
+        true => page.chart(&bars(data)),
         false => page.subsection("Times the physical limit"),
     };
-    page.table(&table(evidence)).note(&format!(
-        "How many times the physical limit the median {} is: divided by the time that rate and delay of the \
+    page.table(&table(data)).note(&format!(
+        "The ratio of the median {} to the physical limit: divided by the time that rate and delay of the \
          links alone would need.",
         quantity.name
     ))
 }
 
 /// The ratio of each variant at each point.
-fn bars(evidence: &Evidence) -> Bars {
-    let points = &evidence.points;
+fn bars(data: &ReportData) -> Bars {
+    let points = &data.points;
     let axis = Axis::new("times the limit", Unit::Number);
     let mut bars = Bars::new("Times the physical limit", points.title(), axis)
-        .series(evidence.variants().map(|(_, name)| name));
+        .series(data.variants().map(|(_, name)| name));
     for (point, name) in points.iter() {
-        for (variant, series) in evidence.variants() {
-            let ratio = ratio(evidence, point, variant);
+        for (variant, series) in data.variants() {
+            let ratio = ratio(data, point, variant);
             bars = bars.bar(name, series, ratio.unwrap_or(f64::NAN), None);
         }
     }
@@ -42,9 +42,9 @@ fn bars(evidence: &Evidence) -> Bars {
 }
 
 /// A row for each variant: over all points, or the only one.
-fn table(evidence: &Evidence) -> Table {
+fn table(data: &ReportData) -> Table {
     let table = Table::new().column("variant");
-    let is_one = evidence.points.len() == 1;
+    let is_one = data.points.len() == 1;
     let mut table = match is_one {
         true => table.number_column("times the limit"),
         false => table
@@ -53,9 +53,9 @@ fn table(evidence: &Evidence) -> Table {
             .number_column("median of the points")
             .number_column("furthest"),
     };
-    for (variant, name) in evidence.variants() {
-        let points = evidence.points.iter();
-        let ratios = points.filter_map(|(point, _)| ratio(evidence, point, variant));
+    for (variant, name) in data.variants() {
+        let points = data.points.iter();
+        let ratios = points.filter_map(|(point, _)| ratio(data, point, variant));
         let ratios = sorted(&ratios.collect::<Vec<_>>());
         let at = |share| match ratios.is_empty() {
             true => names::nothing(),
@@ -71,6 +71,6 @@ fn table(evidence: &Evidence) -> Table {
     table
 }
 
-fn ratio(evidence: &Evidence, point: usize, variant: usize) -> Option<f64> {
-    evidence.cell(point, variant)?.ideal_ratio
+fn ratio(data: &ReportData, point: usize, variant: usize) -> Option<f64> {
+    data.cell(point, variant)?.ideal_ratio
 }

@@ -1,25 +1,26 @@
-//! Improvements as pictures: ours with their intervals, and on the same line what was published.
+//! Charts of measured and published improvements.
 
 use marline_report::chart::{Axis, Forest, ForestRow, Interval, Unit};
 
 use crate::run::ComparisonResult;
 
 use super::comparisons::{Group, pair, what};
-use super::data::Evidence;
+use super::data::ReportData;
+use super::points::PointLabel;
 
-/// Pairs of variants that stand beside each other; further ones have a picture of their own.
+/// Pairs of variants in one chart; further pairs have charts of their own.
 const PANELS: usize = 3;
 
-/// Pictures of all groups of which others published something.
-pub(super) fn pictures(evidence: &Evidence) -> Vec<Forest> {
-    let groups = Group::all(evidence).into_iter();
+/// Charts of all groups in which an improvement is published.
+pub(super) fn pictures(data: &ReportData) -> Vec<Forest> {
+    let groups = Group::all(data).into_iter();
     let published = groups.filter(Group::is_published);
-    published.flat_map(|group| of(evidence, &group)).collect()
+    published.flat_map(|group| of(data, &group)).collect()
 }
 
-/// How many of the published improvements are reached, if there are any.
-pub(super) fn reached(evidence: &Evidence) -> Option<String> {
-    let comparisons = evidence.results.comparisons.iter();
+/// How many published improvements are reached, if any is published.
+pub(super) fn reached(data: &ReportData) -> Option<String> {
+    let comparisons = data.results.comparisons.iter();
     let pairs = comparisons.filter_map(|result| {
         let published = result.published_percent?;
         Some((result.improvement_percent, result.ci95, published))
@@ -33,7 +34,7 @@ pub(super) fn reached(evidence: &Evidence) -> Option<String> {
         .filter(|(_, interval, _)| interval.is_some_and(|[low, _]| low > 0.0));
     (!pairs.is_empty()).then(|| {
         format!(
-            "Of {} published improvements, ours are as large or larger in {}. In {} of these comparisons \
+            "Of {} published improvements, the measured ones are as large or larger in {}. In {} of these comparisons \
              there is an improvement with 95 % confidence.",
             pairs.len(),
             reached.count(),
@@ -42,21 +43,21 @@ pub(super) fn reached(evidence: &Evidence) -> Option<String> {
     })
 }
 
-fn of(evidence: &Evidence, group: &Group<'_>) -> Vec<Forest> {
+fn of(data: &ReportData, group: &Group<'_>) -> Vec<Forest> {
     let pairs = group.pairs();
     let pairs: Vec<_> = pairs
         .iter()
-        .map(|(_, members)| members.as_slice())
+        .map(|pair| pair.comparisons.as_slice())
         .collect();
     pairs
         .chunks(PANELS)
-        .map(|pairs| picture(evidence, pairs))
+        .map(|pairs| picture(data, pairs))
         .collect()
 }
 
-fn picture(evidence: &Evidence, pairs: &[&[&ComparisonResult]]) -> Forest {
-    let points = &evidence.points;
-    // Where there are too many points, those that others did not look at have no row.
+fn picture(data: &ReportData, pairs: &[&[&ComparisonResult]]) -> Forest {
+    let points = &data.points;
+    // With too many points for a row each, those without a published value have no row.
     let shows =
         |result: &&&ComparisonResult| points.are_few() || result.published_percent.is_some();
     let shown: Vec<&ComparisonResult> = pairs
@@ -68,15 +69,15 @@ fn picture(evidence: &Evidence, pairs: &[&[&ComparisonResult]]) -> Forest {
         .collect();
     let what = what(&shown);
     let axis = Axis::new(format!("improvement of {what}"), Unit::Percent);
-    let title = format!("Improvement of {what}, ours and published");
+    let title = format!("Improvement of {what}, measured and published");
     let note = format!(
-        "Right of the line at zero the first variant is better. Whiskers: 95 % interval of ours{}.",
+        "Right of the line at zero the first variant is better. Whiskers: 95 % interval of the measured improvement{}.",
         sources(&shown)
     );
     shown
         .into_iter()
         .fold(Forest::new(title, axis).note(note), |forest, result| {
-            let (section, name) = points
+            let PointLabel { section, row: name } = points
                 .find(&result.parameters)
                 .map_or_else(Default::default, |point| points.section_and_row(point));
             let (panel, row) = (
@@ -96,7 +97,7 @@ fn picture(evidence: &Evidence, pairs: &[&[&ComparisonResult]]) -> Forest {
         })
 }
 
-/// Where the diamonds stand.
+/// The sources of the published values.
 fn sources(shown: &[&ComparisonResult]) -> String {
     let published = shown
         .iter()

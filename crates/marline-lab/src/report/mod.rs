@@ -1,23 +1,23 @@
-//! From results to a page.
+//! Reports of experiments, as self-contained pages.
 //!
-//! A page is made from nothing but the files that [`run`](crate::run::run) left in a directory, so that it can be
-//! made again at any time. What others published stands beside what was measured, never in its place.
+//! A page is made only from the files that [`run`](crate::run::run) wrote to a directory, so that it can be
+//! made again at any time. Published values are shown next to measured ones, never instead of them.
 //!
-//! | file | what it shows |
+//! | module | content |
 //! | --- | --- |
-//! | `data` | nothing: it reads, and knows which run belongs where |
-//! | `names` | nothing: it names metrics and parameters, with units |
-//! | `overview` | what ran, for how long |
-//! | `claims` | whether it shows what it must |
-//! | `published` | every published value beside ours |
-//! | `improvements` | published improvements beside ours, as a picture |
-//! | `distribution` | boxes and distributions of the metric of most interest |
-//! | `ideal` | how far that is from the physical limit |
-//! | `comparisons` | variants beside each other |
-//! | `correlations` | metrics that may go together |
-//! | `factors` | two parameters at once |
+//! | `data` | the input: results and runs |
+//! | `names` | names and units of metrics and parameters |
+//! | `overview` | what ran, and for how long |
+//! | `claims` | verdicts on the claims |
+//! | `published` | published values compared with measured ones |
+//! | `improvements` | charts of published and measured improvements |
+//! | `distribution` | boxes and distributions of the main metric |
+//! | `ideal` | the ratio to the physical limit |
+//! | `comparisons` | comparisons of variants |
+//! | `correlations` | correlations of metrics |
+//! | `factors` | heat maps over two parameters |
 //! | `time_series` | single runs over time |
-//! | `appendix` | runs without an outcome, settings, all numbers |
+//! | `appendix` | failed and invalid runs, settings, all statistics |
 
 mod appendix;
 mod claims;
@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use marline_report::Report;
 
 use crate::run::RunFailure;
-use data::Evidence;
+use data::ReportData;
 
 /// The name of the page in a directory of results.
 const PAGE: &str = "report.html";
@@ -49,7 +49,7 @@ const PAGE: &str = "report.html";
 /// # Errors
 /// There are no results yet, or what is there cannot be read.
 pub fn page(directory: &Path) -> Result<Report, RunFailure> {
-    Evidence::read(directory).map(|evidence| draw(&evidence))
+    ReportData::read(directory).map(|data| draw(&data))
 }
 
 /// Writes the page about the results in `directory` to `report.html` there, and says where that is.
@@ -62,7 +62,7 @@ pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
     Ok(directory.join(PAGE))
 }
 
-fn draw(evidence: &Evidence) -> Report {
+fn draw(data: &ReportData) -> Report {
     let sections = [
         overview::add,
         claims::add,
@@ -74,12 +74,10 @@ fn draw(evidence: &Evidence) -> Report {
         time_series::add,
         appendix::add,
     ];
-    let page = Report::new(evidence.results.title.as_str());
-    let page = sections
-        .into_iter()
-        .fold(page, |page, add| add(page, evidence));
-    let Evidence { results, .. } = evidence;
-    page.footer(results.seed, &results.digest, &evidence.command())
+    let page = Report::new(data.results.title.as_str());
+    let page = sections.into_iter().fold(page, |page, add| add(page, data));
+    let ReportData { results, .. } = data;
+    page.footer(results.seed, &results.digest, &data.command())
 }
 
 #[cfg(test)]

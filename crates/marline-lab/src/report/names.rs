@@ -1,4 +1,4 @@
-//! Metrics, statistics and parameters in human words, with units.
+//! Names and units of metrics, statistics and parameters in reports.
 
 use marline_report::chart::{Axis, Unit};
 use marline_report::units;
@@ -6,36 +6,37 @@ use marline_report::units;
 use crate::scenario::Value;
 use crate::stats::{Interval, Statistic};
 
-/// Metrics and parameters whose names alone say too little. Units follow from the ends of names.
+/// Names of metrics and parameters where their keys are not enough. The unit follows from the suffix of the
+/// key.
 const KNOWN: [(&str, &str); 40] = [
     (
         "background_after_mbps",
-        "goodput of the flows beside, after it",
+        "goodput of background flows, after the visit",
     ),
     (
         "background_before_mbps",
-        "goodput of the flows beside, before it",
+        "goodput of background flows, before the visit",
     ),
     (
         "background_during_loss_ratio",
-        "packets lost of the flows beside",
+        "packet loss of background flows, during the visit",
     ),
     (
         "background_during_mbps",
-        "goodput of the flows beside, meanwhile",
+        "goodput of background flows, during the visit",
     ),
     ("background_goodput_mbps", "goodput of a background flow"),
     (
         "background_missing_bytes",
-        "bytes that the flows beside did without",
+        "bytes that background flows lost to the visit",
     ),
     (
         "background_recovery_s",
-        "time until the flows beside have 90 % again",
+        "time until background flows recover 90 % of their goodput",
     ),
     (
         "background_share_of_fair",
-        "part of its fair share that a background flow gets",
+        "share of its fair rate that a background flow gets",
     ),
     ("bytes_received", "bytes received"),
     ("careful_jumps", "jumps"),
@@ -43,10 +44,7 @@ const KNOWN: [(&str, &str); 40] = [
     ("completion_s", "completion time"),
     ("content_kb", "content size"),
     ("first_byte_s", "time to first byte"),
-    (
-        "first_flight_loss_ratio",
-        "packets lost of the first flight",
-    ),
+    ("first_flight_loss_ratio", "packet loss of the first flight"),
     (
         "first_fluctuation_packets",
         "packets sent before the first fluctuation",
@@ -68,7 +66,7 @@ const KNOWN: [(&str, &str); 40] = [
     ("largest_window_bytes", "largest window"),
     ("latency_s", "transfer latency"),
     ("link.rtt", "round-trip time"),
-    ("loss_ratio", "packets lost"),
+    ("loss_ratio", "packet loss"),
     ("min_rtt_s", "smallest round-trip time"),
     ("page_load_s", "page load time"),
     ("plt_s", "page load time"),
@@ -85,11 +83,11 @@ const KNOWN: [(&str, &str); 40] = [
     ),
     ("streams_max_s", "longest time of a stream"),
     ("streams_mean_s", "mean time of streams"),
-    ("utilization_ratio", "part of the link in use"),
+    ("utilization_ratio", "link utilization"),
     ("workload.objects", "objects"),
 ];
 
-/// What the end of a name says: the unit, and how many of its base one is.
+/// Suffixes of keys: the unit, and the factor to its base unit.
 const ENDS: [(&str, Unit, f64); 15] = [
     ("_s", Unit::Seconds, 1.0),
     ("_ms", Unit::Seconds, 1e-3),
@@ -108,25 +106,25 @@ const ENDS: [(&str, Unit, f64); 15] = [
     ("_percent", Unit::Percent, 1.0),
 ];
 
-/// Values that are all beyond this part of the largest need no zero beside them.
+/// If all values are above this share of the largest, the axis need not start at zero.
 const FAR_FROM_ZERO: f64 = 0.25;
-/// Room around them, as a part of what they span.
+/// Margin around the values, as a share of their range.
 const MARGIN: f64 = 0.03;
-/// Letters that a column of a table has room for.
+/// Texts of at most this many characters are not broken in a table.
 const SHORT: usize = 16;
 
-/// What a number means.
+/// A quantity with its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantity {
-    /// In words, without the unit.
+    /// Its name, without the unit.
     pub(super) name: String,
     pub(super) unit: Unit,
-    /// How many of the unit's base one is.
+    /// Factor from a value of the metric to the base unit.
     factor: f64,
 }
 
 impl Quantity {
-    /// What the metric or parameter `name` means.
+    /// The quantity of the metric or parameter `name`.
     pub(super) fn of(name: &str) -> Self {
         let end = ENDS.iter().find(|(end, ..)| name.ends_with(end));
         let (end, unit, factor) = end.copied().unwrap_or(("", Unit::Number, 1.0));
@@ -139,7 +137,7 @@ impl Quantity {
         }
     }
 
-    /// A `statistic` of the metric `name`.
+    /// The quantity of a `statistic` of the metric `name`.
     pub(super) fn of_statistic(name: &str, statistic: Statistic) -> Self {
         let quantity = Self::of(name);
         match statistic {
@@ -152,7 +150,7 @@ impl Quantity {
         }
     }
 
-    /// A number that is what it is, called `name`.
+    /// A quantity in base units.
     pub(super) fn plain(name: &str, unit: Unit) -> Self {
         Self {
             name: name.to_owned(),
@@ -161,12 +159,12 @@ impl Quantity {
         }
     }
 
-    /// `value` in the base of its unit.
+    /// `value` in the base unit.
     pub(super) fn base(&self, value: f64) -> f64 {
         value * self.factor
     }
 
-    /// `value`, as a metric has it, with its unit.
+    /// `value` of the metric, with its unit.
     pub(super) fn text(&self, value: f64) -> String {
         unbroken(&self.unit.text(self.base(value)))
     }
@@ -176,14 +174,14 @@ impl Quantity {
         value.map_or_else(nothing, |value| self.text(value))
     }
 
-    /// The text of an interval, as a metric has it.
+    /// The text of an interval of the metric.
     pub(super) fn interval(&self, interval: Option<Interval>) -> String {
         interval.map_or_else(nothing, |[low, high]| {
             let (low, high) = (self.text(low), self.text(high));
             if low == high {
                 return high;
             }
-            // A unit that both have is said once.
+            // A common unit is written once.
             match (low.rsplit_once('\u{a0}'), high.rsplit_once('\u{a0}')) {
                 (Some((number, unit)), Some((_, same))) if unit == same => {
                     format!("{number} to {high}")
@@ -193,14 +191,14 @@ impl Quantity {
         })
     }
 
-    /// An axis for values in the base of the unit.
+    /// An axis for values in the base unit.
     pub(super) fn axis(&self) -> Axis {
         Axis::new(self.name.as_str(), self.unit)
     }
 
-    /// An axis for `values` that do not need a zero if all of them are far from it.
+    /// An axis for `values` that starts at zero only if one of them is near zero.
     pub(super) fn axis_around(&self, values: impl Iterator<Item = f64>) -> Axis {
-        let (low, high) = ends(values);
+        let Range { low, high } = range(values);
         let margin = (high - low) * MARGIN;
         match low > FAR_FROM_ZERO * high && margin > 0.0 {
             true => self.axis().spanning(low - margin, high + margin),
@@ -208,20 +206,33 @@ impl Quantity {
         }
     }
 
-    /// In words, at the beginning of a line.
+    /// The name with a capital letter.
     pub(super) fn title(&self) -> String {
         capitalized(&self.name)
     }
 }
 
-/// The smallest and the largest.
-pub(super) fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-        (low.min(value), high.max(value))
+/// The range of some values.
+pub(super) struct Range {
+    /// The smallest; infinite if there are none.
+    pub(super) low: f64,
+    /// The largest; minus infinity if there are none.
+    pub(super) high: f64,
+}
+
+/// The range of `values`.
+pub(super) fn range(values: impl Iterator<Item = f64>) -> Range {
+    let empty = Range {
+        low: f64::INFINITY,
+        high: f64::NEG_INFINITY,
+    };
+    values.fold(empty, |range, value| Range {
+        low: range.low.min(value),
+        high: range.high.max(value),
     })
 }
 
-/// Where a published value stands; a short text stays on one line.
+/// The source of a published value; a short one is kept on one line.
 pub(super) fn source(text: &str) -> String {
     match text.len() {
         0..=SHORT => unbroken(text),
@@ -229,24 +240,24 @@ pub(super) fn source(text: &str) -> String {
     }
 }
 
-/// A number and its unit stay on one line.
+/// Replaces spaces by non-breaking ones.
 fn unbroken(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// What stands where there is no number.
+/// The text of a missing value.
 pub(super) fn nothing() -> String {
     "\u{2013}".to_owned()
 }
 
-/// With a capital letter.
+/// `text` with a capital letter.
 pub(super) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
 }
 
-/// In words. Variation is the standard deviation as a part of the mean.
+/// The name of a statistic. Variation is the standard deviation divided by the mean.
 pub(super) const fn statistic(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Median => "median",
@@ -259,7 +270,7 @@ pub(super) const fn statistic(statistic: Statistic) -> &'static str {
     }
 }
 
-/// A statistic of a quantity called `name`, such as `median completion time`.
+/// The name of a statistic of a quantity, such as `median completion time`.
 pub(super) fn of(statistic: Statistic, name: &str) -> String {
     let words = self::statistic(statistic);
     match statistic {
@@ -270,7 +281,7 @@ pub(super) fn of(statistic: Statistic, name: &str) -> String {
     }
 }
 
-/// A parameter in words: a key of a scenario, or a name that somebody chose.
+/// The name of a parameter: of a key of a scenario, or of a name that the scenario chose.
 pub(super) fn parameter(key: &str) -> String {
     let quantity = Quantity::of(key);
     let words = quantity.name;
@@ -283,7 +294,7 @@ pub(super) fn parameter(key: &str) -> String {
     short.unwrap_or(&words).to_owned()
 }
 
-/// A parameter's value in words.
+/// The text of a parameter's value.
 pub(super) fn value(key: &str, value: &Value) -> String {
     let quantity = Quantity::of(key);
     match value {
@@ -299,7 +310,7 @@ pub(super) fn value(key: &str, value: &Value) -> String {
     }
 }
 
-/// A value as it was written.
+/// The text of a value, unchanged.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -307,7 +318,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// `50ms` as `50 ms`, and other names without underscores.
+/// `50ms` as `50 ms`; other names without underscores.
 fn spaced(text: &str) -> String {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -325,7 +336,7 @@ fn spaced(text: &str) -> String {
     format!("{number}\u{a0}{unit}")
 }
 
-/// A time span of any length.
+/// The text of a time span of any length.
 pub(super) fn span(seconds: f64) -> String {
     match seconds {
         x if x >= 7200.0 => format!("{} h", units::number(x / 3600.0)),

@@ -1,18 +1,18 @@
-//! What ran, for how long.
+//! Overview of a report: what ran, and for how long.
 
 use marline_report::{Report, units};
 
 use crate::run::CellResult;
 use crate::scenario::BackendKind;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names;
 
-/// Intervals of fewer repeats are guesses: resamples cannot have what was never drawn.
-const ENOUGH: u32 = 30;
+/// With fewer repeats, bootstrap intervals are unreliable: resamples contain only values that were drawn.
+const MIN_REPEATS: u32 = 30;
 
-pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
-    let results = &evidence.results;
+pub(super) fn add(mut page: Report, data: &ReportData) -> Report {
+    let results = &data.results;
     if let Some(shows) = &results.shows {
         page = page.lead(&shows.split_whitespace().collect::<Vec<_>>().join(" "));
     }
@@ -28,7 +28,7 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     let invalid = of(|cell| cell.invalid.values().sum());
     let mut facts = vec![
         ("runs", units::count(runs as u64)),
-        ("repeats of each", units::count(results.repeats.into())),
+        ("repeats", units::count(results.repeats.into())),
         (
             match results.backend == BackendKind::Sim.name() {
                 true => "virtual time",
@@ -41,7 +41,7 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
     if results.wall_s > 0.0 {
         facts.push(("wall time", names::span(results.wall_s)));
     }
-    // Runs of an earlier start took time that nobody knows.
+    // The wall time of earlier starts is not recorded.
     if results.wall_s > 0.0 && results.resumed == 0 {
         let a_second = |what: f64| units::number(what / results.wall_s);
         if results.backend == BackendKind::Sim.name() {
@@ -57,9 +57,9 @@ pub(super) fn add(mut page: Report, evidence: &Evidence) -> Report {
         facts.push(("invalid runs", units::count(invalid)));
     }
     let page = page.facts(facts);
-    match results.repeats < ENOUGH {
+    match results.repeats < MIN_REPEATS {
         true => page.note(&format!(
-            "Fewer than {ENOUGH} repeats: intervals on this page are rough, and narrower than they should be."
+            "Fewer than {MIN_REPEATS} repeats: the intervals on this page are approximate, and too narrow."
         )),
         false => page,
     }

@@ -1,4 +1,4 @@
-//! Points of a sweep, by names that people read.
+//! The points of a sweep, with names for people.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,33 @@ use crate::scenario::Value;
 
 use super::names;
 
-/// Points with more than this many are shown as distributions over points.
+/// With more points than this, distributions over the points are shown.
 const FEW: usize = 24;
 
 /// The points of a sweep.
 pub(super) struct Points {
     parameters: Vec<BTreeMap<String, Value>>,
     names: Vec<String>,
-    /// What varies.
+    /// The parameters that vary.
     pub(super) factors: Vec<Factor>,
+}
+
+/// The name of a point in a list with sections.
+#[derive(Default)]
+pub(super) struct PointLabel {
+    /// The values of all other factors.
+    pub(super) section: String,
+    /// The value of the factor that varies within a section.
+    pub(super) row: String,
 }
 
 /// A parameter that varies.
 pub(super) struct Factor {
     /// Its name for people.
     pub(super) name: String,
-    /// Its values, in the order in which they first came, by name.
+    /// The names of its values, in the order in which they first occur.
     pub(super) values: Vec<String>,
-    /// Which of them each point has.
+    /// The index of each point's value.
     pub(super) at: Vec<usize>,
 }
 
@@ -50,7 +59,7 @@ impl Points {
         }
     }
 
-    /// Every point: its place and its name, which is empty if nothing varies.
+    /// The index and the name of each point; the name is empty if nothing varies.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         self.names.iter().map(String::as_str).enumerate()
     }
@@ -59,18 +68,18 @@ impl Points {
         self.names.len()
     }
 
-    /// Whether each can have its place in a picture.
+    /// Whether a chart can show each point.
     pub(super) const fn are_few(&self) -> bool {
         self.len() <= FEW
     }
 
-    /// The name of what varies, such as `content size, loss`; empty if nothing does.
+    /// The names of the parameters that vary, such as `content size, loss`; empty if nothing varies.
     pub(super) fn title(&self) -> String {
         let names = self.factors.iter().map(|factor| factor.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// A table whose rows are about something at a point, which needs no name if there is only one.
+    /// A table with a column for the point, unless there is only one.
     pub(super) fn table(&self, first: &str) -> Table {
         let table = Table::new().column(first);
         match self.factors.is_empty() {
@@ -91,7 +100,7 @@ impl Points {
         row.chain(rest).collect()
     }
 
-    /// `what`, and by what it varies.
+    /// `what`, followed by the parameters that vary.
     pub(super) fn by(&self, what: &str) -> String {
         match self.factors.is_empty() {
             true => what.to_owned(),
@@ -99,7 +108,7 @@ impl Points {
         }
     }
 
-    /// `what` at a point.
+    /// `what`, followed by the name of a point.
     pub(super) fn at(&self, what: &str, point: usize) -> String {
         match self.name(point) {
             "" => what.to_owned(),
@@ -107,7 +116,7 @@ impl Points {
         }
     }
 
-    /// `what` at the point with `parameters`.
+    /// `what`, followed by the name of the point with `parameters`.
     pub(super) fn by_name(&self, what: &str, parameters: &BTreeMap<String, Value>) -> String {
         match self.find(parameters) {
             Some(point) => self.at(what, point),
@@ -119,9 +128,9 @@ impl Points {
         self.names.get(point).map_or("", String::as_str)
     }
 
-    /// A point in a list with sections: the name of its section, and of its row in it. Rows are what a
-    /// parameter with numbers says, of several the one with the most values.
-    pub(super) fn section_and_row(&self, point: usize) -> (String, String) {
+    /// The name of a point as a section and a row in it. Rows are the values of a numeric parameter, the one
+    /// with the most values if there are several.
+    pub(super) fn section_and_row(&self, point: usize) -> PointLabel {
         let mut row = self.factors.len().saturating_sub(1);
         let mut most = 0;
         for (at, factor) in self.factors.iter().enumerate() {
@@ -135,10 +144,13 @@ impl Points {
             .factors
             .get(row)
             .map_or("", |factor| factor.value(point));
-        (section.join(", "), name.to_owned())
+        PointLabel {
+            section: section.join(", "),
+            row: name.to_owned(),
+        }
     }
 
-    /// The place of the point with `parameters`.
+    /// The index of the point with `parameters`.
     pub(super) fn find(&self, parameters: &BTreeMap<String, Value>) -> Option<usize> {
         self.parameters.iter().position(|point| point == parameters)
     }
@@ -170,7 +182,7 @@ impl Factor {
         distinct.sort();
         distinct.dedup();
         if distinct.len() < values.len() {
-            // Rounded until they are the same: as they were written, then.
+            // Values that are equal after rounding are shown as they were written.
             let plain = |value: &Option<&Value>| value.map_or_else(String::new, names::plain);
             values = known.iter().map(plain).collect();
         }
@@ -186,7 +198,7 @@ impl Factor {
         values.all(|value| value.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// Its value at a point.
+    /// The value of the factor at a point.
     fn value(&self, point: usize) -> &str {
         let place = self.at.get(point);
         place.map_or("", |place| self.values[*place].as_str())

@@ -1,4 +1,4 @@
-//! Every published value beside ours, without flattery.
+//! Published values compared with the measured ones.
 
 use marline_link::Seed;
 use marline_report::Report;
@@ -8,45 +8,45 @@ use marline_report::units;
 use crate::run::{ComparisonResult, CorrelationResult, PublishedResult};
 use crate::stats::{Interval, Statistic, interval};
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::{self, Quantity};
 use super::{comparisons, correlations, improvements};
 
-/// Values no further apart than this, in percent of the published one, are near.
+/// Measured values that differ by at most this, in percent of the published value, count as near.
 const NEAR: f64 = 10.0;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
-    let results = &evidence.results;
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
+    let results = &data.results;
     let values = results.published.iter();
-    let values = values.map(|value| Row::of_value(evidence, value));
+    let values = values.map(|value| Row::of_value(data, value));
     let comparisons = results.comparisons.iter();
-    let comparisons = comparisons.filter_map(|result| Row::of_comparison(evidence, result));
+    let comparisons = comparisons.filter_map(|result| Row::of_comparison(data, result));
     let correlations = results.correlations.iter();
-    let correlations = correlations.filter_map(|result| Row::of_correlation(evidence, result));
+    let correlations = correlations.filter_map(|result| Row::of_correlation(data, result));
     let rows: Vec<_> = values.chain(comparisons).chain(correlations).collect();
     if rows.is_empty() {
         return page;
     }
-    let mut table = evidence
+    let mut table = data
         .points
         .table("variant")
         .column("what")
-        .number_column("ours")
+        .number_column("measured")
         .number_column("95 % interval")
         .published_column("published");
     let has_ratios = rows.iter().any(|row| row.ratio().is_some());
     if has_ratios {
         table = table.number_column("ratio");
     }
-    table = table.column("ours is").column("source");
+    table = table.column("comparison").column("source");
     for row in &rows {
         let cells = [
             row.what(),
-            row.quantity.maybe(row.ours),
+            row.quantity.maybe(row.measured),
             row.quantity.interval(row.interval),
             row.quantity.text(row.published),
         ];
-        let mut cells = evidence.points.row(&row.who, &row.point, cells);
+        let mut cells = data.points.row(&row.who, &row.point, cells);
         if has_ratios {
             let ratio = row.ratio().map(|ratio| format!("{ratio:.2}"));
             cells.push(ratio.unwrap_or_else(names::nothing));
@@ -54,73 +54,76 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
         cells.extend([row.verdict(), names::source(&row.source)]);
         table.row(cells);
     }
-    let page = page.section("Beside the paper").text(&summary(&rows));
-    let page = match improvements::reached(evidence) {
+    let page = page
+        .section("Comparison with published values")
+        .text(&summary(&rows));
+    let page = match improvements::reached(data) {
         Some(text) => page.text(&text),
         None => page,
     };
-    let pictures = improvements::pictures(evidence);
+    let pictures = improvements::pictures(data);
     pictures
         .iter()
         .fold(page, |page, picture| page.chart(picture))
         .table(&table)
         .note(&format!(
-            "{}Intervals: 95 %, of ours. How sure others were of theirs is not known: nearness proves little.",
+            "{}Intervals: 95 %, of the measured values. The published values have no known intervals, so a small distance is \
+             weak data.",
             match has_ratios {
-                true => "Ratio: ours divided by what was published. ",
+                true => "Ratio: the measured value divided by the published one. ",
                 false => "",
             }
         ))
 }
 
-/// A published value and ours.
+/// A published value and the measured one.
 struct Row {
     who: String,
     point: String,
     quantity: Quantity,
-    /// What of the quantity, if it needs to be said.
+    /// The statistic of the quantity, where the quantity alone does not name it.
     statistic: Option<Statistic>,
-    ours: Option<f64>,
+    measured: Option<f64>,
     interval: Option<Interval>,
     published: f64,
     source: String,
 }
 
-/// How near ours is to what was published.
+/// How near the measured value is to the published one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nearness {
-    /// The published value lies in our interval.
+    /// The published value lies in the confidence interval.
     Inside,
-    /// It lies outside, and not further away than [`NEAR`].
+    /// The published value lies outside of the interval, and within [`NEAR`].
     Near,
     Far,
     NotMeasured,
 }
 
 impl Row {
-    fn of_value(evidence: &Evidence, value: &PublishedResult) -> Self {
-        let place = evidence
+    fn of_value(data: &ReportData, value: &PublishedResult) -> Self {
+        let place = data
             .points
             .find(&value.parameters)
-            .zip(evidence.variant(&value.variant));
+            .zip(data.variant(&value.variant));
         let summary = place.and_then(|(point, variant)| {
-            let cell = evidence.cell(point, variant)?;
+            let cell = data.cell(point, variant)?;
             cell.metrics.get(&value.metric)
         });
         let drawn = || {
             let (point, variant) = place?;
-            let values = evidence.values(point, variant, &value.metric);
-            let seed = Seed::new(evidence.plan.seed).of("report").of(&value.metric);
-            let cell = point * evidence.plan.variants.len() + variant;
+            let values = data.values(point, variant, &value.metric);
+            let seed = Seed::new(data.plan.seed).of("report").of(&value.metric);
+            let cell = point * data.plan.variants.len() + variant;
             let seed = seed.nth(cell as u64);
-            interval(&values, value.statistic, evidence.plan.resamples, seed)
+            interval(&values, value.statistic, data.plan.resamples, seed)
         };
         Self {
             who: value.variant.clone(),
-            point: evidence.points.name_of(&value.parameters).to_owned(),
+            point: data.points.name_of(&value.parameters).to_owned(),
             quantity: Quantity::of_statistic(&value.metric, value.statistic),
             statistic: Some(value.statistic),
-            ours: summary.and_then(|summary| value.statistic.of(summary)),
+            measured: summary.and_then(|summary| value.statistic.of(summary)),
             interval: match value.statistic {
                 Statistic::Median => summary.and_then(|summary| summary.ci95),
                 _ => drawn(),
@@ -130,28 +133,28 @@ impl Row {
         }
     }
 
-    fn of_comparison(evidence: &Evidence, result: &ComparisonResult) -> Option<Self> {
+    fn of_comparison(data: &ReportData, result: &ComparisonResult) -> Option<Self> {
         let what = names::of(result.statistic, &Quantity::of(&result.metric).name);
         let name = format!("improvement of {what}");
         Some(Self {
             who: comparisons::pair(result),
-            point: evidence.points.name_of(&result.parameters).to_owned(),
+            point: data.points.name_of(&result.parameters).to_owned(),
             quantity: Quantity::plain(&name, Unit::Percent),
             statistic: None,
-            ours: result.improvement_percent,
+            measured: result.improvement_percent,
             interval: result.ci95,
             published: result.published_percent?,
             source: result.source.clone().unwrap_or_default(),
         })
     }
 
-    fn of_correlation(evidence: &Evidence, result: &CorrelationResult) -> Option<Self> {
+    fn of_correlation(data: &ReportData, result: &CorrelationResult) -> Option<Self> {
         Some(Self {
             who: result.variant.clone(),
-            point: evidence.points.name_of(&result.parameters).to_owned(),
+            point: data.points.name_of(&result.parameters).to_owned(),
             quantity: correlations::quantity(result),
             statistic: None,
-            ours: result.r,
+            measured: result.r,
             interval: result.r.and_then(|r| correlations::interval(r, result.n)),
             published: result.published?,
             source: result.source.clone().unwrap_or_default(),
@@ -165,18 +168,18 @@ impl Row {
         }
     }
 
-    /// Differences have no ratio that means anything.
+    /// The measured value divided by the published one; `None` for differences.
     fn ratio(&self) -> Option<f64> {
-        let ratio = self.ours? / self.published;
+        let ratio = self.measured? / self.published;
         (self.statistic.is_some() && ratio.is_finite()).then_some(ratio)
     }
 
-    /// How far ours is above what was published: in percent of it, or in the unit where there is no
-    /// ratio.
+    /// How far the measured value is above the published one: in percent of it, or in the unit where there is
+    /// no ratio.
     fn distance(&self) -> Option<f64> {
         match self.ratio() {
             Some(ratio) => Some(100.0 * (ratio - 1.0)),
-            None => Some(self.ours? - self.published),
+            None => Some(self.measured? - self.published),
         }
     }
 
@@ -194,14 +197,14 @@ impl Row {
         }
     }
 
-    /// Whether only a wide interval, which holds much, holds what was published.
+    /// Whether the interval contains the published value only because it is wide.
     fn is_inside_by_width(&self) -> bool {
         let is_far = self.ratio().is_some() && self.distance().is_some_and(|far| far.abs() > NEAR);
         is_far && self.nearness() == Nearness::Inside
     }
 
-    /// The distance in words, such as `12 % above`.
-    fn apart(&self) -> String {
+    /// The distance as text, such as `12 % above`.
+    fn distance_text(&self) -> String {
         let Some(distance) = self.distance() else {
             return "not measured".to_owned();
         };
@@ -220,16 +223,16 @@ impl Row {
         match self.nearness() {
             Nearness::NotMeasured => "not measured".to_owned(),
             Nearness::Inside if self.is_inside_by_width() => {
-                format!("inside the interval, but {}", self.apart())
+                format!("inside the interval, but {}", self.distance_text())
             }
             Nearness::Inside => "inside the interval".to_owned(),
-            Nearness::Near => format!("within 10 %: {}", self.apart()),
-            Nearness::Far => self.apart(),
+            Nearness::Near => format!("within 10 %: {}", self.distance_text()),
+            Nearness::Far => self.distance_text(),
         }
     }
 }
 
-/// How many values are how near.
+/// Counts the values by nearness.
 fn summary(rows: &[Row]) -> String {
     let count = |nearness| rows.iter().filter(|row| row.nearness() == nearness).count();
     let mut parts = vec![format!(
@@ -238,9 +241,9 @@ fn summary(rows: &[Row]) -> String {
         if rows.len() == 1 { "value" } else { "values" }
     )];
     for (nearness, words) in [
-        (Nearness::Inside, "inside our 95 % interval"),
-        (Nearness::Near, "outside of it, but within 10 %"),
-        (Nearness::Far, "further away"),
+        (Nearness::Inside, "inside the 95 % interval"),
+        (Nearness::Near, "outside of the interval, but within 10 %"),
+        (Nearness::Far, "more than 10 % apart"),
         (Nearness::NotMeasured, "not measured"),
     ] {
         let count = count(nearness);
@@ -253,7 +256,7 @@ fn summary(rows: &[Row]) -> String {
     let wide = rows.iter().filter(|row| row.is_inside_by_width()).count();
     if wide > 0 {
         text.push_str(&format!(
-            " For {wide} of those inside it is the interval that is wide: they are more than 10 % apart."
+            " {wide} of those inside are more than 10 % apart: their intervals are wide."
         ));
     }
     let distance = |row: &Row| row.distance().map_or(0.0, f64::abs);
@@ -266,9 +269,9 @@ fn summary(rows: &[Row]) -> String {
             "" => String::new(),
             point => format!(" at {point}"),
         };
-        let apart = row.apart();
+        let distance = row.distance_text();
         text.push_str(&format!(
-            " The furthest is the {} of {}{point}: {apart}.",
+            " The largest distance is that of the {} of {}{point}: {distance}.",
             row.what(),
             row.who
         ));

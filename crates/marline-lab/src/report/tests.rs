@@ -51,7 +51,7 @@ const TIMES: &str =
 
 const COEFFICIENTS: &str = "cca,content_kb,r\nslow,2400,-0.85\n";
 
-/// Nothing but two variants.
+/// A scenario of two variants, without published values.
 const PLAIN: &str = r#"
 title = "Plain"
 link = "rate=12mbps, rtt=80ms"
@@ -64,7 +64,7 @@ cc = "newreno"
 cc = "bbr"
 "#;
 
-/// Numbers from nothing but the job.
+/// An outcome computed from the job alone.
 fn fake(job: &Job) -> Result<Outcome, RunError> {
     let mut rng = Seed::new(job.seed).rng();
     let mut luck = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
@@ -96,7 +96,7 @@ fn fake(job: &Job) -> Result<Outcome, RunError> {
     })
 }
 
-/// A saw.
+/// Sawtooth series.
 fn watched(end: f64) -> Watched {
     let steps = || (-10..200).map(|step| f64::from(step) * end / 200.0);
     let window = |at: f64| 3e4 + 2e5 * (at / end * 3.0).fract().abs();
@@ -126,26 +126,28 @@ fn watched(end: f64) -> Watched {
     }
 }
 
-/// A directory with the tables of others, the scenario, and results.
-struct Scene(tempfile::TempDir);
+/// A directory with published tables, a scenario, and results.
+struct ResultsDirectory(tempfile::TempDir);
 
-impl Scene {
+impl ResultsDirectory {
     fn of(text: &str, backend: fn(&Job) -> Result<Outcome, RunError>) -> Self {
-        let scene = Self(tempfile::tempdir().unwrap());
-        let write = |name: &str, text: &str| std::fs::write(scene.path().join(name), text).unwrap();
+        let directory = Self(tempfile::tempdir().unwrap());
+        let write =
+            |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         write("gain.csv", GAINS);
         write("times.csv", TIMES);
         write("r.csv", COEFFICIENTS);
         write("train.toml", text);
-        let experiment = Experiment::load(&scene.path().join("train.toml"), "train", &[]).unwrap();
+        let experiment =
+            Experiment::load(&directory.path().join("train.toml"), "train", &[]).unwrap();
         let options = Options {
             jobs: 1,
-            out: Some(scene.out()),
+            out: Some(directory.out()),
             watch: true,
             ..Options::default()
         };
         run(&experiment, &backend, &options, &mut |_| {}).unwrap();
-        scene
+        directory
     }
 
     fn path(&self) -> &Path {
@@ -159,13 +161,13 @@ impl Scene {
     fn html(&self) -> String {
         let path = write(&self.out()).unwrap();
         let html = std::fs::read_to_string(path).unwrap();
-        assert_sound(&html);
+        assert_self_contained(&html);
         html
     }
 }
 
-/// Fails unless the page needs nothing else, and shows numbers only.
-fn assert_sound(html: &str) {
+/// Checks that the page is self-contained and has finite numbers only.
+fn assert_self_contained(html: &str) {
     for odd in [
         "http://", "https://", "<script", "<link", "src=", "NaN", "inf ", "infinity",
     ] {
@@ -173,7 +175,7 @@ fn assert_sound(html: &str) {
     }
 }
 
-/// Titles of sections.
+/// The titles of the sections.
 fn sections(html: &str) -> Vec<&str> {
     let titles = html.split("<h2 ").skip(1);
     titles
@@ -183,28 +185,28 @@ fn sections(html: &str) -> Vec<&str> {
 
 #[test]
 fn a_report_has_measured_and_published_values() {
-    let html = Scene::of(TRAIN, fake).html();
+    let html = ResultsDirectory::of(TRAIN, fake).html();
     assert_eq!(
         sections(&html),
         [
-            "Beside the paper",
+            "Comparison with published values",
             "Completion time",
             "Comparisons",
-            "What goes together",
-            "One run, seen closely",
-            "Numbers and settings"
+            "Correlations",
+            "Single runs over time",
+            "Statistics and settings"
         ]
     );
     for text in [
-        // The head.
+        // The overview.
         "<h1>A download on the train</h1>",
         "Whether &lt;one&gt; controller is enough.",
         "<dt>runs</dt><dd>32</dd>",
-        "<dt>repeats of each</dt><dd>8</dd>",
+        "<dt>repeats</dt><dd>8</dd>",
         "Fewer than 30 repeats",
-        // Others, and how far they are.
+        // Published values and distances.
         "8 published values: ",
-        "The furthest is ",
+        "The largest distance is ",
         ">9\u{a0}s<",
         ">12.5\u{a0}%<",
         ">table\u{a0}2<",
@@ -214,11 +216,11 @@ fn a_report_has_measured_and_published_values() {
         // Names of points and parameters.
         "Completion time by content size",
         ">2.4\u{a0}MB<",
-        // Pictures.
+        // Charts.
         "published 9 s",
         "Times the physical limit",
         ">nearest to the limit<",
-        "Improvement of median completion time, ours and published",
+        "Improvement of median completion time, measured and published",
         "fast\u{a0}over\u{a0}slow: 500\u{a0}kB, 2",
         "diamonds: table 6.",
         "fast against slow, median completion time: better with 95 % confidence at 2 of 2 points",
@@ -228,7 +230,7 @@ fn a_report_has_measured_and_published_values() {
         "figure\u{a0}2",
         "<figcaption>slow, 2.4\u{a0}MB</figcaption>",
         "link from server",
-        // What few want to see.
+        // Folded parts.
         "<summary>Other metrics</summary>",
         "<summary>The scenario</summary>",
         "server.cc",
@@ -236,21 +238,21 @@ fn a_report_has_measured_and_published_values() {
     ] {
         assert!(html.contains(text), "{text}");
     }
-    assert!(!html.contains("What was to be shown"));
-    // Nothing was promised, so nothing passes.
+    assert!(!html.contains("Claims"));
+    // No claims were made, so there are no verdicts.
     assert!(!html.to_lowercase().contains(">pass"));
-    assert!(!html.contains("Runs that do not count"));
+    assert!(!html.contains("Failed and invalid runs"));
 }
 
 #[test]
-fn an_experiment_of_a_single_run_has_a_report() {
-    let html = Scene::of(PLAIN, fake).html();
+fn a_report_of_a_single_run_has_no_statistics_sections() {
+    let html = ResultsDirectory::of(PLAIN, fake).html();
     assert_eq!(
         sections(&html),
         [
             "Completion time",
-            "One run, seen closely",
-            "Numbers and settings"
+            "Single runs over time",
+            "Statistics and settings"
         ]
     );
     assert!(!html.contains("</svg>published"));
@@ -267,9 +269,9 @@ fn failed_runs_are_reported() {
         }),
         _ => fake(job),
     };
-    let html = Scene::of(TRAIN, some).html();
+    let html = ResultsDirectory::of(TRAIN, some).html();
     for text in [
-        "Runs that do not count",
+        "Failed and invalid runs",
         "not done after 300 s",
         "too late &lt;by&gt; 3 ms",
         "<dt>failed runs</dt><dd>2</dd>",
@@ -279,21 +281,21 @@ fn failed_runs_are_reported() {
     }
 
     let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
-    let html = Scene::of(TRAIN, none).html();
+    let html = ResultsDirectory::of(TRAIN, none).html();
     assert!(html.contains("8 published values: 8 not measured."));
-    let html = Scene::of(PLAIN, none).html();
+    let html = ResultsDirectory::of(PLAIN, none).html();
     assert!(html.contains("stalled: nobody sends"));
 }
 
 #[test]
-fn two_factors_make_a_map() {
+fn two_factors_are_shown_as_a_heat_map() {
     let sweep = "[sweep]\n\"link.loss\" = [\"0%\", \"1%\", \"3%\"]\n\"link.rtt\" = [\"20ms\", \"50ms\", \"90ms\"]\n";
-    let html = Scene::of(&format!("{PLAIN}{sweep}"), fake).html();
+    let html = ResultsDirectory::of(&format!("{PLAIN}{sweep}"), fake).html();
     assert!(sections(&html).contains(&"Loss and round-trip time"));
     assert!(html.contains("<figcaption>slow</figcaption>"));
     assert!(html.contains("1\u{a0}%, 50\u{a0}ms"));
     let compared = format!("{PLAIN}{sweep}[[comparison]]\na = 'fast'\nb = 'slow'\n");
-    let html = Scene::of(&compared, fake).html();
+    let html = ResultsDirectory::of(&compared, fake).html();
     assert!(html.contains("<figcaption>fast\u{a0}over\u{a0}slow</figcaption>"));
 }
 
@@ -302,7 +304,7 @@ fn many_points_are_shown_as_distributions() {
     let losses: Vec<_> = (0..40).map(|loss| format!("\"0.{loss:02}%\"")).collect();
     let sweep = format!("[sweep]\n\"link.loss\" = [{}]\n", losses.join(", "));
     let text = format!("{PLAIN}{sweep}[[comparison]]\na = 'fast'\nb = 'slow'\n");
-    let html = Scene::of(&text, fake).html();
+    let html = ResultsDirectory::of(&text, fake).html();
     assert!(html.contains("Median completion time over 40 points"));
     assert!(html.contains("share of points"));
     assert!(html.len() < 1_500_000, "{}", html.len());
@@ -316,7 +318,7 @@ fn a_report_without_results_is_an_error() {
 }
 
 #[test]
-fn several_connections_have_lines_of_their_own() {
+fn each_connection_has_its_own_series() {
     let two = |job: &Job| {
         let mut outcome = fake(job)?;
         let watched = outcome.series.get_or_insert_default();
@@ -340,7 +342,7 @@ fn several_connections_have_lines_of_their_own() {
         watched.moments.insert("exited".to_owned(), vec![-0.4]);
         Ok(outcome)
     };
-    let html = Scene::of(PLAIN, two).html();
+    let html = ResultsDirectory::of(PLAIN, two).html();
     for text in [
         ">sum<",
         "synced: windows and slow start",
@@ -353,11 +355,14 @@ fn several_connections_have_lines_of_their_own() {
         assert!(html.contains(text), "{text}");
     }
     assert!(!html.contains("link from client"));
-    assert!(!html.contains("exited:"), "it was before the clock started");
+    assert!(
+        !html.contains("exited:"),
+        "it is before the start of the clock"
+    );
 }
 
 #[test]
-fn objects_of_pages_have_bars() {
+fn page_objects_are_shown_as_a_waterfall() {
     let page = |job: &Job| {
         let mut outcome = fake(job)?;
         outcome.metrics.insert("page_load_s".to_owned(), 0.9);
@@ -371,7 +376,7 @@ fn objects_of_pages_have_bars() {
         }];
         Ok(outcome)
     };
-    let html = Scene::of(PLAIN, page).html();
+    let html = ResultsDirectory::of(PLAIN, page).html();
     for text in ["slow, object by object", "&lt;style&gt;.css", "loaded"] {
         assert!(html.contains(text), "{text}");
     }
@@ -382,7 +387,7 @@ fn the_command_to_repeat_runs_has_all_settings() {
     let directory = tempfile::tempdir().unwrap();
     let set = ["time_limit=\"9s\"".to_owned()];
     let mut experiment = Experiment::parse(PLAIN, "train.toml", &set).unwrap();
-    experiment.id = "house/train".to_owned();
+    experiment.id = "suite/train".to_owned();
     experiment.run_in(BackendKind::Emu);
     let options = Options {
         jobs: 1,
@@ -391,7 +396,7 @@ fn the_command_to_repeat_runs_has_all_settings() {
     };
     run(&experiment, &fake, &options, &mut |_| {}).unwrap();
     let html = page(directory.path()).unwrap().render();
-    let command = "marline lab run house/train --backend emu --seed 1 --repeats 1 --set &#39;time_limit=&quot;9s&quot;&#39;";
+    let command = "marline lab run suite/train --backend emu --seed 1 --repeats 1 --set &#39;time_limit=&quot;9s&quot;&#39;";
     assert!(html.contains(command), "{}", &html[html.len() - 500..]);
     assert!(html.contains("<dt>time on the links</dt>"));
 }
@@ -414,14 +419,14 @@ b = "slow"
 reaches_published_in = 1
 "#;
 
-/// `fast` takes 0.8 of what `slow` takes: enough for the one published gain, too little for the other.
+/// `fast` takes 0.8 of the time of `slow`: enough for one published gain, not for the other.
 #[test]
-fn claims_have_a_verdict() {
-    let scene = Scene::of(&format!("{TRAIN}{MUSTS}"), fake);
-    let html = scene.html();
+fn each_claim_has_a_verdict_and_its_counts() {
+    let directory = ResultsDirectory::of(&format!("{TRAIN}{MUSTS}"), fake);
+    let html = directory.html();
     assert_eq!(
         sections(&html)[..2],
-        ["What was to be shown", "Beside the paper"]
+        ["Claims", "Comparison with published values"]
     );
     for text in [
         "</span> Holds.</strong> fast beats slow wherever the paper says so: in 2 of 2 comparisons; \
@@ -429,43 +434,45 @@ fn claims_have_a_verdict() {
         "</span> Does not hold.</strong> fast gains at least what &lt;the paper&gt; says: in 1 of 2 \
          comparisons (2 needed)",
         "<p>The paper&#39;s slow is slower.</p>",
-        "Not as claimed (1):",
+        "Comparisons that do not meet the claim (1):",
         ">21\u{a0}%</td>",
     ] {
         assert!(html.contains(text), "{text}");
     }
     assert!(
         !html.contains("<p>It does.</p>"),
-        "there is nothing to explain"
+        "explanations are for claims that do not hold"
     );
-    // It is said anew from the runs alone.
-    let path = scene.out().join("results.json");
-    let old = Results::read(&scene.out()).unwrap();
+    // Verdicts are derived again from the runs alone.
+    let path = directory.out().join("results.json");
+    let old = Results::read(&directory.out()).unwrap();
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(rebuild(&scene.out()).unwrap().must, old.must);
+    assert_eq!(rebuild(&directory.out()).unwrap().must, old.must);
     assert_eq!(old.must[1].violations[0].parameters["content_kb"], 2400);
 
-    let same = compare(&scene.out(), &scene.out()).unwrap();
+    let same = compare(&directory.out(), &directory.out()).unwrap();
     let text = same.to_string();
     assert!(
         text.contains("what <the paper> says: does not hold (1 of 2), as before"),
         "{text}"
     );
-    let without = Scene::of(TRAIN, fake);
-    let text = compare(&without.out(), &scene.out()).unwrap().to_string();
+    let without = ResultsDirectory::of(TRAIN, fake);
+    let text = compare(&without.out(), &directory.out())
+        .unwrap()
+        .to_string();
     assert!(
         text.contains("says so.: not asked before, holds (2 of 2) now"),
         "{text}"
     );
 
     let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
-    let html = Scene::of(&format!("{TRAIN}{MUSTS}"), none).html();
+    let html = ResultsDirectory::of(&format!("{TRAIN}{MUSTS}"), none).html();
     assert!(html.contains("Not known.</strong> fast beats slow"));
     assert!(html.contains("not measured in 2; runs are missing in 2."));
 }
 
 #[test]
-fn many_points_have_pictures_of_those_that_others_looked_at() {
+fn with_many_points_only_published_ones_have_rows() {
     let losses: Vec<_> = (0..40).map(|loss| format!("\"0.{loss:02}%\"")).collect();
     let sweep = format!(
         "\"link.loss\" = [{}]\n[sweep.content_kb]",
@@ -473,14 +480,14 @@ fn many_points_have_pictures_of_those_that_others_looked_at() {
     );
     let text = TRAIN.replace("[sweep.content_kb]", &format!("[sweep]\n{sweep}"));
     let text = text.replace("repeats = 8", "repeats = 2");
-    // Nobody looked at this size.
+    // No value is published for this size.
     let text = text.replace("[[comparison]]", "6000 = {}\n[[comparison]]");
-    let html = Scene::of(&text, fake).html();
+    let html = ResultsDirectory::of(&text, fake).html();
     let (_, picture) = html
-        .split_once("Improvement of median completion time, ours")
+        .split_once("Improvement of median completion time, measured")
         .unwrap();
     let (picture, _) = picture.split_once("</figure>").unwrap();
-    // One more is in the key.
+    // One more is in the legend.
     assert_eq!(picture.matches("class=\"ours\"").count(), 81);
     assert_eq!(picture.matches("class=\"published open\"").count(), 81);
     assert!(html.contains("<h3>Times the physical limit</h3>"));

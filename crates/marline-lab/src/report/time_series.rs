@@ -8,36 +8,36 @@ use marline_report::chart::{Axis, Chart, Fetch, Picture, Stack, Style, Unit, Wat
 use crate::run::Record;
 use crate::scenario::Watched;
 
-use super::data::Evidence;
+use super::data::ReportData;
 use super::names::Quantity;
 
-/// Runs that show at once; others show on a click.
+/// Runs that are shown at once; others are folded.
 const SHOWN: usize = 6;
-/// Runs that show at all: a page must open in a blink.
-const MOST: usize = 24;
+/// Most runs that are shown at all, to limit the size of the page.
+const MAX_RUNS: usize = 24;
 
-/// Queues that stay below this part of the longest are not seen.
-const SEEN: f64 = 0.03;
+/// Queues whose maximum stays below this share of the largest are left out.
+const MIN_QUEUE_SHARE: f64 = 0.03;
 
 type Series = Vec<(f64, f64)>;
 
-pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
+pub(super) fn add(page: Report, data: &ReportData) -> Report {
     let mut runs = Vec::new();
-    for point in by_size(evidence) {
-        let watched: Vec<_> = evidence
+    for point in by_size(data) {
+        let watched: Vec<_> = data
             .variants()
             .filter_map(|(variant, name)| {
-                let mut runs = evidence.runs(point, variant).iter();
+                let mut runs = data.runs(point, variant).iter();
                 let (run, watched) = runs.find_map(|run| Some((run, run.series.as_ref()?)))?;
                 Some((
-                    evidence.points.at(name, point),
+                    data.points.at(name, point),
                     run,
                     watched,
                     Panels::of(watched),
                 ))
             })
             .collect();
-        let most = Panels::most(watched.iter().map(|(.., panels)| panels));
+        let most = Panels::maxima(watched.iter().map(|(.., panels)| panels));
         runs.extend(
             watched
                 .into_iter()
@@ -47,7 +47,7 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
                 }),
         );
     }
-    runs.truncate(MOST);
+    runs.truncate(MAX_RUNS);
     runs.retain(|run| !run.stack.is_empty() || !run.waterfall.is_empty());
     if runs.is_empty() {
         return page;
@@ -58,10 +58,10 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
             page.chart(&run.stack).chart(&run.waterfall)
         })
     };
-    let page = page.section("One run, seen closely").text(
-        "The first repeat of each variant: all of them met the same luck, and have the same axes at one point. \
-         Lines across mark losses, and what the engine of a bundle did; queues that stay almost empty are \
-         left out.",
+    let page = page.section("Single runs over time").text(
+        "The first repeat of each variant: at one point, all variants have the same seed and the same axes. \
+         Vertical lines mark losses and actions of a bundle's engine; queues that stay almost empty are left \
+         out.",
     );
     let page = all(page, shown);
     match hidden.len() {
@@ -70,14 +70,14 @@ pub(super) fn add(page: Report, evidence: &Evidence) -> Report {
     }
 }
 
-/// The pictures of a run.
+/// The charts of a run.
 struct Run {
     stack: Stack,
     /// Empty unless a page was loaded.
     waterfall: Waterfall,
 }
 
-/// The objects of a page.
+/// A waterfall of the objects of a page.
 fn waterfall(title: &str, run: &Record, watched: &Watched) -> Waterfall {
     let mut waterfall = Waterfall::new(format!("{title}, object by object"));
     if watched.objects.is_empty() {
@@ -100,31 +100,31 @@ fn waterfall(title: &str, run: &Record, watched: &Watched) -> Waterfall {
     waterfall
 }
 
-/// Points, those that take longest first.
-fn by_size(evidence: &Evidence) -> Vec<usize> {
-    let metric = evidence.main_metric();
+/// Indices of points, by descending median of the main metric.
+fn by_size(data: &ReportData) -> Vec<usize> {
+    let metric = data.main_metric();
     let size = |point: usize| {
-        let medians = evidence.variants().filter_map(|(variant, _)| {
-            let summary = evidence.cell(point, variant)?.metrics.get(metric)?;
+        let medians = data.variants().filter_map(|(variant, _)| {
+            let summary = data.cell(point, variant)?.metrics.get(metric)?;
             Some(summary.median)
         });
         medians.fold(f64::NEG_INFINITY, f64::max)
     };
-    let mut points: Vec<_> = (0..evidence.points.len())
+    let mut points: Vec<_> = (0..data.points.len())
         .map(|point| (point, size(point)))
         .collect();
     points.sort_by(|a, b| b.1.total_cmp(&a.1));
     points.into_iter().map(|(point, _)| point).collect()
 }
 
-/// A run, ready to be drawn: a panel for each kind of series.
+/// The series of a run, with a panel for each kind.
 struct Panels {
-    /// Series by kind, then by what is left of their names.
+    /// Series by kind, then by the rest of their names.
     kinds: BTreeMap<&'static str, Vec<(String, Series)>>,
     moments: Vec<(String, Vec<f64>)>,
 }
 
-/// The kinds, in their order on the page: how names begin, what the panel is called, and its axis.
+/// The kinds in the order in which they are shown: prefix of the name, title of the panel, label of the axis.
 const KINDS: [(&str, &str, &str); 6] = [
     ("window_bytes", "Congestion window", "window"),
     ("in_flight_bytes", "In flight", "in flight"),
@@ -134,20 +134,24 @@ const KINDS: [(&str, &str, &str); 6] = [
     ("rate_mbps", "Rate", "rate"),
 ];
 
-/// What the engine of a bundle does: how moments are called, what a strip has room for, and in words.
-const TURNS: [(&str, &str, &str); 4] = [
+/// Actions of a bundle's engine: name of the moments, short label, description.
+const ENGINE_ACTIONS: [(&str, &str, &str); 4] = [
     (
         "synchronized",
         "synced",
         "windows and slow start of all connections were synchronized after a fluctuation event",
     ),
-    ("exited", "exited", "slow start was given up for good"),
     (
-        "equalized",
-        "equal",
-        "windows or rates that had drifted apart were made equal",
+        "exited",
+        "exited",
+        "slow start was ended for all connections",
     ),
-    ("backed_off", "backoff", "all backed off as one"),
+    ("equalized", "equal", "windows or rates were made equal"),
+    (
+        "backed_off",
+        "backoff",
+        "all connections backed off as one connection would",
+    ),
 ];
 
 impl Panels {
@@ -165,7 +169,10 @@ impl Panels {
                 .map(|(at, value)| (at, quantity.base(value)))
                 .collect();
             if !points.is_empty() {
-                kinds.entry(*kind).or_default().push((called(rest), points));
+                kinds
+                    .entry(*kind)
+                    .or_default()
+                    .push((series_label(rest), points));
             }
         }
         if let Some(windows) = kinds.get_mut("window_bytes")
@@ -175,7 +182,7 @@ impl Panels {
             windows.push(("sum".to_owned(), sum));
         }
         let moments = watched.moments.iter().map(|(name, times)| {
-            if let Some((_, short, _)) = TURNS.iter().find(|(turn, ..)| turn == name) {
+            if let Some((_, short, _)) = ENGINE_ACTIONS.iter().find(|(action, ..)| action == name) {
                 return ((*short).to_owned(), shown(times));
             }
             let (what, rest) = name.split_once(' ').unwrap_or((name, ""));
@@ -194,8 +201,8 @@ impl Panels {
         }
     }
 
-    /// The last moment, and the largest value of each kind, in any of `runs`.
-    fn most<'p>(runs: impl Iterator<Item = &'p Self>) -> BTreeMap<&'static str, f64> {
+    /// The last time, and the largest value of each kind, in any of `runs`.
+    fn maxima<'p>(runs: impl Iterator<Item = &'p Self>) -> BTreeMap<&'static str, f64> {
         let mut most = BTreeMap::new();
         let mut raise = |kind, value: f64| {
             let known = most.entry(kind).or_insert(0.0_f64);
@@ -219,7 +226,8 @@ impl Panels {
         let end = |kind: &str| 1.02 * most.get(kind).copied().unwrap_or_default();
         let time = || Axis::new("time", Unit::Seconds).spanning(0.0, end("time"));
         let of = |kind| self.kinds.get(kind).map_or(&[][..], Vec::as_slice);
-        // One connection has its window and what fills it in one panel; many have too many lines.
+        // One connection has its window and its bytes in flight in one panel; several would have too many
+        // lines.
         let flights = of("in_flight_bytes");
         let is_alone = of("window_bytes").len() == 1 && flights.len() == 1;
         let mut stack = Stack::new(title, time());
@@ -234,12 +242,12 @@ impl Panels {
             }
             let axis = Axis::new(label, quantity.unit).spanning(0.0, top);
             let mut chart = Chart::new(panel, time(), axis);
-            let is_seen = |(_, points): &&(String, Series)| {
+            let is_visible = |(_, points): &&(String, Series)| {
                 let largest = points.iter().map(|point| point.1).fold(0.0, f64::max);
-                kind != "queue_bytes" || largest >= SEEN * top
+                kind != "queue_bytes" || largest >= MIN_QUEUE_SHARE * top
             };
-            let several = of(kind).iter().filter(is_seen).count() > 1;
-            for (name, points) in of(kind).iter().filter(is_seen) {
+            let several = of(kind).iter().filter(is_visible).count() > 1;
+            for (name, points) in of(kind).iter().filter(is_visible) {
                 let style = match kind {
                     "rtt_s" => Style::Points,
                     "queue_bytes" if !several => Style::Area,
@@ -259,32 +267,34 @@ impl Panels {
         for (name, times) in &self.moments {
             stack = stack.events(name.as_str(), times.clone());
         }
-        let said = self.engine();
-        match said.is_empty() {
+        let actions = self.engine_actions();
+        match actions.is_empty() {
             true => stack,
-            false => stack.note(format!("The engine of the bundle: {}.", said.join("; "))),
+            false => stack.note(format!("The engine of the bundle: {}.", actions.join("; "))),
         }
     }
 
-    /// What the marks of the engine mean.
-    fn engine(&self) -> Vec<String> {
+    /// Descriptions of the marks of the engine.
+    fn engine_actions(&self) -> Vec<String> {
         let happened = |short: &str| {
             let mut moments = self.moments.iter();
             moments.any(|(name, times)| name == short && !times.is_empty())
         };
-        let turns = TURNS.iter().filter(|(_, short, _)| happened(short));
-        turns
+        let actions = ENGINE_ACTIONS
+            .iter()
+            .filter(|(_, short, _)| happened(short));
+        actions
             .map(|(_, short, words)| format!("{short}: {words}"))
             .collect()
     }
 }
 
-/// The moments since the start of the clock.
+/// The times that are not before the start of the clock.
 fn shown(times: &[f64]) -> Vec<f64> {
     times.iter().copied().filter(|at| *at >= 0.0).collect()
 }
 
-/// What values that hold until the next one are together, from when all are known.
+/// The sum of step functions, from when all of them have a value.
 fn sum<'s>(series: impl Iterator<Item = &'s [(f64, f64)]>) -> Series {
     let mut series: Vec<_> = series
         .map(|points| points.iter().copied().peekable())
@@ -313,16 +323,16 @@ fn sum<'s>(series: impl Iterator<Item = &'s [(f64, f64)]>) -> Series {
     }
 }
 
-/// A connection by its number, or whatever else a name goes on with.
-fn called(rest: &str) -> String {
+/// The label of a series: the number of its connection, or the rest of its name.
+fn series_label(rest: &str) -> String {
     match rest.parse::<usize>() {
         Ok(number) => format!("connection {number}"),
         Err(_) => rest.to_owned(),
     }
 }
 
-/// What is seen from the start of the clock on. A value that holds until the next one begins at the
-/// start; a sample that was taken before is over.
+/// The part of a series from the start of the clock. A step function keeps its value at the start; earlier
+/// samples are dropped.
 fn from_start(series: &[(f64, f64)], are_samples: bool) -> Series {
     let first = series.partition_point(|(at, _)| *at < 0.0);
     let held = first.checked_sub(1).map(|last| (0.0, series[last].1));
@@ -337,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_add_up_from_when_all_are_known() {
+    fn windows_are_summed_from_when_all_have_a_value() {
         let one = [(0.0, 1.0), (2.0, 3.0), (2.0, 4.0), (5.0, 1.0)];
         let other = [(1.0, 10.0), (2.0, 20.0)];
         assert_eq!(

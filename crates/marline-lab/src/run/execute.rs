@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::files::{RESULTS, TABLE, write, write_json};
-use super::journal::Journal;
+use super::journal::{Continued, Journal};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 use crate::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunError};
 
@@ -104,9 +104,15 @@ pub fn run(
 ) -> Result<Finished, RunFailure> {
     let start = now();
     let plan = Plan::new(experiment, options.quick);
-    let (mut journal, mut records) = match &options.out {
+    let Continued {
+        mut journal,
+        mut records,
+    } = match &options.out {
         Some(directory) => Journal::open(directory, &plan, options.fresh)?,
-        None => (Journal::none(), Vec::new()),
+        None => Continued {
+            journal: Journal::none(),
+            records: Vec::new(),
+        },
     };
     let resumed = records.len();
     let mut left = vec![true; plan.runs()];

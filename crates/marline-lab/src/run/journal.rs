@@ -12,6 +12,12 @@ pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
 }
 
+/// A journal, and the runs that it had when it was opened.
+pub(super) struct Continued {
+    pub(super) journal: Journal,
+    pub(super) records: Vec<Record>,
+}
+
 impl Journal {
     /// Keeps nothing.
     pub(super) const fn none() -> Self {
@@ -24,7 +30,7 @@ impl Journal {
         directory: &Path,
         plan: &Plan,
         fresh: bool,
-    ) -> Result<(Self, Vec<Record>), RunFailure> {
+    ) -> Result<Continued, RunFailure> {
         std::fs::create_dir_all(directory).map_err(|cause| RunFailure::file(directory, cause))?;
         let path = directory.join(RUNS);
         let records = if fresh {
@@ -59,7 +65,7 @@ impl Journal {
         let journal = Self {
             file: Some((file, path)),
         };
-        Ok((journal, records))
+        Ok(Continued { journal, records })
     }
 
     /// Appends `record`.
@@ -73,14 +79,23 @@ impl Journal {
     }
 }
 
-/// Reads `directory`: the plan, and the finished runs by number.
-pub fn read(directory: &Path) -> Result<(Plan, Vec<Record>), RunFailure> {
+/// Runs that are stored in a directory.
+#[derive(Debug)]
+pub struct StoredRuns {
+    /// The plan that they belong to.
+    pub plan: Plan,
+    /// The finished runs, by number.
+    pub records: Vec<Record>,
+}
+
+/// Reads the plan and the finished runs in `directory`.
+pub fn read(directory: &Path) -> Result<StoredRuns, RunFailure> {
     let Some(plan): Option<Plan> = read_json(directory, PLAN)? else {
         let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results here");
         return Err(RunFailure::file(directory, cause));
     };
     let records = read_runs(&directory.join(RUNS), &plan)?;
-    Ok((plan, records))
+    Ok(StoredRuns { plan, records })
 }
 
 pub(super) fn line(record: &Record) -> io::Result<Vec<u8>> {

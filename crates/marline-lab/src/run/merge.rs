@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::{PLAN, RESULTS, RUNS, TABLE, write, write_json};
-use super::journal::{line, read};
+use super::journal::{StoredRuns, line, read};
 use super::{Plan, Record, Results, RunFailure, summarize, table};
 
 /// Merges the parts in `directories` into `out`, with the results that one start of all runs would have.
@@ -11,7 +11,10 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
     let mut whole: Option<(Plan, &PathBuf)> = None;
     let mut records: Vec<Record> = Vec::new();
     for directory in directories {
-        let (plan, part) = read(directory)?;
+        let StoredRuns {
+            plan,
+            records: part,
+        } = read(directory)?;
         match &whole {
             Some((first, place)) if first.settings_hash != plan.settings_hash => {
                 return Err(RunFailure::Unlike {
@@ -46,7 +49,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
 
 /// Summarizes the runs in `directory` again. Their duration is taken from the existing results.
 pub fn rebuild(directory: &Path) -> Result<Results, RunFailure> {
-    let (plan, records) = read(directory)?;
+    let StoredRuns { plan, records } = read(directory)?;
     let mut results = complete(&plan, &records)?;
     if let Ok(old) = Results::read(directory) {
         (results.wall_s, results.resumed) = (old.wall_s, old.resumed);

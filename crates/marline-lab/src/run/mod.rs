@@ -22,7 +22,7 @@ pub use compare::{Change, Changes, MustChange, compare};
 pub use execute::{Finished, Options, Progress, Shard, run};
 pub use failure::RunFailure;
 pub(crate) use files::write;
-pub use journal::read;
+pub use journal::{StoredRuns, read};
 pub use merge::{merge, rebuild};
 pub use must::MustResult;
 pub use plan::Plan;

@@ -32,7 +32,7 @@ fn experiment() -> Experiment {
     Experiment::parse(TEXT, "fake.toml", &[]).unwrap()
 }
 
-/// Numbers from nothing but the job: `fast` takes 0.8 of what `slow` takes with the same luck.
+/// An outcome computed from the job alone: with the same seed, `fast` takes 0.8 of the time of `slow`.
 fn fake(job: &Job) -> Result<Outcome, RunError> {
     let luck = (Seed::new(job.seed).rng().next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     let slow = 1.0 + luck / 3.0;
@@ -165,7 +165,7 @@ fn jobs_are_in_a_fixed_order() {
         ]
     );
     assert_eq!(name(&jobs[47]), "\"3%\" 7 slow");
-    // Luck is shared by the variants of a repeat at a point, and by nothing else.
+    // The variants of a repeat at a point have the same seed; all other runs have different ones.
     assert_eq!(jobs[0].seed, jobs[1].seed);
     assert_eq!(jobs[2].seed, jobs[3].seed);
     assert_ne!(jobs[0].seed, jobs[2].seed);
@@ -202,7 +202,7 @@ fn progress_is_reported() {
     );
 }
 
-/// Runs are stopped in the middle, the file is cut in the middle of a line, and they go on.
+/// Runs are interrupted, the journal is truncated in the middle of a line, and the runs continue.
 #[test]
 fn an_interrupted_experiment_continues() {
     let whole = complete(&options(None));
@@ -241,8 +241,8 @@ fn an_interrupted_experiment_continues() {
     assert_eq!(finished.resumed, done - 1);
     assert_eq!(without_wall(finished.results.unwrap()), whole);
 
-    // All is done: nothing is run again, and what was written is what was found.
-    let never = |_: &Job| -> Result<Outcome, RunError> { panic!("this was done already") };
+    // All runs are done: none is repeated, and the results are the same.
+    let never = |_: &Job| -> Result<Outcome, RunError> { panic!("this run was done already") };
     let again = run(
         &experiment(),
         &never,
@@ -390,9 +390,9 @@ fn failed_runs_are_counted_by_reason() {
     assert_eq!(fast.failed["stalled: nobody sends"], 1);
     assert_eq!(fast.invalid["too late"], 1);
     assert_eq!(fast.metrics["completion_s"].n, 6);
-    // Repeats 0 to 2 lack one end, 3 and 4 the other.
+    // Repeats 0 to 2 lack one variant of the pair, 3 and 4 the other.
     assert_eq!(results.comparisons[0].pairs, 3);
-    assert_eq!(read(directory.path()).unwrap().1.len(), 48);
+    assert_eq!(read(directory.path()).unwrap().records.len(), 48);
     let table = std::fs::read_to_string(directory.path().join("runs.csv")).unwrap();
     let lines: Vec<_> = table.lines().collect();
     assert_eq!(
@@ -427,7 +427,7 @@ fn metrics_are_correlated_over_runs() {
     .unwrap();
     let correlations = finished.results.unwrap().correlations;
     assert_eq!(correlations.len(), 9);
-    // What does not vary goes with nothing.
+    // A constant metric has no correlation.
     assert_eq!((correlations[0].n, correlations[0].r), (8, None));
     assert!((correlations[6].r.unwrap() + 1.0).abs() < 1e-9);
     assert_eq!(correlations[8].parameters["link.loss"], "3%");
@@ -435,7 +435,7 @@ fn metrics_are_correlated_over_runs() {
     let json: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert!(json["correlations"][0].get("r").is_none());
     assert!(json["correlations"][0]["published"].is_null());
-    assert_eq!(read(directory.path()).unwrap().0.sets, ["link.rtt=50ms"]);
+    assert_eq!(read(directory.path()).unwrap().plan.sets, ["link.rtt=50ms"]);
 }
 
 #[test]
