@@ -1,4 +1,4 @@
-//! How fast virtual time is: `cargo bench -p marline-lab`.
+//! The speed of the simulator: `cargo bench -p marline-lab`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use marline_lab::scenario::{Backend, Experiment, Job};
 use marline_lab::sim::Simulator;
-use marline_lab::workload::background::{Pattern, Place, UdpSource};
+use marline_lab::workload::background::{HostAddress, Pattern, UdpSource};
 use marline_link::{LinkSpec, Seed};
 use marline_sim::fabric::Plan;
 use marline_sim::{Sim, SimConfig};
@@ -25,13 +25,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "how long virtual time takes is real time"
+    reason = "measures the real time that virtual time takes"
 )]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// 100 MB between real endpoints.
+/// Transfers 100 MB between real endpoints.
 fn transfer(link: &str) -> Result<(), Box<dyn Error>> {
     let text = format!(
         "title = \"speed\"\nlink = \"{link}\"\ncc = \"bbr\"\n[workload]\ntransfer = \"100MB\"\n"
@@ -62,7 +62,7 @@ fn transfer(link: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Datagrams over three links, and nobody at the end.
+/// Sends datagrams over three links to a host without a socket.
 fn hops() -> Result<(), Box<dyn Error>> {
     let mut plan = Plan::new();
     let [from, to] = [plan.host("from"), plan.host("to")];
@@ -84,8 +84,11 @@ fn hops() -> Result<(), Box<dyn Error>> {
         start: Duration::ZERO,
         seed: Seed::new(1),
     };
-    let place: Place = (Arc::new(from.clone()), from.at(0));
-    source.start(&place, to.at(9))?;
+    let sender = HostAddress {
+        runtime: Arc::new(from.clone()),
+        address: from.at(0),
+    };
+    source.start(&sender, to.at(9))?;
     let start = now();
     sim.run(from.sleep(Duration::from_secs(8)), Duration::from_secs(60))?;
     let hops = 3.0 * sim.statistics().packets_per_second(start.elapsed());

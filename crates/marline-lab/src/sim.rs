@@ -1,4 +1,4 @@
-//! Runs in virtual time.
+//! The backend that executes runs in virtual time.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,10 +13,10 @@ use marline_sim::{CaptureHandle, Host, Sim, SimConfig, Stall};
 use crate::play::{self, Stage};
 use crate::scenario::{Backend, Job, Outcome, RunError, Watched};
 
-/// How often queues are looked at while a run is watched.
-const GLANCE: Duration = Duration::from_millis(2);
+/// The interval at which queues are sampled.
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The simulator: equal jobs give equal outcomes, on any machine.
+/// The simulator: equal jobs have equal outcomes on every machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
 
@@ -72,7 +72,7 @@ fn on_stage(host: &Host) -> play::Host {
     }
 }
 
-/// Into the file that the job names.
+/// Starts the capture that the job names.
 fn begin_capture(sim: &Sim, job: &Job) -> Result<Option<CaptureHandle<BufWriter<File>>>, RunError> {
     let Some(path) = &job.pcap else {
         return Ok(None);
@@ -90,12 +90,12 @@ fn cannot_capture(error: std::io::Error) -> RunError {
     RunError::Failed(format!("cannot write the capture: {error}"))
 }
 
-/// Bytes that wait at each end of each link: name, and times in seconds with values.
+/// Bytes in the queue of each end of each link: series by name.
 #[derive(Clone, Debug, Default)]
 struct Queues(Arc<Mutex<Watched>>);
 
 impl Queues {
-    /// Reads the queues at intervals, for as long as the simulation runs.
+    /// Samples the queues for as long as the simulation runs.
     async fn follow(self, host: Host) {
         loop {
             let now = host.now().as_nanos() as f64 * 1e-9;
@@ -116,11 +116,11 @@ impl Queues {
                     }
                 }
             });
-            host.sleep(GLANCE).await;
+            host.sleep(SAMPLING_INTERVAL).await;
         }
     }
 
-    /// Adds the queues that were ever in use.
+    /// Adds the queues that were ever used.
     fn add_to(&self, watched: &mut Watched) {
         let queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, series) in &queues.series {

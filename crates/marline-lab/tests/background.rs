@@ -1,4 +1,4 @@
-//! Traffic beside what is measured.
+//! Background traffic.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use marline::TransportConfig;
 use marline::congestion::Algorithm;
-use marline_lab::workload::background::{LongFlow, Pattern, Place, Sink, UdpSource};
+use marline_lab::workload::background::{HostAddress, LongFlow, Pattern, Sink, UdpSource};
 use marline_link::{LinkSpec, Seed};
 use marline_sim::fabric::Plan;
 use marline_sim::{Sim, SimConfig};
@@ -35,10 +35,13 @@ fn dumbbell() -> Sim {
     Sim::new(plan.build().unwrap(), SimConfig::new(seed))
 }
 
-fn place(sim: &Sim, name: &str) -> Place {
+fn any_port(sim: &Sim, name: &str) -> HostAddress {
     let host = sim.host(name).unwrap();
-    let addr = host.at(0);
-    (Arc::new(host), addr)
+    let address = host.at(0);
+    HostAddress {
+        runtime: Arc::new(host),
+        address,
+    }
 }
 
 /// Mbit/s of payload over five seconds, after two to settle.
@@ -52,10 +55,10 @@ fn rates<const N: usize>(sim: &mut Sim, flows: [&dyn Fn() -> u64; N]) -> [f64; N
 }
 
 #[test]
-fn datagrams_take_what_they_are_told() {
+fn udp_sources_send_at_their_rate() {
     let mut sim = dumbbell();
-    let [from, mut to] = ["s1", "r1"].map(|name| place(&sim, name));
-    to.1.set_port(9);
+    let [from, mut to] = ["s1", "r1"].map(|name| any_port(&sim, name));
+    to.address.set_port(9);
     let sink = Sink::start(&to).unwrap();
     let source = UdpSource {
         rate: 4_000_000,
@@ -64,13 +67,13 @@ fn datagrams_take_what_they_are_told() {
         start: Duration::from_secs(1),
         seed: Seed::new(1),
     };
-    source.start(&from, to.1).unwrap();
+    source.start(&from, to.address).unwrap();
     let [rate] = rates(&mut sim, [&|| sink.bytes()]);
     assert!((3.5..4.3).contains(&rate), "{rate}");
 }
 
 #[test]
-fn long_flows_share_what_is_left() {
+fn long_flows_share_the_remaining_rate() {
     let mut sim = dumbbell();
     let flow = |algorithm| LongFlow {
         transport: Arc::new(TransportConfig {
@@ -79,7 +82,7 @@ fn long_flows_share_what_is_left() {
         }),
         start: Duration::ZERO,
     };
-    let [s1, s2, r1, r2] = ["s1", "s2", "r1", "r2"].map(|name| place(&sim, name));
+    let [s1, s2, r1, r2] = ["s1", "s2", "r1", "r2"].map(|name| any_port(&sim, name));
     let reno = flow(Algorithm::NewReno).start(&s1, &r1).unwrap();
     let cubic = flow(Algorithm::Cubic).start(&s2, &r2).unwrap();
     let source = UdpSource {
@@ -89,7 +92,7 @@ fn long_flows_share_what_is_left() {
         start: Duration::ZERO,
         seed: Seed::new(1),
     };
-    // Nobody listens there; the packets fill the bottleneck all the same.
+    // No socket receives them, but they load the bottleneck.
     let nobody = sim.host("r1").unwrap().at(9);
     source.start(&s1, nobody).unwrap();
     let [reno, cubic] = rates(&mut sim, [&|| reno.bytes(), &|| cubic.bytes()]);

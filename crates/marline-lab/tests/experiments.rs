@@ -23,10 +23,10 @@ fn committed_experiments_are_read() {
     }
 }
 
-/// What a debug build can play of them: every variant once, at the first point. Only bundles have an engine
-/// that decides.
+/// Runs every variant of the experiments with bundles once, at the first point, as time permits in a debug
+/// build. The other experiments have no engine that decides.
 #[test]
-fn variants_of_bundles_can_be_played() {
+fn variants_of_bundles_measure_their_metrics() {
     for id in ["bundle/locations", "bundle/ranges", "bundle/pages"] {
         let path = root().join(format!("experiments/{id}.toml"));
         let experiment = Experiment::load(&path, id, &[]).unwrap();
@@ -42,7 +42,7 @@ fn variants_of_bundles_can_be_played() {
     }
 }
 
-/// What the first run of `cell` measures: all that the experiment promises.
+/// The metrics of the first run of `cell`, which must be those that the experiment lists.
 fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
     let job = Job {
         experiment: experiment.id.as_str().into(),
@@ -55,7 +55,10 @@ fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
         pcap: None,
         watch: false,
     };
-    let metrics = Simulator.run(&job).expect("it can be played").metrics;
+    let metrics = Simulator
+        .run(&job)
+        .expect("the backend supports it")
+        .metrics;
     for metric in &experiment.metrics {
         let id = &experiment.id;
         assert!(metrics.contains_key(metric), "{id} has no {metric}");
@@ -63,9 +66,9 @@ fn metrics_of(experiment: &Experiment, cell: &Cell) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// The same of what learns from earlier connections.
+/// The same for the experiments with history.
 #[test]
-fn variants_of_history_can_be_played() {
+fn variants_of_history_measure_their_metrics() {
     let path = root().join("experiments/history/simple.toml");
     let experiment = Experiment::load(&path, "history/simple", &[]).unwrap();
     let cells = &experiment.cells[..experiment.variants.len()];
@@ -89,7 +92,7 @@ fn the_scenario_of_the_guide_works() {
     let guide = std::fs::read_to_string(guide).unwrap();
     let (_, rest) = guide.split_once("```toml\n").unwrap();
     let (text, _) = rest.split_once("```").unwrap();
-    assert!(text.lines().count() <= 17, "fifteen lines are promised");
+    assert!(text.lines().count() <= 17, "the guide counts fifteen lines");
     let mut experiment = Experiment::parse(text, "train.toml", &[]).unwrap();
     experiment.repeats = 1;
     let options = Options::default();
@@ -102,9 +105,9 @@ fn the_scenario_of_the_guide_works() {
     }
 }
 
-/// The small stream is earlier by the packets that the derivation says: 40 before it instead of 910.
+/// 40 packets precede the end of the small stream instead of 910, as derived in experiments/multipath/turns.toml.
 #[test]
-fn priorities_show_what_they_must() {
+fn a_small_stream_overtakes_by_its_priority() {
     let path = root().join("experiments/multipath/turns.toml");
     let experiment = Experiment::load(&path, "multipath/turns", &[]).unwrap();
     let cells = &experiment.cells[..experiment.variants.len()];
@@ -113,7 +116,7 @@ fn priorities_show_what_they_must() {
         (&*cell.variant, metrics["streams_small_mean_s"])
     });
     let small: BTreeMap<_, _> = metrics.collect();
-    // As large as the first of them, with headers, at 10 Mbit/s.
+    // A packet of full size, with headers, at 10 Mbit/s.
     let packet = 1480.0 * 8.0 / 10e6;
     let packets = (small["wrr"] - small["scattered"]) / packet;
     assert!((850.0..880.0).contains(&packets), "{packets}: {small:?}");

@@ -1,4 +1,4 @@
-//! Plays in the simulator.
+//! Workloads in the simulator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn job(link: &str, workload: Workload) -> Job {
 
 fn newreno() -> EndpointSettings {
     let settings = EndpointSettings::default();
-    settings.with("cc", "newreno").expect("it is one")
+    settings.with("cc", "newreno").expect("it is a valid value")
 }
 
 fn objects(warm: bool) -> Workload {
@@ -78,7 +78,7 @@ fn equal_jobs_have_equal_outcomes() {
 }
 
 #[test]
-fn a_connection_that_is_open_saves_its_handshake() {
+fn a_warm_connection_saves_the_handshake() {
     let clean = "rate=100mbps,rtt=40ms";
     let cold = Simulator.run(&job(clean, objects(false))).unwrap();
     let warm = Simulator.run(&job(clean, objects(true))).unwrap();
@@ -87,7 +87,7 @@ fn a_connection_that_is_open_saves_its_handshake() {
 }
 
 #[test]
-fn bytes_go_both_ways() {
+fn transfers_run_in_both_directions() {
     for direction in [Direction::Down, Direction::Up] {
         let workload = Workload::Transfer {
             bytes: 500_000,
@@ -102,7 +102,7 @@ fn bytes_go_both_ways() {
             (0.44..1.0).contains(&completion),
             "{direction:?}: {completion}"
         );
-        assert!(outcome.metrics["packets_sent"] > 300.0, "of the sender");
+        assert!(outcome.metrics["packets_sent"] > 300.0, "the sender counts");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_run_over_its_time_limit_is_an_error() {
 }
 
 #[test]
-fn pages_load_and_their_objects_are_seen() {
+fn page_loads_record_their_objects() {
     let workload = Workload::Page {
         page: "today/small".into(),
         seed: 1,
@@ -187,7 +187,7 @@ fn background_traffic_takes_its_share() {
     }));
     assert!(
         flows > 1.4 * alone,
-        "{flows} with a flow beside, {alone} alone"
+        "{flows} with a background flow, {alone} alone"
     );
     let packets = with(Some(Traffic::Poisson {
         rate: 5_000_000,
@@ -199,7 +199,7 @@ fn background_traffic_takes_its_share() {
     );
 }
 
-/// `connections` beside `flows` of the same kind, from second 5 to second 25.
+/// `connections` and as many `flows` in the background as given, measured from second 5 to second 25.
 fn beside(connections: usize, flows: usize) -> Job {
     let measure = Workload::Measure {
         after: Duration::from_secs(5),
@@ -243,13 +243,15 @@ fn bulk_connections_share_the_link_with_flows() {
     assert!(three["background_share_of_fair"] < 0.8, "{three:?}");
 }
 
-/// An end that coordinates the connections of bundles as published.
+/// An end that coordinates the connections of bundles, with the published settings.
 fn coordinated() -> EndpointSettings {
-    newreno().with("bundle", "published").expect("it is one")
+    newreno()
+        .with("bundle", "published")
+        .expect("it is a valid value")
 }
 
 #[test]
-fn a_fair_bundle_leaves_more_to_others() {
+fn a_fair_bundle_leaves_more_to_background_flows() {
     let bundle = |fair| {
         let mut job = beside(3, 1);
         let settings = Arc::make_mut(&mut job.settings);
@@ -357,7 +359,7 @@ fn connections_of_a_client_are_coordinated_if_both_ends_say_so() {
 }
 
 #[test]
-fn all_connections_ask_at_once() {
+fn ranges_are_requested_on_all_connections_at_once() {
     let link = "rate=100mbps,rtt=100ms,buffer=1MB";
     let run = |connections| {
         let mut job = in_ranges(RangeKind::Equal, false);

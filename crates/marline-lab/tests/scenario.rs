@@ -1,4 +1,4 @@
-//! From a text to results, in virtual time.
+//! Results of a scenario, in virtual time.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use marline_lab::scenario::{Backend, Experiment, Job};
 use marline_lab::sim::Simulator;
 
-/// What the only run of a scenario measures, by variant.
+/// The metrics of each variant of a scenario with one run each.
 fn play(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
     let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
     let outcomes = experiment.cells.iter().map(|cell| {
@@ -28,7 +28,7 @@ fn play(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
     outcomes.collect()
 }
 
-/// Ten large streams and, as the last, a small one that weighs more.
+/// Large streams, and a small one with a larger weight that is requested last.
 const BESIDE_LARGE: &str = r#"
 title = "Beside large streams"
 link = "rate=10mbps, rtt=20ms, buffer=1MB"
@@ -56,10 +56,10 @@ stream_scheduler = "scattered_wrr"
 const PACKET_S: f64 = 1500.0 * 8.0 / 10e6;
 
 #[test]
-fn weights_decide_who_waits() {
+fn a_heavier_stream_ends_early_if_the_scheduler_uses_weights() {
     let metrics = play(BESIDE_LARGE);
     let small = |variant: &str| metrics[variant]["stream_5_s"];
-    // It waits for all of the others, or for four packets of each.
+    // The small stream waits for all others, or for four packets of each.
     for variant in ["fifo", "wrr"] {
         let seconds = small(variant);
         assert!((0.40..0.60).contains(&seconds), "{variant}: {seconds}");
@@ -100,7 +100,7 @@ workload.streams.2.parent = 1
     let first = |variant: &str| metrics[variant]["stream_1_s"];
     let second = |variant: &str| metrics[variant]["stream_2_s"];
     assert!(first("child") < 0.25, "{metrics:?}");
-    assert!(first("siblings") > 0.3, "they share: {metrics:?}");
+    assert!(first("siblings") > 0.3, "they share the rate: {metrics:?}");
     assert!((second("child") - second("siblings")).abs() < 0.02);
 }
 

@@ -1,4 +1,4 @@
-//! Visits again and again, in the simulator.
+//! Repeated visits, in the simulator.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -90,8 +90,8 @@ fn links_change_between_visits() {
     let change = "initial_window = 10\n[[change]]\nbefore_visit = 2\nlink.rate = '2mbps'";
     let after = visit(change).unwrap().metrics;
     assert!(after["latency_s"] > 1.2, "{after:?}");
-    assert!(!after.contains_key("ideal_s"), "of which link?");
-    // A change in good time has the same effect.
+    assert!(!after.contains_key("ideal_s"), "the links change");
+    // An equal change at a set time before the visit has the same effect.
     let change = "initial_window = 10\n[[change]]\nat = '5s'\nlink.rate = '2mbps'";
     assert_eq!(
         visit(change).unwrap().metrics["latency_s"],
@@ -109,7 +109,7 @@ fn background_flows_are_measured_around_visits() {
     let beside = "[[background]]\nkind = 'flows'\ncount = 2\nprofile = 'today'\ncc = 'cubic'";
     let outcome = visit(beside).unwrap();
     let tcp = "[[background]]\nkind = 'tcp'\ncount = 2\ncc = 'cubic'";
-    assert_eq!(visit(tcp).unwrap(), outcome, "the same stand for TCP");
+    assert_eq!(visit(tcp).unwrap(), outcome, "QUIC flows stand in for TCP");
     let metrics = outcome.metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);

@@ -9,7 +9,9 @@ use marline_link::Seed;
 
 use super::{Probe, Stage, failed, transport};
 use crate::scenario::{Background, Direction, EndpointSettings, Job, RunError, TcpRunner, Traffic};
-use crate::workload::background::{LongFlow, Packets, Pattern, Place, Received, Sink, UdpSource};
+use crate::workload::background::{
+    HostAddress, LongFlow, Packets, Pattern, Received, Sink, UdpSource,
+};
 
 /// Bytes of the IPv4 and UDP headers.
 const HEADERS: u32 = 28;
@@ -30,13 +32,13 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
     let mut flows = Flows::default();
     let mut tcp = stage.tcp.iter();
     for (background, number) in job.settings.background.iter().zip(0..) {
-        let from = place(stage, &background.from)?;
-        let to = place(stage, &background.to)?;
+        let from = any_port(stage, &background.from)?;
+        let to = any_port(stage, &background.to)?;
         let seed = seed_of(job, number);
         let mut long = |ends: &EndpointSettings, count, direction, spread| {
             let ends = Ends {
                 transport: transport(ends),
-                places: match direction {
+                hosts: match direction {
                     Direction::Up => [&from, &to],
                     Direction::Down => [&to, &from],
                 },
@@ -45,7 +47,7 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
             flows.start(&ends, begins)
         };
         let datagrams = |rate: u64, size: u16, pattern: Pattern| {
-            let port = SocketAddr::new(to.1.ip(), 9000 + number);
+            let sink = SocketAddr::new(to.address.ip(), 9000 + number);
             let source = UdpSource {
                 rate,
                 size: u32::from(size) + HEADERS,
@@ -53,8 +55,12 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
                 start: background.start,
                 seed,
             };
-            Sink::start(&(Arc::clone(&to.0), port)).map_err(failed)?;
-            source.start(&from, port).map_err(failed)
+            Sink::start(&HostAddress {
+                runtime: Arc::clone(&to.runtime),
+                address: sink,
+            })
+            .map_err(failed)?;
+            source.start(&from, sink).map_err(failed)
         };
         match &background.traffic {
             Traffic::Flows {
@@ -94,7 +100,7 @@ pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
 /// Both ends of flows, the sender's first.
 struct Ends<'a> {
     transport: Arc<TransportConfig>,
-    places: [&'a Place; 2],
+    hosts: [&'a HostAddress; 2],
 }
 
 impl Flows {
@@ -104,7 +110,7 @@ impl Flows {
         ends: &Ends<'_>,
         begins: impl Iterator<Item = Duration>,
     ) -> Result<(), RunError> {
-        let [sender, receiver] = ends.places;
+        let [sender, receiver] = ends.hosts;
         for start in begins {
             let flow = LongFlow {
                 transport: Arc::clone(&ends.transport),
@@ -146,9 +152,12 @@ fn part(span: Duration, seed: Seed) -> Duration {
 }
 
 /// Any port of a host.
-fn place(stage: &Stage, host: &str) -> Result<Place, RunError> {
+fn any_port(stage: &Stage, host: &str) -> Result<HostAddress, RunError> {
     let host = stage.host(host)?;
     let address = host.addresses.first();
     let address = address.ok_or_else(|| failed("a host of background traffic has no address"))?;
-    Ok((Arc::clone(&host.runtime), SocketAddr::new(*address, 0)))
+    Ok(HostAddress {
+        runtime: Arc::clone(&host.runtime),
+        address: SocketAddr::new(*address, 0),
+    })
 }

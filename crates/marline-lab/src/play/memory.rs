@@ -9,6 +9,12 @@ use marline::{Instant, MakeObserver};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(Arc<Mutex<Held>>);
 
+/// Bytes that a receiver buffered.
+pub(super) struct OutOfOrder {
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
 /// Bytes over time.
 #[derive(Debug, Default)]
 struct Held {
@@ -49,11 +55,14 @@ impl Memory {
         };
     }
 
-    /// Bytes held `seconds` after the beginning, which is `now`: on average and at most.
-    pub(super) fn end(&self, now: Instant, seconds: f64) -> (f64, f64) {
+    /// Bytes buffered since [`begin`](Self::begin), which was `seconds` before `now`.
+    pub(super) fn end(&self, now: Instant, seconds: f64) -> OutOfOrder {
         let mut held = self.held();
         held.advance(now);
-        (held.area / seconds.max(1e-9), held.most as f64)
+        OutOfOrder {
+            mean: held.area / seconds.max(1e-9),
+            max: held.most as f64,
+        }
     }
 }
 

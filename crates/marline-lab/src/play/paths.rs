@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::proto::OpenPathError::NoConnectionIds;
 use marline::{Connection, Instant, OpenPathError, Runtime};
 
-use super::memory::Memory;
+use super::memory::{Memory, OutOfOrder};
 use super::{PORT, PathEnds, Stage, failed, sleep};
 use crate::scenario::{Direction, Job, RunError};
 
@@ -127,11 +127,11 @@ pub(super) fn add_receiver(
         end,
         seconds,
     } = *reception;
-    let (mean, most) = memory.end(end, seconds);
+    let OutOfOrder { mean, max } = memory.end(end, seconds);
     for (name, value) in [
         ("longest_pause_s", pauses.longest_s()),
         ("out_of_order_mean_bytes", mean),
-        ("out_of_order_max_bytes", most),
+        ("out_of_order_max_bytes", max),
     ] {
         metrics.insert(name.to_owned(), value);
     }

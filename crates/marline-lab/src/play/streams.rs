@@ -94,8 +94,13 @@ struct StreamClient<'a> {
     pauses: Pauses,
 }
 
-/// Which stream came to its end, by its index, and when.
-type Ended = (usize, Instant, Result<(), RunError>);
+/// The end of a stream.
+struct Ended {
+    /// Its index.
+    index: usize,
+    at: Instant,
+    result: Result<(), RunError>,
+}
 
 impl<'a> StreamClient<'a> {
     fn new(
@@ -140,8 +145,8 @@ impl<'a> StreamClient<'a> {
                     () = sleep(&**self.runtime, wait) => continue,
                 },
             };
-            let (index, at, end) = ended.ok_or_else(|| failed("abandoned"))?;
-            end?;
+            let Ended { index, at, result } = ended.ok_or_else(|| failed("abandoned"))?;
+            result?;
             self.end(index, at);
             left -= 1;
         }
@@ -161,9 +166,10 @@ impl<'a> StreamClient<'a> {
         let clock = Arc::clone(self.runtime);
         let pauses = self.pauses.clone();
         self.runtime.spawn(Box::pin(async move {
-            let end = drain_with(answer, || pauses.end(clock.now())).await;
+            let result = drain_with(answer, || pauses.end(clock.now())).await;
             // Fails if another stream has failed.
-            let _ = sender.send((index, clock.now(), end));
+            let at = clock.now();
+            let _ = sender.send(Ended { index, at, result });
         }));
         Ok(())
     }

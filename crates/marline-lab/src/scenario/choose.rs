@@ -1,4 +1,4 @@
-//! Points of a sweep, chosen by their parameters.
+//! Selects points of a sweep by their parameters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::words::equal;
 /// A point of a sweep.
 pub(super) type Point = Arc<BTreeMap<String, Value>>;
 
-/// The points that have each parameter of `condition`, or one of its values where it is a list; one
-/// point at least. The condition stands at `place`.
+/// The points at which each parameter of `condition` has the given value, or one of the given list; at least
+/// one point. Errors name `place`, where the condition is written.
 pub(super) fn choose(
     condition: &BTreeMap<String, Value>,
     place: &Place,
@@ -47,7 +47,7 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
-/// Whether a parameter is what is wanted: a list may be its value, or values to choose from.
+/// Whether a parameter has the wanted value. A list is either its value or a choice of values.
 fn fits(value: &Value, want: &Value) -> bool {
     let is_member = |members: &Vec<Value>| members.iter().any(|member| equal(value, member));
     equal(value, want) || want.as_array().is_some_and(is_member)

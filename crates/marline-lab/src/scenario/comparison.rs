@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::choose::{Point, choose};
 use super::error::Problem;
 use super::published::look_up_any;
-use super::read::ComparisonEntry;
+use super::read::{ComparisonEntry, VariantPair};
 use crate::stats::Statistic;
 
 /// Two variants to compare.
@@ -25,25 +25,25 @@ pub struct Comparison {
     pub points: Vec<usize>,
     /// The published improvement in percent, at each point of the experiment where there is one.
     pub published: Vec<Option<f64>>,
-    /// Where that stands.
+    /// The source of the published values.
     pub source: Option<String>,
 }
 
-/// What `entry` asks for: each of its pairs, by each of its statistics.
+/// Expands `entry`: each of its pairs of variants, for each of its statistics.
 pub(super) fn expand(
     entry: &ComparisonEntry,
     directory: &Path,
     points: &[Point],
 ) -> Result<Vec<Comparison>, Problem> {
-    let chosen = choose(&entry.condition, &entry.place, points)?;
+    let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;
     let mut comparisons = Vec::new();
     for &statistic in &entry.statistics {
-        for (a, b) in entry.pairs() {
+        for VariantPair { a, b } in &entry.pairs() {
             let published = match &entry.published {
                 None => vec![None; points.len()],
                 Some(lookup) => {
                     let names = [
-                        ("variant", a),
+                        ("variant", a.as_str()),
                         ("a", a),
                         ("b", b),
                         ("statistic", statistic.name()),
@@ -74,7 +74,7 @@ pub(super) fn expand(
         }
     }
     match &entry.published {
-        // Others need not have compared every pair, but one of them.
+        // Not every pair needs a published value, but at least one.
         Some(lookup) if comparisons.iter().all(|one| one.source.is_none()) => {
             Err(lookup.unmatched())
         }

@@ -1,4 +1,4 @@
-//! Metrics that may go together.
+//! Correlations of two metrics.
 
 use std::path::Path;
 
@@ -20,19 +20,19 @@ pub struct Correlation {
     pub x: String,
     /// The other.
     pub y: String,
-    /// The coefficient that others found, from -1 to 1.
+    /// The published coefficient, from -1 to 1.
     pub published: Option<f64>,
-    /// Where they say so.
+    /// Its source.
     pub source: Option<String>,
 }
 
-/// What `entry` asks for: each of its variants at each of its points.
+/// Expands `entry`: each of its variants at each of its points.
 pub(super) fn expand(
     entry: &CorrelationEntry,
     directory: &Path,
     points: &[Point],
 ) -> Result<Vec<Correlation>, Problem> {
-    let chosen = choose(&entry.condition, &entry.place, points)?;
+    let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;
     let mut correlations = Vec::new();
     for variant in &entry.variants {
         let published = match &entry.published {
@@ -53,7 +53,7 @@ pub(super) fn expand(
         }));
     }
     match &entry.published {
-        // Others need not have looked at every variant, but at one of them.
+        // Not every variant needs a published value, but at least one.
         Some(lookup) if correlations.iter().all(|one| one.published.is_none()) => {
             Err(lookup.unmatched())
         }

@@ -1,4 +1,4 @@
-//! TOML in which every value knows where it was written.
+//! TOML in which every value has the place where it is written.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::Value;
 use super::error::{Place, Problem};
 
-/// A value and where it was written.
+/// A value, and where it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) place: Place,
@@ -26,7 +26,7 @@ pub(super) enum Item {
     Table(Table),
 }
 
-/// Entries in the order in which they were written. A `-` in a key may stand for each `_` of the key that is asked for.
+/// Entries in the order of the document. Keys may be written with `-` in place of `_`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table(pub(super) Vec<(String, Node)>);
 
@@ -59,7 +59,7 @@ impl Table {
 }
 
 impl Node {
-    /// What it is, for people.
+    /// The kind of the value, for errors.
     pub(super) fn kind(&self) -> &'static str {
         match self.item {
             Item::Text(_) => "text",
@@ -75,7 +75,7 @@ impl Node {
         Problem::new(&self.place, text)
     }
 
-    /// Its value, without places.
+    /// The value, without its place.
     pub(super) fn value(&self) -> Value {
         match &self.item {
             Item::Text(text) => text.as_str().into(),
@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Text, a number or a switch as one would write it in a link.
+    /// A scalar, written as in the description of a link.
     pub(super) fn words(&self) -> Result<String, Problem> {
         Ok(match &self.item {
             Item::Text(text) => text.trim().to_owned(),
@@ -109,7 +109,7 @@ impl Node {
     }
 }
 
-/// Reads a document.
+/// Parses a document.
 pub(super) fn parse(text: &str) -> Result<Table, Problem> {
     let lines = Lines::of(text);
     let table = DeTable::parse(text).map_err(|error| {
@@ -121,7 +121,7 @@ pub(super) fn parse(text: &str) -> Result<Table, Problem> {
     read_table(table.get_ref(), "", &lines)
 }
 
-/// Reads the value of an override, written as in a document; what is not TOML is text.
+/// Parses the value of an override, written as in a document; text that is not TOML counts as a string.
 pub(super) fn parse_value(text: &str, place: &Place) -> Result<Node, Problem> {
     let mut node = match DeValue::parse(text) {
         Ok(value) => read_value(&value, Place::File, "", &Lines::of(text))?,
@@ -135,7 +135,7 @@ pub(super) fn parse_value(text: &str, place: &Place) -> Result<Node, Problem> {
 }
 
 impl Node {
-    /// Says of it and all in it that it was written at `place`.
+    /// Sets the place of the value and of all values in it.
     pub(super) fn move_to(&mut self, place: &Place) {
         self.place = place.clone();
         match &mut self.item {
@@ -150,7 +150,7 @@ impl Node {
     }
 }
 
-/// What the parser said, and what to do.
+/// The parser's message, and what to do about it.
 fn advice(reason: &str) -> String {
     if reason.contains("duplicate key") {
         format!("{reason}: a variant, table or key is there twice; rename or remove one")
@@ -223,7 +223,7 @@ fn read_value(
     Ok(Node { place, item })
 }
 
-/// Where lines begin.
+/// The offsets at which lines begin.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -232,7 +232,7 @@ impl Lines {
         Self(std::iter::once(0).chain(breaks).collect())
     }
 
-    /// The line of the byte at `offset`, from 1.
+    /// The number of the line with the byte at `offset`, from 1.
     fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset)
     }

@@ -1,4 +1,4 @@
-//! How an endpoint behaves: a profile and what is different from it.
+//! The settings of an endpoint: a profile and changes to it.
 
 use std::net::SocketAddr;
 
@@ -10,22 +10,22 @@ use serde::{Serialize, Serializer};
 
 use super::{FirstWindow, Value};
 
-/// A profile, and what is different from it.
+/// A profile, and the settings that differ from it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EndpointSettings {
     /// The policies to start from.
     pub profile: Profile,
-    /// The first congestion window, where it is a number or learnt.
+    /// The initial window, if it is set to a number or to a policy that uses earlier connections.
     pub initial_window: Option<FirstWindow>,
-    /// What else is different, by the keys of [`TransportConfig::SETTINGS`].
+    /// Other changed settings, by the keys of [`TransportConfig::SETTINGS`].
     written: Vec<(String, Written)>,
 }
 
-/// The table of settings in which keys mean something only where it is on.
+/// The table of settings whose keys apply only if it is on.
 const MULTIPATH: &str = "multipath";
 
 impl EndpointSettings {
-    /// A profile as it is.
+    /// A profile without changes.
     pub fn new(profile: Profile) -> Self {
         Self {
             profile,
@@ -33,22 +33,22 @@ impl EndpointSettings {
         }
     }
 
-    /// The same with one setting of [`TransportConfig::SETTINGS`].
+    /// The same with one more setting of [`TransportConfig::SETTINGS`].
     ///
     /// # Errors
-    /// There is no such key, or it has no such value.
+    /// The key is unknown, or the value is not allowed.
     pub fn with(self, key: &str, value: impl Into<Written>) -> Result<Self, Refused> {
         self.with_all(vec![(key.to_owned(), value.into())])
     }
 
-    /// The same with all of `written`. Tables are taken together key by key, unless they name a `base`.
+    /// The same with all of `written`. Tables are merged key by key, unless they name a `base`.
     pub(super) fn with_all(mut self, written: Vec<(String, Written)>) -> Result<Self, Refused> {
         merge(&mut self.written, written);
         self.try_transport()?;
         Ok(self)
     }
 
-    /// The same for the transport of one endpoint: what it learns of paths is shared with no other.
+    /// The transport configuration of one endpoint. Its history of paths is not shared with other endpoints.
     pub fn transport(&self) -> TransportConfig {
         self.try_transport()
             .expect("settings are checked when they are made")
@@ -69,8 +69,8 @@ impl EndpointSettings {
     }
 }
 
-/// Says in a table of `multipath` what a scenario leaves to be understood: keys switch nothing on, and a client
-/// that may have several paths opens all that the scenario names.
+/// Adds the defaults of scenarios to a table of `multipath`: keys do not switch it on, and a client that may
+/// have several paths opens all paths of the scenario.
 fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
     let find = |key| entries.iter().find(|(written, _)| written == key);
     let missing = match find("on") {
@@ -84,7 +84,7 @@ fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
     entries.push((missing.0.to_owned(), missing.1));
 }
 
-/// Puts `new` over `old`.
+/// Replaces entries of `old` by those of `new`.
 fn merge(old: &mut Vec<(String, Written)>, new: Vec<(String, Written)>) {
     for (key, value) in new {
         let known = old.iter_mut().find(|(known, _)| *known == key);
@@ -100,10 +100,10 @@ fn merge(old: &mut Vec<(String, Written)>, new: Vec<(String, Written)>) {
     }
 }
 
-/// The UDP payload that every path carries, in bytes (RFC 9000, section 14).
+/// The UDP payload that every path must carry, in bytes (RFC 9000, section 14).
 const SMALLEST_DATAGRAM: u16 = 1200;
 
-/// Every setting as it comes out, the profile's included: what the configuration itself says.
+/// Every resulting setting, those of the profile included.
 impl Serialize for EndpointSettings {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let config = self.transport();
@@ -134,7 +134,7 @@ impl Serialize for EndpointSettings {
     }
 }
 
-/// A setting in results: times in seconds, sizes in bytes.
+/// A setting as in results: times in seconds, sizes in bytes.
 pub(super) fn shown_value(shown: Shown) -> Value {
     match shown {
         Shown::Table(entries) => entries

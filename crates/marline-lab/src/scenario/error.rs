@@ -1,16 +1,16 @@
-//! What is wrong with a scenario, where, and what to do.
+//! Errors in scenarios: where they are, and what to do about them.
 
 use std::fmt;
 
 pub(super) use marline::settings::unknown;
 
-/// What is wrong with a scenario: file, line and key, and what to do.
+/// An error in a scenario: file, line and key, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct ScenarioError {
     /// The file, as it was named.
     pub file: String,
-    /// Where in it.
+    /// Its place in the file.
     pub place: Place,
     /// What is wrong, and what to do.
     pub problem: String,
@@ -37,7 +37,7 @@ impl ScenarioError {
 /// Where a value was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: it is missing, or the file is at fault as a whole.
+    /// At no single place: something is missing, or the file is invalid as a whole.
     #[default]
     File,
     /// In the file.
@@ -47,11 +47,11 @@ pub enum Place {
         /// Table and key, as in `[variant.bbr] cc`.
         key: String,
     },
-    /// In an override given beside the file, as `KEY=VALUE`.
+    /// In an override, given as `KEY=VALUE` on the command line.
     Set(String),
 }
 
-/// What is wrong, in a file that whoever reads this knows.
+/// An error in a file that the caller names.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) place: Place,

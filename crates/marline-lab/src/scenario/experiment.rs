@@ -1,4 +1,4 @@
-//! An experiment as it is read from a file.
+//! An experiment, read from a file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::error::{Place, Problem};
 use super::must::{self, Must};
 use super::overrides::{Override, apply_all, take_apart};
 use super::published::{TABLES, look_up};
-use super::read::{Head, read_head, read_settings};
+use super::read::{Head, VariantEntry, read_head, read_settings};
 use super::{ScenarioError, Settings, Value, sweep};
 use crate::stats::Statistic;
 
-/// What an experiment says: who, what, how often, and what others found.
+/// An experiment: its variants, points and repeats, and the published values.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// Its name on command lines: the path below `experiments/` without `.toml`.
@@ -28,9 +28,9 @@ pub struct Experiment {
     pub paper: Option<String>,
     /// Section, table or figure of the paper.
     pub section: Option<String>,
-    /// What is to be seen.
+    /// What it demonstrates.
     pub shows: Option<String>,
-    /// Where it runs, unless a variant says otherwise.
+    /// The backend, unless a variant sets another.
     pub backend: BackendKind,
     /// What all randomness derives from.
     pub seed: u64,
@@ -48,11 +48,11 @@ pub struct Experiment {
     pub cells: Vec<Cell>,
     /// Pairs of variants to compare at every point.
     pub comparisons: Vec<Comparison>,
-    /// What others found, beside which ours are shown.
+    /// Published values, shown next to the measured ones.
     pub published: Vec<Published>,
-    /// Metrics that may go together.
+    /// Metrics to correlate.
     pub correlations: Vec<Correlation>,
-    /// What the comparisons must show.
+    /// Claims about the comparisons.
     pub musts: Vec<Must>,
     /// The file's content, overrides included, for reports.
     pub document: Value,
@@ -84,11 +84,11 @@ pub struct Published {
     pub statistic: Statistic,
     /// The value, in the metric's unit.
     pub value: f64,
-    /// Where it stands.
+    /// Its source.
     pub source: String,
 }
 
-/// Where experiments run.
+/// The backends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BackendKind {
     /// In virtual time.
@@ -102,7 +102,7 @@ impl BackendKind {
     /// Every backend, with the name it has in scenarios and on command lines.
     pub const NAMES: [(&'static str, Self); 2] = [("sim", Self::Sim), ("emu", Self::Emu)];
 
-    /// That name.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
@@ -123,15 +123,15 @@ impl Experiment {
         read(&text, id, sets, directory).map_err(|problem| problem.in_file(&file))
     }
 
-    /// Reads an experiment from `text`; errors call it `file`. Published tables are looked for in the
-    /// working directory.
+    /// Parses an experiment from `text`; errors name it `file`. Published tables are searched in the working
+    /// directory.
     pub fn parse(text: &str, file: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let id = Path::new(file).file_stem().unwrap_or_default();
         read(text, &id.to_string_lossy(), sets, Path::new(""))
             .map_err(|problem| problem.in_file(file))
     }
 
-    /// Runs all of it in `backend`, whatever it says.
+    /// Runs all variants in `backend`, whatever the scenario sets.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for cell in &mut self.cells {
@@ -139,7 +139,7 @@ impl Experiment {
         }
     }
 
-    /// Whether any of it runs in `backend`.
+    /// Whether any variant runs in `backend`.
     pub fn uses(&self, backend: BackendKind) -> bool {
         self.cells
             .iter()
@@ -170,7 +170,7 @@ pub struct Entry {
     pub path: PathBuf,
 }
 
-/// All experiments in `directory` and below, by name; those in directories `published` are tables.
+/// All experiments in `directory` and below, by name. Directories named `published` hold tables.
 pub fn list(directory: &Path) -> std::io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     collect(directory, "", &mut entries)?;
@@ -217,7 +217,11 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
     let mut cells = Vec::new();
     for point in &points {
         let parameters: Arc<BTreeMap<_, _>> = Arc::new(point.parameters.iter().cloned().collect());
-        for (variant, overrides) in &head.variants {
+        for VariantEntry {
+            name: variant,
+            overrides,
+        } in &head.variants
+        {
             refuse_collisions(variant, overrides, &point.overrides, &sets)?;
             let all = [overrides, &point.overrides, &sets[..]].concat();
             let mut document = root.clone();
@@ -234,7 +238,7 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
     Ok(experiment)
 }
 
-/// What varies is set in one place only: a name would lie otherwise.
+/// A key must not be set both by a variant and by the sweep: one name would hide the value of the other.
 fn refuse_collisions(
     variant: &str,
     variants: &[Override],
@@ -320,7 +324,7 @@ fn assemble(
         variants: head
             .variants
             .into_iter()
-            .map(|(name, _)| Arc::from(name))
+            .map(|variant| Arc::from(variant.name))
             .collect(),
         points,
         cells,

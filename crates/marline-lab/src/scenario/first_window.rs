@@ -1,4 +1,4 @@
-//! The first congestion window, as scenarios and results say it.
+//! The initial window, as in scenarios and results.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use super::Value;
 use super::document::{Item, Node, Table};
 use super::endpoint::shown_value;
 
-/// With which window connections begin.
+/// The initial window of connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FirstWindow {
-    /// Where nothing is known, in packets; `None` is the profile's.
+    /// The window without earlier connections, in packets; `None` is that of the profile.
     pub fallback: Option<u64>,
-    /// What is made of earlier connections, if anything.
+    /// How earlier connections are used, if they are.
     pub learnt: Option<Box<Learnt>>,
 }
 
-/// What is made of earlier connections.
+/// How earlier connections are used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// How it is learnt.
+    /// How their windows are recorded and averaged.
     pub history: HistoryConfig,
-    /// How a path returns carefully to what it carried; `None` is to begin with the average window.
+    /// Careful resume; `None` begins with the average window.
     pub careful: Option<CarefulResumeConfig>,
 }
 
 impl FirstWindow {
-    /// Puts it in place of the policies of a profile. What it learns is its own: it begins with nothing.
+    /// Replaces the policy of a profile. The history is empty, and shared with no other endpoint.
     pub(super) fn apply(&self, config: &mut TransportConfig) {
         if let Some(packets) = self.fallback {
             config.initial_window = Arc::new(FixedWindow { packets });
@@ -40,7 +40,7 @@ impl FirstWindow {
         let Some(Learnt { history, careful }) = self.learnt.as_deref() else {
             return;
         };
-        // The clients keep what is learnt in their tokens.
+        // The clients keep the saved parameters in their tokens.
         if !careful.is_some_and(|careful| careful.tokens) {
             let store = Arc::new(MemoryStore::new(StoreLimits {
                 lifetime: history.lifetime,
@@ -58,19 +58,19 @@ impl FirstWindow {
     }
 }
 
-/// Makes what switches of history start from.
+/// Makes a base configuration of history.
 type HistoryBase = fn() -> HistoryConfig;
 
-/// What switches of history start from, by name.
+/// The base configurations of history, by name.
 pub(super) const HISTORIES: [(&str, HistoryBase); 2] = [
     ("published", HistoryConfig::published),
     ("default", HistoryConfig::default),
 ];
 
-/// Makes what switches of careful resume start from.
+/// Makes a base configuration of careful resume.
 type CarefulBase = fn() -> CarefulResumeConfig;
 
-/// What switches of careful resume start from, by name.
+/// The base configurations of careful resume, by name.
 pub(super) const CAREFULS: [(&str, CarefulBase); 2] = [
     ("default", CarefulResumeConfig::default),
     ("tokens", || CarefulResumeConfig {
@@ -79,7 +79,7 @@ pub(super) const CAREFULS: [(&str, CarefulBase); 2] = [
     }),
 ];
 
-/// Makes a table of `initial_window = 10` and `initial_window = "history"`, so that single switches can be
+/// Turns `initial_window = 10` and `initial_window = "history"` into tables, so that single switches can be
 /// replaced.
 pub(super) fn take_apart(node: Node) -> Node {
     let key = match &node.item {
@@ -104,7 +104,7 @@ pub(super) fn take_apart(node: Node) -> Node {
 }
 
 impl Learnt {
-    /// Every switch as results have it.
+    /// Every switch, as in results.
     pub(super) fn shown(&self) -> Value {
         let mut entries = show(HistoryConfig::SETTINGS, &self.history);
         if let Some(careful) = &self.careful {

@@ -1,4 +1,4 @@
-//! One run: what to do, who does it, what came of it.
+//! A run: its input, its outcome, and the trait of backends.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Settings;
 
-/// A value of a parameter: text, a number, a switch, or a list of them.
+/// The value of a parameter: text, a number, a switch, or a list of them.
 pub type Value = serde_json::Value;
 
-/// One run to be done.
+/// The input of a run.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The experiment's ID.
@@ -23,53 +23,52 @@ pub struct Job {
     pub parameters: Arc<BTreeMap<String, Value>>,
     /// Which repeat, from 0.
     pub repeat: u32,
-    /// What all randomness of the run derives from: the same for all variants of one repeat at one
-    /// point, so that they meet the same losses.
+    /// The seed of all randomness of the run. It is the same for all variants of one repeat at one point, so
+    /// that they have the same random losses.
     pub seed: u64,
-    /// What to do.
+    /// The settings of the run.
     pub settings: Arc<Settings>,
-    /// The directory for qlog files, if they are wanted; it is made when the first is written.
+    /// The directory for qlog files, if they are wanted; it is created with the first file.
     pub qlog: Option<PathBuf>,
-    /// The directory for captures of the links, if they are wanted; it is made when one begins.
+    /// The directory for captures of the links, if they are wanted; it is created with the first file.
     pub pcap: Option<PathBuf>,
-    /// Whether to collect series for pictures.
+    /// Whether to record time series.
     pub watch: bool,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What was measured, by name, with the unit at its end: `completion_s`, `largest_window_bytes`.
-    /// `ideal_s` is the time that the links would allow. What variants are compared by is better the
-    /// smaller it is, except for rates, shares and fairness.
+    /// The measurements by name, which ends with the unit: `completion_s`, `largest_window_bytes`. `ideal_s`
+    /// is the time that the links would allow. In comparisons smaller values are better, except of rates,
+    /// shares and fairness.
     pub metrics: BTreeMap<String, f64>,
     /// How long the run lasted, in seconds of its own clock.
     pub virtual_s: f64,
     /// Packets that were sent on all links.
     pub packets: u64,
-    /// Why the run may not count, if it may not: the emulator came too late.
+    /// Why the run is invalid, if it is: the emulator was late.
     pub invalid: Option<String>,
-    /// What was seen on the way, if it was watched.
+    /// The recorded time series, if they were wanted.
     pub series: Option<Watched>,
 }
 
-/// What was seen during a run.
+/// The time series of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Watched {
     /// When the measured part began, in seconds of the run's clock; all other times count from there.
     pub start_s: f64,
     /// Series of (seconds, value) by name, in order of time.
     pub series: BTreeMap<String, Vec<(f64, f64)>>,
-    /// Moments in seconds by name: losses, exits from slow start.
+    /// Times of events in seconds, by name: losses, ends of slow start.
     pub moments: BTreeMap<String, Vec<f64>>,
-    /// The objects of a page, in the order in which they were found.
+    /// The objects of a page, in the order in which they were discovered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<WatchedObject>,
 }
 
 impl Watched {
-    /// Leaves out what no picture is wide enough for: of longer series, the smallest and the largest value of
-    /// each of many equal spans of time stay.
+    /// Reduces long series: of each of many equal time spans, the smallest and the largest value are kept.
     pub fn thin(&mut self) {
         for points in self.series.values_mut() {
             if points.len() > MOST_POINTS {
@@ -79,7 +78,7 @@ impl Watched {
     }
 }
 
-/// Points of a series that all stay.
+/// A series of at most this many points is kept as it is.
 const MOST_POINTS: usize = 4000;
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
@@ -108,14 +107,14 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// The life of an object of a page, in seconds.
+/// The times of an object of a page, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchedObject {
     /// Its name.
     pub name: String,
-    /// When it was found.
+    /// When it was discovered.
     pub discovered_s: f64,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested_s: f64,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
@@ -123,9 +122,9 @@ pub struct WatchedObject {
     pub finished_s: Option<f64>,
 }
 
-/// Does runs.
+/// Executes runs.
 pub trait Backend: Sync {
-    /// Does one. Equal jobs give equal outcomes where the backend has a clock of its own.
+    /// Executes a run. In virtual time, equal jobs have equal outcomes.
     fn run(&self, job: &Job) -> Result<Outcome, RunError>;
 }
 
@@ -144,13 +143,13 @@ pub enum RunError {
         /// The limit.
         seconds: f64,
     },
-    /// Nothing could ever happen again.
+    /// No event can ever occur again.
     #[error("stalled: {0}")]
     Stalled(String),
     /// The workload failed.
     #[error("{0}")]
     Failed(String),
-    /// This backend cannot do it; no other run will differ.
+    /// The backend supports neither this run nor any other of its variant.
     #[error("{0}")]
     Unsupported(String),
 }

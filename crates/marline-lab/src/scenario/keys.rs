@@ -1,4 +1,4 @@
-//! Keys that several readers know.
+//! Keys that are used by several readers.
 
 use marline::TransportConfig;
 use marline::settings::is_key;
@@ -6,7 +6,7 @@ use marline::settings::is_key;
 use super::Direction;
 use super::document::{Item, Node, Table};
 
-/// Keys that settings begin with, but `path`, which a parameter may be called: nothing is below it.
+/// The top-level keys of settings, except `path`: a parameter may have that name, as no key is below it.
 pub(super) const SETTINGS_KEYS: [&str; 13] = [
     "link",
     "links",
@@ -23,7 +23,7 @@ pub(super) const SETTINGS_KEYS: [&str; 13] = [
     "time_limit",
 ];
 
-/// Keys of `multipath` that may stand beside it, as they did before the table had them all.
+/// Keys of the table `multipath` that are also accepted outside of it.
 pub(super) const FLAT_KEYS: [(&str, &str); 4] = [
     ("path_scheduler", "scheduler"),
     ("reinjection", "reinjection"),
@@ -31,10 +31,10 @@ pub(super) const FLAT_KEYS: [(&str, &str); 4] = [
     ("bundle_paths", "bundle_paths"),
 ];
 
-/// The table that has them.
+/// The table of these keys.
 pub(super) const MULTIPATH: &str = "multipath";
 
-/// Keys that may stand for both ends.
+/// Keys that apply to both ends.
 pub(super) fn endpoint_keys() -> impl Iterator<Item = &'static str> {
     let settings = TransportConfig::SETTINGS
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn endpoint_keys() -> impl Iterator<Item = &'static str> {
     std::iter::once("profile").chain(settings).chain(flat)
 }
 
-/// Whether `key` may stand for both ends.
+/// Whether `key` applies to both ends.
 pub(super) fn is_endpoint_key(key: &str) -> bool {
     endpoint_keys().any(|known| is_key(key, known))
 }
@@ -64,7 +64,8 @@ pub(super) fn spell(path: &mut [String]) {
     }
 }
 
-/// Where the keys of an end begin in a dotted key: at the top, in one end, in a member of the background.
+/// The index in a dotted key at which the keys of an end begin: at the top level, in one end, in a member of
+/// the background.
 fn of_end(path: &[String]) -> usize {
     match path.first().map(String::as_str) {
         Some("client" | "server") => 1,
@@ -73,8 +74,8 @@ fn of_end(path: &[String]) -> usize {
     }
 }
 
-/// Puts a dotted key into its table: `path_scheduler` is `multipath.scheduler`, and `multipath = true` sets
-/// `multipath.on`.
+/// Moves a dotted key into its table: `path_scheduler` becomes `multipath.scheduler`, and `multipath = true`
+/// becomes `multipath.on`.
 pub(super) fn put_into_table(path: &mut Vec<String>, node: &Node) {
     let at = of_end(path);
     let Some(key) = path.get(at) else { return };
@@ -88,12 +89,12 @@ pub(super) fn put_into_table(path: &mut Vec<String>, node: &Node) {
     }
 }
 
-/// Whether a dotted key of an end is a table that can be switched, or that a word can stand for.
+/// Whether a dotted key of an end is a table that may also be written as a switch or a word.
 fn is_table(key: &[&str]) -> bool {
     matches!(key, ["bundle" | MULTIPATH] | [MULTIPATH, "bundle_paths"])
 }
 
-/// Makes a table of what was written in one word for the dotted key `path`.
+/// Turns a word for the dotted key `path` into a table.
 pub(super) fn make_table(path: &[String], node: Node) -> Node {
     let of_end: Vec<_> = path[of_end(path).min(path.len())..]
         .iter()
@@ -119,7 +120,7 @@ fn table_of_word(node: Node) -> Node {
     }
 }
 
-/// Makes tables of what the keys of an end say in one word, in `table`.
+/// Turns words for keys of an end in `table` into tables.
 pub(super) fn make_tables(table: &mut Table) {
     for key in ["bundle", MULTIPATH] {
         if let Some(node) = table.get_mut(key) {
@@ -148,11 +149,11 @@ pub(super) fn make_tables(table: &mut Table) {
     }
 }
 
-/// Kinds of workload: naming one replaces the others.
+/// Kinds of workload: setting one replaces the others.
 pub(super) const WORKLOADS: [&str; 7] = [
     "objects", "files", "streams", "page", "measure", "visits", "transfer",
 ];
 
-/// Ways that bytes go.
+/// Directions of bytes.
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =
     [("down", Direction::Down), ("up", Direction::Up)];

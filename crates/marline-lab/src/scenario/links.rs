@@ -1,12 +1,12 @@
-//! Links in a document: a text of settings, taken apart so that each can be replaced.
+//! Links in a document: descriptions split into settings, so that single ones can be replaced.
 
 use marline_link::spec::LinkSpec;
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem};
 
-/// Takes a link apart: `lte-a, loss=1%` becomes a table with `preset` and `loss`. A table stays one,
-/// with its tables flattened: `down = { loss = "1%" }` becomes `down.loss`.
+/// Splits a link into its settings: `lte-a, loss=1%` becomes a table with `preset` and `loss`. A table is
+/// flattened: `down = { loss = "1%" }` becomes `down.loss`.
 pub(super) fn take_apart(node: Node) -> Result<Node, Problem> {
     let mut pieces = Table::default();
     let place = node.place.clone();
@@ -63,8 +63,8 @@ fn flatten(prefix: &str, table: Table, pieces: &mut Table) -> Result<(), Problem
     Ok(())
 }
 
-/// Sets one setting of a link that was taken apart. What is for both directions replaces what was for
-/// one; `rtt` and `delay` replace each other.
+/// Sets one setting of a link that was split. A setting for both directions replaces those for one; `rtt` and
+/// `delay` replace each other.
 pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
     pieces.0.retain(|(old, _)| {
         let one_way = old.strip_prefix("up.").or(old.strip_prefix("down."));
@@ -82,7 +82,7 @@ pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
     }
 }
 
-/// Puts a link together again, and checks it. `between` is not part of it.
+/// Joins the settings of a link to a description, and checks it. `between` is not part of it.
 pub(super) fn put_together(link: &Node) -> Result<String, Problem> {
     let Item::Table(pieces) = &link.item else {
         return Err(link.problem("a link is missing"));

@@ -1,8 +1,8 @@
-//! Experiments as data: what to do, in which variants, how often.
+//! Experiments as data.
 //!
-//! A scenario is a TOML file. At the top stands what every run does: links, how both ends behave,
-//! the workload. Variants and sweeps replace single values by their dotted keys, and so do overrides
-//! from a command line; the rest is how often, and what to compare.
+//! A scenario is a TOML file. Its top level has the settings of every run: links, both ends, the workload.
+//! Variants and sweeps replace single values by their dotted keys, and so do overrides on the command line.
+//! The rest is the number of repeats, and what to compare.
 //!
 //! ```
 //! # let text = r#"

@@ -1,4 +1,4 @@
-//! What happens in one run, as plain data.
+//! The settings of a run, as plain data.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use serde::{Serialize, Serializer};
 
 use super::{BackendKind, EndpointSettings, TcpFlows};
 
-/// Everything that one run needs to know but its seed.
+/// All settings of a run except its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Settings {
-    /// Where it runs.
+    /// The backend.
     #[serde(serialize_with = "backend")]
     pub backend: BackendKind,
-    /// Who is joined to whom.
+    /// The nodes and links.
     pub topology: Topology,
-    /// On which of the paths between client and server connections begin, from 1; `None` if one way is all
-    /// there is. Each link is a path then.
+    /// The path on which connections begin, from 1; `None` if there is only one path. If it is set, each link
+    /// is a path between client and server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// How the end that asks behaves.
+    /// The settings of the client.
     pub client: EndpointSettings,
-    /// How the end that answers behaves.
+    /// The settings of the server.
     pub server: EndpointSettings,
     /// How HTTP uses connections.
     pub http: HttpSettings,
-    /// What is measured.
+    /// The workload, which is measured.
     pub workload: Workload,
-    /// What else is on the links.
+    /// Background traffic.
     pub background: Vec<Background>,
-    /// How the links change meanwhile, in this order.
+    /// Changes of links during the run, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// A run that takes longer has failed.
@@ -38,13 +38,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether connections of the workload may have several paths: both ends want it.
+    /// Whether connections of the workload may have several paths: both ends have multipath on.
     pub fn is_multipath(&self) -> bool {
         let may = |end: &EndpointSettings| end.transport().multipath.is_some();
         may(&self.client) && may(&self.server)
     }
 
-    /// Runs in `backend`, which decides who runs TCP in the background.
+    /// Sets the backend, and with it what runs background TCP flows.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for background in &mut self.background {
@@ -55,10 +55,9 @@ impl Settings {
     }
 }
 
-/// Hosts, routers and the links among them.
+/// Hosts, routers and the links between them.
 ///
-/// Two hosts have a part to play: the workload goes on between [`CLIENT`](Self::CLIENT) and
-/// [`SERVER`](Self::SERVER).
+/// The workload runs between the hosts [`CLIENT`](Self::CLIENT) and [`SERVER`](Self::SERVER).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Topology {
     /// Names of the nodes that send and receive.
@@ -67,35 +66,35 @@ pub struct Topology {
     pub routers: Vec<String>,
     /// The links, each with a name of its own.
     pub links: Vec<LinkDef>,
-    /// How a router chooses among ways of equal length.
+    /// How a router chooses among routes of equal length.
     pub ecmp: Ecmp,
 }
 
 impl Topology {
-    /// The name of the host that asks.
+    /// The name of the host that sends requests.
     pub const CLIENT: &'static str = "client";
-    /// The name of the host that answers.
+    /// The name of the host that answers them.
     pub const SERVER: &'static str = "server";
 }
 
-/// A link, and whom it joins.
+/// A link, and the nodes that it joins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkDef {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     /// The nodes it joins: the first is its near end, towards the client, the others its far end.
     /// More than two share one medium.
     pub between: Vec<String>,
-    /// What it is: a preset and settings, as in `lte-a, loss=1%`.
+    /// Its description: a preset and settings, as in `lte-a, loss=1%`.
     pub spec: String,
 }
 
-/// Links become others.
+/// A change of links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// When.
+    /// When the links change.
     pub when: When,
-    /// The links as they are from then on.
+    /// The links from then on.
     pub links: Vec<LinkDef>,
 }
 
@@ -103,21 +102,21 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// So long after the start of the run.
+    /// This long after the start of the run.
     #[serde(serialize_with = "seconds")]
     At(Duration),
-    /// When the client is about to pause before the visits of this number, from 1.
+    /// Before the pause that precedes the visits of this number, from 1.
     BeforeVisit(usize),
 }
 
-/// How a router chooses among ways of equal length, from addresses, ports and protocol.
+/// How a router chooses among routes of equal length, from addresses, ports and protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecmp {
     /// By a hash that mixes all bits.
     #[default]
     Mixed,
-    /// By their exclusive or, modulo the number of ways.
+    /// By their exclusive or, modulo the number of routes.
     Xor,
 }
 
@@ -133,16 +132,16 @@ impl From<Ecmp> for EcmpHash {
 /// How HTTP uses connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpSettings {
-    /// The version of HTTP, and over what.
+    /// The version of HTTP, and its transport.
     pub version: HttpVersion,
     /// Connections to a host, at least 1.
     pub connections: usize,
-    /// Objects of more than this many bytes are fetched in ranges over all connections; of a page, those in
-    /// which others are found, in ranges of no fewer bytes than this. `None` is never.
+    /// Objects of more than this many bytes are fetched in ranges over all connections; of a page, the
+    /// objects in which others are found, in ranges of at least this many bytes. `None` disables ranges.
     pub split: Option<u64>,
-    /// How such an object is cut.
+    /// How such an object is split into ranges.
     pub ranges: RangeKind,
-    /// Whether the client says that its connections to a host belong together, so that the server may
+    /// Whether the client declares that its connections to a host are one bundle, so that the server may
     /// coordinate them.
     pub bundle: bool,
 }
@@ -159,20 +158,20 @@ impl Default for HttpSettings {
     }
 }
 
-/// How an object that is fetched over several connections is cut.
+/// How an object that is fetched over several connections is split into ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RangeKind {
-    /// Equal if the server coordinates the connections, handed if it does not.
+    /// Equal if the server coordinates the connections, otherwise handed.
     #[default]
     Auto,
-    /// One range for each connection, all of one length.
+    /// One range for each connection, all of the same length.
     Equal,
-    /// The same at first, but handed on, in part, to connections that are done early.
+    /// Equal at first; connections that finish early take over a part of other ranges.
     Handed,
 }
 
-/// The version of HTTP, and over what.
+/// The version of HTTP, and its transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum HttpVersion {
     /// HTTP/1.1 over TLS.
@@ -184,7 +183,7 @@ pub enum HttpVersion {
     /// HTTP/2 over one TCP connection.
     #[serde(rename = "2")]
     Http2,
-    /// HTTP/2 over two TCP connections that share the requests in turn.
+    /// HTTP/2 over two TCP connections, to which requests are assigned alternately.
     #[serde(rename = "2-parallel")]
     Http2Parallel,
     /// HTTP/3.
@@ -194,7 +193,7 @@ pub enum HttpVersion {
 }
 
 impl HttpVersion {
-    /// Every version, with the name it has in scenarios.
+    /// Every version, with its name in scenarios.
     pub const NAMES: [(&'static str, Self); 5] = [
         ("1.1", Self::Http11),
         ("1.1c", Self::Http11Cleartext),
@@ -204,7 +203,7 @@ impl HttpVersion {
     ];
 }
 
-/// What is measured.
+/// The workload, which is measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workload {
@@ -212,21 +211,20 @@ pub enum Workload {
     Objects {
         /// Their sizes, in bytes.
         objects: Vec<u64>,
-        /// When each is asked for.
+        /// When each is requested.
         order: Order,
         /// Whether the connections are open before the clock starts.
         warm: bool,
     },
-    /// The client fetches the files of a directory, all at once, and compares what arrives with what was
-    /// there.
+    /// The client fetches the files of a directory, all at once, and compares them with the originals.
     Files {
-        /// The directory; those below it belong to it, and hidden files do not.
+        /// The directory with its subdirectories, without hidden files.
         directory: String,
         /// Whether the connections are open before the clock starts.
         warm: bool,
     },
-    /// The client asks for streams with priorities over one connection, each when it begins, and the server
-    /// sends them. Times of single streams count from there.
+    /// The client requests streams with priorities over one connection, each at its start, and the server
+    /// sends them. Times of single streams count from their start.
     Streams {
         /// The streams.
         streams: Vec<StreamDef>,
@@ -237,155 +235,155 @@ pub enum Workload {
     Page {
         /// The name of a page, or of a file that describes one.
         page: String,
-        /// What sizes and dependencies of a named page are drawn from.
+        /// The seed of the sizes and dependencies of a named page.
         seed: u64,
     },
-    /// The server sends without end over each of [`HttpSettings::connections`], which belong together as
-    /// [`HttpSettings::bundle`] says, but without HTTP. Throughput is measured, that of flows in the
-    /// background as well. Times count from the start of the run.
+    /// The server sends without end over each of [`HttpSettings::connections`], without HTTP;
+    /// [`HttpSettings::bundle`] applies. The throughput of the connections and of background flows is
+    /// measured. Times count from the start of the run.
     Measure {
-        /// From when on.
+        /// The start of the measurement.
         #[serde(serialize_with = "seconds")]
         after: Duration,
-        /// Until when, which is the end of the run.
+        /// The end of the measurement and of the run.
         #[serde(serialize_with = "seconds")]
         until: Duration,
     },
-    /// The client comes back again and again, each time over a new connection, for bytes that the server
-    /// sends over one stream, without HTTP. The last time counts; those before are there to be learnt from.
+    /// The client fetches bytes repeatedly, each time over a new connection and one stream, without HTTP. The
+    /// last visit is measured; those before it provide history.
     Visits {
-        /// What is fetched, one after another.
+        /// The visits, one after another.
         visits: Vec<Visit>,
-        /// How long flows in the background are watched when the last is over.
+        /// How long background flows are observed after the last visit.
         #[serde(serialize_with = "seconds")]
         afterwards: Duration,
     },
-    /// One end sends so many bytes over one stream, without HTTP.
+    /// One end sends bytes over one stream, without HTTP.
     Transfer {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
-        /// Which way.
+        /// The direction.
         direction: Direction,
         /// Whether the connection is open before the clock starts.
         warm: bool,
     },
 }
 
-/// Equal visits.
+/// Equal visits, one after another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Visit {
-    /// Bytes to be fetched.
+    /// Bytes to fetch.
     pub size: u64,
-    /// How often, each over a connection of its own.
+    /// The number of visits, each over a new connection.
     pub times: u32,
-    /// How long the client pauses before each.
+    /// The pause before each visit.
     #[serde(serialize_with = "seconds")]
     pub pause: Duration,
 }
 
-/// When objects are asked for.
+/// When objects are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// All at the start.
     #[default]
     AtOnce,
-    /// Each when the one before has arrived.
+    /// Each when the previous one has arrived.
     InSequence,
 }
 
-/// A stream with its place among others.
+/// A stream, with its priority among others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamDef {
-    /// Its name in this list.
+    /// Its ID in this list.
     pub id: u64,
     /// Bytes.
     pub size: u64,
-    /// The stream on which it depends, for schedulers that know of that; `None`, and one that has not begun,
-    /// is the root.
+    /// The stream on which it depends, for schedulers that use dependencies. With `None`, or if that stream
+    /// has not begun, it depends on the root.
     pub parent: Option<u64>,
-    /// Its share among streams of one parent, 1 to 256, for the same; what its urgency stands for
-    /// ([`Priority`](marline::Priority)), unless a scenario says otherwise.
+    /// Its weight among streams of one parent, 1 to 256, for the same schedulers; by default derived from its
+    /// urgency ([`Priority`](marline::Priority)).
     pub weight: u16,
     /// Its urgency, 0 first and 7 last (RFC 9218).
     pub urgency: u8,
-    /// Whether it shares with others of its urgency (RFC 9218).
+    /// Whether it is incremental (RFC 9218).
     pub incremental: bool,
-    /// It begins when this one has arrived; `None` is when the clock starts.
+    /// The stream after whose end it begins; with `None`, it begins with the clock.
     pub after: Option<u64>,
-    /// How much later it begins.
+    /// The delay after that.
     #[serde(serialize_with = "seconds")]
     pub start: Duration,
-    /// Streams of one group have metrics of their own.
+    /// The group of streams to whose metrics it contributes.
     pub group: Option<String>,
 }
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// To the one who asked.
+    /// To the client of the flow.
     #[default]
     Down,
-    /// From the one who asked.
+    /// From the client of the flow.
     Up,
 }
 
-/// Traffic beside the workload.
+/// Background traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Background {
     /// The host that opens the flows, or sends the packets.
     pub from: String,
-    /// The other one.
+    /// The other host.
     pub to: String,
     /// When it begins, from the start of the run.
     #[serde(serialize_with = "seconds")]
     pub start: Duration,
-    /// What it is.
+    /// The kind of traffic.
     pub traffic: Traffic,
 }
 
-/// What background traffic is.
+/// The kinds of background traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
-    /// Connections that always have something to send.
+    /// QUIC connections that always have data to send.
     Flows {
         /// How many.
         count: usize,
-        /// How both of their ends behave.
+        /// The settings of both ends.
         ends: Box<EndpointSettings>,
-        /// Which way their bytes go; `Down` is to [`Background::from`].
+        /// The direction of their bytes; `Down` is to [`Background::from`].
         direction: Direction,
-        /// Each begins within this time after [`Background::start`], at random.
+        /// Each begins at a random time within this span after [`Background::start`].
         #[serde(serialize_with = "seconds")]
         spread: Duration,
     },
-    /// Connections of TCP that always have something to send.
+    /// TCP connections that always have data to send.
     Tcp(TcpFlows),
     /// Packets at a constant rate, with pauses.
     OnOff {
         /// Bits per second while on.
         rate: u64,
-        /// How long it is on at a time; for ever if `off` is zero.
+        /// How long it is on at a time; without end if `off` is zero.
         #[serde(serialize_with = "seconds")]
         on: Duration,
-        /// How long it pauses.
+        /// How long it is off at a time.
         #[serde(serialize_with = "seconds")]
         off: Duration,
         /// Bytes of payload in a packet.
         size: u16,
     },
-    /// Packets with exponential gaps.
+    /// Packets with exponentially distributed gaps.
     Poisson {
-        /// Bits per second in the long run.
+        /// Mean bits per second.
         rate: u64,
         /// Bytes of payload in a packet.
         size: u16,
     },
 }
 
-/// Seconds, as results have them.
+/// Seconds, as in results.
 pub(super) fn seconds<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(duration.as_secs_f64())
 }

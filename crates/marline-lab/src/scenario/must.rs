@@ -1,24 +1,24 @@
-//! What results must show.
+//! The claims of an experiment.
 
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
 use super::choose::{Point, choose};
 use super::error::Problem;
-use super::read::{Filter, MustEntry};
+use super::read::{Condition, Filter, MustEntry, PublishedFilter, VariantPair};
 use crate::stats::Statistic;
 
-/// What comparisons must show.
+/// A claim about comparisons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Must {
-    /// In words.
+    /// The claim, as text.
     pub text: String,
     /// Why it does not hold, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
-    /// In numbers.
+    /// The claim, as a condition.
     pub claim: Claim,
-    /// About what: one at least.
+    /// The comparisons that it covers, at least one.
     pub checks: Vec<Check>,
 }
 
@@ -31,23 +31,22 @@ pub struct Check {
     pub point: usize,
 }
 
-/// What is claimed of improvements. It is the improvement that was measured which counts, not its
-/// interval.
+/// A condition on improvements. It applies to the measured improvement, not to its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// Each is above 0, and so many percent at least.
+    /// Each is above 0, and at least this many percent.
     AtLeastPercent(f64),
-    /// At least this part of them, above 0 and up to 1, is no smaller than what was published.
+    /// At least this share of them, above 0 and up to 1, reaches the published improvement.
     ReachesPublishedIn(f64),
-    /// At least this part of them, above 0 and up to 1, is above 0.
+    /// At least this share of them, above 0 and up to 1, is above 0.
     BetterIn(f64),
-    /// None is a loss of more than so many percent.
+    /// None is a loss of more than this many percent.
     NeverWorseThanPercent(f64),
 }
 
 impl Claim {
-    /// Whether an improvement, in percent, is as claimed, beside the `published` one.
+    /// Whether an improvement in percent meets the condition, given the `published` one.
     pub fn is_met(self, improvement: f64, published: Option<f64>) -> bool {
         match self {
             Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
@@ -57,11 +56,11 @@ impl Claim {
         }
     }
 
-    /// Of `count` improvements, how many must be as claimed.
+    /// How many of `count` improvements must meet the condition.
     pub fn needed(self, count: usize) -> usize {
         match self {
             Self::ReachesPublishedIn(part) | Self::BetterIn(part) => {
-                // 7 of 100 are 0.07, but 0.07 times 100 is more than 7.
+                // 0.07 times 100 is more than 7 in floating point, but 7 of 100 suffice.
                 let is_enough = |met: &usize| *met as f64 / count as f64 >= part;
                 (0..count).find(is_enough).unwrap_or(count)
             }
@@ -70,16 +69,16 @@ impl Claim {
     }
 }
 
-/// What `entry` claims about which of `comparisons` at which of `points`.
+/// Expands `entry`: its condition, on which of `comparisons` at which of `points`.
 pub(super) fn expand(
     entry: &MustEntry,
     comparisons: &[Comparison],
     points: &[Point],
 ) -> Result<Must, Problem> {
-    let (condition, place) = &entry.condition;
-    let chosen = choose(condition, place, points)?;
+    let Condition { parameters, place } = &entry.condition;
+    let chosen = choose(parameters, place, points)?;
     let mut checks = Vec::new();
-    for (a, b) in &entry.pairs {
+    for VariantPair { a, b } in &entry.pairs {
         for &statistic in &entry.statistics {
             let found = find(entry, (a, b), statistic, comparisons)?;
             for &point in &chosen {
@@ -88,9 +87,9 @@ pub(super) fn expand(
         }
     }
     let published = |check: &Check| comparisons[check.comparison].published[check.point];
-    if let Some((filter, place)) = &entry.filter {
+    if let Some(PublishedFilter { range, place }) = &entry.filter {
         checks.retain(|check| {
-            published(check).is_some_and(|percent| match filter {
+            published(check).is_some_and(|percent| match range {
                 Filter::Above(low) => percent > *low,
                 Filter::AtLeast(low) => percent >= *low,
             })
@@ -116,7 +115,7 @@ pub(super) fn expand(
     })
 }
 
-/// The comparisons of a pair in a statistic; there must be one.
+/// The comparisons of a pair of variants in a statistic; at least one.
 fn find(
     entry: &MustEntry,
     (a, b): (&str, &str),
@@ -142,8 +141,7 @@ fn find(
     }
 }
 
-/// Of comparisons that differ in nothing but what others found, those at `point` that others made, or
-/// any.
+/// Of comparisons that differ only in their published values, those with a value at `point`, or any.
 fn checks_at(found: &[usize], comparisons: &[Comparison], point: usize) -> Vec<Check> {
     let check = |&comparison: &usize| Check { comparison, point };
     let is_there = |index: &&usize| comparisons[**index].points.contains(&point);

@@ -1,4 +1,4 @@
-//! Dotted keys that replace what a document says: variants, sweeps, `--set`.
+//! Dotted keys that replace values of a document: from variants, sweeps and `--set`.
 
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
@@ -8,9 +8,9 @@ use super::{first_window, links};
 /// One value to replace.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
-    /// Where in the document.
+    /// The key, split at its dots.
     pub(super) path: Vec<String>,
-    /// What to put there.
+    /// The new value.
     pub(super) node: Node,
 }
 
@@ -41,7 +41,7 @@ impl Override {
     }
 }
 
-/// All values in `table` as overrides, with tables in it as dotted keys.
+/// All values in `table` as overrides; tables in it become dotted keys.
 pub(super) fn flatten(prefix: &str, table: &Table, into: &mut Vec<Override>) {
     for (key, node) in &table.0 {
         let path = if prefix.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn flatten(prefix: &str, table: &Table, into: &mut Vec<Override>) {
     }
 }
 
-/// Applies `overrides`, those of whole tables before those of what is in them.
+/// Applies `overrides`; those of whole tables are applied before those of their keys.
 pub(super) fn apply_all(root: &mut Table, overrides: &[Override]) -> Result<(), Problem> {
     let mut ordered: Vec<_> = overrides.iter().collect();
     ordered.sort_by_key(|change| change.path.len());
@@ -199,7 +199,7 @@ fn set_in_link(link: Option<&mut Node>, key: &str, node: Node) -> Result<(), Pro
 const NO_LINK: &str = "there is no such link; `link` is the only one, `links.NAME` one of several, \
                        `links.1` the first of a chain, `paths.1` the first of several paths";
 
-/// Takes what is written in one word apart, so that single settings can be replaced.
+/// Splits values that are written as one word or text, so that single settings can be replaced.
 pub(super) fn take_apart(root: &mut Table) -> Result<(), Problem> {
     take_words_apart(root);
     for side in ["client", "server"] {
@@ -224,7 +224,7 @@ fn take_words_apart(table: &mut Table) {
     }
 }
 
-/// Takes all links of a document apart.
+/// Splits all links of a document.
 fn take_links_apart(root: &mut Table) -> Result<(), Problem> {
     if let Some(link) = root.get_mut("link") {
         *link = links::take_apart(link.clone())?;

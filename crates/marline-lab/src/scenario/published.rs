@@ -1,4 +1,4 @@
-//! Published values, looked up in tables of their own.
+//! Published values, read from tables.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::words::{same, words};
 /// The directory of published values.
 pub(super) const TABLES: &str = "published";
 
-/// A table of published values: columns with names, `#` before comments.
+/// A table of published values: CSV with named columns, and `#` before comments.
 #[derive(Debug)]
 pub(super) struct PublishedTable {
     columns: Vec<String>,
@@ -20,8 +20,8 @@ pub(super) struct PublishedTable {
 }
 
 impl PublishedTable {
-    /// Reads the table `name` for a scenario in `directory`: beside it, or in `published/` there or
-    /// in a directory above.
+    /// Reads the table `name` for a scenario in `directory`. It is searched next to the scenario, and in
+    /// `published/` there and in the directories above.
     pub(super) fn find(name: &str, directory: &Path) -> Result<Self, String> {
         let beside = std::iter::once(directory.join(name));
         let above = directory
@@ -50,9 +50,9 @@ impl PublishedTable {
         Ok(Self { columns, rows })
     }
 
-    /// The number in column `value` of the row where every column of `condition` has its value, and
-    /// every column with a parameter's name the parameter's. In both, `{NAME}` stands for the parameter
-    /// or the one of `names`.
+    /// The number in column `value` of the row in which every column of `condition` has its value, and every
+    /// column with the name of a parameter has the parameter's value. In both, `{NAME}` stands for a
+    /// parameter or a member of `names`.
     pub(super) fn look_up(
         &self,
         condition: &BTreeMap<String, Value>,
@@ -108,7 +108,7 @@ fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>
     text
 }
 
-/// Published values at each point; at one of them at least.
+/// Published values at each point; at least at one of them.
 pub(super) fn look_up(
     lookup: &Lookup,
     directory: &Path,
@@ -122,7 +122,7 @@ pub(super) fn look_up(
     Ok(values)
 }
 
-/// Published values at each point where there is one.
+/// Published values at each point that has one.
 pub(super) fn look_up_any(
     lookup: &Lookup,
     directory: &Path,
@@ -139,7 +139,7 @@ pub(super) fn look_up_any(
 }
 
 impl Lookup {
-    /// Nothing was found.
+    /// The error that no row matches.
     pub(super) fn unmatched(&self) -> Problem {
         let text = format!("no row of \"{}\" matches; change `where`", self.file);
         Problem::new(&self.place, text)

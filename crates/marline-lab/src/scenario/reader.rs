@@ -1,4 +1,4 @@
-//! Taking values out of a document, each as what it has to be.
+//! Reads values of a document as the types that they must have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
 use super::{Value, units};
 
-/// Takes entries out of a table by name.
+/// Reads the entries of a table by name.
 pub(super) struct Reader<'a> {
     pub(super) table: &'a Table,
     pub(super) place: &'a Place,
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the table that `node` is.
+    /// Reads the table in `node`.
     pub(super) fn of(node: &'a Node) -> Result<Self, Problem> {
         match &node.item {
             Item::Table(table) => Ok(Self::new(table, &node.place)),
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         self.table.get(key)
     }
 
-    /// Reads `key` if it is there.
+    /// Reads `key` if it is present.
     pub(super) fn optional<T>(
         &mut self,
         key: &'static str,
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         self.get(key).map(read).transpose()
     }
 
-    /// Reads `key`, which has to be there; `example` says how to write it.
+    /// Reads `key`, which must be present; `example` is for the error.
     pub(super) fn required<T>(
         &mut self,
         key: &'static str,
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         Problem::new(self.place, text)
     }
 
-    /// Refuses what nobody asked for.
+    /// Checks that all keys have been read: others are unknown.
     pub(super) fn finish(self) -> Result<(), Problem> {
         for (key, node) in &self.table.0 {
             let Some(known) = self.asked.iter().find(|known| is_key(key, known)) else {
@@ -130,7 +130,7 @@ impl Node {
         units::rate(&self.words()?).map_err(|text| self.problem(text))
     }
 
-    /// One of several names.
+    /// A value by its name.
     pub(super) fn named<T: Copy>(&self, what: &str, names: &[(&str, T)]) -> Result<T, Problem> {
         let word = self.words()?;
         let found = names.iter().find(|(name, _)| *name == word);
@@ -139,7 +139,7 @@ impl Node {
             .ok_or_else(|| self.problem(unknown(what, &word, names.iter().map(|(name, _)| *name))))
     }
 
-    /// The members of a list; anything else counts as its only member.
+    /// The members of a list; any other value counts as the only member.
     pub(super) fn members(&self) -> &[Self] {
         match &self.item {
             Item::List(nodes) => nodes,

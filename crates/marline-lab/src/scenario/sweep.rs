@@ -1,4 +1,4 @@
-//! Parameters and the points at which experiments are done.
+//! Parameters, and the points of a sweep.
 
 use marline::settings::split_unit;
 
@@ -9,26 +9,27 @@ use super::overrides::{Override, flatten};
 use super::reader::Reader;
 use super::{Value, wsp};
 
-/// One of several independent things that vary.
+/// A parameter that varies independently of others.
 #[derive(Clone, Debug)]
 pub(super) struct Factor(pub(super) Vec<Choice>);
 
-/// One value of a factor: how results name it, and what it sets.
+/// One value of a factor: its name in results, and the keys that it sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
     pub(super) parameters: Vec<(String, Value)>,
     pub(super) overrides: Vec<Override>,
 }
 
-/// More points are a mistake.
+/// More points are taken for a mistake.
 const MAX_POINTS: usize = 100_000;
 
 /// Reads `[sweep]`:
 ///
 /// - `"link.loss" = ["0%", "1%"]`: a key and its values;
-/// - `place.near = { link = "..." }`: a parameter whose values have names and set any keys;
+/// - `place.near = { link = "..." }`: a parameter with named values, each of which sets any keys;
 /// - `points = [{ "link.rate" = "5mbps", "link.rtt" = "20ms" }]`: several keys at a time;
 /// - `wsp = { n = 60, seed = 1, factors = { "link.rate" = ["5mbps", "20mbps"] } }`: points that fill
+///   a space evenly.
 ///   a space evenly.
 pub(super) fn read_sweep(node: &Node) -> Result<Vec<Factor>, Problem> {
     let Item::Table(table) = &node.item else {
@@ -201,8 +202,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// The value at `share` of the way from the lower bound to the upper: whole milliseconds, two
-    /// decimals of anything else.
+    /// The value at `share` of the distance from the lower to the upper bound: in whole milliseconds, or with
+    /// two decimals for other units.
     fn at(&self, share: f64) -> Node {
         let value = self.low + (self.high - self.low) * share;
         let value = if self.unit == "ms" {

@@ -1,4 +1,4 @@
-//! TCP beside the workload: who runs it depends on where.
+//! Background TCP flows, and what runs them in each backend.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use serde::{Serialize, Serializer};
 
 use super::{BackendKind, Direction, EndpointSettings};
 
-/// TCP flows that always have something to send.
+/// TCP flows that always have data to send.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpFlows {
     /// How many.
     pub count: usize,
     /// The congestion controller of both ends.
     pub cc: TcpController,
-    /// Which way their bytes go; `Down` is to the host that opens them.
+    /// The direction of their bytes; `Down` is to the host that opens them.
     pub direction: Direction,
-    /// Each begins within this time after the start of the background, at random.
+    /// Each begins at a random time within this span after the start of the background traffic.
     #[serde(serialize_with = "super::model::seconds")]
     pub spread: Duration,
-    /// Who runs them.
+    /// What runs them.
     pub run_by: TcpRunner,
 }
 
 impl TcpFlows {
-    /// How a QUIC flow behaves that stands for one of these.
+    /// The settings of a QUIC flow that stands in for one of these.
     pub fn stand_in(&self) -> EndpointSettings {
         EndpointSettings::new(Profile::Today)
             .with("cc", self.cc.stand_in())
@@ -46,14 +46,14 @@ pub enum TcpController {
 }
 
 impl TcpController {
-    /// Every controller, with the name that Linux and scenarios have for it.
+    /// Every controller, with its name in Linux and in scenarios.
     pub const NAMES: [(&'static str, Self); 3] = [
         ("cubic", Self::Cubic),
         ("reno", Self::Reno),
         ("bbr", Self::Bbr),
     ];
 
-    /// That name.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",

@@ -55,7 +55,7 @@ fn spec(experiment: &Experiment, cell: usize) -> &str {
 }
 
 #[test]
-fn fifteen_lines_are_an_experiment() {
+fn a_scenario_of_fifteen_lines_is_read_with_defaults() {
     let train = read(TRAIN);
     assert_eq!(train.id, "train");
     assert_eq!(train.title, "A download on the train");
@@ -96,7 +96,7 @@ fn fifteen_lines_are_an_experiment() {
 }
 
 #[test]
-fn everything_can_be_said() {
+fn every_key_is_read() {
     let experiment = read(
         r#"
 title = "All keys"
@@ -229,7 +229,7 @@ rate = "1mbps"
 }
 
 #[test]
-fn what_is_measured_has_a_beginning_and_an_end() {
+fn a_measurement_needs_a_start_and_a_later_end() {
     let with = |measure| {
         let head = "title = 'x'\nlink = 'rate=1mbps'\n[workload]";
         read_with(&format!("{head}\nmeasure = {measure}\n"), &[])
@@ -399,7 +399,7 @@ fn sweeps_are_products_of_factors() {
         "rate=1mbps, rtt=150ms, loss=1%"
     );
     assert_eq!(settings.http.connections, 2);
-    // Whole links before what is in them, whatever the order.
+    // Whole links are replaced before single settings of them, regardless of the order.
     assert_eq!(spec(&experiment, 2), "lte-a, loss=1%");
 }
 
@@ -417,7 +417,7 @@ fn points_are_listed() {
 }
 
 #[test]
-fn spaces_are_filled() {
+fn wsp_points_stay_within_their_bounds() {
     let text = with(
         "[sweep.wsp]\nn = 20\nseed = 3\nfactors = { link.rate = ['5mbps', '20mbps'], 'link.rtt' = ['1ms', '200ms'] }",
     );
@@ -437,7 +437,7 @@ fn spaces_are_filled() {
     assert!(error(&bounds).contains("a lower and a higher bound of one unit"));
 }
 
-/// Every mistake once: the file, the line, the key, what is wrong and what to do.
+/// Each error names the file, the line, the key, what is wrong and what to do.
 #[test]
 fn mistakes_are_explained() {
     for (text, expected) in [
@@ -495,7 +495,7 @@ fn mistakes_are_explained() {
         ("http = 3", "http: an integer is no table"),
         (
             "http.ranges = 'even'",
-            "train.toml:4: [http] ranges: unknown way of cutting \"even\"; known: auto, equal, handed",
+            "train.toml:4: [http] ranges: unknown kind of ranges \"even\"; known: auto, equal, handed",
         ),
         (
             "http.bundle = 3",
@@ -645,7 +645,7 @@ fn mistakes_are_explained() {
 }
 
 #[test]
-fn names_of_nodes_are_checked() {
+fn invalid_topologies_are_rejected() {
     let text = |links: &str| {
         format!("title = 'x'\nhosts = ['a', 'b']\nrouters = ['r']\nworkload.page = 'x'\n{links}")
     };
@@ -685,7 +685,7 @@ fn names_of_nodes_are_checked() {
 }
 
 #[test]
-fn published_values_stand_beside_ours() {
+fn published_values_are_looked_up_at_each_point() {
     let directory = tempfile::tempdir().unwrap();
     let tables = directory.path().join("published");
     let group = directory.path().join("bundle");
@@ -745,9 +745,9 @@ fn published_values_stand_beside_ours() {
     assert!(error.to_string().contains("cannot read it"));
 }
 
-/// A link's mistake is found where the setting at fault was written.
+/// An error in a link names the place of the invalid setting.
 #[test]
-fn mistakes_in_links_are_explained() {
+fn errors_in_links_name_the_setting() {
     for (more, expected) in [
         (
             "[variant.a]\nlink.los = '1%'",
@@ -791,7 +791,6 @@ fn mistakes_in_links_are_explained() {
     assert_eq!(spec(&read(&both), 0), "rate=3mbps, rtt=4ms");
 }
 
-/// Whatever the text, reading ends with an experiment or an error.
 #[test]
 fn metrics_are_correlated_where_they_are_asked_for() {
     let directory = tempfile::tempdir().unwrap();
@@ -868,7 +867,7 @@ fn metrics_are_correlated_where_they_are_asked_for() {
 }
 
 #[test]
-fn broken_files_are_errors() {
+fn truncated_scenarios_do_not_panic() {
     for cut in 0..TRAIN.len() {
         if TRAIN.is_char_boundary(cut) {
             read_with(&TRAIN[..cut], &[]).ok();

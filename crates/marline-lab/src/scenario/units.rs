@@ -1,10 +1,10 @@
-//! Rates with their units; sizes and times are written as in all settings.
+//! Rates with units.
 
 use marline::settings::split_unit;
 
 const RATES: [(&str, f64); 4] = [("bps", 1.0), ("kbps", 1e3), ("mbps", 1e6), ("gbps", 1e9)];
 
-/// Larger rates are mistakes.
+/// Larger rates are taken for mistakes.
 const LARGEST: f64 = 1e17;
 
 /// Bits per second.
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_is_refused() {
+    fn invalid_rates_are_refused() {
         for (text, words) in [
             ("500", "has no unit; append one of bps"),
             ("mbps", "is not a rate"),

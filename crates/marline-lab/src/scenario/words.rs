@@ -1,8 +1,8 @@
-//! Values as tables have them.
+//! Values as cells of tables.
 
 use super::Value;
 
-/// A value as a table has it.
+/// A value as the text of a cell.
 pub(super) fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -10,12 +10,12 @@ pub(super) fn words(value: &Value) -> String {
     }
 }
 
-/// Whether a table would take both for the same.
+/// Whether two values have equal cells.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
     same(&words(a), &words(b))
 }
 
-/// Equal as text, or as numbers.
+/// Whether two cells are equal as text, or as numbers.
 pub(super) fn same(cell: &str, want: &str) -> bool {
     cell == want || matches!((cell.parse::<f64>(), want.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }

@@ -6,12 +6,12 @@ use rand::Rng;
 
 /// Candidates drawn for every point that is kept.
 const CANDIDATES: usize = 15;
-/// Steps of bisection: distances then differ by less than candidates do.
+/// Steps of bisection, after which distances differ by less than candidates do.
 const STEPS: usize = 40;
-/// Sets of candidates to try until the number of points is right.
+/// Sets of candidates that are tried for the right number of points.
 const ATTEMPTS: u64 = 8;
 
-/// Points in the unit cube, none closer to another than a distance.
+/// Points in the unit cube with a minimal distance from each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Design {
     pub(super) points: Vec<Vec<f64>>,
@@ -19,7 +19,7 @@ pub(super) struct Design {
     pub(super) min_distance: f64,
 }
 
-/// About `count` points on `axes` axes: within one in a hundred. Equal arguments, equal points.
+/// About `count` points on `axes` axes, within 1 %. Equal arguments give equal points.
 pub(super) fn design(count: usize, axes: usize, seed: u64) -> Design {
     let mut best: Option<Design> = None;
     let off = |design: &Design| design.points.len().abs_diff(count);
@@ -47,8 +47,8 @@ fn draw(count: usize, axes: usize, seed: Seed) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Looks for the distance that keeps `count` candidates; the nearest number seen counts, as more
-/// distance does not always keep fewer.
+/// Searches the distance that keeps `count` candidates. The closest number seen is used, as a larger distance
+/// does not always keep fewer candidates.
 fn bisect(candidates: &[Vec<f64>], count: usize, axes: usize) -> Design {
     let (mut low, mut high) = (0.0, axes as f64);
     let mut best = Vec::new();
@@ -76,13 +76,13 @@ fn bisect(candidates: &[Vec<f64>], count: usize, axes: usize) -> Design {
     }
 }
 
-/// Candidates, each the nearest to the one before that is at least `distance` from all before.
+/// Keeps candidates, each the nearest to the one before that is at least `distance` from all before.
 fn keep(candidates: &[Vec<f64>], distance: f64) -> Vec<usize> {
     let axes = candidates.first().map_or(0, Vec::len);
     let mut center = vec![0.5; axes];
     let mut left: Vec<usize> = (0..candidates.len()).collect();
     let mut kept = Vec::new();
-    // The first candidate is near the center, but nothing is too near to the center.
+    // The first candidate is near the center, where no distance excludes it.
     let mut too_near = 0.0;
     loop {
         let mut nearest: Option<(f64, usize)> = None;
@@ -103,8 +103,8 @@ fn keep(candidates: &[Vec<f64>], distance: f64) -> Vec<usize> {
     }
 }
 
-/// The sum of differences: exact on every machine, and it separates better than the root of squares
-/// where there are many axes.
+/// The sum of differences: exact on every machine, and with many axes it separates better than the Euclidean
+/// distance.
 fn apart(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum()
 }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn points_keep_their_distance_and_number() {
+    fn designs_have_the_requested_size_and_distance() {
         for (count, axes) in [(60, 4), (20, 2)] {
             let design = design(count, axes, 1);
             assert!(closest(&design.points) >= design.min_distance);
@@ -141,9 +141,9 @@ mod tests {
         }
     }
 
-    /// 252 points of 2000 candidates on 8 axes are 1.32 apart in the literature's own example.
+    /// In the example of the literature, 252 points of 2000 candidates on 8 axes are 1.32 apart.
     #[test]
-    fn distance_is_that_of_others() {
+    fn distance_agrees_with_the_literature() {
         let candidates = draw(2000, 8, Seed::new(7));
         let design = bisect(&candidates, 253, 8);
         assert!(design.points.len().abs_diff(253) <= 2);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_never_change() {
+    fn designs_are_the_same_on_every_machine() {
         assert_eq!(design(30, 4, 1), design(30, 4, 1));
         assert_ne!(design(30, 4, 1), design(30, 4, 2));
         assert_eq!(hash(&design(30, 4, 1)), 1_672_698_877_559_802_005);

@@ -3,15 +3,15 @@
 use marline_link::Seed;
 use rand::Rng;
 
-use super::quantile::{between, position};
+use super::quantile::{Position, between, position};
 use super::summary::mean;
 use super::{Statistic, quantile};
 
 /// Lower and upper bound.
 pub type Interval = [f64; 2];
 
-/// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` for less
-/// than 2 values, and for the smallest and the largest, which resampling cannot estimate.
+/// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` with fewer than 2
+/// values, and for minimum and maximum, which resampling cannot estimate.
 pub fn interval(
     values: &[f64],
     statistic: Statistic,
@@ -34,9 +34,9 @@ pub fn interval(
     bounds(found)
 }
 
-/// The 95 % confidence interval of `statistic` of `a` divided by that of `b`. The values are
-/// pairs: those at one index have the same seed, and are drawn together. `None` for less than 2 pairs,
-/// and where `b` may be 0.
+/// The 95 % confidence interval of the ratio of `statistic` of `a` to that of `b`. Values at one index are a
+/// pair with the same seed, and are drawn together. `None` with fewer than 2 pairs, and if the statistic of
+/// `b` may be 0.
 pub fn ratio_interval(
     a: &[f64],
     b: &[f64],
@@ -85,7 +85,8 @@ impl Draws {
         }
     }
 
-    /// As many as there are values. Each takes 32 random bits: uneven by one in many millions.
+    /// Draws as many indices as there are values. Each takes 32 random bits; the bias is below one in a
+    /// million.
     fn each(&mut self, mut use_index: impl FnMut(usize)) {
         let count = self.count as u64;
         let index = |bits: u64| ((bits * count) >> 32) as usize;
@@ -103,7 +104,7 @@ impl Draws {
 /// A statistic of a resample.
 enum Target {
     /// The value at a rank, interpolated towards the next one.
-    Quantile(usize, f64),
+    Quantile(Position),
     Mean,
     Std,
     Cov,
@@ -111,22 +112,30 @@ enum Target {
 
 /// A resample that is never sorted: it counts how often each value was drawn.
 struct Sample {
-    /// Values in order.
+    /// The values in ascending order.
     sorted: Vec<f64>,
-    /// The place of each value in that order.
+    /// The rank of each value.
     ranks: Vec<u32>,
     /// How often the value of each rank was drawn.
     counts: Vec<u32>,
     sum: f64,
-    /// The mean of all values, from which squares are counted: sums of large squares lose digits.
+    /// The mean of all values. Squares are of distances from it, as sums of large squares lose precision.
     center: f64,
     squares: f64,
     target: Target,
 }
 
+/// A value of a resample.
+#[derive(Clone, Copy)]
+struct Drawn {
+    /// Its rank among all values.
+    rank: usize,
+    /// How many of lower ranks were drawn.
+    before: usize,
+}
+
 fn quantile_at(last: usize, p: f64) -> Target {
-    let (below, share) = position(last, p);
-    Target::Quantile(below, share)
+    Target::Quantile(position(last, p))
 }
 
 impl Sample {
@@ -185,31 +194,34 @@ impl Sample {
             Target::Mean => self.sum / n,
             Target::Std => self.deviation(n),
             Target::Cov => self.deviation(n) / (self.center + self.sum / n),
-            Target::Quantile(below, share) => {
-                let (low, seen) = self.at(below, 0, 0);
+            Target::Quantile(Position { below, share }) => {
+                let low = self.find(below, Drawn { rank: 0, before: 0 });
                 let high = if share > 0.0 {
-                    self.at(below + 1, low, seen).0
+                    self.find(below + 1, low).rank
                 } else {
-                    low
+                    low.rank
                 };
-                between(self.sorted[low], self.sorted[high], share)
+                between(self.sorted[low.rank], self.sorted[high], share)
             }
         }
     }
 
-    /// The standard deviation, by n - 1.
+    /// The standard deviation, with n - 1.
     fn deviation(&self, n: f64) -> f64 {
         let squares = self.squares - self.sum * self.sum / n;
         (squares.max(0.0) / (n - 1.0)).sqrt()
     }
 
-    /// The rank of the drawn value at `place` among the drawn, and how many were drawn below that
-    /// rank; the search begins at `rank`, with `seen` drawn below it.
-    fn at(&self, place: usize, mut rank: usize, mut seen: usize) -> (usize, usize) {
-        while rank + 1 < self.counts.len() && seen + self.counts[rank] as usize <= place {
-            seen += self.counts[rank] as usize;
+    /// The drawn value at `index` of the resample in ascending order. The search begins at `from`.
+    fn find(&self, index: usize, from: Drawn) -> Drawn {
+        let Drawn {
+            mut rank,
+            mut before,
+        } = from;
+        while rank + 1 < self.counts.len() && before + self.counts[rank] as usize <= index {
+            before += self.counts[rank] as usize;
             rank += 1;
         }
-        (rank, seen)
+        Drawn { rank, before }
     }
 }

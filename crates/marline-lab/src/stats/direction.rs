@@ -1,7 +1,7 @@
 //! Whether larger or smaller values of a metric are better.
 
-/// Beginnings and ends of the names of metrics of which larger values are better: rates, shares, evenness. Of all
-/// others (times, losses, bytes), smaller values are better.
+/// Prefixes and suffixes of metrics of which larger values are better: rates, shares, fairness. Of all others
+/// (times, losses, bytes), smaller values are better.
 const BEGINNINGS: [&str; 2] = ["jain_index", "utilization"];
 const ENDS: [&str; 3] = ["bps", "share", "_share_of_fair"];
 

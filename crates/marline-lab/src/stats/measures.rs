@@ -3,8 +3,8 @@
 use super::sorted;
 use super::summary::mean;
 
-/// Pearson's correlation of `a` and `b`, from -1 to 1; `None` if one of them does not vary, or if they
-/// are not pairs.
+/// Pearson's correlation of `a` and `b`, from -1 to 1; `None` if one of them is constant, or if their lengths
+/// differ.
 pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() || a.len() < 2 {
         return None;
@@ -23,8 +23,8 @@ pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
         .then(|| correlation.clamp(-1.0, 1.0))
 }
 
-/// How evenly `shares` are (Jain, Chiu and Hawe, 1984): 1 if all are equal, 1/n if one has all. `None`
-/// if all are 0.
+/// Jain's fairness index of `shares` (Jain, Chiu and Hawe, 1984): 1 if all are equal, 1/n if one has
+/// everything. `None` if all are 0.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -27,7 +27,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// Every statistic, with the name it has in scenarios and results.
+    /// Every statistic, with its name in scenarios and results.
     pub const NAMES: [(&'static str, Self); 7] = [
         ("median", Self::Median),
         ("p95", Self::P95),
@@ -38,7 +38,7 @@ impl Statistic {
         ("max", Self::Max),
     ];
 
-    /// Those by which variants are compared.
+    /// The statistics by which variants can be compared.
     pub const COMPARED: [(&'static str, Self); 3] = [
         ("median", Self::Median),
         ("p95", Self::P95),
@@ -58,7 +58,7 @@ impl Statistic {
         }
     }
 
-    /// Its value in `summary`.
+    /// The value of the statistic in `summary`.
     pub fn of(self, summary: &Summary) -> Option<f64> {
         match self {
             Self::Median => Some(summary.median),

@@ -5,7 +5,7 @@ use super::*;
 
 const SEED: Seed = Seed::new(1);
 
-/// The fifty values 1.02, 1.04, .., with luck of their own.
+/// Random values from 1 to 2.
 fn sample(len: usize, seed: u64) -> Vec<f64> {
     use rand::Rng;
     let mut rng = Seed::new(seed).rng();
@@ -15,7 +15,7 @@ fn sample(len: usize, seed: u64) -> Vec<f64> {
 }
 
 #[test]
-fn summaries_are_as_by_hand() {
+fn summaries_agree_with_values_computed_by_hand() {
     let summary = Summary::of(&[4.0, 1.0, 2.0, 3.0], 100, SEED).unwrap();
     assert_eq!((summary.n, summary.median, summary.mean), (4, 2.5, 2.5));
     assert_eq!((summary.min, summary.max), (1.0, 4.0));
@@ -30,7 +30,7 @@ fn summaries_are_as_by_hand() {
 }
 
 #[test]
-fn measures_are_as_by_hand() {
+fn measures_agree_with_values_computed_by_hand() {
     let x = [1.0, 2.0, 3.0, 4.0, 5.0];
     let r = pearson(&x, &[2.0, 1.0, 4.0, 3.0, 5.0]).unwrap();
     assert!((r - 0.8).abs() < 1e-15, "{r}");

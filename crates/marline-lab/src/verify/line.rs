@@ -1,4 +1,4 @@
-//! A client, a server and a link between them, for packets without content.
+//! A client, a server and a link between them, for packets that belong to no transport.
 
 use std::net::IpAddr;
 
@@ -8,30 +8,30 @@ use marline_sim::fabric::{Event, Fabric, Node, Routed};
 use crate::play;
 use crate::scenario::{Ecmp, LinkDef, RunError, Topology};
 
-/// The network of a link alone, as experiments build it.
+/// The network of one link, built as in experiments.
 pub(super) struct Line {
-    fabric: Fabric<Parcel>,
+    fabric: Fabric<ProbePacket>,
     /// The hosts and their addresses, by [`End`].
     ends: [(Node, IpAddr); 2],
 }
 
-/// Who sends a packet to the other.
+/// The sender of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Client,
     Server,
 }
 
-/// What a packet carries.
+/// A packet of the measurement.
 #[derive(Clone, Copy, Debug)]
-struct Parcel {
+struct ProbePacket {
     from: End,
     /// The source's address, and the destination's.
     addresses: [IpAddr; 2],
     number: u64,
 }
 
-impl Routed for Parcel {
+impl Routed for ProbePacket {
     fn source(&self) -> IpAddr {
         self.addresses[0]
     }
@@ -43,7 +43,7 @@ impl Routed for Parcel {
 
 /// The outcome of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(super) struct PacketOutcome {
     pub(super) at: Time,
     pub(super) from: End,
     pub(super) number: u64,
@@ -67,7 +67,7 @@ impl Line {
             }],
             ecmp: Ecmp::default(),
         };
-        let fabric: Fabric<Parcel> = play::network(&topology, seed)?;
+        let fabric: Fabric<ProbePacket> = play::network(&topology, seed)?;
         let end = |name| {
             let node = fabric.find(name)?;
             Some((node, *fabric.addresses(node).first()?))
@@ -81,13 +81,13 @@ impl Line {
         })
     }
 
-    /// `from` sends a packet of `bytes` to the other.
+    /// Sends a packet of `bytes` from one end to the other.
     pub(super) fn send(&mut self, now: Time, from: End, bytes: u32, number: u64) {
         let (near, far) = match from {
             End::Client => (self.ends[0], self.ends[1]),
             End::Server => (self.ends[1], self.ends[0]),
         };
-        let parcel = Parcel {
+        let parcel = ProbePacket {
             from,
             addresses: [near.1, far.1],
             number,
@@ -96,7 +96,7 @@ impl Line {
     }
 
     /// The next packet that was delivered or lost by `until`.
-    pub(super) fn next(&mut self, until: Time) -> Option<Fate> {
+    pub(super) fn next(&mut self, until: Time) -> Option<PacketOutcome> {
         let event = self.fabric.poll(until)?;
         let (at, packet, lost) = match event {
             Event::Arrived { at, packet, .. } => (at, packet, None),
@@ -104,7 +104,7 @@ impl Line {
                 at, packet, reason, ..
             } => (at, packet, Some(reason)),
         };
-        Some(Fate {
+        Some(PacketOutcome {
             at,
             from: packet.body.from,
             number: packet.body.number,
@@ -113,7 +113,7 @@ impl Line {
         })
     }
 
-    /// Bytes in queues, at both hosts and between them.
+    /// Bytes in the queues of both hosts and of the nodes between them.
     pub(super) fn waiting(&self) -> u64 {
         let waits = |medium| {
             let members = self.fabric.members(medium).iter();

@@ -1,8 +1,8 @@
 //! Checks that presets have the properties they specify.
 //!
-//! A preset models a link that was measured or described. Its promises are data: what is
-//! expected of it, within which bounds, and the source. They are checked on the network that
-//! experiments would build, in virtual time, with packets that belong to no transport.
+//! A preset models a link that was measured or described. Its specification is data: expected values, their
+//! bounds, and their sources. It is checked on the network that experiments would build, in virtual time,
+//! with packets that belong to no transport.
 
 mod line;
 mod probe;
@@ -27,7 +27,7 @@ use probe::{Extent, Measured, Probe};
 use promises::{PROMISES, Promise};
 use quantity::Quantity;
 
-/// How long links are measured: long enough that a value is rarely outside of its bounds by chance.
+/// How long links are measured: long enough that values are rarely out of bounds by chance.
 const EXTENT: Extent = Extent {
     pings: 40_000,
     cell: Duration::from_secs(2000),
@@ -37,22 +37,22 @@ const EXTENT: Extent = Extent {
     lossless: 40_000,
 };
 
-/// The result of checking a promise.
+/// The result of checking one property of a preset.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verified {
     /// The preset.
     pub preset: &'static str,
-    /// What was measured of it.
+    /// The measured property.
     pub quantity: &'static str,
-    /// The unit of what follows.
+    /// Its unit.
     pub unit: &'static str,
-    /// What is expected.
+    /// The expected value.
     pub expected: String,
-    /// What was measured; `None` if nothing came through.
+    /// The measured value; `None` if no packet arrived.
     pub measured: Option<f64>,
-    /// Whether that is as expected.
+    /// Whether the measured value is within the bounds.
     pub passed: bool,
-    /// The source of the expectation; `chosen` if it follows from settings without a publication.
+    /// The source of the expected value; `chosen` if it follows from settings without a publication.
     pub source: &'static str,
 }
 
@@ -68,9 +68,9 @@ fn known() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|preset| preset.name)
 }
 
-/// Checks the promises of the presets of these names, or of all if there are none, in the order of
-/// [`PRESETS`]. Equal seeds give equal results, on any number of threads. `progress` is called from
-/// this thread, after each measurement.
+/// Checks the specified properties of the named presets, or of all if no name is given, in the order of
+/// [`PRESETS`]. Equal seeds give equal results on any number of threads. `progress` is called on this thread
+/// after each measurement.
 ///
 /// # Errors
 /// A name is not that of a preset.
@@ -92,7 +92,7 @@ pub fn verify(
     Ok(check(&subjects, Seed::new(seed), &EXTENT, progress))
 }
 
-/// A link and its promises.
+/// A link and its specified properties.
 #[derive(Clone, Debug)]
 struct Subject {
     name: &'static str,
@@ -115,7 +115,7 @@ impl Subject {
     }
 }
 
-/// Checks the promises of `subjects`, on all cores.
+/// Checks `subjects` on all cores.
 fn check(
     subjects: &[Subject],
     seed: Seed,
@@ -129,7 +129,7 @@ fn check(
             .map(|promise| promise.quantity.probe());
         probes.map(move |probe| (probe, index))
     });
-    // Measurements of one kind take equally long: running them together keeps all cores busy until the end.
+    // Measurements of one kind take about as long: run together, they keep all cores busy to the end.
     let tasks: Vec<_> = probes.collect::<BTreeSet<_>>().into_iter().collect();
     let measure = |(probe, index): (Probe, usize)| {
         let subject = &subjects[index];
@@ -137,7 +137,7 @@ fn check(
     };
     let mut found = vec![Measured::new(); subjects.len()];
     spread(&tasks, &measure, &mut |(_, index), measured, done| {
-        // A link that cannot be built fails all promises.
+        // A link that cannot be built fails all checks.
         found[index].extend(measured.into_iter().flatten());
         progress(Progress {
             done,
@@ -173,8 +173,8 @@ impl Promise {
     }
 }
 
-/// Does `tasks` on all cores, and hands each result, and how many there are by then, to `ended` on
-/// this thread.
+/// Executes `tasks` on all cores. Each result is passed to `ended` on this thread, with the number of results
+/// so far.
 fn spread<T: Copy + Send + Sync, R: Send>(
     tasks: &[T],
     work: &(dyn Fn(T) -> R + Sync),

@@ -15,18 +15,18 @@ use crate::stats::Summary;
 const PING: u32 = 84;
 /// Bytes of a full packet, IP header included.
 const FULL: u32 = 1500;
-/// Those of them that are UDP payload.
+/// The UDP payload of a full packet, in bytes.
 const PAYLOAD: u32 = 1472;
 /// Bytes of an acknowledgment, IP header included.
 const ACK: u32 = 64;
-/// Bytes of a packet where only the number of packets matters; more than what radios take for an
-/// acknowledgment.
+/// Bytes of a packet where only the number of packets matters; more than the size up to which radios treat a
+/// packet as an acknowledgment.
 const SMALL: u32 = 250;
-/// Bytes of a packet to fill a cell of LTE with, where only the number of bytes matters.
+/// Bytes of a packet that fills an LTE cell, where only the number of bytes matters.
 const LARGE: u32 = 60_000;
-/// What is sent before anything is measured.
+/// How long packets are sent before the measurement.
 const WARM_UP: Duration = Duration::from_secs(2);
-/// From one small packet to the next, each way.
+/// The interval of small packets in each direction.
 const PACE: Duration = Duration::from_micros(500);
 /// Packets of a window.
 const WINDOW: u64 = 256;
@@ -34,36 +34,36 @@ const WINDOW: u64 = 256;
 /// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Probe {
-    /// Pings, each after the one before has come back.
+    /// Pings, each sent when the one before has returned.
     Pings,
     /// More than the link can carry.
     Download,
-    /// The same, with an acknowledgment for every two packets.
+    /// The same, with an acknowledgment for every second packet.
     AcknowledgedDownload,
-    /// Little each way, evenly.
+    /// A low constant rate in each direction.
     Trickle,
-    /// More than the buffer holds, all at once, in packets of this size.
+    /// More than the buffer holds, sent at once in packets of this size.
     Burst { bytes: u32 },
-    /// A download over all hops, and over one.
+    /// A download over all hops, and one over a single hop.
     Hops,
-    /// Downloads with a window, acknowledged often and seldom.
+    /// Downloads limited by a window, acknowledged often and rarely.
     Window,
 }
 
-/// For how long links are measured.
+/// How long links are measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// How many pings are sent.
     pub(super) pings: u64,
-    /// How long a cell of LTE is filled, whose rate changes slowly.
+    /// How long an LTE cell is loaded, whose rate changes slowly.
     pub(super) cell: Duration,
-    /// How long a channel is filled that others take now and then.
+    /// How long a channel is loaded that is busy with other traffic at times.
     pub(super) channel: Duration,
-    /// How long other links are filled.
+    /// How long other links are loaded.
     pub(super) steady: Duration,
-    /// How many packets are sent each way where some may be lost.
+    /// How many packets are sent in each direction of a lossy link.
     pub(super) lossy: u64,
-    /// How many are sent where none is.
+    /// How many are sent in each direction of other links.
     pub(super) lossless: u64,
 }
 

@@ -5,18 +5,17 @@ use super::probe::Probe;
 /// A property of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Quantity {
-    /// Median round-trip time of pings that are alone.
+    /// The median round-trip time of pings on an idle link.
     RttMedian,
     /// Their mean.
     RttMean,
     /// Their standard deviation.
     RttDeviation,
-    /// The share of them that came 8 ms after the others: a block of the radio was sent twice.
+    /// The share of pings that took 8 ms longer, as a radio block was retransmitted.
     RttRetried,
-    /// What arrives of more than a link can carry, from the server to the client, in bits of IP
-    /// packets.
+    /// The throughput of an overloaded link from the server to the client, in bits of IP packets.
     Goodput,
-    /// Its standard deviation over windows of a second.
+    /// Its standard deviation over windows of one second.
     GoodputDeviation,
     /// The same in bits of UDP payload, with full packets.
     Payload,
@@ -26,18 +25,17 @@ pub(super) enum Quantity {
     LossUp,
     /// Loss ratio from the server to the client with short queues.
     LossDown,
-    /// Mean number of packets lost in a row.
+    /// The mean length of a run of losses.
     LossRun,
-    /// The most that waits from the server to the client.
+    /// The largest queue from the server to the client.
     Buffer,
     /// The same in packets of 1,517 bytes.
     BufferPackets,
-    /// How long a packet waits at the end of a full buffer.
+    /// The queueing delay of a packet at the end of a full buffer.
     BufferTime,
-    /// Goodput as a part of what a single hop of the same radio carries.
+    /// The goodput divided by that of a single hop of the same radio.
     HopShare,
-    /// How much more a window of 256 packets carries when every tenth packet is acknowledged instead
-    /// of every second.
+    /// The gain of a window of 256 packets when every tenth packet is acknowledged instead of every second.
     FewerAcks,
 }
 

@@ -1,7 +1,7 @@
 use super::promises::Expected;
 use super::*;
 
-/// Short enough for every day, and too short for the bounds of promises.
+/// A short extent for every test run; the bounds of the specification are too narrow for it.
 const SHORT: Extent = Extent {
     pings: 1000,
     cell: Duration::from_secs(40),
@@ -11,7 +11,7 @@ const SHORT: Extent = Extent {
     lossless: 2000,
 };
 
-/// By how much those are wider then.
+/// The factor by which the bounds are widened.
 const WIDER: f64 = 4.0;
 
 fn outside(verified: &[Verified]) -> Vec<&'static str> {
@@ -44,7 +44,7 @@ fn presets_meet_their_specified_bounds() {
 }
 
 #[test]
-fn every_preset_promises_delay_goodput_and_loss() {
+fn every_preset_specifies_delay_goodput_and_loss() {
     use Quantity::*;
     for preset in PRESETS {
         let promises = Subject::of(preset).promises;

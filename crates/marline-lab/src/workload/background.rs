@@ -15,15 +15,21 @@ pub use self::flow::LongFlow;
 pub(crate) use self::flow::{fill, read};
 pub use self::source::{Pattern, Sink, UdpSource};
 
-/// Where a socket is: on a runtime, at one of its addresses; port 0 for any.
-pub type Place = (Arc<dyn Runtime>, SocketAddr);
+/// An address of a host, on whose runtime a socket is bound; port 0 is any free port.
+#[derive(Clone)]
+pub struct HostAddress {
+    /// The runtime of the host.
+    pub runtime: Arc<dyn Runtime>,
+    /// The address.
+    pub address: SocketAddr,
+}
 
 /// Bytes of payload received so far. Clones share their counter.
 #[derive(Clone, Debug, Default)]
 pub struct Received(Arc<AtomicU64>);
 
 impl Received {
-    /// How many.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -36,13 +42,13 @@ impl Received {
 /// A TCP flow as observed on the links. Clones share their counters.
 #[derive(Clone, Debug, Default)]
 pub struct TcpCount {
-    /// What its receiver could have read by now.
+    /// In-order bytes that an application could have read by now.
     pub received: Received,
-    /// Packets of its sender that carry bytes.
+    /// Data packets of its sender.
     pub packets: Packets,
 }
 
-/// Packets sent into links, and lost by them. Clones share their counters.
+/// Counts of packets that entered links, and that links lost. Clones share their counters.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     sent: Arc<AtomicU64>,
@@ -50,12 +56,12 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// How many were sent.
+    /// The number of packets sent.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// How many of them were lost.
+    /// The number of them that were lost.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What is transferred: objects, streams, pages, background.
+//! Workloads: background traffic and pages.
 
 pub mod background;
 pub mod page;

@@ -1,5 +1,5 @@
-//! Pages to load: published ones, of which only counts and sizes are known, and those of today. What
-//! is not known is drawn: a page is a pure function of its name and a seed.
+//! Pages to load: published ones, of which only counts and sizes are known, and current ones. Other
+//! properties are drawn at random: a page is a pure function of its name and a seed.
 //!
 //! | name | what it is |
 //! | --- | --- |
@@ -7,9 +7,9 @@
 //! | `live/NAME` | one of 10 pages on their own servers; objects, size and domains are published |
 //! | `today/small`, `today/medium`, `today/large` | 15, 40 and 71 objects in the mix of the web of 2024, on 6 hosts |
 //!
-//! Sizes are log-normal around the median of their kind, and add up to the page's. The document is
-//! parsed as it arrives: style sheets and the scripts of its head are found at a fifth, everything
-//! else at half of it, but for fonts, which style sheets name, and what some scripts fetch when they
+//! Sizes are log-normal around the median of their kind, and add up to the size of the page. The document is
+//! parsed as it arrives: style sheets and the scripts of its head are discovered at a fifth of it, all other
+//! objects at half of it, except fonts, which style sheets refer to, and objects that scripts fetch when they
 //! run.
 
 mod draw;
@@ -21,7 +21,7 @@ use marline_link::Seed;
 
 use self::tables::{CLONED, LIVE, TODAY};
 
-/// How many objects of each kind a page has, how large it is, and on how many hosts.
+/// The number of objects of each kind, their total size, and the number of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outline {
     name: &'static str,
@@ -44,7 +44,7 @@ struct Counts {
 
 /// The page of this name, if there is one. Equal seeds give equal pages on every machine.
 ///
-/// All of its paths differ, whatever their hosts: one server can play all of them.
+/// Paths are unique across hosts, so that one server can serve the whole page.
 pub fn page(name: &str, seed: u64) -> Option<Page> {
     let outline = outlines().find(|outline| outline.name == name)?;
     Some(tree::grow(&outline, Seed::new(seed).of(name)))

@@ -84,7 +84,7 @@ fn a_loss_that_ends_slow_start_is_one_event() {
     assert_eq!(
         probe.seen().fluctuations,
         2,
-        "a later one counts on its own"
+        "a later loss counts separately"
     );
     assert_eq!(probe.seen().first_fluctuation, Some(first));
 }
@@ -192,7 +192,7 @@ fn decisions_count_once_for_all_members() {
             (EngineAction::Equalized, at(6)),
         ]
     );
-    // Another endpoint counts its bundles anew.
+    // Bundles of another endpoint have numbers of their own.
     let (action, phase) = (BundleAction::Split, BundlePhase::SlowStart);
     observer(&probe.observers(false)).on_event(at(7), &decided(action, phase, 0, 0, 0));
     assert_eq!(probe.seen().bundles.len(), 2);
@@ -210,14 +210,11 @@ fn counters_are_shared_and_series_are_per_connection() {
     other.on_event(Instant::from_nanos(2), &metrics(9_000, None));
     other.on_event(Instant::from_nanos(3), &metrics(9_000, None));
     let seen = probe.seen();
-    assert_eq!(
-        seen.packets_sent, 2,
-        "what was before the reset is forgotten"
-    );
+    assert_eq!(seen.packets_sent, 2, "counters are reset");
     assert_eq!(seen.paths.len(), 2);
     assert_eq!(
         seen.paths[1].window.len(),
         1,
-        "what does not change is kept once"
+        "equal values are recorded once"
     );
 }

@@ -1,4 +1,4 @@
-//! What can be demanded, and what is said to those who cannot have it.
+//! Claims, and errors in them.
 
 use super::*;
 use crate::scenario::Experiment;
@@ -59,7 +59,7 @@ fn checks(must: &Must) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn claims_are_about_chosen_comparisons() {
+fn claims_cover_the_selected_comparisons() {
     let must = one("b = '1c'\nat_least_percent = 0");
     assert_eq!(
         (must.text.as_str(), must.claim),
@@ -97,7 +97,7 @@ fn several_variants_are_paired() {
 }
 
 #[test]
-fn what_others_found_comes_first_among_equal_comparisons() {
+fn checks_prefer_comparisons_with_a_published_value() {
     let twice = "[[comparison]]\na = 'bundle'\nb = '3c'\n\
                  published = { file = 'gain.csv', value = 'median', where = { location = 'near', content_kb = 500 } }\n\
                  [[must]]\ntext = 'x'\na = 'bundle'\nb = '3c'\nwhere = { content_kb = 6000 }\nat_least_percent = 0";
@@ -107,7 +107,7 @@ fn what_others_found_comes_first_among_equal_comparisons() {
 }
 
 #[test]
-fn improvements_are_as_claimed() {
+fn claims_apply_to_measured_improvements() {
     let better = Claim::AtLeastPercent(0.0);
     assert!(better.is_met(0.1, None) && !better.is_met(0.0, None) && !better.is_met(-0.1, None));
     let much = Claim::AtLeastPercent(5.0);

@@ -1,4 +1,4 @@
-//! `[[background]]`.
+//! Reads `[[background]]`.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::scenario::{
 /// Payload that fills packets on most paths, in bytes.
 const PACKET: u16 = 1200;
 
-/// More flows of one background are a mistake.
+/// More flows of one background are taken for a mistake.
 const FLOWS: u64 = 1000;
 
-/// The same where each flow takes two programs.
+/// The same for flows that iperf3 may run, which take two processes each.
 const PROGRAMS: u64 = 100;
 
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
-//! `[[change]]`.
+//! Reads `[[change]]`.
 
 use super::topology::path_name;
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::links::{put_together, set, take_apart};
 use crate::scenario::{Change, Topology, When, Workload};
 
-/// What changes how, in the order of the list; each begins with what the ones before left.
+/// Reads the changes of links in the order of the list. Each changes the links that the previous ones left.
 pub(super) fn read_changes(
     reader: &mut Reader<'_>,
     topology: &Topology,
@@ -44,7 +44,7 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
         _ => 0,
     };
     let visit = |node: &Node| match visits {
-        0 => Err(node.problem("there are no visits; say `at`, or let the workload be visits")),
+        0 => Err(node.problem("there are no visits; use `at`, or make the workload visits")),
         _ => Ok(node.within(1..=visits)? as usize),
     };
     let at = reader.optional("at", Node::time)?;
@@ -53,16 +53,14 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
         (Some(at), None) => When::At(at),
         (None, Some(visit)) => When::BeforeVisit(visit),
         _ => {
-            let text = "when is missing, or there twice; say at = \"3s\" or before_visit = 2";
+            let text = "the time is missing or given twice; write at = \"3s\" or before_visit = 2";
             return Err(reader.problem(text));
         }
     };
     let mut changed = Vec::new();
     if let Some(link) = reader.get("link") {
         let [only] = &mut now.links[..] else {
-            return Err(
-                link.problem("there are several links; say which, as links.NAME or paths.2")
-            );
+            return Err(link.problem("there are several links; name one, as links.NAME or paths.2"));
         };
         only.spec = amended(&only.spec, link)?;
         changed.push(only.clone());
@@ -100,7 +98,7 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
     })
 }
 
-/// The link `spec` with the settings of `node` in place of its own.
+/// The link `spec` with the settings of `node` replaced.
 fn amended(spec: &str, node: &Node) -> Result<String, Problem> {
     let text = Node {
         place: node.place.clone(),

@@ -1,4 +1,5 @@
-//! `cc`, `initial_window` and the like: for both ends at the top, for one in `[client]`, `[server]`.
+//! Reads `cc`, `initial_window` and other settings of ends: at the top level for both ends, in `[client]` and
+//! `[server]` for one.
 
 use marline::congestion::INITIAL_WINDOWS;
 use marline::{Profile, TransportConfig};
@@ -8,10 +9,14 @@ use super::written::placed;
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::EndpointSettings;
 
-/// Client and server.
-pub(super) fn read_endpoints(
-    reader: &mut Reader<'_>,
-) -> Result<(EndpointSettings, EndpointSettings), Problem> {
+/// The settings of both ends.
+pub(super) struct Ends {
+    pub(super) client: EndpointSettings,
+    pub(super) server: EndpointSettings,
+}
+
+/// Reads the settings of both ends.
+pub(super) fn read_endpoints(reader: &mut Reader<'_>) -> Result<Ends, Problem> {
     let mut both = EndpointSettings::default();
     read_endpoint(reader, &mut both)?;
     let mut side = |key| {
@@ -23,13 +28,16 @@ pub(super) fn read_endpoints(
         }
         Ok(settings)
     };
-    Ok((side("client")?, side("server")?))
+    Ok(Ends {
+        client: side("client")?,
+        server: side("server")?,
+    })
 }
 
-/// The key that has a reader of its own where it is a number or a table.
+/// The key that is read separately if it is a number or a table.
 const INITIAL_WINDOW: &str = "initial_window";
 
-/// Reads what is different for one end, or for both.
+/// Reads the settings of one end, or of both.
 pub(super) fn read_endpoint(
     reader: &mut Reader<'_>,
     into: &mut EndpointSettings,

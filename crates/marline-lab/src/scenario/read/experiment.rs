@@ -1,4 +1,4 @@
-//! What an experiment is about, and how often it is done.
+//! Reads the head of an experiment: everything but the settings of its runs.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::scenario::sweep::{Factor, read_sweep};
 use crate::scenario::{BackendKind, Value};
 use crate::stats::Statistic;
 
-/// Repeats unless a scenario says otherwise: medians of fewer say little.
+/// Default repeats; medians of fewer are unreliable.
 const REPEATS: u32 = 30;
-/// Repeats of a quick run unless a scenario says otherwise.
+/// Default repeats of a quick run.
 const QUICK_REPEATS: u32 = 10;
 
-/// All of an experiment but the settings of its runs.
+/// All of an experiment except the settings of its runs.
 pub(in crate::scenario) struct Head {
     pub(in crate::scenario) id: Option<(String, Place)>,
     pub(in crate::scenario) title: String,
@@ -27,7 +27,7 @@ pub(in crate::scenario) struct Head {
     pub(in crate::scenario) repeats: u32,
     pub(in crate::scenario) quick_repeats: u32,
     pub(in crate::scenario) metrics: Vec<String>,
-    pub(in crate::scenario) variants: Vec<(String, Vec<Override>)>,
+    pub(in crate::scenario) variants: Vec<VariantEntry>,
     pub(in crate::scenario) sweep: Vec<Factor>,
     pub(in crate::scenario) comparisons: Vec<ComparisonEntry>,
     pub(in crate::scenario) published: Vec<PublishedEntry>,
@@ -35,19 +35,39 @@ pub(in crate::scenario) struct Head {
     pub(in crate::scenario) musts: Vec<MustEntry>,
 }
 
+/// A variant, and the keys that it sets.
+pub(in crate::scenario) struct VariantEntry {
+    pub(in crate::scenario) name: String,
+    pub(in crate::scenario) overrides: Vec<Override>,
+}
+
+/// Two variants that are compared.
+pub(in crate::scenario) struct VariantPair {
+    /// The variant that should be better.
+    pub(in crate::scenario) a: String,
+    /// The variant it should be better than.
+    pub(in crate::scenario) b: String,
+}
+
+/// The condition `where`, which selects points of the sweep.
+pub(in crate::scenario) struct Condition {
+    pub(in crate::scenario) parameters: BTreeMap<String, Value>,
+    /// Where it is written, for the error that no point fulfils it.
+    pub(in crate::scenario) place: Place,
+}
+
 /// Variants to compare: each of `a` with each of `b`.
 pub(in crate::scenario) struct ComparisonEntry {
-    pub(in crate::scenario) place: Place,
     pub(in crate::scenario) a: Vec<String>,
     pub(in crate::scenario) b: Vec<String>,
-    /// Parameters that the points have.
-    pub(in crate::scenario) condition: BTreeMap<String, Value>,
+    /// At which points.
+    pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) metric: String,
     pub(in crate::scenario) statistics: Vec<Statistic>,
     pub(in crate::scenario) published: Option<Lookup>,
 }
 
-/// Values to print beside ours.
+/// Published values of variants.
 pub(in crate::scenario) struct PublishedEntry {
     pub(in crate::scenario) variants: Vec<String>,
     pub(in crate::scenario) metric: String,
@@ -56,18 +76,17 @@ pub(in crate::scenario) struct PublishedEntry {
     pub(in crate::scenario) lookup: Lookup,
 }
 
-/// Two metrics that may go together.
+/// Two metrics to correlate.
 pub(in crate::scenario) struct CorrelationEntry {
-    pub(in crate::scenario) place: Place,
     pub(in crate::scenario) variants: Vec<String>,
-    /// Parameters that the points have.
-    pub(in crate::scenario) condition: BTreeMap<String, Value>,
+    /// At which points.
+    pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) x: String,
     pub(in crate::scenario) y: String,
     pub(in crate::scenario) published: Option<Lookup>,
 }
 
-/// Where a published value stands.
+/// A look-up of a published value in a table.
 pub(in crate::scenario) struct Lookup {
     pub(in crate::scenario) place: Place,
     pub(in crate::scenario) file: String,
@@ -95,14 +114,14 @@ const KEYS: [&str; 16] = [
     "must",
 ];
 
-/// Leaves the head to [`read_head`].
+/// Marks the keys of the head as read; [`read_head`] reads them.
 pub(super) fn skip_head(reader: &mut Reader<'_>) {
     for key in KEYS {
         reader.get(key);
     }
 }
 
-/// Where it runs; variants may differ in that.
+/// Reads the backend, which variants may set.
 pub(super) fn read_backend(reader: &mut Reader<'_>) -> Result<BackendKind, Problem> {
     let backend = reader.optional("backend", |node| node.named("backend", &BackendKind::NAMES))?;
     Ok(backend.unwrap_or_default())
@@ -117,7 +136,10 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
         .filter(|metrics| !metrics.is_empty())
         .unwrap_or_else(|| vec!["completion_s".to_owned()]);
     let variants = read_variants(reader.get("variant"))?;
-    let names: Vec<_> = variants.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<_> = variants
+        .iter()
+        .map(|variant| variant.name.as_str())
+        .collect();
     let comparisons = members(reader.get("comparison"))
         .map(|node| read_comparison(node, &names, &metrics[0]))
         .collect::<Result<_, _>>()?;
@@ -157,10 +179,13 @@ fn members(node: Option<&Node>) -> impl Iterator<Item = &Node> {
     node.into_iter().flat_map(Node::members)
 }
 
-/// Without any, there is one, `base`.
-fn read_variants(node: Option<&Node>) -> Result<Vec<(String, Vec<Override>)>, Problem> {
+/// Reads the variants; without any, there is one, `base`.
+fn read_variants(node: Option<&Node>) -> Result<Vec<VariantEntry>, Problem> {
     let Some(node) = node else {
-        return Ok(vec![("base".to_owned(), Vec::new())]);
+        return Ok(vec![VariantEntry {
+            name: "base".to_owned(),
+            overrides: Vec::new(),
+        }]);
     };
     let table = Reader::of(node)?.table;
     if table.0.is_empty() {
@@ -170,7 +195,10 @@ fn read_variants(node: Option<&Node>) -> Result<Vec<(String, Vec<Override>)>, Pr
     for (name, node) in &table.0 {
         let mut overrides = Vec::new();
         flatten("", Reader::of(node)?.table, &mut overrides);
-        variants.push((name.clone(), overrides));
+        variants.push(VariantEntry {
+            name: name.clone(),
+            overrides,
+        });
     }
     Ok(variants)
 }
@@ -182,7 +210,7 @@ fn read_comparison(
 ) -> Result<ComparisonEntry, Problem> {
     let mut reader = Reader::of(node)?;
     let variant = |node: &Node| these_variants(node, variants);
-    let (condition, place) = read_condition(&mut reader)?;
+    let condition = read_condition(&mut reader)?;
     let one_statistic = |node: &Node| node.named("statistic", &Statistic::COMPARED);
     let entry = ComparisonEntry {
         a: reader.required("a", "a = \"the variant that should be better\"", variant)?,
@@ -197,12 +225,11 @@ fn read_comparison(
             })?
             .filter(|statistics| !statistics.is_empty())
             .unwrap_or_else(|| vec![Statistic::Median]),
-        place,
         condition,
         published: reader.optional("published", read_lookup_alone)?,
     };
     reader.finish()?;
-    if entry.pairs().next().is_none() {
+    if entry.pairs().is_empty() {
         return Err(node.problem("a and b are the same; name something to compare it with"));
     }
     Ok(entry)
@@ -210,10 +237,16 @@ fn read_comparison(
 
 impl ComparisonEntry {
     /// Each of `a` with each of `b`, but none with itself.
-    pub(in crate::scenario) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let each = |a| self.b.iter().map(move |b: &String| (a, b.as_str()));
-        let all = self.a.iter().flat_map(move |a| each(a.as_str()));
-        all.filter(|(a, b)| a != b)
+    pub(in crate::scenario) fn pairs(&self) -> Vec<VariantPair> {
+        let with = |a: &String, b: &String| VariantPair {
+            a: a.clone(),
+            b: b.clone(),
+        };
+        let all = self
+            .a
+            .iter()
+            .flat_map(move |a| self.b.iter().map(move |b| with(a, b)));
+        all.filter(|pair| pair.a != pair.b).collect()
     }
 }
 
@@ -242,9 +275,8 @@ fn read_correlation(
     metric: &str,
 ) -> Result<CorrelationEntry, Problem> {
     let mut reader = Reader::of(node)?;
-    let (condition, place) = read_condition(&mut reader)?;
+    let condition = read_condition(&mut reader)?;
     let entry = CorrelationEntry {
-        place,
         variants: some_variants(&mut reader, variants)?,
         condition,
         x: reader.required("x", "x = \"first_fluctuation_packets\"", Node::text)?,
@@ -257,15 +289,21 @@ fn read_correlation(
     Ok(entry)
 }
 
-/// `where`, and the place to name if no point is so.
-fn read_condition(reader: &mut Reader<'_>) -> Result<(BTreeMap<String, Value>, Place), Problem> {
+/// Reads `where`; without it, every point is selected.
+pub(super) fn read_condition(reader: &mut Reader<'_>) -> Result<Condition, Problem> {
     Ok(match reader.get("where") {
-        Some(node) => (node.values()?, node.place.clone()),
-        None => (BTreeMap::new(), reader.place.clone()),
+        Some(node) => Condition {
+            parameters: node.values()?,
+            place: node.place.clone(),
+        },
+        None => Condition {
+            parameters: BTreeMap::new(),
+            place: reader.place.clone(),
+        },
     })
 }
 
-/// A table that says where a published value stands, and nothing else.
+/// Reads a table that is a look-up and nothing else.
 fn read_lookup_alone(node: &Node) -> Result<Lookup, Problem> {
     let mut reader = Reader::of(node)?;
     let lookup = read_lookup(&mut reader)?;

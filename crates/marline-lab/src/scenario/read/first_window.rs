@@ -1,4 +1,4 @@
-//! `initial_window`: a number of packets, `history`, `careful`, or a table of switches.
+//! Reads `initial_window`: a number of packets, `history`, `careful`, or a table of switches.
 
 use marline::coordination::careful_resume::CarefulResumeConfig;
 use marline::coordination::history::HistoryConfig;
@@ -9,7 +9,7 @@ use super::{Item, Node, Problem, Reader};
 use crate::scenario::first_window::{CAREFULS, HISTORIES};
 use crate::scenario::{FirstWindow, Learnt};
 
-/// The first window in `node`; what it leaves out is as in `start`.
+/// Reads the initial window in `node`; defaults are those of `start`.
 pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<FirstWindow, Problem> {
     if !matches!(node.item, Item::Table(_)) {
         let what = match &node.item {
@@ -17,7 +17,7 @@ pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<First
             _ => node.kind().to_owned(),
         };
         return Err(node.problem(format_args!(
-            "{what} is no first window; write a number of packets, \"history\", \"careful\" or a table of \
+            "{what} is no initial window; write a number of packets, \"history\", \"careful\" or a table of \
              switches"
         )));
     }
@@ -43,7 +43,7 @@ pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<First
         )?;
         if let Some(careful) = &mut learnt.careful {
             careful.lifetime = learnt.history.lifetime;
-            // These follow from `lifetime` and `careful`.
+            // These keys follow from `lifetime` and `careful`.
             let known = ["lifetime", "tokens"];
             read_settings(&mut reader, CarefulResumeConfig::SETTINGS, &known, careful)?;
         }
@@ -52,7 +52,7 @@ pub(super) fn read_first_window(node: &Node, start: FirstWindow) -> Result<First
     Ok(FirstWindow { fallback, learnt })
 }
 
-/// Reads the keys of `settings`, but `others`, among keys of other tables.
+/// Reads the keys of `settings` except `others`, in a table that has further keys.
 fn read_settings<C>(
     reader: &mut Reader<'_>,
     settings: Settings<C>,

@@ -1,4 +1,4 @@
-//! From a document to settings: every key is asked for by name, and what nobody asked for is refused.
+//! Reads the settings of a document. Keys that are not read are reported as unknown.
 
 mod background;
 mod change;
@@ -18,10 +18,13 @@ use super::error::{Place, Problem, unknown};
 use super::{HttpSettings, HttpVersion, RangeKind, Settings};
 
 use super::reader::Reader;
-pub(super) use experiment::{ComparisonEntry, CorrelationEntry, Head, Lookup, read_head};
-pub(super) use must::{Filter, MustEntry};
+pub(super) use experiment::{
+    ComparisonEntry, Condition, CorrelationEntry, Head, Lookup, VariantEntry, VariantPair,
+    read_head,
+};
+pub(super) use must::{Filter, MustEntry, PublishedFilter};
 
-/// How long a run may take unless a scenario says otherwise.
+/// The default time limit of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 const RANGES: [(&str, RangeKind); 3] = [
@@ -30,13 +33,13 @@ const RANGES: [(&str, RangeKind); 3] = [
     ("handed", RangeKind::Handed),
 ];
 
-/// Reads what one run does.
+/// Reads the settings of a run.
 pub(super) fn read_settings(root: &Table) -> Result<Settings, Problem> {
     let mut reader = Reader::new(root, &Place::File);
     experiment::skip_head(&mut reader);
     let topology = topology::read_topology(&mut reader)?;
     let path = topology::read_path(&mut reader, &topology)?;
-    let (client, server) = endpoint::read_endpoints(&mut reader)?;
+    let endpoint::Ends { client, server } = endpoint::read_endpoints(&mut reader)?;
     let workload = workload::read_workload(&mut reader)?;
     let backend = experiment::read_backend(&mut reader)?;
     let mut settings = Settings {
@@ -72,7 +75,7 @@ fn read_http(node: &Node) -> Result<HttpSettings, Problem> {
             .map_or(default.connections, |number| number as usize),
         split: reader.optional("split", Node::size)?,
         ranges: reader
-            .optional("ranges", |node| node.named("way of cutting", &RANGES))?
+            .optional("ranges", |node| node.named("kind of ranges", &RANGES))?
             .unwrap_or(default.ranges),
         bundle: reader
             .optional("bundle", Node::switch)?

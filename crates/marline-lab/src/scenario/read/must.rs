@@ -1,28 +1,34 @@
-//! What the comparisons of an experiment must show.
+//! Reads `[[must]]`: the claims about comparisons.
 
-use std::collections::BTreeMap;
-
+use super::experiment::{Condition, VariantPair, read_condition};
 use super::variants::one_variant;
 use super::{Node, Place, Problem, Reader};
-use crate::scenario::{Claim, Value};
+use crate::scenario::Claim;
 use crate::stats::Statistic;
 
-/// A claim, and about what it is made.
+/// A claim, and the comparisons that it covers.
 pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) place: Place,
     pub(in crate::scenario) text: String,
     pub(in crate::scenario) explanation: Option<String>,
-    /// Variants that should be better, each with the one it should be better than.
-    pub(in crate::scenario) pairs: Vec<(String, String)>,
+    /// The pairs of variants that it covers.
+    pub(in crate::scenario) pairs: Vec<VariantPair>,
     pub(in crate::scenario) metric: String,
     pub(in crate::scenario) statistics: Vec<Statistic>,
-    /// Parameters that the points have, and where that stands.
-    pub(in crate::scenario) condition: (BTreeMap<String, Value>, Place),
-    pub(in crate::scenario) filter: Option<(Filter, Place)>,
+    /// At which points.
+    pub(in crate::scenario) condition: Condition,
+    pub(in crate::scenario) filter: Option<PublishedFilter>,
     pub(in crate::scenario) claim: Claim,
 }
 
-/// Which published improvement a comparison has.
+/// Selects comparisons by their published improvement.
+pub(in crate::scenario) struct PublishedFilter {
+    pub(in crate::scenario) range: Filter,
+    /// Where it is written.
+    pub(in crate::scenario) place: Place,
+}
+
+/// A range of published improvements, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scenario) enum Filter {
     /// More than this, in percent.
@@ -31,7 +37,7 @@ pub(in crate::scenario) enum Filter {
     AtLeast(f64),
 }
 
-/// Ways to make a claim.
+/// The keys of claims.
 const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent";
 
 pub(super) fn read_musts<'n>(
@@ -42,7 +48,7 @@ pub(super) fn read_musts<'n>(
     let mut entries: Vec<MustEntry> = Vec::new();
     for node in nodes {
         let entry = read_must(node, variants, metric)?;
-        // Verdicts are told apart by their texts.
+        // A verdict is identified by the text of its claim.
         if entries.iter().any(|other| other.text == entry.text) {
             return Err(node.problem("another [[must]] has the same text; say what differs"));
         }
@@ -60,10 +66,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
             .map(|node| node.named("statistic", &Statistic::COMPARED))
             .collect::<Result<Vec<_>, _>>()
     })?;
-    let condition = match reader.get("where") {
-        Some(node) => (node.values()?, node.place.clone()),
-        None => (BTreeMap::new(), node.place.clone()),
-    };
+    let condition = read_condition(&mut reader)?;
     let text = reader.required("text", "text = \"what must be shown\"", |node| {
         Ok(on_one_line(&node.text()?))
     })?;
@@ -73,7 +76,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         .unwrap_or_else(|| metric.to_owned());
     let filter = read_filter(&mut reader)?;
     let claim = read_claim(&mut reader)?;
-    // A claim that is misspelled is not missing.
+    // Unknown keys come first: a misspelled claim is not a missing one.
     reader.finish()?;
     let missing = || node.problem(format_args!("it claims nothing; add one of {CLAIMS}"));
     Ok(MustEntry {
@@ -96,43 +99,45 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// `a` and `b`: one of each, as many of one as of the other, or several `a` and one `b`.
-fn read_pairs(
-    reader: &mut Reader<'_>,
-    variants: &[&str],
-) -> Result<Vec<(String, String)>, Problem> {
+fn read_pairs(reader: &mut Reader<'_>, variants: &[&str]) -> Result<Vec<VariantPair>, Problem> {
     let names = |node: &Node| {
         let members = node.members().iter();
         members.map(|node| one_variant(node, variants)).collect()
     };
-    let ours: Vec<String> =
+    let better: Vec<String> =
         reader.required("a", "a = \"the variant that should be better\"", names)?;
-    let theirs: Vec<String> =
+    let worse: Vec<String> =
         reader.required("b", "b = \"the variant to compare with\"", |node| {
-            let theirs: Vec<_> = names(node)?;
-            match theirs.len() {
-                1 => Ok(vec![theirs[0].clone(); ours.len()]),
-                count if count == ours.len() => Ok(theirs),
+            let worse: Vec<_> = names(node)?;
+            match worse.len() {
+                1 => Ok(vec![worse[0].clone(); better.len()]),
+                count if count == better.len() => Ok(worse),
                 count => Err(node.problem(format_args!(
                     "a has {} variants, this has {count}; name one, or one for each",
-                    ours.len()
+                    better.len()
                 ))),
             }
         })?;
-    match ours.is_empty() {
+    let pair = |(a, b)| VariantPair { a, b };
+    match better.is_empty() {
         true => Err(reader.problem("a is empty; name a variant")),
-        false => Ok(ours.into_iter().zip(theirs).collect()),
+        false => Ok(better.into_iter().zip(worse).map(pair).collect()),
     }
 }
 
-fn read_filter(reader: &mut Reader<'_>) -> Result<Option<(Filter, Place)>, Problem> {
+fn read_filter(reader: &mut Reader<'_>) -> Result<Option<PublishedFilter>, Problem> {
     let above = reader.get("published_above_percent");
     let at_least = reader.get("published_at_least_percent");
+    let filter = |range, node: &Node| {
+        let place = node.place.clone();
+        Ok(Some(PublishedFilter { range, place }))
+    };
     match (above, at_least) {
         (Some(_), Some(node)) => {
             Err(node.problem("there is published_above_percent too; keep one of them"))
         }
-        (Some(node), None) => Ok(Some((Filter::Above(node.number()?), node.place.clone()))),
-        (None, Some(node)) => Ok(Some((Filter::AtLeast(node.number()?), node.place.clone()))),
+        (Some(node), None) => filter(Filter::Above(node.number()?), node),
+        (None, Some(node)) => filter(Filter::AtLeast(node.number()?), node),
         (None, None) => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! `link`, `links`, `paths`, `hosts`, `routers`, `ecmp`, `path`.
+//! Reads `link`, `links`, `paths`, `hosts`, `routers`, `ecmp`, `path`.
 
 use super::{Item, Node, Problem, Reader, Table, unknown};
 use crate::scenario::links::put_together;
@@ -6,13 +6,13 @@ use crate::scenario::{Ecmp, LinkDef, Topology};
 
 const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
 
-/// More paths are a mistake.
+/// More paths are taken for a mistake.
 const MAX_PATHS: usize = 16;
 
 pub(super) fn read_topology(reader: &mut Reader<'_>) -> Result<Topology, Problem> {
     let hosts = reader.get("hosts");
     let routers = reader.get("routers");
-    let ecmp = reader.optional("ecmp", |node| node.named("way of choosing", &ECMP))?;
+    let ecmp = reader.optional("ecmp", |node| node.named("ECMP hash", &ECMP))?;
     let kinds = ["link", "links", "paths"].map(|kind| (kind, reader.get(kind)));
     let mut there = kinds
         .into_iter()
@@ -54,7 +54,7 @@ fn is_named(reader: &mut Reader<'_>) -> bool {
     matches!(links, Some(Item::Table(_)))
 }
 
-/// Client, routers and server in a row.
+/// Client, routers and server in a chain.
 fn chain(links: &[Node], name: impl Fn(usize) -> String) -> Result<Topology, Problem> {
     let routers: Vec<_> = (1..links.len())
         .map(|number| format!("r{number}"))
@@ -105,12 +105,12 @@ fn parallel(paths: &Node) -> Result<Topology, Problem> {
     })
 }
 
-/// What the link is called that is a path.
+/// The name of the link that is a path.
 pub(super) fn path_name(number: impl std::fmt::Display) -> String {
     format!("path{number}")
 }
 
-/// On which path connections begin, if there are several.
+/// Reads the path on which connections begin, if there are several.
 pub(super) fn read_path(
     reader: &mut Reader<'_>,
     topology: &Topology,
@@ -119,13 +119,13 @@ pub(super) fn read_path(
     let path = reader.optional("path", |node| match has_paths {
         true => Ok(node.within(1..=topology.links.len() as u64)? as usize),
         false => Err(node.problem(
-            "there is but one way; add paths = [\"rate=10mbps, rtt=20ms\", \"rate=5mbps, rtt=80ms\"]",
+            "there is only one path; add paths = [\"rate=10mbps, rtt=20ms\", \"rate=5mbps, rtt=80ms\"]",
         )),
     })?;
     Ok(has_paths.then(|| path.unwrap_or(1)))
 }
 
-/// Whatever the names say.
+/// Named links.
 fn named(links: &Table, hosts: Option<&Node>, routers: Option<&Node>) -> Result<Topology, Problem> {
     let mut topology = Topology {
         hosts: vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()],
@@ -189,7 +189,7 @@ fn add(
     Ok(())
 }
 
-/// Whether every host can reach the server, and has a link at all.
+/// Checks that every host has a link and a route to the server.
 fn check_routes(topology: &Topology, hosts: Option<&Node>, links: &Table) -> Result<(), Problem> {
     let place = |name: &str| {
         let members = hosts.iter().flat_map(|node| node.members());
@@ -201,7 +201,7 @@ fn check_routes(topology: &Topology, hosts: Option<&Node>, links: &Table) -> Res
         Some(node) => node.problem(text),
         None => Problem::new(&super::Place::File, text),
     };
-    // Hosts end a way, routers lead on.
+    // Hosts do not forward, routers do.
     let mut reached = vec![Topology::SERVER];
     let mut next = 0;
     while let Some(node) = reached.get(next).copied() {

@@ -2,13 +2,13 @@
 
 use super::{Node, Problem, Reader};
 
-/// One of `variants`.
+/// Reads the name of one of `variants`.
 pub(super) fn one_variant(node: &Node, variants: &[&str]) -> Result<String, Problem> {
     let names: Vec<_> = variants.iter().map(|name| (*name, *name)).collect();
     Ok(node.named("variant", &names)?.to_owned())
 }
 
-/// One variant or several.
+/// Reads the name of one variant, or a list of them.
 pub(super) fn these_variants(node: &Node, variants: &[&str]) -> Result<Vec<String>, Problem> {
     let members = node.members();
     if members.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn these_variants(node: &Node, variants: &[&str]) -> Result<Vec<Strin
     members.map(|node| one_variant(node, variants)).collect()
 }
 
-/// One variant or several; all of them if none is named.
+/// Reads the name of one variant or a list of them; by default all.
 pub(super) fn some_variants(
     reader: &mut Reader<'_>,
     variants: &[&str],

@@ -1,4 +1,4 @@
-//! `[workload]`.
+//! Reads `[workload]`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ const ORDERS: [(&str, Order); 2] = [
     ("in-sequence", Order::InSequence),
 ];
 
-/// More objects or streams are a mistake.
+/// More objects or streams are taken for a mistake.
 const MAX_MEMBERS: usize = 10_000;
 
-/// Between visits, unless a scenario says otherwise.
+/// The default pause before a visit.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) fn read_workload(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
@@ -148,7 +148,7 @@ fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
                 let text = format!("there is no stream {id} to depend on");
                 return Err(at("parent").problem(text));
             }
-            End::Round => {
+            End::Cycle => {
                 let id = stream.id;
                 let text = format!("stream {id} depends on itself; change its parent");
                 return Err(at("parent").problem(text));
@@ -160,7 +160,7 @@ fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
                 let text = format!("there is no stream {id} to come after");
                 return Err(at("after").problem(text));
             }
-            End::Round => {
+            End::Cycle => {
                 let id = stream.id;
                 let text = format!("stream {id} comes after itself; change its after");
                 return Err(at("after").problem(text));
@@ -170,17 +170,17 @@ fn read_streams(node: &Node) -> Result<Vec<StreamDef>, Problem> {
     Ok(streams)
 }
 
-/// Where it leads to go from stream to stream.
+/// The end of a chain of streams.
 enum End {
-    /// To one from where it goes no further.
+    /// A stream without a next one.
     Found,
-    /// To one that is not there.
+    /// A stream that does not exist.
     Missing(u64),
-    /// In a circle.
-    Round,
+    /// A cycle.
+    Cycle,
 }
 
-/// Follows `next` from `stream` on.
+/// Follows `next` from `stream`.
 fn end_of(
     stream: &StreamDef,
     streams: &BTreeMap<u64, &StreamDef>,
@@ -196,7 +196,7 @@ fn end_of(
     }
     match above {
         None => End::Found,
-        Some(_) => End::Round,
+        Some(_) => End::Cycle,
     }
 }
 
@@ -228,7 +228,7 @@ fn read_stream(node: &Node) -> Result<StreamDef, Problem> {
     Ok(stream)
 }
 
-/// A word that names of metrics can have in them.
+/// A group: a word that can be part of the name of a metric.
 fn read_group(node: &Node) -> Result<String, Problem> {
     let name = node.text()?;
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

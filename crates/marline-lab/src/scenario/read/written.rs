@@ -1,10 +1,10 @@
-//! Values of a document as settings are written, and where what is refused of them stands.
+//! Converts values of a document to written settings, and errors about settings to problems with a place.
 
 use marline::settings::{Refused, Written};
 
 use super::{Item, Node, Problem, Reader, Table};
 
-/// What is refused, at the place where it was written.
+/// The error about a setting, with the place where the setting is written.
 pub(super) fn placed(refused: &Refused, table: &Table, reader: &Reader<'_>) -> Problem {
     let mut place = reader.place;
     let mut table = Some(table);
@@ -21,13 +21,13 @@ pub(super) fn placed(refused: &Refused, table: &Table, reader: &Reader<'_>) -> P
     Problem::new(place, &refused.text)
 }
 
-/// What is refused of the settings in the table `node`, at the place where it was written.
+/// The same for settings in the table `node`.
 pub(super) fn placed_in(refused: &Refused, reader: &Reader<'_>) -> Problem {
     placed(refused, reader.table, reader)
 }
 
 impl Node {
-    /// As settings are written.
+    /// The value as a written setting.
     pub(super) fn written(&self) -> Written {
         match &self.item {
             Item::Text(text) => Written::Text(current(text)),
@@ -44,7 +44,7 @@ impl Node {
     }
 }
 
-/// Policies that were written otherwise before they had parameters.
+/// Older spellings of policies, from before policies had parameters.
 fn current(text: &str) -> String {
     match text.strip_prefix("every ").map(str::trim) {
         Some(packets) if !packets.is_empty() => format!("as_asked(packets={packets})"),

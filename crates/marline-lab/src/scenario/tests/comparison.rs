@@ -50,7 +50,7 @@ fn lists_are_compared_pair_by_pair() {
 }
 
 #[test]
-fn one_pair_is_compared_everywhere() {
+fn one_pair_is_compared_at_every_point() {
     let all = read("a = 'bundle'\nb = '1c'").unwrap();
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].points, [0, 1, 2, 3]);
@@ -58,7 +58,7 @@ fn one_pair_is_compared_everywhere() {
 }
 
 #[test]
-fn mistakes_name_their_place() {
+fn errors_in_comparisons_name_table_and_key() {
     for (more, words) in [
         (
             "a = 'bundle'\nb = ['1c', '2c']",

@@ -58,7 +58,7 @@ lifetime = "10min"
 }
 
 #[test]
-fn a_first_window_is_a_number_a_word_or_a_table() {
+fn an_initial_window_is_a_number_a_word_or_a_table() {
     let fallback = |packets| FirstWindow {
         fallback: Some(packets),
         learnt: None,
@@ -109,13 +109,13 @@ fn a_first_window_is_a_number_a_word_or_a_table() {
 }
 
 #[test]
-fn mistakes_in_first_windows_have_a_place() {
+fn errors_in_initial_windows_name_line_and_key() {
     for (text, expected) in [
         (
             "initial_window = 'histery'",
             "train.toml:4: initial_window: unknown first window \"histery\"; known: rfc9002, fixed; or write a number",
         ),
-        ("initial_window = 1.5", "a number is no first window"),
+        ("initial_window = 1.5", "a number is no initial window"),
         (
             "[initial_window]\nhistory = 'publishd'",
             "train.toml:5: [initial_window] history: unknown history \"publishd\"; did you mean published?",

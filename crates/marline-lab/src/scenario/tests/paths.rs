@@ -68,7 +68,7 @@ fn paths_change_in_turn() {
 }
 
 #[test]
-fn mistakes_in_paths_have_a_place() {
+fn errors_in_paths_name_line_and_key() {
     for (more, expected) in [
         (
             "path = 3",
@@ -107,7 +107,7 @@ fn mistakes_in_paths_have_a_place() {
         ),
         (
             "link = 'rtt=1ms'\npath = 2",
-            "train.toml:3: path: there is but one way",
+            "train.toml:3: path: there is only one path",
         ),
     ] {
         let error = error(&format!("title = 'x'\n{head}\nworkload.transfer = '1MB'\n"));
@@ -116,7 +116,7 @@ fn mistakes_in_paths_have_a_place() {
 }
 
 #[test]
-fn both_ends_say_whether_they_use_several() {
+fn multipath_needs_both_ends() {
     let text = format!(
         "{HEAD}path_scheduler = 'rr'\n[variant.both]\nmultipath = true\npath_scheduler = 'hbes'\n\
          [variant.one]\nserver.multipath = true\n[variant.none]\nprofile = 'today'\n"

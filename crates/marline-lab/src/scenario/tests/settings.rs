@@ -18,7 +18,7 @@ fn toml(written: &Written) -> String {
 }
 
 #[test]
-fn every_key_of_a_connection_is_read_and_comes_out() {
+fn every_setting_is_read_and_serialized() {
     for setting in TransportConfig::SETTINGS {
         let key = setting.key();
         for sample in setting.samples() {
@@ -82,7 +82,7 @@ fn parameters_of_policies_are_set_and_varied() {
 }
 
 #[test]
-fn keys_of_old_scenarios_mean_what_they_meant() {
+fn older_spellings_of_keys_are_accepted() {
     let settings = |text: &str| show(TransportConfig::SETTINGS, &server(text));
     for (old, new) in [
         ("ack = 'every 10'", "ack = 'as_asked(packets=10)'"),

@@ -13,7 +13,7 @@ fn streams(text: &str) -> Vec<StreamDef> {
 }
 
 #[test]
-fn streams_have_a_place_among_others() {
+fn streams_have_parents_weights_and_urgencies() {
     let streams = streams(
         "{ id = 1, size = '10kB' }, { id = 2, size = '5kB', parent = 1, weight = 110, urgency = 1, \
          incremental = true, after = 1, start = '1s', group = 'low' }, { id = 3, size = '1kB', urgency = 1 }",
@@ -46,7 +46,7 @@ fn streams_have_a_place_among_others() {
 }
 
 #[test]
-fn mistakes_in_streams_name_their_line() {
+fn errors_in_streams_name_line_and_key() {
     for (text, expected) in [
         (
             "{ id = 1, size = '1kB' }",
@@ -100,7 +100,7 @@ fn mistakes_in_streams_name_their_line() {
 }
 
 #[test]
-fn ends_have_schedulers_of_streams() {
+fn stream_schedulers_are_set_for_each_end() {
     let text = with(
         "[variant.a]\nstream_scheduler = 'scattered_wrr'\n[variant.b]\nserver.stream_scheduler = 'fifo'",
     );

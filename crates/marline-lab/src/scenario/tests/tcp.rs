@@ -56,7 +56,7 @@ fn one_flow_of_cubic_is_the_default() {
 }
 
 #[test]
-fn mistakes_in_tcp_have_a_place() {
+fn errors_in_tcp_flows_name_line_and_key() {
     for (text, expected) in [
         (
             "cc = 'newreno'",

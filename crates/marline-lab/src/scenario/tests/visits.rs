@@ -63,12 +63,12 @@ fn links_change_in_turn() {
 }
 
 #[test]
-fn mistakes_in_changes_have_a_place() {
+fn errors_in_changes_name_line_and_key() {
     for (text, expected) in [
         ("[[change]]\nat = '3s'", "nothing changes; add link.rate"),
         (
             "[[change]]\nlink.rate = '1mbps'",
-            "train.toml:4: change: when is missing",
+            "train.toml:4: change: the time is missing or given twice",
         ),
         (
             "[[change]]\nbefore_visit = 3\nlink.rate = '1mbps'",

@@ -11,17 +11,17 @@ use marline::{
 };
 use marline_sim::identity::{Identity, identity};
 
-use super::{Place, Received, sleep_until};
+use super::{HostAddress, Received, sleep_until};
 
 const ALPN: &[&[u8]] = &[b"background"];
 
-/// Bytes written at once.
+/// Bytes of each write.
 const CHUNK: usize = 1 << 18;
 
-/// Most bytes read at once.
+/// Most bytes of each read.
 const READ: usize = 1 << 20;
 
-/// After a connection is lost, the time until the next.
+/// The delay before a lost connection is replaced.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A connection that always has data to send.
@@ -29,28 +29,28 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct LongFlow {
     /// The transport configuration of both ends.
     pub transport: Arc<TransportConfig>,
-    /// How long after the call it begins.
+    /// The delay of its start after the call.
     pub start: Duration,
 }
 
 impl LongFlow {
-    /// Sends from `from` to `to`, for as long as both run tasks; a lost connection is made anew after a
+    /// Sends from `from` to `to`, for as long as both run tasks. A lost connection is replaced after a
     /// second. The sender is the server, at a specific address; the receiver connects to it.
     ///
     /// # Errors
-    /// An address is taken, or not its runtime's.
-    pub fn start(&self, from: &Place, to: &Place) -> io::Result<Received> {
+    /// An address is in use, or does not belong to its runtime.
+    pub fn start(&self, from: &HostAddress, to: &HostAddress) -> io::Result<Received> {
         self.start_observed(from, to, None)
     }
 
-    /// The same, with each of the sender's connections watched by `observer`.
+    /// The same, with `observer` for each of the sender's connections.
     ///
     /// # Errors
     /// As above.
     pub fn start_observed(
         &self,
-        from: &Place,
-        to: &Place,
+        from: &HostAddress,
+        to: &HostAddress,
         observer: Option<MakeObserver>,
     ) -> io::Result<Received> {
         let tls = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
@@ -64,12 +64,13 @@ impl LongFlow {
         let sender = endpoint(from, Some(server))?;
         let receiver = endpoint(to, None)?;
         let remote = sender.local_addr();
-        from.0.spawn(Box::pin(send(Arc::clone(&from.0), sender)));
+        from.runtime
+            .spawn(Box::pin(send(Arc::clone(&from.runtime), sender)));
         let received = Received::default();
         let counted = received.clone();
-        let runtime = Arc::clone(&to.0);
+        let runtime = Arc::clone(&to.runtime);
         let start = runtime.now() + self.start;
-        to.0.spawn(Box::pin(async move {
+        to.runtime.spawn(Box::pin(async move {
             sleep_until(&*runtime, start).await;
             loop {
                 // The flow is restarted after any error.
@@ -83,10 +84,10 @@ impl LongFlow {
     }
 }
 
-fn endpoint(place: &Place, server: Option<ServerConfig>) -> io::Result<Endpoint> {
-    let (runtime, addr) = place;
+fn endpoint(at: &HostAddress, server: Option<ServerConfig>) -> io::Result<Endpoint> {
+    let HostAddress { runtime, address } = at;
     let config = EndpointConfig::from_seed(runtime.seed()?);
-    Endpoint::new(config, server, runtime.bind(*addr)?, Arc::clone(runtime))
+    Endpoint::new(config, server, runtime.bind(*address)?, Arc::clone(runtime))
 }
 
 /// Sends on every accepted connection.
@@ -100,7 +101,7 @@ async fn send(runtime: Arc<dyn Runtime>, endpoint: Endpoint) {
     }
 }
 
-/// Sends without end: returns when the stream can take no more, or `connection` none.
+/// Sends without end: returns when the stream or `connection` fails.
 pub(crate) async fn fill(connection: &Connection) -> Result<(), ConnectionError> {
     static ZEROS: [u8; CHUNK] = [0; CHUNK];
     let mut stream = connection.open_uni().await?;

@@ -1,4 +1,4 @@
-//! Unanswered datagrams.
+//! Datagrams without congestion control.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use marline_link::Seed;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-use super::{Place, Received, sleep_until};
+use super::{HostAddress, Received, sleep_until};
 
 /// Bytes of the IPv4 and UDP headers.
 const HEADER: u32 = 28;
@@ -20,31 +20,31 @@ const HEADER: u32 = 28;
 /// Sends datagrams of one size without end, without congestion control.
 #[derive(Clone, Debug)]
 pub struct UdpSource {
-    /// Bits of IP packets a second; of [`Pattern::OnOff`], while it is on.
+    /// Bits of IP packets per second; with [`Pattern::OnOff`], while it is on.
     pub rate: u64,
-    /// Bytes of each IP packet: 28 for its headers, and at most 1,472 more.
+    /// Bytes of each IP packet: 28 of headers, and at most 1,472 of payload.
     pub size: u32,
     /// When packets leave.
     pub pattern: Pattern,
-    /// How long after the call it begins.
+    /// The delay of its start after the call.
     pub start: Duration,
-    /// Where the randomness of the pattern comes from.
+    /// The seed of the pattern.
     pub seed: Seed,
 }
 
 /// When packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// At equal distances.
+    /// With equal gaps.
     Constant,
-    /// At distances that are exponentially distributed.
+    /// With exponentially distributed gaps.
     Poisson,
-    /// At equal distances while it is on, and not at all while it is off; the stays in both are
-    /// exponentially distributed.
+    /// With equal gaps during on periods, and none during off periods; the lengths of both are exponentially
+    /// distributed.
     OnOff {
-        /// Mean time on.
+        /// Mean length of an on period.
         on: Duration,
-        /// Mean time off.
+        /// Mean length of an off period.
         off: Duration,
     },
 }
@@ -53,13 +53,13 @@ impl UdpSource {
     /// Sends from `from` to `to`, for as long as the runtime runs tasks.
     ///
     /// # Errors
-    /// The address is taken, or not the runtime's; the rate is 0, or the size cannot be.
-    pub fn start(&self, from: &Place, to: SocketAddr) -> io::Result<()> {
+    /// The address is in use, or does not belong to the runtime; the rate is 0, or the size is out of range.
+    pub fn start(&self, from: &HostAddress, to: SocketAddr) -> io::Result<()> {
         if self.rate == 0 || !(HEADER..=1500).contains(&self.size) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let (runtime, addr) = from;
-        let socket = runtime.bind(*addr)?;
+        let HostAddress { runtime, address } = from;
+        let socket = runtime.bind(*address)?;
         let local = socket.local_addr()?;
         let payload = vec![0; (self.size - HEADER) as usize];
         let mut departures = Departures::new(self, runtime.now());
@@ -81,16 +81,16 @@ impl UdpSource {
     }
 }
 
-/// The moments at which packets leave.
+/// The times at which packets leave.
 struct Departures {
     pattern: Pattern,
     rng: Pcg64Mcg,
-    /// Between two packets, at the rate.
+    /// The gap between two packets at the rate, in nanoseconds.
     gap: f64,
     /// Nanoseconds from `beginning` to the last packet.
     last: f64,
     beginning: Instant,
-    /// Of an on-off source: when it goes off.
+    /// The end of the on period of an on-off source.
     on_until: f64,
 }
 
@@ -105,7 +105,7 @@ impl Departures {
             on_until: 0.0,
         };
         if let Pattern::OnOff { on, .. } = source.pattern {
-            departures.on_until = departures.stay(on);
+            departures.on_until = departures.period(on);
         }
         departures
     }
@@ -117,16 +117,16 @@ impl Departures {
         };
         if let Pattern::OnOff { on, off } = self.pattern {
             while self.last > self.on_until {
-                let back = self.on_until + self.stay(off);
+                let back = self.on_until + self.period(off);
                 self.last = self.last.max(back);
-                self.on_until = back + self.stay(on);
+                self.on_until = back + self.period(on);
             }
         }
         self.beginning + Duration::from_nanos(self.last as u64)
     }
 
-    /// A stay of at least a nanosecond, so that every stay leads on.
-    fn stay(&mut self, mean: Duration) -> f64 {
+    /// The length of a period; at least a nanosecond, so that time advances.
+    fn period(&mut self, mean: Duration) -> f64 {
         self.exponential(mean.as_nanos() as f64).max(1.0)
     }
 
@@ -142,13 +142,13 @@ impl Departures {
 pub struct Sink;
 
 impl Sink {
-    /// Receives at `place`, for as long as its runtime runs tasks.
+    /// Receives at `at`, for as long as its runtime runs tasks.
     ///
     /// # Errors
-    /// The address is taken, or not the runtime's.
-    pub fn start(place: &Place) -> io::Result<Received> {
-        let (runtime, addr) = place;
-        let socket = runtime.bind(*addr)?;
+    /// The address is in use, or does not belong to the runtime.
+    pub fn start(at: &HostAddress) -> io::Result<Received> {
+        let HostAddress { runtime, address } = at;
+        let socket = runtime.bind(*address)?;
         let received = Received::default();
         let counted = received.clone();
         runtime.spawn(Box::pin(async move {

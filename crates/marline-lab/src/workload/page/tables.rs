@@ -32,8 +32,8 @@ impl Cloned {
     }
 }
 
-/// A page of which no more is known than its objects, their size in kB and its hosts, as in Manzoor's
-/// table 5.2.
+/// A page of Manzoor's table 5.2, of which only the number of objects, their size in kB and the number of
+/// hosts are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Live {
     pub(super) name: &'static str,
@@ -53,17 +53,17 @@ impl Live {
     }
 }
 
-/// The median desktop page of the HTTP Archive in 2024: 71 requests, 24 for scripts and 18 for
-/// pictures. How the others divide is not published there: these are the usual numbers.
+/// The median desktop page of the HTTP Archive in 2024: 71 requests, of which 24 for scripts and 18 for
+/// images. The kinds of the others are not published there, and are set to common numbers.
 const MIX: [u32; 6] = [2, 8, 24, 5, 18, 14];
 const MIX_TOTAL: u32 = 71;
 
-/// So many objects in the proportions of [`MIX`], by largest remainders; at least a document.
+/// `objects` in the proportions of [`MIX`], by largest remainders, with at least one document.
 fn mix(objects: u32) -> Counts {
     let quotas = MIX.map(|share| share * objects);
     let mut counts = quotas.map(|quota| quota / MIX_TOTAL);
     let mut order = [0, 1, 2, 3, 4, 5];
-    // Stable: of equal remainders, the earlier kind comes first.
+    // The sort is stable: of equal remainders, the earlier kind comes first.
     order.sort_by_key(|&kind| std::cmp::Reverse(quotas[kind] % MIX_TOTAL));
     let missing = objects - counts.iter().sum::<u32>();
     for &kind in order.iter().take(missing as usize) {
@@ -120,7 +120,7 @@ pub(super) const LIVE: [Live; 10] = [
     Live { name: "live/facebook", objects: 86, size_kb: 4266, domains: 2 },
 ];
 
-/// Pages of today: the first is as small as simple ones are, the last the median.
+/// Current pages: the smallest is a simple page, the largest is the median page.
 #[rustfmt::skip]
 pub(super) const TODAY: [Live; 3] = [
     Live { name: "today/small", objects: 15, size_kb: 300, domains: 6 },

@@ -18,7 +18,7 @@ fn published(name: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_tables_are_the_published_ones() {
+fn tables_equal_the_published_values() {
     let cloned: Vec<_> = CLONED
         .iter()
         .map(|page| {
@@ -51,7 +51,7 @@ fn the_tables_are_the_published_ones() {
 }
 
 #[test]
-fn pages_are_as_their_outlines() {
+fn pages_have_the_counts_and_sizes_of_their_outlines() {
     assert_eq!(names().count(), 28);
     assert_eq!(names().collect::<BTreeSet<_>>().len(), 28);
     for outline in outlines() {
@@ -91,10 +91,10 @@ fn live_pages_have_as_many_objects_as_published() {
 }
 
 #[test]
-fn pages_follow_from_name_and_seed() {
+fn pages_depend_only_on_name_and_seed() {
     assert_eq!(page("today/large", 1), page("today/large", 1));
     assert_ne!(page("today/large", 1), page("today/large", 2));
-    // Draws must be the same on every machine, and for ever: results are named by their seeds.
+    // Draws must not differ between machines or releases: results are identified by their seeds.
     let page = page("today/small", 1).unwrap();
     let sizes: Vec<_> = page.objects.iter().map(|object| object.size).collect();
     let expected = [
@@ -105,7 +105,7 @@ fn pages_follow_from_name_and_seed() {
 }
 
 #[test]
-fn trees_are_as_described() {
+fn objects_are_discovered_as_documented() {
     let page = page("today/large", 3).unwrap();
     let discovered = |id: &str| {
         let object = page.objects.iter().find(|object| object.id == id).unwrap();

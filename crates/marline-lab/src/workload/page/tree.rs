@@ -15,28 +15,28 @@ const SIGMA: f64 = 1.2;
 /// The smallest object.
 const MIN_BYTES: u64 = 100;
 
-/// Where the head of the document ends.
+/// The share of the document at which objects of its head are discovered.
 const HEAD: f64 = 0.2;
 
-/// Where its body is found.
+/// The share of the document at which other objects are discovered.
 const BODY: f64 = 0.5;
 
-/// One of how many scripts is in the head.
+/// One in this many scripts is in the head.
 const HEAD_SCRIPTS: usize = 3;
 
 /// The share of scripts that fetch one or two objects.
 const FETCHING: f64 = 0.3;
 
-/// The share of objects on the document's own host, if there are several.
+/// The share of objects on the document's own host, if there are several hosts.
 const OWN_HOST: f64 = 0.6;
 
-/// How long the document's server takes, and the others.
+/// The processing time of the document's server, and of other servers.
 const THINK: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(2)];
 
 /// The page's own host, in its own domain.
 const HOST: &str = "www.page.test";
 
-/// Draws the unspecified properties at random.
+/// Draws the properties that the outline does not specify.
 pub(super) fn grow(outline: &Outline, seed: Seed) -> Page {
     let kinds = kinds(outline.counts);
     let sizes = sizes(&kinds, outline.bytes, seed.of("sizes"));
@@ -46,16 +46,16 @@ pub(super) fn grow(outline: &Outline, seed: Seed) -> Page {
     let objects = (0..kinds.len()).map(|place| {
         let (kind, size) = (kinds[place], sizes[place]);
         let parent = parents[place];
-        let in_head = parent.is_some_and(|(_, share)| share == HEAD);
+        let in_head = parent.is_some_and(|parent| parent.share == HEAD);
         PageObject {
             id: ids[place].clone(),
             host: hosts[place].clone(),
             path: format!("/{}", ids[place]),
             kind,
             size,
-            discovered_by: parent.map(|(parent, share)| Discovery {
-                object: ids[parent].clone(),
-                share,
+            discovered_by: parent.map(|parent| Discovery {
+                object: ids[parent.index].clone(),
+                share: parent.share,
             }),
             parse: parse(kind, size),
             think: THINK[usize::from(place > 0)],
@@ -69,7 +69,7 @@ pub(super) fn grow(outline: &Outline, seed: Seed) -> Page {
     }
 }
 
-/// The kinds of all objects: the document comes first, and then what it names first.
+/// The kinds of all objects: the document, then those that it refers to.
 fn kinds(counts: Counts) -> Vec<Kind> {
     let Counts {
         html,
@@ -120,7 +120,7 @@ fn sizes(kinds: &[Kind], total: u64, seed: Seed) -> Vec<u64> {
         .iter()
         .map(|size| ((size * scale) as u64).max(MIN_BYTES))
         .collect();
-    // What rounding and the smallest ones have changed.
+    // The difference that rounding and the minimum size have caused.
     let sum: u64 = sizes.iter().sum();
     if let Some(largest) = sizes.iter_mut().max() {
         *largest = (*largest + total).saturating_sub(sum).max(MIN_BYTES);
@@ -128,7 +128,7 @@ fn sizes(kinds: &[Kind], total: u64, seed: Seed) -> Vec<u64> {
     sizes
 }
 
-/// Medians of the HTTP Archive in 2024; that of data is a guess.
+/// Medians of the HTTP Archive in 2024; that of data is estimated.
 fn median_bytes(kind: Kind) -> f64 {
     match kind {
         Kind::Html => 18_000.0,
@@ -148,7 +148,7 @@ fn parse(kind: Kind, size: u64) -> Duration {
     }
 }
 
-/// Every host has something: each of the others one of the last objects, and some more by chance.
+/// The host of each object. Each host has at least one object.
 fn hosts(objects: usize, hosts: u32, seed: Seed) -> Vec<String> {
     let mut rng = seed.rng();
     let others = (hosts as usize).clamp(1, objects) - 1;
@@ -165,8 +165,17 @@ fn hosts(objects: usize, hosts: u32, seed: Seed) -> Vec<String> {
     (0..objects).map(host).collect()
 }
 
-/// What names each object, and at which share of its bytes.
-fn parents(kinds: &[Kind], seed: Seed) -> Vec<Option<(usize, f64)>> {
+/// Where an object is discovered.
+#[derive(Clone, Copy)]
+struct Parent {
+    /// The index of the object that refers to it.
+    index: usize,
+    /// The share of that object that has to arrive first.
+    share: f64,
+}
+
+/// The object in which each one is discovered.
+fn parents(kinds: &[Kind], seed: Seed) -> Vec<Option<Parent>> {
     let mut rng = seed.rng();
     let of_kind = |kind: Kind| -> Vec<usize> {
         (0..kinds.len())
@@ -175,20 +184,21 @@ fn parents(kinds: &[Kind], seed: Seed) -> Vec<Option<(usize, f64)>> {
     };
     let (sheets, scripts) = (of_kind(Kind::Css), of_kind(Kind::Js));
     let in_head = scripts.len().div_ceil(HEAD_SCRIPTS);
-    let mut parents: Vec<_> = kinds.iter().map(|_| Some((0, BODY))).collect();
+    let at = |index, share| Some(Parent { index, share });
+    let mut parents: Vec<_> = kinds.iter().map(|_| at(0, BODY)).collect();
     parents[0] = None;
     for sheet in &sheets {
-        parents[*sheet] = Some((0, HEAD));
+        parents[*sheet] = at(0, HEAD);
     }
     for script in &scripts[..in_head] {
-        parents[*script] = Some((0, HEAD));
+        parents[*script] = at(0, HEAD);
     }
     if !sheets.is_empty() {
         for font in of_kind(Kind::Font) {
-            parents[font] = Some((sheets[below(&mut rng, sheets.len())], 1.0));
+            parents[font] = at(sheets[below(&mut rng, sheets.len())], 1.0);
         }
     }
-    // Scripts fetch data, then the last images, and never each other in a cycle.
+    // Scripts fetch data, then the last images, and never each other, so that there are no cycles.
     let mut fetched: VecDeque<_> = of_kind(Kind::Other).into();
     fetched.extend(of_kind(Kind::Image).into_iter().rev());
     for script in scripts {
@@ -196,7 +206,7 @@ fn parents(kinds: &[Kind], seed: Seed) -> Vec<Option<(usize, f64)>> {
         let count = 1 + below(&mut rng, 2);
         if fetches {
             for object in fetched.drain(..count.min(fetched.len())) {
-                parents[object] = Some((script, 1.0));
+                parents[object] = at(script, 1.0);
             }
         }
     }

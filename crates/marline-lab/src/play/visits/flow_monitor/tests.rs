@@ -46,6 +46,6 @@ fn flows_recover_with_nine_tenths_of_their_rate_for_a_second() {
     // A second from 6.9 s on has 0.1 s of a quarter: 92.5 %.
     let back = metric(&course(10_000), "background_recovery_s");
     assert!((1.85..=1.95).contains(&back), "{back}");
-    // Who is not back is watched to the end.
+    // Flows that do not recover are observed to the end.
     assert_eq!(metric(&course(6_500), "background_recovery_s"), 1.5);
 }
