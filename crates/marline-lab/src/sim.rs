@@ -10,7 +10,7 @@ use marline_link::Seed;
 use marline_sim::fabric::Switch;
 use marline_sim::{CaptureHandle, Host, Sim, SimConfig, Stall};
 
-use crate::play::{self, Stage};
+use crate::execution::{self, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError, Watched};
 
 /// The interval at which queues are sampled.
@@ -25,7 +25,8 @@ impl Backend for Simulator {
         let seed = Seed::new(job.seed);
         let settings = &job.settings;
         let switch = Switch::default();
-        let fabric = play::changing_network(&settings.topology, &settings.changes, &switch, seed)?;
+        let fabric =
+            execution::changing_network(&settings.topology, &settings.changes, &switch, seed)?;
         let config = SimConfig {
             flow_hash: job.settings.topology.ecmp.into(),
             ..SimConfig::new(seed.of("hosts"))
@@ -33,23 +34,23 @@ impl Backend for Simulator {
         let mut sim = Sim::new(fabric, config);
         let capture = begin_capture(&sim, job)?;
         let hosts = sim.hosts();
-        let on_stage = hosts
+        let testbed_host = hosts
             .iter()
-            .map(|host| (host.name().to_owned(), on_stage(host)));
-        let stage = Stage::new(on_stage.collect(), settings, switch)?;
+            .map(|host| (host.name().to_owned(), testbed_host(host)));
+        let testbed = Testbed::new(testbed_host.collect(), settings, switch)?;
         let queues = Queues::default();
         if let (true, Some(host)) = (job.watch, hosts.first()) {
             host.run(queues.clone().follow(host.clone()));
         }
         let limit = job.settings.time_limit;
-        let outcome =
-            sim.run(play::play(job, &stage), limit)
-                .map_err(|stalled| match stalled.stall {
-                    Stall::TimeLimit => RunError::TimeLimit {
-                        seconds: limit.as_secs_f64(),
-                    },
-                    _ => RunError::Stalled(stalled.to_string()),
-                });
+        let outcome = sim
+            .run(execution::execute(job, &testbed), limit)
+            .map_err(|stalled| match stalled.stall {
+                Stall::TimeLimit => RunError::TimeLimit {
+                    seconds: limit.as_secs_f64(),
+                },
+                _ => RunError::Stalled(stalled.to_string()),
+            });
         if let Some(capture) = capture {
             capture.finish().map_err(cannot_capture)?;
         }
@@ -65,8 +66,8 @@ impl Backend for Simulator {
     }
 }
 
-fn on_stage(host: &Host) -> play::Host {
-    play::Host {
+fn testbed_host(host: &Host) -> execution::Host {
+    execution::Host {
         runtime: Arc::new(host.clone()),
         addresses: host.addresses().iter().map(|&ip| ip.into()).collect(),
     }

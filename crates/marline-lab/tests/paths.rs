@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use marline_lab::play::network;
+use marline_lab::execution::network;
 use marline_lab::scenario::{Backend, Cell, Experiment, Job};
 use marline_lab::sim::Simulator;
 use marline_link::Seed;

@@ -8,7 +8,7 @@ use marline_lab::scenario::{Backend, Experiment, Job};
 use marline_lab::sim::Simulator;
 
 /// The metrics of each variant of a scenario with one run each.
-fn play(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
+fn run(text: &str) -> BTreeMap<String, BTreeMap<String, f64>> {
     let experiment = Experiment::parse(text, "test.toml", &[]).unwrap();
     let outcomes = experiment.cells.iter().map(|cell| {
         let job = Job {
@@ -57,7 +57,7 @@ const PACKET_S: f64 = 1500.0 * 8.0 / 10e6;
 
 #[test]
 fn a_heavier_stream_ends_early_if_the_scheduler_uses_weights() {
-    let metrics = play(BESIDE_LARGE);
+    let metrics = run(BESIDE_LARGE);
     let small = |variant: &str| metrics[variant]["stream_5_s"];
     // The small stream waits for all others, or for four packets of each.
     for variant in ["fifo", "wrr"] {
@@ -96,7 +96,7 @@ streams = [
 [variant.child]
 workload.streams.2.parent = 1
 "#;
-    let metrics = play(text);
+    let metrics = run(text);
     let first = |variant: &str| metrics[variant]["stream_1_s"];
     let second = |variant: &str| metrics[variant]["stream_2_s"];
     assert!(first("child") < 0.25, "{metrics:?}");
@@ -117,7 +117,7 @@ streams = [
     { id = 4, size = "10kB" },
 ]
 "#;
-    let metrics = &play(text)["base"];
+    let metrics = &run(text)["base"];
     for id in 1..=4 {
         let seconds = metrics[&format!("stream_{id}_s")];
         assert!((0.028..0.045).contains(&seconds), "{id}: {seconds}");

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::iperf::Iperf;
 use super::line::capture;
 use super::{EmuError, Emulation, IpPacket, Report, Spooler};
-use crate::play::{self, Stage};
+use crate::execution::{self, Testbed};
 use crate::scenario::{Backend, Job, Outcome, RunError};
 
 /// Held during a run: parallel runs on one machine would delay each other's packets.
@@ -41,7 +41,7 @@ impl Backend for Emulator {
         let topology = &job.settings.topology;
         let switch = Switch::default();
         let (changes, seed) = (&job.settings.changes, Seed::new(job.seed));
-        let mut fabric = play::changing_network(topology, changes, &switch, seed)?;
+        let mut fabric = execution::changing_network(topology, changes, &switch, seed)?;
         let file = job.pcap.as_deref();
         let file = file.map(|path| begin_capture(&mut fabric, path));
         let file = file.transpose()?;
@@ -60,32 +60,32 @@ impl Backend for Emulator {
             .collect();
         let emulation = Emulation::start(fabric, topology.ecmp.into())?;
         let outcome = runtime.block_on(async {
-            let mut on_stage = BTreeMap::new();
+            let mut testbed_host = BTreeMap::new();
             for (name, &host) in names.into_iter().zip(&hosts) {
                 let addresses = emulation.addresses(host).iter();
-                let one = play::Host {
+                let one = execution::Host {
                     runtime: emulation
                         .runtime(host)
                         .map_err(EmuError::system("creating a runtime"))?,
                     addresses: addresses.map(|&address| address.into()).collect(),
                 };
-                on_stage.insert(name, one);
+                testbed_host.insert(name, one);
             }
-            let stage = Stage {
+            let testbed = Testbed {
                 tcp: iperf.counts(),
-                ..Stage::new(on_stage, &job.settings, switch)?
+                ..Testbed::new(testbed_host, &job.settings, switch)?
             };
             let limit = job.settings.time_limit;
             let mut flows = iperf.start(&emulation).await?;
-            let played = async {
+            let outcome = async {
                 tokio::select! {
-                    played = play::play(job, &stage) => played,
+                    outcome = execution::execute(job, &testbed) => outcome,
                     why = flows.ended() => Err(RunError::Failed(why)),
                 }
             };
-            let played = timeout(limit, played).await;
+            let outcome = timeout(limit, outcome).await;
             flows.end().await;
-            played.map_err(|_| RunError::TimeLimit {
+            outcome.map_err(|_| RunError::TimeLimit {
                 seconds: limit.as_secs_f64(),
             })?
         });

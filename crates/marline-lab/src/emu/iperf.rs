@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::tcp_tap::{self, HostSocket, WatchedFlow};
 use super::{EmuError, Emulation, IpPacket, Namespace};
-use crate::play;
+use crate::execution;
 use crate::scenario::{Direction, Job, TcpController, TcpRunner, Traffic};
 use crate::workload::background::TcpCount;
 
@@ -69,7 +69,7 @@ impl Iperf {
             if tcp.run_by != TcpRunner::Iperf3 {
                 continue;
             }
-            let begins = play::begins(job, number, background, tcp.spread);
+            let begins = execution::begins(job, number, background, tcp.spread);
             for begins in begins.take(tcp.count) {
                 let index = u16::try_from(flows.len()).unwrap_or(u16::MAX);
                 let port = |first: u16| first.saturating_add(index);

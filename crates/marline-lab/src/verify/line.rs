@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use marline_link::{DropReason, Packet, Seed, Time};
 use marline_sim::fabric::{Event, Fabric, Node, Routed};
 
-use crate::play;
+use crate::execution;
 use crate::scenario::{Ecmp, LinkDef, RunError, Topology};
 
 /// The network of one link, built as in experiments.
@@ -67,7 +67,7 @@ impl Line {
             }],
             ecmp: Ecmp::default(),
         };
-        let fabric: Fabric<ProbePacket> = play::network(&topology, seed)?;
+        let fabric: Fabric<ProbePacket> = execution::network(&topology, seed)?;
         let end = |name| {
             let node = fabric.find(name)?;
             Some((node, *fabric.addresses(node).first()?))

@@ -9,7 +9,7 @@ use marline::proto::OpenPathError::NoConnectionIds;
 use marline::{Connection, Instant, OpenPathError, Runtime};
 
 use super::memory::{Memory, OutOfOrder};
-use super::{PORT, PathEnds, Stage, failed, sleep};
+use super::{PORT, PathEnds, Testbed, failed, sleep};
 use crate::scenario::{Direction, Job, RunError};
 
 /// The address of sockets whose connections may have several paths.
@@ -23,15 +23,15 @@ const WAITS: usize = 500;
 /// they are validated.
 pub(super) async fn open_all(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     runtime: &dyn Runtime,
     connection: &Connection,
 ) -> Result<(), RunError> {
     if !job.settings.is_multipath() {
         return Ok(());
     }
-    for (place, path) in stage.paths.iter().enumerate() {
-        if place != stage.first {
+    for (place, path) in testbed.paths.iter().enumerate() {
+        if place != testbed.first {
             open(connection, *path, runtime).await?;
         }
     }
@@ -56,26 +56,26 @@ async fn open(
 /// Has `connection` open its paths in the background.
 pub(super) fn open_meanwhile(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     runtime: &Arc<dyn Runtime>,
     connection: &Connection,
 ) {
-    let (job, stage, connection) = (job.clone(), stage.clone(), connection.clone());
+    let (job, testbed, connection) = (job.clone(), testbed.clone(), connection.clone());
     let clock = Arc::clone(runtime);
     runtime.spawn(Box::pin(async move {
         // A path that fails shows in the metrics of what each carried.
-        let _ = open_all(&job, &stage, &*clock, &connection).await;
+        let _ = open_all(&job, &testbed, &*clock, &connection).await;
     }));
 }
 
 /// How much each of several paths has carried: `path_N_bytes`, and of all bytes `path_N_percent`.
 pub(super) fn add_metrics(
-    stage: &Stage,
+    testbed: &Testbed,
     connection: &Connection,
     direction: Direction,
     metrics: &mut BTreeMap<String, f64>,
 ) {
-    if stage.paths.len() < 2 {
+    if testbed.paths.len() < 2 {
         return;
     }
     let carried = connection.paths();
@@ -90,8 +90,8 @@ pub(super) fn add_metrics(
         });
         udp.sum::<u64>() as f64
     };
-    let all: f64 = stage.paths.iter().map(bytes).sum();
-    for (number, ends) in (1..).zip(&stage.paths) {
+    let all: f64 = testbed.paths.iter().map(bytes).sum();
+    for (number, ends) in (1..).zip(&testbed.paths) {
         let bytes = bytes(ends);
         metrics.insert(format!("path_{number}_bytes"), bytes);
         metrics.insert(
@@ -114,11 +114,11 @@ pub(super) struct Reception<'a> {
 /// Metrics of the receiver: `longest_pause_s`, in which no bytes arrived, and `out_of_order_mean_bytes` and
 /// `out_of_order_max_bytes`, which it buffered because earlier ones were missing.
 pub(super) fn add_receiver(
-    stage: &Stage,
+    testbed: &Testbed,
     reception: &Reception<'_>,
     metrics: &mut BTreeMap<String, f64>,
 ) {
-    if stage.paths.len() < 2 {
+    if testbed.paths.len() < 2 {
         return;
     }
     let Reception {

@@ -65,7 +65,7 @@ pub struct PathEnds {
 
 /// The hosts, paths and links of a run.
 #[derive(Clone, Debug)]
-pub struct Stage {
+pub struct Testbed {
     /// The hosts by name.
     pub hosts: BTreeMap<String, Host>,
     /// All paths between client and server that differ by addresses, in the order of the scenario.
@@ -81,8 +81,8 @@ pub struct Stage {
     pub tcp: Vec<TcpCount>,
 }
 
-impl Stage {
-    /// The stage of `settings` with these hosts, whose addresses are in the order of their links.
+impl Testbed {
+    /// The testbed of `settings` with these hosts, whose addresses are in the order of their links.
     ///
     /// # Errors
     /// No path leads from the client to the server.
@@ -107,7 +107,7 @@ impl Stage {
             paths.truncate(1);
         }
         let first = settings.path.map_or(0, |path| path.saturating_sub(1));
-        let stage = Self {
+        let testbed = Self {
             paths,
             first,
             ideal: ideal_of(settings),
@@ -115,8 +115,8 @@ impl Stage {
             tcp: Vec::new(),
             hosts,
         };
-        stage.first_path()?;
-        Ok(stage)
+        testbed.first_path()?;
+        Ok(testbed)
     }
 
     fn host(&self, name: &str) -> Result<&Host, RunError> {
@@ -146,32 +146,34 @@ fn find<'a>(hosts: &'a BTreeMap<String, Host>, name: &str) -> Result<&'a Host, R
 ///
 /// # Errors
 /// The workload failed, or the backend does not support it.
-pub async fn play(job: &Job, stage: &Stage) -> Result<Outcome, RunError> {
+pub async fn execute(job: &Job, testbed: &Testbed) -> Result<Outcome, RunError> {
     if let Some(directory) = &job.qlog {
         std::fs::create_dir_all(directory).map_err(|error| {
             failed(format_args!("cannot make {}: {error}", directory.display()))
         })?;
     }
-    let flows = background::start(job, stage)?;
-    change_in_time(job, stage)?;
+    let flows = background::start(job, testbed)?;
+    schedule_changes(job, testbed)?;
     let probe = Probe::default();
     match &job.settings.workload {
-        Workload::Objects { .. } => objects::fetch(job, stage, &probe).await,
-        Workload::Files { .. } => files::fetch(job, stage, &probe).await,
-        Workload::Transfer { .. } => transfer::transfer(job, stage, &probe).await,
-        Workload::Streams { .. } => streams::fetch(job, stage, &probe).await,
-        Workload::Measure { .. } => measure::throughput(job, stage, &probe, &flows.received).await,
-        Workload::Visits { .. } => visits::visit(job, stage, &probe, &flows).await,
-        Workload::Page { .. } => page::load(job, stage, &probe).await,
+        Workload::Objects { .. } => objects::fetch(job, testbed, &probe).await,
+        Workload::Files { .. } => files::fetch(job, testbed, &probe).await,
+        Workload::Transfer { .. } => transfer::transfer(job, testbed, &probe).await,
+        Workload::Streams { .. } => streams::fetch(job, testbed, &probe).await,
+        Workload::Measure { .. } => {
+            measure::throughput(job, testbed, &probe, &flows.received).await
+        }
+        Workload::Visits { .. } => visits::visit(job, testbed, &probe, &flows).await,
+        Workload::Page { .. } => page::load(job, testbed, &probe).await,
     }
 }
 
 /// Schedules the changes of links that have a time.
-fn change_in_time(job: &Job, stage: &Stage) -> Result<(), RunError> {
-    let runtime = &stage.host(Topology::CLIENT)?.runtime;
+fn schedule_changes(job: &Job, testbed: &Testbed) -> Result<(), RunError> {
+    let runtime = &testbed.host(Topology::CLIENT)?.runtime;
     for (number, change) in (1..).zip(&job.settings.changes) {
         if let When::At(at) = change.when {
-            let (clock, switch) = (Arc::clone(runtime), stage.switch.clone());
+            let (clock, switch) = (Arc::clone(runtime), testbed.switch.clone());
             runtime.spawn(Box::pin(async move {
                 sleep(&*clock, at).await;
                 switch.advance(number);

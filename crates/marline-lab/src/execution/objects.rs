@@ -8,11 +8,15 @@ use marline_http::server::GeneratedObject;
 
 use super::http::{NAME, client, fetch_options, serve};
 use super::measures::Measured;
-use super::{Probe, SETTLE, Stage, failed, sleep};
+use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Job, Order, Outcome, RunError, Topology, Workload};
 
 /// Fetches the objects of `job`.
-pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+pub(super) async fn fetch(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+) -> Result<Outcome, RunError> {
     let Workload::Objects {
         objects,
         order,
@@ -23,11 +27,11 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     };
     let sizes = objects.iter().zip(0..);
     let site = sizes.map(|(&size, number)| (path(number), generated_object(size)));
-    let address = stage.server_address()?;
-    let server = serve(job, stage, probe, site.collect()).await?;
+    let address = testbed.server_address()?;
+    let server = serve(job, testbed, probe, site.collect()).await?;
 
-    let host = stage.host(Topology::CLIENT)?;
-    let client = Arc::new(client(job, stage, [NAME.to_owned()])?);
+    let host = testbed.host(Topology::CLIENT)?;
+    let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
     let url = |number: usize| format!("https://{NAME}:{}{}", address.port(), path(number));
     if *warm {
@@ -65,7 +69,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         bytes: objects.iter().sum(),
         handshakes: u32::from(!warm),
     };
-    let outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    let outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     server.shut_down();
     Ok(outcome)
 }

@@ -16,19 +16,23 @@ use super::ends::{CHUNK, Ends, drain_with, fill, write};
 use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses, Reception};
-use super::{Probe, SETTLE, Stage, failed, sleep};
+use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Direction, Job, Outcome, RunError, StreamDef, Topology, Workload};
 use marline_sim::identity::Identity;
 
 /// Fetches the streams of `job`.
-pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+pub(super) async fn fetch(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+) -> Result<Outcome, RunError> {
     let Workload::Streams { streams, warm } = &job.settings.workload else {
         return Err(failed("the workload is not streams"));
     };
-    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
-    let server = Ends::server(job, stage, Some(probe.observers(job.watch)))?;
+    let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
+    let server = Ends::server(job, testbed, Some(probe.observers(job.watch)))?;
     let memory = Memory::default();
-    let client = Ends::client(job, stage, Some(memory.observers()), None)?;
+    let client = Ends::client(job, testbed, Some(memory.observers()), None)?;
     let accepting = server.endpoint.clone();
     let mut server_task = StreamServer {
         runtime: Arc::clone(&server.runtime),
@@ -43,15 +47,15 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
     let mut start = here.now();
     let connecting = client
         .endpoint
-        .connect(stage.server_address()?, Identity::NAME);
+        .connect(testbed.server_address()?, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     if *warm {
-        paths::open_all(job, stage, &*here, &connection).await?;
+        paths::open_all(job, testbed, &*here, &connection).await?;
         sleep(&*here, SETTLE).await;
         probe.reset();
         start = here.now();
     } else {
-        paths::open_meanwhile(job, stage, &here, &connection);
+        paths::open_meanwhile(job, testbed, &here, &connection);
     }
     memory.begin(start);
     let stream_client = StreamClient::new(&connection, &here, streams);
@@ -65,16 +69,16 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         bytes: streams.iter().map(|stream| stream.size).sum(),
         handshakes: u32::from(!warm),
     };
-    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     add_metrics(streams, &timings, &mut outcome.metrics);
-    paths::add_metrics(stage, &connection, Direction::Down, &mut outcome.metrics);
+    paths::add_metrics(testbed, &connection, Direction::Down, &mut outcome.metrics);
     let reception = Reception {
         pauses: &pauses,
         memory: &memory,
         end,
         seconds: completion_s,
     };
-    paths::add_receiver(stage, &reception, &mut outcome.metrics);
+    paths::add_receiver(testbed, &reception, &mut outcome.metrics);
     if let Some(series) = &mut outcome.series {
         series.objects = watched(streams, &timings, start);
     }

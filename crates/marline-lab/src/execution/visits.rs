@@ -12,7 +12,7 @@ use self::flow_monitor::FlowMonitor;
 use super::background::Flows;
 use super::ends::{Ends, drain, write};
 use super::measures::Measured;
-use super::{Probe, Stage, failed, sleep};
+use super::{Probe, Testbed, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, Visit, When, Workload};
 use marline_sim::identity::Identity;
 
@@ -22,7 +22,7 @@ const BASELINE: Duration = Duration::from_secs(5);
 /// Makes the visits of `job`, and measures the last.
 pub(super) async fn visit(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     probe: &Probe,
     flows: &Flows,
 ) -> Result<Outcome, RunError> {
@@ -32,10 +32,10 @@ pub(super) async fn visit(
     let Some((last, before)) = visits.split_last() else {
         return Err(failed("there are no visits"));
     };
-    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
+    let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let counted = CountedConnections::default();
-    let server = Ends::server(job, stage, Some(counted.observers(probe, job.watch)))?;
-    let client = Ends::client(job, stage, None, None)?;
+    let server = Ends::server(job, testbed, Some(counted.observers(probe, job.watch)))?;
+    let client = Ends::client(job, testbed, None, None)?;
     let server_task = VisitServer {
         runtime: Arc::clone(&server.runtime),
         probe: probe.clone(),
@@ -53,7 +53,7 @@ pub(super) async fn visit(
         number += 1;
         for (change, to) in job.settings.changes.iter().zip(1..) {
             if change.when == When::BeforeVisit(number) {
-                stage.switch.advance(to);
+                testbed.switch.advance(to);
             }
         }
         visit.clone()
@@ -62,27 +62,27 @@ pub(super) async fn visit(
         let visit = next(visit);
         for _ in 0..visit.times {
             sleep(&*here, visit.pause).await;
-            fetch(&client, stage, visit.size).await?;
+            fetch(&client, testbed, visit.size).await?;
         }
     }
     let last = next(last);
     for _ in 1..last.times {
         sleep(&*here, last.pause).await;
-        fetch(&client, stage, last.size).await?;
+        fetch(&client, testbed, last.size).await?;
     }
     sleep(&*here, last.pause).await;
 
     counted.now();
     probe.reset();
     let began = here.now();
-    let fetched = fetch(&client, stage, last.size).await?;
+    let fetched = fetch(&client, testbed, last.size).await?;
     let measured = Measured {
         start: began,
         completion_s: fetched.ended.saturating_since(began).as_secs_f64(),
         bytes: last.size,
         handshakes: 1,
     };
-    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     add_metrics(&mut outcome, last.size, &fetched, probe);
     let window = start.window() as f64;
     let metrics = &mut outcome.metrics;
@@ -123,9 +123,9 @@ struct Fetched {
 }
 
 /// Connects, requests `size` bytes, reads them, and closes.
-async fn fetch(client: &Ends, stage: &Stage, size: u64) -> Result<Fetched, RunError> {
+async fn fetch(client: &Ends, testbed: &Testbed, size: u64) -> Result<Fetched, RunError> {
     let clock = &client.runtime;
-    let address = stage.server_address()?;
+    let address = testbed.server_address()?;
     let connecting = client.endpoint.connect(address, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     let requested = clock.now();

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use self::shares::Shares;
 use super::ends::Ends;
 use super::measures::{count, watched};
-use super::{Probe, Stage, failed, paths, sleep};
+use super::{Probe, Testbed, failed, paths, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
 use marline_sim::identity::Identity;
@@ -24,17 +24,17 @@ const SAMPLING_INTERVAL: Duration = Duration::from_millis(500);
 /// Runs the connections of `job` along with `flows`, and measures the throughput of each.
 pub(super) async fn throughput(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     probe: &Probe,
     flows: &[Received],
 ) -> Result<Outcome, RunError> {
     let Workload::Measure { after, until } = job.settings.workload else {
         return Err(failed("the workload is not a measurement"));
     };
-    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
+    let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let beginning = here.now();
-    let server = Ends::server(job, stage, Some(probe.observers(job.watch)))?;
-    let client = Ends::client(job, stage, None, membership(job, &*here)?)?;
+    let server = Ends::server(job, testbed, Some(probe.observers(job.watch)))?;
+    let client = Ends::client(job, testbed, None, membership(job, &*here)?)?;
     let answering = Arc::clone(&server.runtime);
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(
@@ -45,9 +45,9 @@ pub(super) async fn throughput(
     for _ in 0..job.settings.http.connections {
         let connecting = client
             .endpoint
-            .connect(stage.server_address()?, Identity::NAME);
+            .connect(testbed.server_address()?, Identity::NAME);
         let connection = connecting.map_err(failed)?.await.map_err(failed)?;
-        paths::open_all(job, stage, &*here, &connection).await?;
+        paths::open_all(job, testbed, &*here, &connection).await?;
         connections.push(connection);
     }
     let (ended, mut ends) = mpsc::unbounded_channel();
@@ -85,7 +85,10 @@ pub(super) async fn throughput(
     let shares = Shares {
         connections: rates,
         flows,
-        capacity: stage.ideal.as_ref().map(|ideal| ideal.goodput_bps() * 1e-6),
+        capacity: testbed
+            .ideal
+            .as_ref()
+            .map(|ideal| ideal.goodput_bps() * 1e-6),
     };
     let mut outcome = Outcome {
         metrics: shares.metrics(),

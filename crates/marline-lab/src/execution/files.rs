@@ -12,7 +12,7 @@ use marline_http::server::GeneratedObject;
 
 use super::http::{NAME, client, fetch_options, serve};
 use super::measures::Measured;
-use super::{Probe, SETTLE, Stage, failed, sleep};
+use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 
 /// Limits on the number and the total size of files.
@@ -20,12 +20,16 @@ const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Fetches the files of `job`.
-pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+pub(super) async fn fetch(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+) -> Result<Outcome, RunError> {
     let Workload::Files { directory, warm } = &job.settings.workload else {
         return Err(failed("the workload is not files"));
     };
     let files = read(Path::new(directory))?;
-    let port = stage.server_address()?.port();
+    let port = testbed.server_address()?.port();
     let targets = files.iter().map(|(path, content)| Target {
         url: format!("https://{NAME}:{port}{path}"),
         destination: Destination::Nowhere,
@@ -36,10 +40,10 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         let kind = HeaderValue::from_static("application/octet-stream");
         (path.clone(), GeneratedObject::of(content.clone(), kind))
     });
-    let server = serve(job, stage, probe, objects.collect()).await?;
-    let client = Arc::new(client(job, stage, [NAME.to_owned()])?);
+    let server = serve(job, testbed, probe, objects.collect()).await?;
+    let client = Arc::new(client(job, testbed, [NAME.to_owned()])?);
     let connections = job.settings.http.connections;
-    let runtime = &stage.host(Topology::CLIENT)?.runtime;
+    let runtime = &testbed.host(Topology::CLIENT)?.runtime;
     if let (true, Some(first)) = (*warm, targets.first()) {
         client.open(&first.url, connections).await.map_err(failed)?;
         sleep(&**runtime, SETTLE).await;
@@ -57,7 +61,7 @@ pub(super) async fn fetch(job: &Job, stage: &Stage, probe: &Probe) -> Result<Out
         bytes: files.values().map(|content| content.len() as u64).sum(),
         handshakes: u32::from(!warm),
     };
-    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
     outcome.metrics.insert("files".to_owned(), count.into());
     if let Some(watched) = &mut outcome.series {

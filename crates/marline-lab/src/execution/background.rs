@@ -7,7 +7,7 @@ use std::time::Duration;
 use marline::TransportConfig;
 use marline_link::Seed;
 
-use super::{Probe, Stage, failed, transport};
+use super::{Probe, Testbed, failed, transport};
 use crate::scenario::{Background, Direction, EndpointSettings, Job, RunError, TcpRunner, Traffic};
 use crate::workload::background::{
     HostAddress, LongFlow, Packets, Pattern, Received, Sink, UdpSource,
@@ -28,12 +28,12 @@ pub(super) struct Flows {
 }
 
 /// Starts all background traffic; it runs as long as its hosts.
-pub(super) fn start(job: &Job, stage: &Stage) -> Result<Flows, RunError> {
+pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
     let mut flows = Flows::default();
-    let mut tcp = stage.tcp.iter();
+    let mut tcp = testbed.tcp.iter();
     for (background, number) in job.settings.background.iter().zip(0..) {
-        let from = any_port(stage, &background.from)?;
-        let to = any_port(stage, &background.to)?;
+        let from = any_port(testbed, &background.from)?;
+        let to = any_port(testbed, &background.to)?;
         let seed = seed_of(job, number);
         let mut long = |ends: &EndpointSettings, count, direction, spread| {
             let ends = Ends {
@@ -152,8 +152,8 @@ fn part(span: Duration, seed: Seed) -> Duration {
 }
 
 /// Any port of a host.
-fn any_port(stage: &Stage, host: &str) -> Result<HostAddress, RunError> {
-    let host = stage.host(host)?;
+fn any_port(testbed: &Testbed, host: &str) -> Result<HostAddress, RunError> {
+    let host = testbed.host(host)?;
     let address = host.addresses.first();
     let address = address.ok_or_else(|| failed("a host of background traffic has no address"))?;
     Ok(HostAddress {

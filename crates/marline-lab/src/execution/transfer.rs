@@ -9,11 +9,15 @@ use super::ends::{Ends, drain, drain_with, write};
 use super::measures::Measured;
 use super::memory::Memory;
 use super::paths::{self, Pauses, Reception};
-use super::{Probe, SETTLE, Stage, failed, sleep};
+use super::{Probe, SETTLE, Testbed, failed, sleep};
 use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
 
 /// Sends the bytes of `job`.
-pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+pub(super) async fn transfer(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+) -> Result<Outcome, RunError> {
     let Workload::Transfer {
         bytes,
         direction,
@@ -22,12 +26,12 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     else {
         return Err(failed("the workload is not a transfer"));
     };
-    let here = Arc::clone(&stage.host(Topology::CLIENT)?.runtime);
+    let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let watching = |sender: Direction| (direction == sender).then(|| probe.observers(job.watch));
-    let server = Ends::server(job, stage, watching(Direction::Down))?;
+    let server = Ends::server(job, testbed, watching(Direction::Down))?;
     let memory = Memory::default();
     let watching_client = watching(Direction::Up).unwrap_or_else(|| memory.observers());
-    let client = Ends::client(job, stage, Some(watching_client), None)?;
+    let client = Ends::client(job, testbed, Some(watching_client), None)?;
     let accepting = server.endpoint.clone();
     server.runtime.spawn(Box::pin(async move {
         // The client reports errors.
@@ -37,15 +41,15 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
     let mut start = here.now();
     let connecting = client
         .endpoint
-        .connect(stage.server_address()?, Identity::NAME);
+        .connect(testbed.server_address()?, Identity::NAME);
     let connection = connecting.map_err(failed)?.await.map_err(failed)?;
     if warm {
-        paths::open_all(job, stage, &*here, &connection).await?;
+        paths::open_all(job, testbed, &*here, &connection).await?;
         sleep(&*here, SETTLE).await;
         probe.reset();
         start = here.now();
     } else {
-        paths::open_meanwhile(job, stage, &here, &connection);
+        paths::open_meanwhile(job, testbed, &here, &connection);
     }
     let pauses = Pauses::since(start);
     memory.begin(start);
@@ -71,8 +75,8 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
         bytes,
         handshakes: u32::from(!warm),
     };
-    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
-    paths::add_metrics(stage, &connection, direction, &mut outcome.metrics);
+    let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
+    paths::add_metrics(testbed, &connection, direction, &mut outcome.metrics);
     if direction == Direction::Down {
         let reception = Reception {
             pauses: &pauses,
@@ -80,7 +84,7 @@ pub(super) async fn transfer(job: &Job, stage: &Stage, probe: &Probe) -> Result<
             end,
             seconds: completion_s,
         };
-        paths::add_receiver(stage, &reception, &mut outcome.metrics);
+        paths::add_receiver(testbed, &reception, &mut outcome.metrics);
     }
     connection.close(0, b"");
     Ok(outcome)

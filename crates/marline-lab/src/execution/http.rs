@@ -11,7 +11,7 @@ use marline_http::server::{
 };
 use marline_http::transport::{Observers, QuicOptions};
 
-use super::{PathEnds, Probe, Stage, failed, transport};
+use super::{PathEnds, Probe, Testbed, failed, transport};
 use crate::scenario::{HttpVersion, Job, RangeKind, RunError, Topology};
 
 /// The name that certificates and URLs have.
@@ -20,7 +20,7 @@ pub(super) const NAME: &str = "server.marline";
 /// Starts a server of `objects`, by path.
 pub(super) async fn serve(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     probe: &Probe,
     objects: BTreeMap<String, GeneratedObject>,
 ) -> Result<Handle, RunError> {
@@ -29,9 +29,9 @@ pub(super) async fn serve(
             "HTTP over TCP needs the kernel: only HTTP/3 is supported here".to_owned(),
         ));
     }
-    let runtime = Arc::clone(&stage.host(Topology::SERVER)?.runtime);
+    let runtime = Arc::clone(&testbed.host(Topology::SERVER)?.runtime);
     let site = generated(objects, Some(Arc::clone(&runtime))).map_err(failed)?;
-    let mut config = ServerConfig::new(stage.server_address()?, identity()?, site);
+    let mut config = ServerConfig::new(testbed.server_address()?, identity()?, site);
     config.protocols = Protocols {
         http1: false,
         http2: false,
@@ -54,12 +54,12 @@ pub(super) async fn serve(
 /// A client for which all of `names` resolve to the server.
 pub(super) fn client(
     job: &Job,
-    stage: &Stage,
+    testbed: &Testbed,
     names: impl IntoIterator<Item = String>,
 ) -> Result<Client, RunError> {
-    let address = stage.server_address()?;
+    let address = testbed.server_address()?;
     let paths = match job.settings.is_multipath() {
-        true => Some(paths(stage)?),
+        true => Some(paths(testbed)?),
         false => None,
     };
     Client::new(ClientConfig {
@@ -72,23 +72,23 @@ pub(super) fn client(
         bundle: job.settings.http.bundle,
         qlog: job.qlog.clone(),
         resolve: names.into_iter().map(|name| (name, address)).collect(),
-        runtime: Some(Arc::clone(&stage.host(Topology::CLIENT)?.runtime)),
+        runtime: Some(Arc::clone(&testbed.host(Topology::CLIENT)?.runtime)),
         ..ClientConfig::default()
     })
     .map_err(failed)
 }
 
 /// All of the client's addresses, that of the first path first. HTTP uses one address of the server.
-fn paths(stage: &Stage) -> Result<PathPolicy, RunError> {
-    let server = stage.first_path()?.server;
-    if stage.paths.iter().any(|path| path.server != server) {
+fn paths(testbed: &Testbed) -> Result<PathPolicy, RunError> {
+    let server = testbed.first_path()?.server;
+    if testbed.paths.iter().any(|path| path.server != server) {
         return Err(RunError::Unsupported(
             "HTTP over several paths needs a server with one address: join [links.NAME] from the client \
              at a router, with one more from there to the server"
                 .to_owned(),
         ));
     }
-    let (before, rest) = stage.paths.split_at(stage.first);
+    let (before, rest) = testbed.paths.split_at(testbed.first);
     let rule = |path: &PathEnds| PathRule::new(PathSource::Address(path.client));
     Ok(PathPolicy {
         rules: rest.iter().chain(before).map(rule).collect(),

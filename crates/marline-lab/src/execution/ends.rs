@@ -12,7 +12,7 @@ use marline_http::transport::observed;
 use marline_sim::identity::identity;
 
 use super::paths::ANY;
-use super::{Stage, failed, transport};
+use super::{Testbed, failed, transport};
 use crate::scenario::{Job, RunError, Topology};
 
 /// The protocol's name in TLS.
@@ -29,17 +29,17 @@ pub(super) struct Ends {
 impl Ends {
     pub(super) fn server(
         job: &Job,
-        stage: &Stage,
+        testbed: &Testbed,
         observer: Option<MakeObserver>,
     ) -> Result<Self, RunError> {
         let transport = transport(&job.settings.server);
         let config = identity().server_config(ALPN, &transport).map_err(failed)?;
-        let host = stage.host(Topology::SERVER)?;
+        let host = testbed.host(Topology::SERVER)?;
         let config = ServerConfig {
             observer: observed(observer, job.qlog.as_ref(), &host.runtime),
             ..config
         };
-        let mut address = stage.server_address()?;
+        let mut address = testbed.server_address()?;
         if job.settings.is_multipath() {
             address.set_ip(ANY);
         }
@@ -48,14 +48,14 @@ impl Ends {
 
     pub(super) fn client(
         job: &Job,
-        stage: &Stage,
+        testbed: &Testbed,
         observer: Option<MakeObserver>,
         bundle: Option<Membership>,
     ) -> Result<Self, RunError> {
-        let host = stage.host(Topology::CLIENT)?;
+        let host = testbed.host(Topology::CLIENT)?;
         let address = match job.settings.is_multipath() {
             true => ANY,
-            false => stage.first_path()?.client,
+            false => testbed.first_path()?.client,
         };
         let ends = Self::new(&host.runtime, (address, 0).into(), None)?;
         let transport = transport(&job.settings.client);

@@ -10,12 +10,12 @@ use marline_http::page::{LoadOptions, Page, PageReport};
 
 use super::http::{client, serve};
 use super::measures::Measured;
-use super::{PORT, Probe, Stage, failed};
+use super::{PORT, Probe, Testbed, failed};
 use crate::scenario::{Job, Outcome, RunError, Topology, WatchedObject, Workload};
 use crate::workload;
 
 /// Loads the page of `job`.
-pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outcome, RunError> {
+pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<Outcome, RunError> {
     let Workload::Page { page, seed } = &job.settings.workload else {
         return Err(failed("the workload is not a page"));
     };
@@ -25,15 +25,15 @@ pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outc
     for host in &hosts {
         objects.extend(page.generated(host));
     }
-    let server = serve(job, stage, probe, objects).await?;
+    let server = serve(job, testbed, probe, objects).await?;
     let names = hosts.iter().map(|host| bare(host));
-    let client = Arc::new(client(job, stage, names)?);
+    let client = Arc::new(client(job, testbed, names)?);
     let options = LoadOptions {
         connections: job.settings.http.connections,
         split_critical: job.settings.http.split.and_then(NonZeroU64::new),
         ..LoadOptions::default()
     };
-    let start = stage.host(Topology::CLIENT)?.runtime.now();
+    let start = testbed.host(Topology::CLIENT)?.runtime.now();
     let loaded = marline_http::page::load(&client, &page, options).await;
     let loaded = loaded.map_err(failed)?;
     check(&loaded)?;
@@ -43,7 +43,7 @@ pub(super) async fn load(job: &Job, stage: &Stage, probe: &Probe) -> Result<Outc
         bytes: page.objects.iter().map(|object| object.size).sum(),
         handshakes: 1,
     };
-    let mut outcome = measured.outcome(probe, stage.ideal.as_ref(), job.watch);
+    let mut outcome = measured.outcome(probe, testbed.ideal.as_ref(), job.watch);
     let mut metric = |name: &str, value: f64| {
         outcome.metrics.insert(name.to_owned(), value);
     };
