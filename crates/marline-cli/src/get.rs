@@ -262,7 +262,7 @@ fn check_paths(arguments: &Arguments) -> Result<(), Failure> {
 fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     let trust = match (&arguments.cacert, arguments.insecure) {
         (Some(file), _) => Trust::File(file.clone()),
-        (None, true) => Trust::Anybody,
+        (None, true) => Trust::Insecure,
         (None, false) => Trust::System,
     };
     let mut config = ClientConfig {

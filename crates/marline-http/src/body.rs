@@ -1,4 +1,4 @@
-//! The one body type of this crate.
+//! The body type of requests and responses.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ use http_body::{Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 
-/// Whatever a body's source may report.
+/// Any error of a body's source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's or response's content, as a stream of chunks.
+/// The content of a request or a response, as a stream of chunks.
 pub struct Body(UnsyncBoxBody<Bytes, BoxError>);
 
 impl Body {
-    /// Any body as this type.
+    /// Wraps any body.
     pub fn new<B>(body: B) -> Self
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -30,7 +30,7 @@ impl Body {
         Self::new(Empty::new())
     }
 
-    /// Content that is all there.
+    /// Content that is already in memory.
     pub fn full(content: impl Into<Bytes>) -> Self {
         Self::new(Full::new(content.into()))
     }

@@ -1,13 +1,14 @@
 //! HTTP/3, HTTP/2 and HTTP/1.1: a static server and a client over marline.
 //!
 //! * [`server`] answers requests of all versions on one port number with one service: the files of a
-//!   directory ([`server::directory`]), or any other.
-//! * [`client`] fetches objects whole or reports what is missing, over any version and any number of
-//!   connections.
-//! * [`page`] loads web pages with such a client as browsers do: what was found decides what comes next.
+//! directory ([`server::directory`]), or any other.
+//! * [`client`] fetches objects completely or reports what is missing, over any version and any number of
+//! connections.
+//! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
+//! discovered.
 //!
-//! Both speak HTTP/3 through [`transport`], which fits marline's streams to the h3 crate, and on any
-//! [`marline::Runtime`]: in virtual time, too. TCP needs tokio.
+//! Both use HTTP/3 through [`transport`], an adapter of marline's streams to the h3 crate, on any
+//! [`marline::Runtime`], including virtual time. TCP needs tokio.
 
 mod body;
 pub mod client;

@@ -1,4 +1,4 @@
-//! Clock, timers and tasks of this crate: nothing else in it uses a runtime directly.
+//! The runtime of this crate: clock, timers and tasks.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -12,14 +12,14 @@ use marline::runtime::Timer;
 use marline::{Instant, Runtime, TokioRuntime};
 use pin_project_lite::pin_project;
 
-/// A runtime, with shortcuts where it is tokio's.
+/// A runtime, with shortcuts if it is tokio.
 #[derive(Clone)]
 pub(crate) struct RuntimeHandle {
     runtime: Arc<dyn Runtime>,
     is_tokio: bool,
 }
 
-/// A limit of time has passed.
+/// The time limit has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elapsed;
 
@@ -27,7 +27,7 @@ impl RuntimeHandle {
     /// The given runtime; by default, the tokio runtime that the caller runs in.
     ///
     /// # Errors
-    /// None is given, and the caller runs in none.
+    /// None is given, and the caller runs in no tokio runtime.
     pub(crate) fn new(runtime: Option<Arc<dyn Runtime>>) -> io::Result<Self> {
         Ok(match runtime {
             Some(runtime) => Self {
@@ -41,12 +41,12 @@ impl RuntimeHandle {
         })
     }
 
-    /// The runtime as endpoints share it.
+    /// The runtime, for endpoints.
     pub(crate) fn shared(&self) -> &Arc<dyn Runtime> {
         &self.runtime
     }
 
-    /// Whether tokio is there for name lookups and TCP.
+    /// Whether tokio is available, for name resolution and TCP.
     pub(crate) fn has_tokio(&self) -> bool {
         self.is_tokio || tokio::runtime::Handle::try_current().is_ok()
     }
@@ -61,7 +61,7 @@ impl RuntimeHandle {
         self.now().saturating_since(start).as_secs_f64()
     }
 
-    /// The present date, as time since 1970-01-01 UTC.
+    /// The current date, as time since 1970-01-01 UTC.
     pub(crate) fn unix_time(&self) -> Duration {
         self.runtime.unix_time()
     }
@@ -83,8 +83,8 @@ impl RuntimeHandle {
 
     /// Waits for `future`, but no longer than `limit`.
     ///
-    /// Limits are coarse and there is one for every step of every request, while a timer of tokio's
-    /// [`Runtime`] is a file descriptor: there, tokio's own timers do.
+    /// Every step of every request has a limit, which need not be precise, and a timer of tokio's [`Runtime`]
+    /// is a file descriptor: with tokio, its own timers are used.
     pub(crate) fn timeout<F: Future>(&self, limit: Duration, future: F) -> Timeout<'_, F> {
         match self.is_tokio {
             true => Timeout::Tokio {
@@ -101,7 +101,7 @@ impl RuntimeHandle {
 }
 
 pin_project! {
-    /// See [`RuntimeHandle::timeout`]. Written by hand: an `async fn` would hold its future twice.
+    /// See [`RuntimeHandle::timeout`]. Written by hand, as an `async fn` would store its future twice.
     #[project = TimeoutProjection]
     pub(crate) enum Timeout<'a, F> {
         Tokio {
@@ -113,7 +113,7 @@ pin_project! {
             future: F,
             runtime: &'a dyn Runtime,
             limit: Duration,
-            // Set when there is something to wait for.
+            // Set at the first poll that has to wait.
             timer: Option<Box<dyn Timer>>,
         },
     }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::runtime::RuntimeHandle;
 
-/// Running tasks, and the results of those that have ended. Dropping the set ends all of them.
+/// Running tasks, and the results of those that have ended. Dropping the set cancels all tasks.
 pub(crate) struct TaskSet<T> {
     runtime: RuntimeHandle,
     running: Slab<AbortHandle>,
@@ -34,7 +34,7 @@ impl<T: Send + 'static> TaskSet<T> {
         }
     }
 
-    /// Runs `task` until it ends, or the set does.
+    /// Runs `task` until it ends, or the set is dropped.
     pub(crate) fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) {
         let (task, handle) = abortable(task);
         let end = End {
@@ -42,7 +42,7 @@ impl<T: Send + 'static> TaskSet<T> {
             result: None,
             tell: self.tell.clone(),
         };
-        // If the task panics or is dropped, dropping the closure reports it.
+        // If the task panics or is cancelled, dropping the closure reports it.
         let task = task.map(move |result| end.with(result.ok()));
         self.runtime.spawn(task);
     }
@@ -62,7 +62,7 @@ impl<T: Send + 'static> TaskSet<T> {
         Some(result.ok_or(Unfinished))
     }
 
-    /// Ends all tasks, and waits until they have let go of what they held.
+    /// Cancels all tasks, and waits until they have been dropped.
     pub(crate) async fn end(mut self) {
         for (_, handle) in &self.running {
             handle.abort();
@@ -79,7 +79,7 @@ impl<T> Drop for TaskSet<T> {
     }
 }
 
-/// Tells the set, when dropped, that a task has ended.
+/// Notifies the set that a task has ended, when dropped.
 struct End<T> {
     key: usize,
     result: Option<T>,

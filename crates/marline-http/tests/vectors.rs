@@ -1,4 +1,4 @@
-//! Runs the shared test vectors through the plans that fetches and page loads follow.
+//! Runs the shared test vectors on the planner of fetches and page loads.
 
 #[path = "../../../vectors/runner.rs"]
 mod runner;

@@ -20,7 +20,7 @@ use crate::limits;
 use crate::server::crypto_provider;
 use crate::transport::QuicOptions;
 
-/// The version of HTTP to speak, and over what.
+/// The version of HTTP, and its transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HttpVersion {
     /// HTTP/1.1 over TLS.
@@ -35,7 +35,7 @@ pub enum HttpVersion {
 }
 
 impl HttpVersion {
-    /// As people write it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Http11 => "HTTP/1.1",
@@ -45,7 +45,7 @@ impl HttpVersion {
         }
     }
 
-    /// As reports write it.
+    /// Its name in reports.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::Http11 => "1.1",
@@ -73,46 +73,46 @@ impl HttpVersion {
     }
 }
 
-/// Whose certificates to believe.
+/// Which certificates a client trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// What this machine trusts.
+    /// Those of this machine's trust store.
     #[default]
     System,
     /// The certificates in a PEM file and no others.
     File(PathBuf),
-    /// Anybody: for tests, never for the Internet.
-    Anybody,
+    /// Every certificate, without verification: for tests only.
+    Insecure,
 }
 
-/// A client's settings.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// The version of HTTP to speak.
     pub version: HttpVersion,
-    /// Whose certificates to believe.
+    /// Which certificates to trust.
     pub trust: Trust,
     /// Header fields of every request.
     pub headers: HeaderMap,
     /// How long to wait for a connection, handshake included.
     pub connect_timeout: Duration,
-    /// How QUIC behaves.
+    /// The settings of QUIC.
     pub quic: QuicOptions,
-    /// Whether QUIC connections to one origin belong together and say so: a server that can coordinates
-    /// them ([`marline::coordination::bundle`]). A random identifier for each client and origin tells
-    /// which they are, and so links them to each other.
+    /// Whether QUIC connections to one origin announce that they belong to one bundle: a server that supports
+    /// bundles coordinates them ([`marline::coordination::bundle`]). The bundle has a random identifier for each
+    /// client and origin, by which the server can link the connections.
     pub bundle: bool,
-    /// Which of this machine's addresses QUIC connections use, and how; without, the one that the system
-    /// chooses. Several at once need [`multipath`](marline::TransportConfig::multipath) in
-    /// [`quic`](Self::quic), too, and a server that takes several paths.
+    /// Which addresses of this machine QUIC connections use, and how; without it, the one that the system
+    /// chooses. Several at once also need [`multipath`](marline::TransportConfig::multipath) in
+    /// [`quic`](Self::quic), and a server with multipath.
     pub paths: Option<PathPolicy>,
-    /// A directory for one qlog file a QUIC connection.
+    /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
-    /// Where hosts are, by lower-case name; the system is asked for all others. Port 0 stands for the
-    /// URL's.
+    /// The addresses of hosts, by lower-case name; all others are resolved by the system. Port 0 stands for
+    /// the port of the URL.
     pub resolve: BTreeMap<String, SocketAddr>,
-    /// What it runs on; by default, the tokio runtime that makes the client. TCP and the system's names
-    /// need tokio anyway.
+    /// The runtime; by default, the tokio runtime in which the client is created. TCP and name resolution
+    /// need tokio in any case.
     pub runtime: Option<Arc<dyn Runtime>>,
 }
 
@@ -144,9 +144,9 @@ impl ClientConfig {
             .with_protocol_versions(versions)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
         let mut tls = match &self.trust {
-            Trust::Anybody => builder
+            Trust::Insecure => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+                .with_custom_certificate_verifier(Arc::new(Insecure(provider)))
                 .with_no_client_auth(),
             Trust::System => builder
                 .with_root_certificates(system_roots()?)
@@ -194,11 +194,11 @@ fn file_roots(path: &PathBuf) -> Result<RootCertStore, ClientError> {
     Ok(roots)
 }
 
-/// Believes every certificate, but not every signature.
+/// Accepts every certificate, but verifies signatures.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct Insecure(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for Insecure {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -1,4 +1,4 @@
-//! One connection to a server, whatever the version.
+//! One connection to a server, of any version of HTTP.
 
 mod bundles;
 mod paths;
@@ -46,7 +46,7 @@ enum Sender {
     },
 }
 
-/// What opening a connection brought, before it has a name.
+/// A connection that was opened, before it has an ID.
 struct Opened {
     sender: Sender,
     local: SocketAddr,
@@ -54,7 +54,7 @@ struct Opened {
 }
 
 impl Connection {
-    /// A connection whose time for the handshake is not known yet.
+    /// A connection whose handshake time is not known yet.
     fn new(id: u64, version: HttpVersion, opened: Opened) -> Self {
         Self {
             id,
@@ -67,10 +67,10 @@ impl Connection {
         }
     }
 
-    /// Asks for `uri` with the given header fields.
+    /// Requests `uri` with the given header fields.
     ///
     /// # Errors
-    /// [`ClientError::NoResponse`]: the connection broke before the response's header was complete.
+    /// [`ClientError::NoResponse`]: the connection failed before the header of the response was complete.
     pub async fn get(
         &self,
         origin: &Origin,
@@ -96,7 +96,7 @@ impl Connection {
         let method = request.method().clone();
         let response = match &self.sender {
             Sender::Http1(sender) => {
-                // HTTP/1.1 names the host in a field and the path alone in its first line.
+                // HTTP/1.1 has the host in a header field, and only the path in the request line.
                 let path = request.uri().path_and_query().cloned();
                 *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
                 if let Ok(host) = HeaderValue::from_str(origin.authority.as_str()) {
@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// The QUIC connection below, if this is HTTP/3.
+    /// The QUIC connection, if this is HTTP/3.
     pub fn quic(&self) -> Option<&marline::Connection> {
         match &self.sender {
             Sender::Http3 { quic, .. } => Some(quic),
@@ -158,12 +158,12 @@ impl Connection {
             .is_some_and(marline::Connection::peer_coordinates_bundles)
     }
 
-    /// Whether it may have several paths: both ends want it.
+    /// Whether it may have several paths: both ends negotiated multipath.
     pub(crate) fn is_multipath(&self) -> bool {
         self.quic().is_some_and(marline::Connection::is_multipath)
     }
 
-    /// What is known of the connection so far.
+    /// The report of the connection so far.
     pub fn report(&self) -> ConnectionReport {
         let received = self.received.load(Relaxed);
         let stats = self.quic().map(marline::Connection::stats);

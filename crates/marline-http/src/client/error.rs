@@ -1,4 +1,4 @@
-//! What can go wrong for a client.
+//! Errors of a client.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::body::BoxError;
 
-/// Why an object did not arrive.
+/// Why an object was not fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Not a URL this client can fetch.
+    /// The URL is not supported.
     #[error("{url}: {reason}")]
     Url {
         /// As it was given.
@@ -27,7 +27,7 @@ pub enum ClientError {
         /// The error of the resolver.
         cause: io::Error,
     },
-    /// Nobody answers there.
+    /// The server cannot be reached.
     #[error("cannot reach {host} at {address}: {cause}")]
     Connect {
         /// The host as the URL has it.
@@ -37,23 +37,23 @@ pub enum ClientError {
         /// The error of the system or the peer.
         cause: BoxError,
     },
-    /// None of the [paths](super::ClientConfig::paths) that may be used has an address now to reach this one
-    /// from, or all that they may carry is spent.
-    #[error("no path leads to {host} at {address}")]
+    /// None of the [paths](super::ClientConfig::paths) that may be used has an address from which the server
+    /// can be reached, or all of them have used up their data cap.
+    #[error("no path to {host} at {address} can be used")]
     NoPath {
         /// The host as the URL has it.
         host: String,
         /// Its last address that was tried.
         address: SocketAddr,
     },
-    /// No connection in time.
-    #[error("no answer from {host} at {address} within {} s", limit.as_secs_f32())]
+    /// No connection within the time limit.
+    #[error("no response from {host} at {address} within {} s", limit.as_secs_f32())]
     ConnectTimeout {
         /// The host as the URL has it.
         host: String,
         /// Its last address that was tried.
         address: SocketAddr,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
     /// The server's certificate is not trusted, has expired, or is another host's.
@@ -64,33 +64,33 @@ pub enum ClientError {
         /// The error of TLS.
         cause: BoxError,
     },
-    /// The server does not speak the version of HTTP that was asked for.
+    /// The server does not support the version of HTTP.
     #[error("{host} does not speak {wanted}: {cause}")]
     WrongProtocol {
         /// The host as the URL has it.
         host: String,
-        /// Such as `HTTP/3`.
+        /// The requested version, such as `HTTP/3`.
         wanted: &'static str,
         /// What happened.
         cause: BoxError,
     },
-    /// The server broke the rules of HTTP, or the connection broke before the response began.
+    /// The server violated HTTP, or the connection failed before the response began.
     #[error("no response: {cause}")]
     NoResponse {
         /// What happened.
         cause: BoxError,
     },
-    /// The response began but did not arrive whole.
+    /// The response began, but is not complete.
     #[error("the response broke off after {received} bytes{}: {cause}", of(*expected))]
     Truncated {
         /// Bytes of content that arrived in this response.
         received: u64,
-        /// Bytes that were promised, if any were.
+        /// Bytes that the response announced, if it did.
         expected: Option<u64>,
         /// What happened.
         cause: BoxError,
     },
-    /// The answer does not continue what is already here.
+    /// The response is not the range that was requested.
     #[error("the server answered with other bytes than were asked for: {0}")]
     WrongRange(String),
     /// A file could not be written.
@@ -98,7 +98,7 @@ pub enum ClientError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What the system said; [`io::ErrorKind::StorageFull`] among others.
+        /// The error of the system; [`io::ErrorKind::StorageFull`] among others.
         cause: io::Error,
     },
     /// The trust anchors could not be read.
@@ -112,7 +112,7 @@ pub enum ClientError {
     /// QUIC could not be set up on this machine.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
-    /// There is nothing to run on: no runtime was given, and the caller runs in none of tokio's.
+    /// No runtime was given, and the caller runs in no tokio runtime.
     #[error("cannot run: {0}")]
     Runtime(io::Error),
 }
@@ -122,9 +122,9 @@ fn of(expected: Option<u64>) -> String {
 }
 
 impl ClientError {
-    /// Whether the same request may succeed on a fresh connection: the server may have closed an
-    /// idle one just when it was used.
-    pub(super) fn is_worth_another_connection(&self) -> bool {
+    /// Whether to repeat the request on a new connection: the server may have closed an idle one at the
+    /// same time.
+    pub(super) fn is_retriable(&self) -> bool {
         matches!(self, Self::NoResponse { .. })
     }
 }

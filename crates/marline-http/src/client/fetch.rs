@@ -1,4 +1,4 @@
-//! Many objects over several connections.
+//! Fetches many objects over several connections.
 
 mod object;
 
@@ -20,45 +20,45 @@ use crate::tasks::TaskSet;
 /// One object to fetch.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// Where it goes.
+    /// Where its content is written.
     pub destination: Destination,
-    /// Its size in bytes, if that is known before: all connections ask for their ranges at once. A wrong
-    /// one costs time, nothing else.
+    /// Its size in bytes, if it is known in advance: ranges are then requested on all connections at once. A
+    /// wrong size costs time only.
     pub size: Option<u64>,
 }
 
-/// Where an object's content goes.
+/// Where an object's content is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// Nowhere: it is counted and hashed.
+    /// Discarded, after it was counted and hashed.
     Nowhere,
-    /// Nowhere: it is counted but not hashed, so that its pieces may come in any order.
+    /// Discarded and counted, but not hashed, so that ranges can arrive in any order.
     Counted,
-    /// To standard output, as it comes.
+    /// Standard output, in order.
     StandardOutput,
-    /// To a file that appears when the object is whole.
+    /// A file, which appears under its name when it is complete.
     File(PathBuf),
 }
 
 /// How to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchOptions {
-    /// Connections to each origin, at most.
+    /// Most connections to each origin.
     pub connections: usize,
-    /// Keep what arrived of a file that breaks, and continue there next time.
+    /// Keep the incomplete part of a file, and continue there in the next fetch.
     pub resume: bool,
-    /// Fetch objects larger than this many bytes in ranges over all connections, if their destination
-    /// takes pieces out of order: a file, or [`Destination::Counted`]. Unless its
-    /// [size](Target::size) is known, so many are asked for first, to learn it.
+    /// Fetch objects larger than this many bytes in ranges over all connections, if the destination accepts
+    /// pieces out of order: a file, or [`Destination::Counted`]. If the [size](Target::size) is not known,
+    /// the first request is for this many bytes, and its response has the size.
     pub split: Option<NonZeroU64>,
-    /// How ranges are shared out among the connections.
+    /// How ranges are distributed over the connections.
     pub ranges: Ranges,
 }
 
 impl Default for FetchOptions {
-    /// One connection, no leftovers.
+    /// One connection, without resumption of incomplete files.
     fn default() -> Self {
         Self {
             connections: 1,
@@ -75,7 +75,7 @@ struct Job {
     uri: Uri,
 }
 
-/// What the workers of one origin share.
+/// State that is shared by the workers of one origin.
 struct Queue {
     jobs: Mutex<VecDeque<Job>>,
     client: Arc<Client>,
@@ -86,10 +86,10 @@ struct Queue {
 }
 
 impl Client {
-    /// Fetches all `targets`. Failures are in the report, not in the way of other objects.
+    /// Fetches all `targets`. Failures are in the report, and do not affect other objects.
     ///
-    /// Dropping the future abandons what is under way; partial files are removed unless they are to
-    /// be resumed.
+    /// Dropping the future cancels the requests in progress. Partial files are removed unless they are to be
+    /// resumed.
     pub async fn fetch(
         self: &Arc<Self>,
         targets: Vec<Target>,
@@ -190,7 +190,7 @@ struct Fetched {
     object: ObjectReport,
 }
 
-/// Fetches objects of the queue over a lane until none is left.
+/// Fetches objects from the queue over a lane until none is left.
 async fn work(queue: Arc<Queue>, lane: usize) -> Vec<Fetched> {
     let mut done = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! One connection to an origin at a time, opened when first needed.
+//! A lane: a connection to an origin that is opened when it is needed, and replaced when it fails.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use tokio::sync::Mutex;
 
 use super::{Client, ClientError, Connection, Download, Origin};
 
-/// The response to a request, and the connection over which it came.
+/// The response to a request, and its connection.
 pub(crate) struct Answer {
     pub(crate) connection: Arc<Connection>,
     pub(crate) response: Response<Download>,
 }
 
-/// The connection for a request.
+/// The connection for the next request.
 struct Usable {
     connection: Arc<Connection>,
     /// Whether it was open before.
     is_reused: bool,
 }
 
-/// Requests of one lane share its connection; when that breaks, the next request opens another.
+/// One connection to an origin at a time. When it fails, the next request opens another.
 pub(crate) struct Lane {
     origin: Origin,
-    /// Lanes to its origin, itself included.
+    /// The number of lanes to its origin, including this one.
     lanes: usize,
     open: Mutex<Vec<Arc<Connection>>>,
 }
 
 impl Lane {
-    /// As many `lanes` to `origin` as are used together.
+    /// `lanes` lanes to `origin` that are used together.
     pub(crate) fn some(origin: &Origin, lanes: usize) -> impl Iterator<Item = Arc<Self>> {
         (0..lanes).map(move |_| {
             Arc::new(Self {
@@ -40,12 +40,12 @@ impl Lane {
         })
     }
 
-    /// Connects, if it is not connected.
+    /// Connects, unless it is connected.
     pub(super) async fn open(&self, client: &Client) -> Result<(), ClientError> {
         self.connection(client).await.map(drop)
     }
 
-    /// The connection to use now, opened if there is none.
+    /// The connection to use, which is opened if there is none.
     async fn connection(&self, client: &Client) -> Result<Usable, ClientError> {
         let mut open = self.open.lock().await;
         if let Some(connection) = open.last().filter(|connection| !connection.is_closed()) {
@@ -62,7 +62,7 @@ impl Lane {
         })
     }
 
-    /// Asks for `uri`; once more if a connection that was open before turns out to be dead.
+    /// Requests `uri`; repeats the request on a new connection if one that was open before fails.
     pub(crate) async fn get(
         &self,
         client: &Client,
@@ -76,12 +76,12 @@ impl Lane {
                 is_reused,
             } = self.connection(client).await?;
             match connection.get(&self.origin, uri, headers).await {
-                Err(error) if error.is_worth_another_connection() && is_reused && !retried => {
+                Err(error) if error.is_retriable() && is_reused && !retried => {
                     retried = true;
                     let mut open = self.open.lock().await;
                     let same = |last: &&Arc<Connection>| Arc::ptr_eq(last, &connection);
                     if open.last().filter(same).is_some() && !connection.is_closed() {
-                        // It answers nothing but does not know that it is dead.
+                        // The connection does not respond, but is not closed either.
                         open.push(Arc::new(
                             client.connect_one_of(&self.origin, self.lanes).await?,
                         ));
@@ -97,7 +97,7 @@ impl Lane {
         }
     }
 
-    /// All connections it ever opened.
+    /// All connections that it has opened.
     pub(crate) async fn connections(&self) -> Vec<Arc<Connection>> {
         self.open.lock().await.clone()
     }

@@ -1,7 +1,7 @@
-//! A client that fetches objects whole, or reports what is missing.
+//! A client that fetches objects completely, or reports what is missing.
 //!
-//! [`Client::fetch`] gets many URLs over several connections into sinks; [`Client::connect`] gives
-//! one connection for requests of one's own.
+//! [`Client::fetch`] fetches many URLs over several connections; [`Client::connect`] returns one connection
+//! for single requests.
 
 mod config;
 mod connection;
@@ -37,17 +37,17 @@ pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
 use crate::runtime::RuntimeHandle;
 
-/// Opens connections of one HTTP version. TLS sessions are remembered and resumed.
+/// Opens connections of one version of HTTP. TLS sessions are kept for resumption.
 pub struct Client {
     config: ClientConfig,
     runtime: RuntimeHandle,
     transport: Transport,
     ids: AtomicU64,
-    /// Opened in advance, and taken by the next fetch.
+    /// Lanes that were opened in advance, for the next fetch.
     spare: Mutex<Vec<Spare>>,
 }
 
-/// Lanes to an origin that were opened in advance.
+/// Lanes to one origin that were opened in advance.
 struct Spare {
     origin: Origin,
     lanes: Vec<Arc<Lane>>,
@@ -59,10 +59,11 @@ enum Transport {
 }
 
 impl Client {
-    /// A client that has opened nothing yet.
+    /// A client without connections.
     ///
     /// # Errors
-    /// [`ClientError::Trust`]: the trust anchors cannot be read. [`ClientError::Runtime`]: there is none.
+    /// [`ClientError::Trust`]: the trust anchors cannot be read. [`ClientError::Runtime`]: there is no
+    /// runtime.
     pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
         let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ClientError::Runtime)?;
         let transport = match config.version {
@@ -78,12 +79,12 @@ impl Client {
         })
     }
 
-    /// Its settings.
+    /// Its configuration.
     pub fn config(&self) -> &ClientConfig {
         &self.config
     }
 
-    /// What it runs on.
+    /// Its runtime.
     pub(crate) fn runtime(&self) -> &RuntimeHandle {
         &self.runtime
     }
@@ -92,7 +93,7 @@ impl Client {
     /// [`fetch`](Self::fetch) or [page](crate::page::load) from there uses them.
     ///
     /// # Errors
-    /// The URL is not one, or the reason of the first that could not be opened.
+    /// The URL is invalid, or the error of the first connection that could not be opened.
     pub async fn open(&self, url: &str, connections: usize) -> Result<(), ClientError> {
         let origin = parse_url(url, self.config.version)?.origin;
         let lanes: Vec<_> = Lane::some(&origin, connections).collect();
@@ -103,7 +104,7 @@ impl Client {
         Ok(())
     }
 
-    /// So many lanes to `origin`, those first that were opened in advance.
+    /// `connections` lanes to `origin`; those that were opened in advance come first.
     pub(crate) fn lanes(&self, origin: &Origin, connections: usize) -> Vec<Arc<Lane>> {
         let mut lanes = self.take_spare(origin);
         lanes.truncate(connections);
@@ -112,7 +113,7 @@ impl Client {
         lanes
     }
 
-    /// What was opened to `origin` in advance.
+    /// Takes the lanes to `origin` that were opened in advance.
     fn take_spare(&self, origin: &Origin) -> Vec<Arc<Lane>> {
         let mut spare = self.spare();
         match spare.iter().position(|known| known.origin == *origin) {
@@ -125,16 +126,16 @@ impl Client {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects to `origin`, trying its addresses one after another. A
-    /// [bundle](ClientConfig::bundle) hears of no other connection that would follow.
+    /// Connects to `origin`, trying its addresses one after another. The connection announces a
+    /// [bundle](ClientConfig::bundle) of one.
     ///
     /// # Errors
-    /// The reason of the last address tried: unreachable, not trusted, another protocol.
+    /// The error of the last address: unreachable, not trusted, or another protocol.
     pub async fn connect(&self, origin: &Origin) -> Result<Connection, ClientError> {
         self.connect_one_of(origin, 1).await
     }
 
-    /// Makes one of as many `connections` to `origin` as are used together.
+    /// Opens one of `connections` to `origin` that are used together.
     async fn connect_one_of(
         &self,
         origin: &Origin,
@@ -145,7 +146,7 @@ impl Client {
         for address in self.resolve(origin).await? {
             match self.connect_to(id, origin, address, connections).await {
                 Ok(connection) => return Ok(connection),
-                // Another address of this host would be no more trustworthy.
+                // The certificate belongs to the host: other addresses have the same.
                 Err(error @ ClientError::Certificate { .. }) => return Err(error),
                 Err(error) => failure = Some(error),
             }
@@ -185,7 +186,8 @@ impl Client {
             })
     }
 
-    /// Where `origin` is: as the settings say, or its name, or else the system.
+    /// The addresses of `origin`: those of the configuration, its literal address, or those that the system
+    /// resolves.
     async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
         let (host, port) = (origin.host.as_str(), origin.port);
         if let Some(address) = self.config.resolve.get(host) {
@@ -208,13 +210,13 @@ impl Client {
             cause,
         })?;
         let mut addresses: Vec<_> = found.collect();
-        // `localhost` and many hosts have both families; IPv4 works in more places.
+        // `localhost` and many hosts have addresses of both families; IPv4 is more often reachable.
         addresses.sort_by_key(SocketAddr::is_ipv6);
         addresses.dedup();
         Ok(addresses)
     }
 
-    /// What manages the paths of QUIC connections, if [`ClientConfig::paths`] asks for that.
+    /// The path manager of its QUIC connections, if [`ClientConfig::paths`] is set.
     pub fn path_manager(&self) -> Option<&marline::PathManager> {
         match &self.transport {
             Transport::Quic(quic) => quic.path_manager(),
@@ -222,10 +224,10 @@ impl Client {
         }
     }
 
-    /// The QUIC endpoint that connections to `remote` use: to move it to another socket, for example.
+    /// The QUIC endpoint of connections to `remote`, for example to move it to another socket.
     ///
     /// # Errors
-    /// This client does not use QUIC, or no socket could be opened.
+    /// The client does not use QUIC, or no socket could be opened.
     pub fn endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
         match &self.transport {
             Transport::Quic(quic) => quic.endpoint(remote),
@@ -233,7 +235,7 @@ impl Client {
         }
     }
 
-    /// How its QUIC connections are configured, their remembered sessions included; `None` over TCP.
+    /// The configuration of its QUIC connections, with the saved sessions; `None` over TCP.
     pub fn quic_config(&self) -> Option<marline::ClientConfig> {
         match &self.transport {
             Transport::Quic(quic) => Some(quic.config()),
@@ -241,7 +243,7 @@ impl Client {
         }
     }
 
-    /// Closes all connections and waits shortly until the servers know.
+    /// Closes all connections, and waits a short time until the peers have been notified.
     pub async fn close(self) {
         if let Transport::Quic(quic) = &self.transport {
             quic.say_goodbye().await;

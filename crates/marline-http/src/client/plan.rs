@@ -1,5 +1,4 @@
-//! Which connection is asked for which bytes of an object (mQUIC; Qian et al., IEEE Access 2018,
-//! section V-C).
+//! Distributes the bytes of objects over connections (mQUIC; Qian et al., IEEE Access 2018, section V-C).
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::Range;
@@ -7,34 +6,34 @@ use std::ops::Range;
 /// Which objects are split into ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SplitPolicy {
-    /// A page's critical objects, those that others wait for; the rest are fetched whole, by each
+    /// The critical objects of a page, in which others are discovered. The others are fetched whole, on each
     /// connection in turn.
     Page,
-    /// All: a download, a video.
+    /// All objects: downloads, videos.
     File,
 }
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRequest {
-    /// On which of the connections, from 0.
+    /// The index of the connection, from 0.
     pub connection: usize,
-    /// For which bytes of the object; `None` for all of it.
+    /// The bytes of the object; `None` for the whole object.
     pub range: Option<Range<u64>>,
 }
 
-/// Deals objects out over connections, one after another.
+/// Assigns objects to connections, in turn.
 #[derive(Clone, Debug)]
 pub struct Planner {
     policy: SplitPolicy,
     connections: NonZeroUsize,
     min_range: NonZeroU64,
-    /// Who is asked for the next whole object.
+    /// The connection of the next whole object.
     next: usize,
 }
 
 impl Planner {
-    /// Deals over `connections`; no object is split into ranges smaller than `min_range` bytes.
+    /// Plans for `connections`; no object is split into ranges smaller than `min_range` bytes.
     pub fn new(policy: SplitPolicy, connections: NonZeroUsize, min_range: NonZeroU64) -> Self {
         Self {
             policy,
@@ -44,8 +43,8 @@ impl Planner {
         }
     }
 
-    /// The requests for an object of `size` bytes, all to be sent at once. An empty object that would be
-    /// split needs none: no range has its bytes.
+    /// The requests for an object of `size` bytes, to be sent at once. An empty object that would be split
+    /// needs none.
     pub fn plan(&mut self, size: u64, critical: bool) -> Vec<PlannedRequest> {
         if critical || self.policy == SplitPolicy::File {
             return self.split(0..size).collect();
@@ -56,8 +55,8 @@ impl Planner {
         vec![PlannedRequest { connection, range }]
     }
 
-    /// Contiguous ranges of `bytes`, the first on the first connection: as many as there are connections
-    /// unless they would be too small. Their sizes differ by one byte at most, larger ones first.
+    /// Contiguous ranges of `bytes`, one for each connection, or fewer so that none is too small. Their sizes
+    /// differ by at most one byte; larger ones come first.
     pub fn split(&self, bytes: Range<u64>) -> impl Iterator<Item = PlannedRequest> + use<> {
         let size = bytes.end.saturating_sub(bytes.start);
         let most = self.connections.get() as u64;

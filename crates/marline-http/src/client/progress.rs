@@ -1,13 +1,13 @@
-//! How far a fetch is.
+//! The progress of a fetch.
 
 use std::sync::atomic::AtomicU64;
 
-/// How far a fetch is, for those who watch.
+/// The progress of a fetch, updated while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes of content that arrived.
     pub received: AtomicU64,
-    /// Bytes of content promised by the responses so far.
+    /// Bytes of content that the responses so far announced.
     pub expected: AtomicU64,
     /// Objects that are complete or failed.
     pub finished: AtomicU64,

@@ -18,7 +18,7 @@ pub(super) struct ContentRange {
 }
 
 impl ContentRange {
-    /// A range that makes sense: it is not empty and ends before the size.
+    /// A valid range: it is not empty and ends before the size.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(CONTENT_RANGE)?.to_str().ok()?;
         let (range, size) = value.strip_prefix("bytes ")?.split_once('/')?;

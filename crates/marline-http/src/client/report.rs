@@ -1,4 +1,4 @@
-//! Reports of fetches. The names of the JSON keys are fixed: programs read them.
+//! Reports of fetches. The names of the JSON keys are a stable interface.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::ClientError;
 
-/// All objects, all connections.
+/// The report of a fetch: all objects and all connections.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// One for each URL, in the order given.
     pub objects: Vec<ObjectReport>,
     /// In the order opened.
     pub connections: Vec<ConnectionReport>,
-    /// Whether they belong together and every server says that it coordinates them
+    /// Whether the connections are a bundle and every server announced that it coordinates them
     /// ([`ClientConfig::bundle`](super::ClientConfig::bundle)).
     pub bundle: bool,
     /// Whether every connection may have several paths.
@@ -33,34 +33,34 @@ impl Report {
     }
 }
 
-/// One object. Times are seconds since the start of the whole.
+/// One object. Times are seconds since the start of the fetch.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ObjectReport {
-    /// As it was given.
+    /// The URL, as it was given.
     pub url: String,
     /// The response's status, if one came.
     pub status: Option<u16>,
-    /// Bytes of the object, those of an earlier attempt that was resumed included.
+    /// Bytes of the object, including those of an earlier attempt that was resumed.
     pub bytes: u64,
-    /// Hash of the object, if it is whole and was hashed.
+    /// The hash of the object, if it is complete and was hashed.
     pub sha256: Option<String>,
-    /// When it was asked for.
+    /// When it was requested.
     pub start_s: f64,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
     /// When it was complete, or failed.
     pub end_s: f64,
-    /// Which of the connections.
+    /// The ID of the connection.
     pub connection: Option<u64>,
     /// `1.1c`, `1.1`, `2` or `3`.
     pub http_version: &'static str,
-    /// Where it was written.
+    /// The file to which it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Why it is not whole or not a success.
+    /// Why it is not complete or not a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The same for programs in this process, if it was a failure and not a status.
+    /// The same as a value, if it was an error and not a status.
     #[serde(skip)]
     pub failure: Option<Arc<ClientError>>,
 }
@@ -83,11 +83,11 @@ pub struct ConnectionReport {
     pub handshake_s: f64,
     /// Bytes of content.
     pub bytes_received: u64,
-    /// Packets of this side that were lost; unknown for TCP.
+    /// Packets that this side sent and lost; unknown for TCP.
     pub packets_lost_observed: Option<u64>,
-    /// Whether it may have several paths: both ends want it.
+    /// Whether it may have several paths: both ends negotiated multipath.
     pub multipath: bool,
-    /// Paths of the connection, those that are closed included.
+    /// Its paths, including those that are closed.
     pub paths: Vec<PathReport>,
 }
 
@@ -96,9 +96,9 @@ pub struct ConnectionReport {
 pub struct PathReport {
     /// Counts from 0.
     pub id: u32,
-    /// This end.
+    /// The address of this end.
     pub local: SocketAddr,
-    /// The other end.
+    /// The address of the peer.
     pub remote: SocketAddr,
     /// Smoothed round-trip time in seconds; unknown for TCP.
     pub rtt_s: Option<f64>,
@@ -106,7 +106,7 @@ pub struct PathReport {
     pub bytes_received: u64,
     /// Bytes of UDP payload; unknown for TCP.
     pub bytes_sent: Option<u64>,
-    /// Packets of this side that were lost; unknown for TCP.
+    /// Packets that this side sent and lost; unknown for TCP.
     pub packets_lost: Option<u64>,
     /// Why it was abandoned, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]

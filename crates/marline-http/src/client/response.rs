@@ -1,4 +1,4 @@
-//! The content of a response: all of it, or an error with the length that arrived.
+//! The content of a response.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use super::ClientError;
 use crate::body::BoxError;
 use crate::transport;
 
-/// Where content comes from.
+/// The source of the content.
 pub(super) enum Content {
     Hyper(Incoming),
     Http3(Box<transport::RequestStream>),
 }
 
-/// The content of one response, on its way.
+/// The content of one response, while it arrives.
 pub struct Download {
     content: Content,
     expected: Option<u64>,
@@ -59,7 +59,7 @@ impl Download {
         }
     }
 
-    /// Bytes that the response promised.
+    /// The length that the response announced.
     pub fn expected(&self) -> Option<u64> {
         self.expected
     }
@@ -69,10 +69,10 @@ impl Download {
         self.received
     }
 
-    /// The next bytes; `None` once everything arrived.
+    /// The next bytes; `None` once all have arrived.
     ///
     /// # Errors
-    /// [`ClientError::Truncated`]: fewer bytes arrived than promised, or more, or the response broke.
+    /// [`ClientError::Truncated`]: more or fewer bytes arrived than announced, or the response failed.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.end {
             return Ok(None);
@@ -83,7 +83,7 @@ impl Download {
                 self.total.fetch_add(chunk.len() as u64, Relaxed);
                 match self.expected {
                     Some(expected) if self.received > expected => {
-                        Err(self.broken("more bytes came than were promised".into()))
+                        Err(self.broken("more bytes arrived than were announced".into()))
                     }
                     _ => Ok(Some(chunk)),
                 }
@@ -134,7 +134,7 @@ impl Content {
                 },
                 Self::Http3(stream) => match ready!(stream.poll_recv_data(cx))? {
                     None => return Poll::Ready(Ok(None)),
-                    // h3 hands out the very `Bytes` that it got: nothing is copied.
+                    // h3 returns the `Bytes` that it received: nothing is copied.
                     Some(mut data) => data.copy_to_bytes(data.remaining()),
                 },
             };

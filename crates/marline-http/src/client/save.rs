@@ -1,4 +1,4 @@
-//! Where content goes. A file appears under its name when it is whole, never before.
+//! Writes content to its destination. A file appears under its name only when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -10,15 +10,15 @@ use marline::Sha256;
 
 use super::{ClientError, Destination};
 
-/// Longest validator that is remembered; servers' tags are tens of bytes.
+/// The longest validator that is stored; servers' entity tags are tens of bytes.
 const MAX_VALIDATOR: u64 = 1024;
 
-/// Names the representation that a partial file belongs to, for `If-Range`.
+/// Identifies the representation to which a partial file belongs, for `If-Range`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Validator(pub(super) Option<HeaderValue>);
 
 impl Validator {
-    /// What `If-Range` may name later: a strong tag, else a date.
+    /// The value for a later `If-Range`: a strong entity tag, or a date.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let strong = headers
             .get(ETAG)
@@ -27,20 +27,20 @@ impl Validator {
     }
 }
 
-/// Where to continue an incomplete file.
+/// Where to resume an incomplete file.
 pub(super) struct ResumePoint {
     /// Bytes that the file has.
     pub(super) offset: u64,
-    /// The representation of which they are.
+    /// The validator of their representation.
     pub(super) validator: HeaderValue,
 }
 
-/// What became of complete content.
+/// The result of saving complete content.
 #[derive(Default)]
 pub(super) struct Saved {
     /// SHA-256 in hexadecimal, unless bytes were only counted.
     pub(super) sha256: Option<String>,
-    /// The file it is in.
+    /// The file with the content.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -49,27 +49,27 @@ pub(super) struct Sink {
     out: Out,
     hash: Sha256,
     len: u64,
-    /// Content of an error, which is counted but not kept.
-    aside: bool,
+    /// Whether the content is that of an error, which is counted but not kept.
+    discards: bool,
 }
 
 enum Out {
     Nowhere,
     Counted,
     StandardOutput,
-    /// A device, a pipe or a socket, which takes what comes and is not to be replaced.
+    /// A device, a pipe or a socket, which is written to and not replaced.
     Stream(File, PathBuf),
     File(Part),
 }
 
 impl Sink {
-    /// Opens the destination; with `resume`, continues what an earlier attempt left.
+    /// Opens the destination; with `resume`, continues the partial file of an earlier attempt.
     pub(super) fn open(destination: &Destination, resume: bool) -> Result<Self, ClientError> {
         let mut sink = Self {
             out: Out::Nowhere,
             hash: Sha256::new(),
             len: 0,
-            aside: false,
+            discards: false,
         };
         match destination {
             Destination::Nowhere => {}
@@ -82,7 +82,7 @@ impl Sink {
             }
             Destination::File(path) => {
                 let mut part = Part::open(path, resume)?;
-                sink.len = part.recall(&mut sink.hash)?;
+                sink.len = part.hash_existing(&mut sink.hash)?;
                 sink.out = Out::File(part);
             }
         }
@@ -94,7 +94,7 @@ impl Sink {
         self.len
     }
 
-    /// Where to continue a file that an earlier fetch left incomplete.
+    /// Where to resume a file that an earlier fetch left incomplete.
     pub(super) fn resume_point(&self) -> Option<ResumePoint> {
         match &self.out {
             Out::File(part) if self.len > 0 => Some(ResumePoint {
@@ -105,7 +105,7 @@ impl Sink {
         }
     }
 
-    /// Discards the content so far: a whole representation follows, named by `validator`.
+    /// Discards the content so far: a complete representation follows, identified by `validator`.
     pub(super) fn start_over(&mut self, validator: Validator) -> Result<(), ClientError> {
         self.hash = Sha256::new();
         self.len = 0;
@@ -115,9 +115,10 @@ impl Sink {
         }
     }
 
-    /// A second hand to write pieces with out of order; `None` if only the order will do.
+    /// A second handle, to write pieces out of order; `None` if the destination needs them in order.
     ///
-    /// A file with holes cannot be resumed: [`end_pieces`](Self::end_pieces) when the last is written.
+    /// A file with holes cannot be resumed: call [`end_pieces`](Self::end_pieces) when the last piece is
+    /// written.
     pub(super) fn begin_pieces(&mut self) -> Result<Option<Pieces>, ClientError> {
         self.start_over(Validator::default())?;
         match &self.out {
@@ -136,7 +137,7 @@ impl Sink {
         matches!(self.out, Out::File(_) | Out::Counted) && self.len == 0
     }
 
-    /// Counts and hashes what the pieces have written: `size` bytes, if each is as long as it said.
+    /// Counts and hashes the pieces: `size` bytes, if each is as long as announced.
     pub(super) fn end_pieces(&mut self, size: u64) -> Result<(), ClientError> {
         match &mut self.out {
             Out::Nowhere | Out::StandardOutput | Out::Stream(..) => {}
@@ -151,15 +152,15 @@ impl Sink {
         Ok(())
     }
 
-    /// What follows is not the object.
-    pub(super) fn set_aside(&mut self) {
+    /// Discards the content that follows: it is not the object.
+    pub(super) fn discard_content(&mut self) {
         self.hash = Sha256::new();
         self.len = 0;
-        self.aside = true;
+        self.discards = true;
     }
 
-    /// Files are written through the page cache, which takes less time than handing the bytes to
-    /// another thread would.
+    /// Files are written through the page cache, which is faster than a hand-over of the bytes to another
+    /// thread.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ClientError> {
         self.len += chunk.len() as u64;
         if matches!(self.out, Out::Counted) {
@@ -167,7 +168,7 @@ impl Sink {
         }
         self.hash.update(chunk);
         match &mut self.out {
-            _ if self.aside => Ok(()),
+            _ if self.discards => Ok(()),
             Out::Nowhere | Out::Counted => Ok(()),
             Out::StandardOutput => io::stdout()
                 .write_all(chunk)
@@ -180,7 +181,7 @@ impl Sink {
         }
     }
 
-    /// Publishes the content, which is complete.
+    /// Publishes the complete content.
     pub(super) fn finish(self) -> Result<Saved, ClientError> {
         if matches!(self.out, Out::Counted) {
             return Ok(Saved::default());
@@ -192,7 +193,7 @@ impl Sink {
             hex
         });
         let file = match self.out {
-            _ if self.aside => None,
+            _ if self.discards => None,
             Out::Nowhere | Out::Counted => None,
             Out::StandardOutput => {
                 let flushed = io::stdout().flush();
@@ -209,8 +210,8 @@ impl Sink {
     }
 }
 
-/// A file on its way: `.NAME.part` beside its target, and for resuming `.NAME.part.tag` with the
-/// validator. Removed when dropped unless it is to be resumed.
+/// A file that is incomplete: `.NAME.part` next to its target, and `.NAME.part.tag` with the validator for
+/// resumption. Removed when dropped, unless it is to be resumed.
 struct Part {
     target: PathBuf,
     path: PathBuf,
@@ -257,15 +258,15 @@ impl Part {
         })
     }
 
-    /// Hashes what an earlier attempt left; leaves the file's position at its end.
-    fn recall(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
+    /// Hashes the part of an earlier attempt; the file's position is then at its end.
+    fn hash_existing(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
         match self.validator.0 {
             None => Ok(0),
             Some(_) => self.hash_rest(hash),
         }
     }
 
-    /// Hashes from the file's position to its end; returns how many bytes.
+    /// Hashes from the file's position to its end, and returns the number of bytes.
     fn hash_rest(&mut self, hash: &mut Sha256) -> Result<u64, ClientError> {
         let mut buffer = vec![0; 1 << 16];
         let mut len = 0;
@@ -316,7 +317,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Without a validator, what is kept could never be continued.
+        // Without a validator, a part that is kept could not be resumed.
         if !self.keep || (self.path.exists() && self.validator.0.is_none()) {
             let _ = fs::remove_file(&self.path);
             let _ = fs::remove_file(&self.tag);
@@ -324,7 +325,7 @@ impl Drop for Part {
     }
 }
 
-/// Writes pieces of a file, or none.
+/// Writes pieces of a file; without a file, discards them.
 pub(super) struct Pieces(Option<(File, PathBuf)>);
 
 impl Pieces {

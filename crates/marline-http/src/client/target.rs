@@ -1,11 +1,11 @@
-//! Where a URL leads.
+//! URLs: the origin to connect to, and the request target.
 
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 
 use super::{ClientError, HttpVersion};
 
-/// Scheme, host and port: what connections are shared for.
+/// Scheme, host and port: requests to one origin can share connections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The host as certificates name it: IPv6 addresses without brackets.
@@ -15,7 +15,7 @@ pub struct Origin {
     pub(super) scheme: Scheme,
 }
 
-/// What [`parse`] reads from a URL.
+/// The result of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedUrl {
     /// Where to connect.
@@ -24,7 +24,8 @@ pub struct ParsedUrl {
     pub uri: Uri,
 }
 
-/// Reads a URL; `version` decides which schemes make sense. A fragment is left out: servers never see it.
+/// Parses a URL; `version` decides which schemes are allowed. The fragment is dropped: it is not sent to
+/// servers.
 ///
 /// # Errors
 /// [`ClientError::Url`], with the reason.

@@ -1,4 +1,4 @@
-//! Whether a page is consistent, and its objects prepared for loading.
+//! Checks that a page is consistent, and prepares its objects for loading.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::priority;
 use crate::client::{ClientError, HttpVersion, Origin, ParsedUrl, parse_url};
 use crate::limits;
 
-/// Why a page cannot be loaded. Names the object that is to blame.
+/// Why a page cannot be loaded, and which object is the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
@@ -45,18 +45,20 @@ pub enum PageError {
         /// The first.
         document: String,
     },
-    /// An object is discovered by one that is not there.
+    /// An object is discovered by one that does not exist.
     #[error("object {id} is discovered by {discoverer}, which is not on the page")]
     Unknown {
         /// The object.
         id: String,
-        /// What is not there.
+        /// The name that does not exist.
         discoverer: String,
     },
-    /// An object is, over some others, discovered by itself.
-    #[error("object {id} can never be discovered: it is discovered by itself, over some others")]
-    Circle {
-        /// One of the circle.
+    /// An object is discovered by itself, possibly through others.
+    #[error(
+        "object {id} can never be discovered: it is discovered by itself, possibly through others"
+    )]
+    Cycle {
+        /// One object of the cycle.
         id: String,
     },
     /// A share is not between 0 and 1.
@@ -75,7 +77,7 @@ pub enum PageError {
         /// Its size in bytes.
         size: u64,
     },
-    /// There is no such urgency.
+    /// The urgency is out of range.
     #[error("object {id} has the urgency {urgency}; they end at 7")]
     Urgency {
         /// The object.
@@ -83,7 +85,7 @@ pub enum PageError {
         /// Its urgency.
         urgency: u8,
     },
-    /// Host and path do not make a URL.
+    /// Host and path are not a valid URL.
     #[error("object {id}: {cause}")]
     Url {
         /// The object.
@@ -93,15 +95,15 @@ pub enum PageError {
     },
 }
 
-/// A page that makes sense: names are indices now.
+/// A consistent page, with indices for names.
 pub(super) struct Plan {
-    /// As in the page.
+    /// In the order of the page.
     pub(super) objects: Vec<Planned>,
-    /// Which of them is the document.
+    /// The index of the document.
     pub(super) document: usize,
 }
 
-/// One object, ready to be asked for.
+/// One object, with all that its request needs.
 pub(super) struct Planned {
     pub(super) origin: Origin,
     pub(super) uri: Uri,
@@ -110,26 +112,26 @@ pub(super) struct Planned {
     pub(super) urgency: u8,
     /// The priority of its request as header fields.
     pub(super) headers: HeaderMap,
-    /// What discovers it.
+    /// The index of the object that discovers it.
     pub(super) parent: Option<usize>,
-    /// What is discovered before all of it has arrived, by share.
+    /// Objects that are discovered while it arrives, by share.
     pub(super) early: Vec<Found>,
-    /// What is discovered when it is done.
+    /// Objects that are discovered when it is done.
     pub(super) late: Vec<usize>,
 }
 
 impl Planned {
-    /// Whether others are found in it.
+    /// Whether other objects are discovered in it.
     pub(super) fn is_critical(&self) -> bool {
         !(self.early.is_empty() && self.late.is_empty())
     }
 }
 
 impl Page {
-    /// Whether the page makes sense.
+    /// Checks that the page is consistent.
     ///
     /// # Errors
-    /// What does not, and in which object.
+    /// The inconsistency, and the object with it.
     pub fn check(&self) -> Result<(), PageError> {
         Plan::new(self, HttpVersion::Http3).map(drop)
     }
@@ -141,10 +143,10 @@ impl Plan {
         if objects.len() > limits::MAX_PAGE_OBJECTS {
             return Err(PageError::TooMany(objects.len()));
         }
-        let places = places(objects)?;
+        let places = indices(objects)?;
         let parents = parents(objects, &places)?;
         let document = document(objects, &parents)?;
-        check_circles(objects, &parents)?;
+        check_cycles(objects, &parents)?;
 
         let in_which: Vec<_> = parents.iter().map(|p| p.map(|p| p.object)).collect();
         let priorities = priority::of(objects, &in_which);
@@ -182,7 +184,7 @@ impl Plan {
             }
         }
         for object in &mut planned {
-            // Stable: what is found at one place is asked for in the page's order.
+            // The sort is stable: objects discovered at the same share are requested in the page's order.
             object.early.sort_by(|a, b| a.share.total_cmp(&b.share));
         }
         Ok(Self {
@@ -192,7 +194,7 @@ impl Plan {
     }
 }
 
-fn places(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
+fn indices(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
     let mut places = HashMap::with_capacity(objects.len());
     for (place, object) in objects.iter().enumerate() {
         if places.insert(object.id.as_str(), place).is_some() {
@@ -203,16 +205,16 @@ fn places(objects: &[PageObject]) -> Result<HashMap<&str, usize>, PageError> {
     Ok(places)
 }
 
-/// The object that discovers another.
+/// Where an object is discovered.
 #[derive(Clone, Copy)]
 struct Parent {
     /// Its index in the page.
     object: usize,
-    /// The share of it that has to arrive before.
+    /// The share of it that has to arrive first.
     share: f64,
 }
 
-/// What discovers each object.
+/// The object that discovers each one.
 fn parents(
     objects: &[PageObject],
     places: &HashMap<&str, usize>,
@@ -249,9 +251,9 @@ fn document(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<usize,
     }
 }
 
-/// Following the discoverers of each object ends at the document.
-fn check_circles(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<(), PageError> {
-    /// The walk on which an object was met first; each object is passed once.
+/// Checks that following the discoverers of each object ends at the document.
+fn check_cycles(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<(), PageError> {
+    /// The object from which each one was first reached; each is passed once.
     const NEVER: usize = usize::MAX;
     let mut met = vec![NEVER; objects.len()];
     for start in 0..objects.len() {
@@ -265,7 +267,7 @@ fn check_circles(objects: &[PageObject], parents: &[Option<Parent>]) -> Result<(
         }
         if met[place] == start && parents[place].is_some() {
             let id = objects[place].id.clone();
-            return Err(PageError::Circle { id });
+            return Err(PageError::Cycle { id });
         }
     }
     Ok(())

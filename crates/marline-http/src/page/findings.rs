@@ -1,4 +1,4 @@
-//! What is found in an object while it arrives.
+//! Objects that are discovered in another while it arrives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,16 +7,17 @@ use tokio::sync::mpsc;
 
 use crate::client::{ClientError, Store};
 
-/// An object that is found in another while that arrives.
+/// An object that is discovered in another while that arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
-    /// The share of the other object that has to arrive before.
+    /// The share of the other object that has to arrive first.
     pub(super) share: f64,
     /// Its index in the page.
     pub(super) object: usize,
 }
 
-/// Reports what is found in an object as its beginning grows: once each, whatever is requested again.
+/// Reports the objects that are discovered as an object arrives, each of them once, even if ranges are
+/// requested again.
 #[derive(Clone)]
 pub(super) struct Findings(Arc<Mutex<State>>);
 
@@ -53,13 +54,13 @@ impl Findings {
             && is_found(found.share)
         {
             state.reported += 1;
-            // The receiver owns this task and outlives it.
+            // The receiver owns this task, and outlives it.
             let _ = state.reached.send(found);
         }
     }
 }
 
-/// Puts together the beginning of an object that comes in ranges.
+/// Tracks the contiguous beginning of an object that arrives in ranges.
 pub(super) struct Beginning {
     findings: Findings,
     size: u64,
@@ -68,14 +69,14 @@ pub(super) struct Beginning {
 
 #[derive(Default)]
 struct Parts {
-    /// Bytes from the start on.
+    /// Contiguous bytes from the start.
     beginning: u64,
-    /// Start and end of what has come after a gap.
+    /// Start and end of ranges beyond a gap.
     apart: BTreeMap<u64, u64>,
 }
 
 impl Beginning {
-    /// Of an object of `size` bytes.
+    /// For an object of `size` bytes.
     pub(super) fn new(findings: Findings, size: u64) -> Self {
         Self {
             findings,
@@ -96,7 +97,7 @@ impl Store for Beginning {
 }
 
 impl Parts {
-    /// Adds bytes that continue a part or begin one; returns the length of the beginning if it has grown.
+    /// Adds a range; returns the length of the contiguous beginning if it has grown.
     fn add(&mut self, offset: u64, len: u64) -> Option<u64> {
         let end = offset + len;
         if offset != self.beginning {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_found_as_the_beginning_grows() {
+    fn objects_are_reported_when_their_share_is_contiguous() {
         let (reached, mut found) = mpsc::unbounded_channel();
         let early = [(0.0, 7), (0.5, 8), (0.5, 9), (0.9, 10)];
         let early = early.map(|(share, object)| Found { share, object });

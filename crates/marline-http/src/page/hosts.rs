@@ -8,16 +8,16 @@ use super::check::Planned;
 use super::options::LoadOptions;
 use crate::client::{Client, Lane, Origin, PlannedRequest, Planner, SplitPolicy};
 
-/// The page's hosts, and the objects that wait to be requested from them.
+/// The hosts of a page, and the objects that wait to be requested from them.
 pub(super) struct Hosts {
     hosts: Vec<Host>,
     of_object: Vec<OfObject>,
     requests_at_once: usize,
-    /// Numbers the objects in the order of their discovery.
+    /// The number of the next discovered object.
     next: u64,
 }
 
-/// What the order depends on.
+/// The properties of an object that decide when and where it is requested.
 struct OfObject {
     host: usize,
     size: u64,
@@ -28,46 +28,46 @@ struct Host {
     lanes: Vec<HostLane>,
     /// Assigns objects to connections; without it, the connection with the fewest requests gets the next.
     planner: Option<Planner>,
-    /// By urgency and order of discovery.
+    /// Objects by urgency and order of discovery.
     waiting: BTreeMap<(u8, u64), usize>,
 }
 
 /// A connection to a host.
 struct HostLane {
     lane: Arc<Lane>,
-    /// Its requests that have not ended.
+    /// Its requests in progress.
     requests: usize,
 }
 
-/// An object to request now.
-pub(super) struct Turn {
+/// An object that can be requested now.
+pub(super) struct ReadyObject {
     pub(super) object: usize,
-    pub(super) place: Place,
-    /// All connections to its host.
+    pub(super) occupied: OccupiedLanes,
+    /// All lanes to its host.
     pub(super) lanes: Vec<Arc<Lane>>,
-    /// At least one: for the whole object, or for ranges.
+    /// At least one: for the whole object, or for its ranges.
     pub(super) requests: Vec<PlannedRequest>,
 }
 
-/// The connections that an object occupies until it ends.
+/// The lanes that the requests of an object occupy until they end.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OccupiedLanes {
     host: usize,
     lanes: Vec<usize>,
 }
 
 impl Hosts {
-    /// At most [`connections`](LoadOptions::connections) to each host, those first that the client opened
-    /// in advance.
+    /// Lanes to each host, at most [`connections`](LoadOptions::connections); those that the client opened in
+    /// advance come first.
     pub(super) fn new(objects: &[Planned], client: &Client, options: &LoadOptions) -> Self {
         let connections = NonZeroUsize::new(options.connections).unwrap_or(NonZeroUsize::MIN);
         let min_range = options.split_critical.filter(|_| connections.get() > 1);
         let planner = min_range.map(|min| Planner::new(SplitPolicy::Page, connections, min));
-        let mut places: HashMap<&Origin, usize> = HashMap::new();
+        let mut indices: HashMap<&Origin, usize> = HashMap::new();
         let mut hosts = Vec::new();
         let mut of_object = Vec::with_capacity(objects.len());
         for object in objects {
-            let host = *places.entry(&object.origin).or_insert_with(|| {
+            let host = *indices.entry(&object.origin).or_insert_with(|| {
                 let origin = &object.origin;
                 let lanes = client.lanes(origin, connections.get());
                 hosts.push(Host {
@@ -94,8 +94,8 @@ impl Hosts {
         }
     }
 
-    /// An object was discovered. Returns the host to call [`turn`](Self::turn) for.
-    pub(super) fn want(&mut self, object: usize, urgency: u8) -> usize {
+    /// Adds a discovered object. Returns the host to call [`next_ready`](Self::next_ready) for.
+    pub(super) fn enqueue(&mut self, object: usize, urgency: u8) -> usize {
         let host = self.of_object[object].host;
         let key = (urgency, self.next);
         self.next += 1;
@@ -103,28 +103,28 @@ impl Hosts {
         host
     }
 
-    /// The requests of an object have ended. Returns the host to call [`turn`](Self::turn) for.
-    pub(super) fn ended(&mut self, place: Place) -> usize {
-        for lane in place.lanes {
-            self.hosts[place.host].lanes[lane].requests -= 1;
+    /// The requests of an object have ended. Returns the host to call [`next_ready`](Self::next_ready) for.
+    pub(super) fn ended(&mut self, occupied: OccupiedLanes) -> usize {
+        for lane in occupied.lanes {
+            self.hosts[occupied.host].lanes[lane].requests -= 1;
         }
-        place.host
+        occupied.host
     }
 
-    /// The most urgent of what waits for `host`, if one of its connections is free for it.
-    pub(super) fn turn(&mut self, host: usize) -> Option<Turn> {
+    /// The most urgent object that waits for `host`, if one of its lanes is free.
+    pub(super) fn next_ready(&mut self, host: usize) -> Option<ReadyObject> {
         let Host {
             lanes,
             planner,
             waiting,
         } = &mut self.hosts[host];
         let (freest, _) = (lanes.iter().enumerate())
-            .min_by_key(|(place, lane)| (lane.requests, *place))
+            .min_by_key(|(index, lane)| (lane.requests, *index))
             .filter(|(_, lane)| lane.requests < self.requests_at_once)?;
         let (_, object) = waiting.pop_first()?;
         let OfObject { size, critical, .. } = self.of_object[object];
         let planned = planner.as_mut().map(|planner| planner.plan(size, critical));
-        // An empty object has no range, but its response still counts.
+        // An empty object has no range, but its response has to arrive.
         let requests = planned.filter(|requests| !requests.is_empty());
         let requests = requests.unwrap_or_else(|| {
             vec![PlannedRequest {
@@ -136,15 +136,15 @@ impl Hosts {
         for &lane in &used {
             lanes[lane].requests += 1;
         }
-        Some(Turn {
+        Some(ReadyObject {
             object,
-            place: Place { host, lanes: used },
+            occupied: OccupiedLanes { host, lanes: used },
             lanes: lanes.iter().map(|one| Arc::clone(&one.lane)).collect(),
             requests,
         })
     }
 
-    /// All connections.
+    /// The lanes of all hosts.
     pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
         let lanes = self.hosts.iter().flat_map(|host| &host.lanes);
         lanes.map(|one| &*one.lane)

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::check::{PageError, Plan, Planned};
 use super::findings::{Beginning, Findings, Found};
-use super::hosts::{Hosts, Place, Turn};
+use super::hosts::{Hosts, OccupiedLanes, ReadyObject};
 use super::model::Page;
 use super::options::LoadOptions;
 use super::report::{PageObjectReport, PageReport};
@@ -18,12 +18,13 @@ use crate::client::{
 };
 use crate::tasks::TaskSet;
 
-/// Loads `page`. Failures of objects are in the report, and what only they name is never discovered.
+/// Loads `page`. Failures of objects are in the report; objects that only a failed one refers to are never
+/// discovered.
 ///
-/// Dropping the future abandons what is under way.
+/// Dropping the future cancels the requests in progress.
 ///
 /// # Errors
-/// The page makes no sense.
+/// The page is inconsistent.
 pub async fn load(
     client: &Arc<Client>,
     page: &Page,
@@ -57,7 +58,7 @@ pub async fn load(
             Some(found) = arriving.recv() => loading.found(found),
             step = loading.tasks.join_next() => match step {
                 Some(Ok(step)) => loading.step(step),
-                // Its object is left as it is.
+                // The task of an object failed: its report is left as it is.
                 Some(Err(_)) => {}
                 None => break,
             },
@@ -84,16 +85,16 @@ struct Loading<'a> {
     report: PageReport,
     hosts: Hosts,
     tasks: TaskSet<Step>,
-    /// For what is found in objects while they arrive.
+    /// Receives the objects that are discovered while others arrive.
     reached: mpsc::UnboundedSender<Found>,
 }
 
-/// What a task brings.
+/// The result of a task.
 enum Step {
-    /// An object was found, and what is before it was parsed.
+    /// An object was discovered, and the content before it was parsed.
     Discovered(usize),
     /// A request has ended.
-    Ended(usize, Place, Box<PageObjectReport>),
+    Ended(usize, OccupiedLanes, Box<PageObjectReport>),
     /// An object was parsed or run.
     Done(usize),
 }
@@ -106,12 +107,12 @@ impl Loading<'_> {
     fn step(&mut self, step: Step) {
         match step {
             Step::Discovered(object) => self.discover(object),
-            Step::Ended(object, place, report) => self.ended(object, place, *report),
+            Step::Ended(object, lanes, report) => self.ended(object, lanes, *report),
             Step::Done(object) => self.done(object),
         }
     }
 
-    /// The share of the parent has arrived at which it names an object: that share is parsed first.
+    /// The share of the parent that refers to an object has arrived: it is parsed first.
     fn found(&mut self, found: Found) {
         let Found { share, object } = found;
         let parent = self.plan.objects[object].parent;
@@ -119,7 +120,7 @@ impl Loading<'_> {
         self.after(parse.mul_f64(share), Step::Discovered(object));
     }
 
-    /// Takes `step` when `wait` is over.
+    /// Takes `step` after `wait`.
     fn after(&mut self, wait: Duration, step: Step) {
         if wait.is_zero() {
             return self.step(step);
@@ -133,18 +134,20 @@ impl Loading<'_> {
 
     fn discover(&mut self, object: usize) {
         self.report.objects[object].discovered_s = Some(self.now_s());
-        let host = self.hosts.want(object, self.plan.objects[object].urgency);
-        self.give_turns(host);
+        let host = self
+            .hosts
+            .enqueue(object, self.plan.objects[object].urgency);
+        self.send_requests(host);
     }
 
-    fn give_turns(&mut self, host: usize) {
-        while let Some(turn) = self.hosts.turn(host) {
-            let Turn {
+    fn send_requests(&mut self, host: usize) {
+        while let Some(ready) = self.hosts.next_ready(host) {
+            let ReadyObject {
                 object,
-                place,
+                occupied,
                 lanes,
                 requests,
-            } = turn;
+            } = ready;
             let mut report = self.report.objects[object].clone();
             report.start_s = Some(self.now_s());
             let planned = &self.plan.objects[object];
@@ -159,7 +162,7 @@ impl Loading<'_> {
             };
             self.tasks.spawn(async move {
                 request.run(requests, &mut report).await;
-                Step::Ended(object, place, Box::new(report))
+                Step::Ended(object, occupied, Box::new(report))
             });
         }
     }
@@ -172,11 +175,11 @@ impl Loading<'_> {
         headers
     }
 
-    fn ended(&mut self, object: usize, place: Place, report: PageObjectReport) {
+    fn ended(&mut self, object: usize, lanes: OccupiedLanes, report: PageObjectReport) {
         let failed = report.error.is_some();
         self.report.objects[object] = report;
-        let host = self.hosts.ended(place);
-        self.give_turns(host);
+        let host = self.hosts.ended(lanes);
+        self.send_requests(host);
         if !failed {
             let parse = self.page.objects[object].parse;
             self.after(parse, Step::Done(object));
@@ -191,7 +194,7 @@ impl Loading<'_> {
     }
 }
 
-/// One object on its way.
+/// The requests for one object.
 struct Request {
     client: Arc<Client>,
     start: Instant,
@@ -199,7 +202,7 @@ struct Request {
     headers: HeaderMap,
     size: u64,
     findings: Findings,
-    /// To its host.
+    /// The lanes to its host.
     lanes: Vec<Arc<Lane>>,
 }
 
@@ -245,7 +248,7 @@ impl Request {
                 self.findings.complete();
                 Ok(())
             }
-            Outcome::Instead(answer) => {
+            Outcome::Other(answer) => {
                 report.connection = Some(answer.connection.id);
                 self.read(answer.response, report).await
             }
@@ -268,7 +271,7 @@ impl Request {
         self.read(response, report).await
     }
 
-    /// All of the object comes in one response.
+    /// Receives all of the object in one response.
     async fn read(
         &self,
         response: Response<Download>,
@@ -276,7 +279,7 @@ impl Request {
     ) -> Result<(), ClientError> {
         report.bytes = 0;
         if !response.status().is_success() {
-            report.error = Some(format!("the server answered {}", response.status()));
+            report.error = Some(format!("the server responded with {}", response.status()));
             return Ok(());
         }
         let mut download = response.into_body();

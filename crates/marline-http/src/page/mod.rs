@@ -1,10 +1,10 @@
-//! Loading a web page as a browser does: what is found in what has arrived decides what is asked for
-//! next, and in which order the server sends it.
+//! Loads a web page as a browser does: objects are requested as they are discovered in the content that has
+//! arrived, with priorities that decide in which order the server sends them.
 //!
-//! A [`Page`] is a tree of objects. [`load()`] walks it: an object is *discovered* when its share of the
-//! object above has arrived and was parsed, *started* when its host has a connection free for it, and
-//! *done* when all of it has arrived and was parsed or run. Parsing is waiting, by the clock of the
-//! client's runtime: in virtual time, loads repeat to the nanosecond.
+//! A [`Page`] is a tree of objects. [`load()`] processes it: an object is *discovered* when its share of the
+//! parent object has arrived and was parsed, *started* when its host has a connection free for it, and *done*
+//! when all of it has arrived and was parsed or run. Parsing is a delay by the clock of the client's runtime,
+//! so that in virtual time loads repeat to the nanosecond.
 
 mod check;
 mod findings;

@@ -1,4 +1,4 @@
-//! What a page is made of.
+//! The description of a page.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::GeneratedObject;
 
-/// A web page. Objects stand in the order in which they are named in reports.
+/// A web page. Reports have its objects in the same order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// One of them is discovered by none: the document itself.
+    /// The objects. Exactly one has no [`discovered_by`](PageObject::discovered_by): the document.
     pub objects: Vec<PageObject>,
 }
 
@@ -22,46 +22,46 @@ pub struct Page {
 pub struct PageObject {
     /// Its name among the page's objects.
     pub id: String,
-    /// Where it is: a host's name, with a port if that is not the usual one.
+    /// Its host, with a port if that is not the default.
     pub host: String,
-    /// Its path at the host, with a query perhaps.
+    /// Its path, with an optional query.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Bytes of content.
     pub size: u64,
-    /// Where it is found; the page's document is found nowhere.
+    /// Where it is discovered; `None` for the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovered_by: Option<Discovery>,
-    /// How long it takes to parse or run all of it. What is discovered at a share of its bytes waits
-    /// for that share of this time.
+    /// The time to parse or run all of it. Objects that are discovered at a share of its bytes are delayed by
+    /// that share of this time.
     #[serde(default, rename = "parse_s", with = "seconds")]
     pub parse: Duration,
-    /// How long its server takes before it answers.
+    /// The time from the request to the response of its server.
     #[serde(default, rename = "think_s", with = "seconds")]
     pub think: Duration,
-    /// Whether nothing is shown before it is done.
+    /// Whether it blocks rendering until it is done.
     #[serde(default)]
     pub blocking: bool,
-    /// Its urgency (RFC 9218 section 4.1), if not the one that Chrome would give it.
+    /// Its urgency (RFC 9218 section 4.1); by default that of Chrome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urgency: Option<u8>,
-    /// Whether parts of it are of use (RFC 9218 section 4.2), if not as Chrome would say.
+    /// Whether it is incremental (RFC 9218 section 4.2); by default as in Chrome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incremental: Option<bool>,
 }
 
-/// Where an object is found.
+/// Where an object is discovered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Discovery {
-    /// In which other object.
+    /// The name of the other object.
     pub object: String,
-    /// How much of that must have arrived, from 0 (the header of its response) to 1 (all of it).
+    /// The share of that object that must have arrived, from 0 (the header of its response) to 1 (all of it).
     pub share: f64,
 }
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -73,9 +73,9 @@ pub enum Kind {
     Js,
     /// A font.
     Font,
-    /// A picture.
+    /// An image.
     Image,
-    /// What scripts ask for: data.
+    /// Data that scripts fetch.
     Other,
 }
 
@@ -94,11 +94,11 @@ impl Kind {
 }
 
 impl Page {
-    /// What a [`generated`](crate::server::generated) site needs to be `host`, by path.
+    /// The objects of `host` for a [`generated`](crate::server::generated) site, by path.
     pub fn generated(&self, host: &str) -> BTreeMap<String, GeneratedObject> {
         let objects = self.objects.iter().filter(|object| object.host == host);
         let objects = objects.map(|object| {
-            // Sites go by paths without queries.
+            // Generated sites ignore queries.
             let path = object.path.split('?').next().unwrap_or_default();
             let generated = GeneratedObject {
                 size: object.size,

@@ -5,20 +5,20 @@ use std::num::NonZeroU64;
 /// How to load a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Connections to each host, at most; opened when those before are busy. Browsers use 6 over
+    /// Most connections to each host; one more is opened when all others are busy. Browsers use 6 over
     /// HTTP/1.1, else 1.
     pub connections: usize,
     /// Whether requests carry a priority (RFC 9218).
     pub priorities: bool,
-    /// Over several connections to a host, fetch the objects in which others are found in ranges, one on
-    /// each connection at once, none smaller than this many bytes, and the others whole on each connection
-    /// in turn ([`SplitPolicy::Page`](crate::client::SplitPolicy::Page)). Without it, every object is
-    /// fetched whole, on the connection with the fewest requests.
+    /// With several connections to a host, fetch the objects in which others are discovered in ranges, one on
+    /// each connection, none smaller than this many bytes, and the other objects whole, on each connection in
+    /// turn ([`SplitPolicy::Page`](crate::client::SplitPolicy::Page)). Without it, every object is fetched
+    /// whole, on the connection with the fewest requests.
     pub split_critical: Option<NonZeroU64>,
 }
 
 impl Default for LoadOptions {
-    /// One connection, with priorities, and nothing split.
+    /// One connection, with priorities and without ranges.
     fn default() -> Self {
         Self {
             connections: 1,

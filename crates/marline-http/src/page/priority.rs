@@ -1,17 +1,17 @@
-//! What Chrome asks for first (RFC 9218): its resource priorities as it writes them for HTTP/3.
+//! The priorities of requests in Chrome (RFC 9218): its resource priorities, as it sends them over HTTP/3.
 
 use http::{HeaderMap, HeaderValue};
 use marline::Priority;
 
 use super::model::{Kind, PageObject};
 
-/// Pictures of a document that come before the others: the first ones, as far as they are large.
+/// The number of images of a document that come before the others, as far as they are large.
 const FIRST_IMAGES: usize = 5;
 
-/// Smaller pictures count as icons. Chrome counts pixels, which a page's description does not have.
+/// Smaller images count as icons. Chrome counts pixels, which the description of a page does not have.
 const LARGE_IMAGE_BYTES: u64 = 10_000;
 
-/// The priorities of `objects`; `parents` are the indices of what discovers each.
+/// The priorities of `objects`; `parents` are the indices of the objects that discover them.
 pub(super) fn of(objects: &[PageObject], parents: &[Option<usize>]) -> Vec<Priority> {
     let mut first_images = 0;
     let priorities = objects.iter().zip(parents).map(|(object, parent)| {
@@ -23,7 +23,7 @@ pub(super) fn of(objects: &[PageObject], parents: &[Option<usize>]) -> Vec<Prior
             Kind::Css => 4,
             Kind::Font | Kind::Other => 1,
             Kind::Js if object.blocking => 1,
-            // The document's own late scripts; those that scripts insert are asynchronous.
+            // Late scripts of the document itself; those that scripts insert are asynchronous.
             Kind::Js if in_html => 2,
             Kind::Js => 3,
             Kind::Image if in_html && object.size >= LARGE_IMAGE_BYTES => {
@@ -32,7 +32,7 @@ pub(super) fn of(objects: &[PageObject], parents: &[Option<usize>]) -> Vec<Prior
             }
             Kind::Image => 3,
         };
-        // Style sheets, scripts and fonts are of use as a whole.
+        // Style sheets, scripts and fonts are usable only when complete.
         let incremental = matches!(object.kind, Kind::Html | Kind::Image | Kind::Other);
         Priority::new(
             object.urgency.unwrap_or(urgency),
@@ -42,7 +42,7 @@ pub(super) fn of(objects: &[PageObject], parents: &[Option<usize>]) -> Vec<Prior
     priorities.collect()
 }
 
-/// The `priority` field, without parameters that have their default.
+/// The `priority` field, without parameters that have their default value.
 pub(super) fn headers(priority: Priority) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let default = Priority::default();

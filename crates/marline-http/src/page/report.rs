@@ -1,4 +1,4 @@
-//! What became of a page.
+//! The report of a page load.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct PageReport {
     pub page_load_s: f64,
     /// When the document and all objects that block rendering were done; `None` if one failed.
     pub first_render_s: Option<f64>,
-    /// As in the page.
+    /// In the order of the page.
     pub objects: Vec<PageObjectReport>,
     /// In the order opened.
     pub connections: Vec<ConnectionReport>,
@@ -23,9 +23,9 @@ pub struct PageReport {
 pub struct PageObjectReport {
     /// Its name.
     pub id: String,
-    /// When it was found.
+    /// When it was discovered.
     pub discovered_s: Option<f64>,
-    /// When a connection was free and it was asked for.
+    /// When it was requested.
     pub start_s: Option<f64>,
     /// When the response's header had arrived.
     pub first_byte_s: Option<f64>,
@@ -35,7 +35,7 @@ pub struct PageObjectReport {
     pub done_s: Option<f64>,
     /// Bytes of content.
     pub bytes: u64,
-    /// Which of the connections.
+    /// The ID of the connection.
     pub connection: Option<u64>,
     /// Why it is not done.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,13 +48,14 @@ impl PageReport {
         self.objects.iter().all(|object| object.done_s.is_some())
     }
 
-    /// Fills in what follows from the objects.
+    /// Fills in the values that follow from the objects.
     pub(super) fn conclude(&mut self, objects: &[PageObject]) {
         for object in &mut self.objects {
             if object.done_s.is_none() && object.error.is_none() {
                 object.error = Some(match object.discovered_s {
-                    None => "it was never discovered: what names it has failed".to_owned(),
-                    Some(_) => "its task has ended too early".to_owned(),
+                    None => "it was never discovered: the object that refers to it has failed"
+                        .to_owned(),
+                    Some(_) => "its task ended early".to_owned(),
                 });
             }
         }

@@ -14,31 +14,32 @@ use crate::{limits, transport};
 /// A server's settings. Start from [`ServerConfig::new`].
 #[derive(Debug)]
 pub struct ServerConfig {
-    /// Where to listen, for TCP and UDP alike. Port 0 finds a free one.
+    /// Where to listen, for both TCP and UDP. Port 0 selects a free port.
     pub listen: SocketAddr,
     /// Its certificate and key.
     pub identity: Identity,
-    /// What answers.
+    /// The service that answers requests.
     pub site: Site,
-    /// The HTTP versions it speaks.
+    /// The enabled versions of HTTP.
     pub protocols: Protocols,
-    /// What its clients can make it spend.
+    /// Limits of what clients can make it spend.
     pub limits: ServerLimits,
-    /// How QUIC behaves.
+    /// The settings of QUIC.
     pub quic: transport::QuicOptions,
-    /// The QUIC endpoint; without, it has the usual settings, and keys that end with the process.
+    /// Settings of the QUIC endpoint; `None` for the defaults, with random keys.
     pub endpoint: Option<EndpointConfig>,
     /// Where to log requests.
     pub access_log: Option<AccessLog>,
-    /// Where to serve metrics as `/metrics`, over cleartext HTTP.
+    /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
     pub metrics: Option<SocketAddr>,
-    /// A directory for one qlog file a QUIC connection.
+    /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
-    /// What it runs on; by default, the tokio runtime that binds it. TCP and metrics need tokio anyway.
+    /// The runtime; by default, the tokio runtime in which the server is bound. TCP and metrics need tokio in
+    /// any case.
     pub runtime: Option<Arc<dyn Runtime>>,
 }
 
-/// The HTTP versions that a server speaks.
+/// The versions of HTTP that a server supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
     /// HTTP/1.1 over TLS.
@@ -47,12 +48,12 @@ pub struct Protocols {
     pub http2: bool,
     /// HTTP/3.
     pub http3: bool,
-    /// HTTP/1.1 without TLS on the same TCP port. For laboratories.
+    /// HTTP/1.1 without TLS on the same TCP port, for laboratories.
     pub cleartext: bool,
 }
 
 impl Default for Protocols {
-    /// All that are encrypted.
+    /// All encrypted versions.
     fn default() -> Self {
         Self {
             http1: true,
@@ -63,7 +64,7 @@ impl Default for Protocols {
     }
 }
 
-/// What clients can make a server spend. [`limits`] has the reasons of the defaults.
+/// Limits of what clients can make a server spend. [`limits`] has the reasons of the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Connections open at once, over all versions.
@@ -150,7 +151,7 @@ impl ServerLimits {
 }
 
 impl ServerConfig {
-    /// `site` at `listen` with the usual settings.
+    /// Serves `site` at `listen`, with the default settings.
     pub fn new(listen: SocketAddr, identity: Identity, site: Site) -> Self {
         Self {
             listen,

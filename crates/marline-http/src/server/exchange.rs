@@ -1,4 +1,4 @@
-//! One request and its response, whatever the version.
+//! One request and its response, in any version of HTTP.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -11,7 +11,7 @@ use super::Context;
 use super::record::{Record, Recorder};
 use crate::body::Body;
 
-/// Asks the site, follows the response into log and metrics.
+/// Passes a request to the site, and records the response in log and metrics.
 pub(super) async fn respond(
     context: &Context,
     recorder: &Arc<Recorder>,
@@ -20,11 +20,11 @@ pub(super) async fn respond(
     let version = request.version();
     let record = Record::new(recorder, request.method(), request.uri().path(), version);
     let Ok(mut response) = context.site.clone().oneshot(request).await;
-    decorate(context, version, &mut response);
+    add_header_fields(context, version, &mut response);
     record.follow(response)
 }
 
-/// Refuses a request that came as early data and is not safe to be replayed (RFC 8470).
+/// Refuses a request that arrived as early data and is not safe to replay (RFC 8470).
 pub(super) fn too_early(
     context: &Context,
     recorder: &Arc<Recorder>,
@@ -37,14 +37,14 @@ pub(super) fn too_early(
     response
         .headers_mut()
         .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
-    decorate(context, version, &mut response);
+    add_header_fields(context, version, &mut response);
     record.follow(response)
 }
 
-fn decorate(context: &Context, version: Version, response: &mut Response<Body>) {
+fn add_header_fields(context: &Context, version: Version, response: &mut Response<Body>) {
     let headers = response.headers_mut();
     if version == Version::HTTP_3 {
-        // hyper adds it to the other versions.
+        // hyper adds the field for the other versions.
         let now = UNIX_EPOCH + context.runtime.unix_time();
         if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now)) {
             headers.entry(DATE).or_insert(date);

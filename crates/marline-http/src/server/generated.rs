@@ -1,4 +1,4 @@
-//! A site made of nothing: objects of given sizes, for tests, measurements and simulations.
+//! A site of generated objects of given sizes, for tests, measurements and simulations.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,11 +26,11 @@ use crate::body::{Body, BoxError};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
 
-/// The content of all objects is this many bytes over and over. A prime: pieces of the usual sizes
-/// that end up in a wrong place are noticed.
+/// The content of all objects repeats after this many bytes. It is a prime, so that pieces of usual sizes at
+/// a wrong offset have wrong content.
 const PERIOD: usize = 65_521;
 
-/// What is repeated.
+/// The repeated block.
 static BLOCK: LazyLock<Bytes> = LazyLock::new(|| {
     let mut state = 1u32;
     let bytes = (0..PERIOD).map(|_| {
@@ -47,14 +47,14 @@ pub struct GeneratedObject {
     pub size: u64,
     /// Its media type.
     pub content_type: HeaderValue,
-    /// Time from the request's header to the response's.
+    /// The delay from the request's header to the response's.
     pub think: Duration,
-    /// The content, of [`size`](Self::size) bytes; `None` for a pattern that no memory holds.
+    /// The content, of [`size`](Self::size) bytes; `None` for a generated pattern, which takes no memory.
     pub content: Option<Bytes>,
 }
 
 impl GeneratedObject {
-    /// An object with this content, answered at once.
+    /// An object with this content and no delay.
     pub const fn of(content: Bytes, content_type: HeaderValue) -> Self {
         Self {
             size: content.len() as u64,
@@ -64,7 +64,7 @@ impl GeneratedObject {
         }
     }
 
-    /// Bytes of it, which are within its size, as a body; `start` is where in the pattern it begins.
+    /// A part of the content, within its size, as a body; `start` is the offset of the object in the pattern.
     fn part(&self, start: usize, first: u64, len: u64) -> Body {
         match &self.content {
             Some(content) => {
@@ -82,18 +82,18 @@ impl GeneratedObject {
     }
 }
 
-/// A service that answers GET and HEAD with `objects`, by path: with ranges and entity tags, equal
-/// bytes every time, and after their think time by the clock of `runtime`; by default, of the tokio
-/// runtime that the caller runs in.
+/// A service that answers GET and HEAD with `objects`, by path: with ranges and entity tags, equal content
+/// every time, and delayed by their think time on the clock of `runtime`; by default, of the tokio runtime in
+/// which the caller runs.
 ///
 /// # Errors
-/// No runtime is given, and the caller runs in none.
+/// No runtime is given, and the caller runs in no tokio runtime.
 pub fn generated(
     objects: BTreeMap<String, GeneratedObject>,
     runtime: Option<Arc<dyn Runtime>>,
 ) -> io::Result<Site> {
     let objects = Arc::new(objects);
-    Ok(Site::new(Thinking {
+    Ok(Site::new(Delayed {
         runtime: RuntimeHandle::new(runtime)?,
         objects: Objects(Arc::clone(&objects)),
         answering: Ranges::new(Objects(objects)),
@@ -102,15 +102,15 @@ pub fn generated(
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-/// Waits, then answers.
+/// Delays responses.
 #[derive(Clone)]
-struct Thinking {
+struct Delayed {
     runtime: RuntimeHandle,
     objects: Objects,
     answering: Ranges<Objects>,
 }
 
-impl Service<Request<Body>> for Thinking {
+impl Service<Request<Body>> for Delayed {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answer;
@@ -198,7 +198,7 @@ impl Objects {
     }
 }
 
-/// Where in the block the content of an object begins: FNV-1a of its path.
+/// The offset in the block at which the content of an object begins: FNV-1a of its path.
 fn start(path: &str) -> usize {
     let hash = path.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -206,13 +206,13 @@ fn start(path: &str) -> usize {
     (hash % PERIOD as u64) as usize
 }
 
-/// The one range that [`Ranges`] asks for.
+/// The range that [`Ranges`] requests.
 fn range_of(request: &Request<Body>, size: u64) -> Option<ByteRange> {
     let value = request.headers().get(RANGE)?;
     ByteRange::only(value, size)
 }
 
-/// Whether the field names the entity tag (RFC 9110 section 13.1), if it is there.
+/// Whether the field contains the entity tag (RFC 9110 section 13.1); `None` without the field.
 fn names(headers: &HeaderMap, name: http::HeaderName, tag: &HeaderValue) -> Option<bool> {
     let value = headers.get(name)?.as_bytes();
     let tag = tag.as_bytes();
@@ -228,9 +228,9 @@ fn empty(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// Part of an object. Nothing is copied: its chunks are views of the block.
+/// A part of an object. Its chunks are views of the block: nothing is copied.
 struct Content {
-    /// In the block.
+    /// The offset in the block.
     position: usize,
     left: u64,
 }

@@ -20,10 +20,10 @@ use crate::body::Body;
 use crate::tasks::TaskSet;
 use crate::transport::{self, Carrier};
 
-/// Why a server that stops closes its connections.
+/// The error code with which a stopping server closes its connections.
 pub(super) const NO_ERROR: u64 = Code::H3_NO_ERROR.value();
 
-/// A UDP socket that clients come to.
+/// A QUIC endpoint that accepts connections.
 pub(super) struct Listener(marline::Endpoint);
 
 impl Listener {
@@ -35,15 +35,15 @@ impl Listener {
         self.0.clone()
     }
 
-    /// Accepts until the server stops, then waits for the connections to finish.
+    /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let mut stopped = context.stop.stopped();
-        let mut visits = TaskSet::new(&context.runtime);
+        let mut connections = TaskSet::new(&context.runtime);
         loop {
             let connecting = tokio::select! {
                 biased;
                 () = &mut stopped => break,
-                Some(_) = visits.join_next() => continue,
+                Some(_) = connections.join_next() => continue,
                 connecting = self.0.accept() => connecting,
             };
             let Some(connecting) = connecting else { break };
@@ -52,21 +52,21 @@ impl Listener {
                 continue;
             };
             let context = Arc::clone(&context);
-            visits.spawn(async move {
-                welcome(context, connecting).await;
+            connections.spawn(async move {
+                accept(context, connecting).await;
                 drop(slot);
             });
         }
         self.0.set_server_config(None);
-        while visits.join_next().await.is_some() {}
+        while connections.join_next().await.is_some() {}
         self.0.close(NO_ERROR, b"");
         self.0.wait_idle().await;
     }
 }
 
-/// One client's connection, from its first packet on.
-async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
-    // Early data is answered before the handshake is complete: the client waits for nothing.
+/// Handles one connection from its first packet.
+async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
+    // Early data is answered before the handshake is complete.
     let quic = match connecting.into_0rtt() {
         Ok(quic) => quic,
         Err(connecting) => match connecting.await {
@@ -74,7 +74,7 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
             Err(_) => return context.metrics.handshake_failed(),
         },
     };
-    let visit = Visit {
+    let connection = ClientConnection {
         recorder: Arc::new(Recorder {
             runtime: context.runtime.clone(),
             metrics: Arc::clone(&context.metrics),
@@ -86,17 +86,17 @@ async fn welcome(context: Arc<Context>, connecting: marline::Connecting) {
         context,
         quic,
     };
-    tokio::join!(visit.watch(), visit.serve());
+    tokio::join!(connection.watch(), connection.serve());
 }
 
-struct Visit {
+struct ClientConnection {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
     quic: marline::Connection,
 }
 
-impl Visit {
-    /// Follows the connection's life.
+impl ClientConnection {
+    /// Counts the connection and its paths until it is closed.
     async fn watch(&self) {
         let metrics = &self.context.metrics;
         if self.quic.connected().await.is_err() {
@@ -114,8 +114,8 @@ impl Visit {
     }
 }
 
-/// Serves requests until the client leaves, or all under way are done after a GOAWAY. What arrives
-/// while `early` holds may be a replay.
+/// Serves requests until the client closes the connection, or until all requests have ended after a GOAWAY.
+/// Requests that arrive while `early` is true may be replays.
 pub(super) async fn serve<C: Carrier>(
     context: &Arc<Context>,
     recorder: &Arc<Recorder>,
@@ -171,7 +171,7 @@ impl Exchange {
     async fn run<C: Carrier>(self, request: RequestResolver<C, Bytes>) {
         let (runtime, limits) = (&self.context.runtime, &self.context.limits);
         let resolved = runtime.timeout(limits.header_timeout, request.resolve_request());
-        // h3 has answered what was malformed or too large.
+        // h3 has answered requests that are malformed or too large.
         let Ok(Ok((request, stream))) = resolved.await else {
             return;
         };
@@ -198,14 +198,14 @@ impl Exchange {
             false => send_content(&self.context, &mut send, body, expected).await,
         };
         match sent {
-            // Ready when the client has all of it.
+            // Completes when the client has received everything.
             Ok(()) => drop(runtime.timeout(limits.idle_timeout, send.finish()).await),
             Err(()) => send.stop_stream(Code::H3_INTERNAL_ERROR),
         }
     }
 }
 
-/// Sends `body`, which has to be as long as was promised: a file may shrink while it is read.
+/// Sends `body`, which must have the announced length: a file may shrink while it is read.
 async fn send_content<S: quic::SendStream<Bytes>>(
     context: &Context,
     send: &mut RequestStream<S, Bytes>,

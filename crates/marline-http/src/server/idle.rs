@@ -1,4 +1,4 @@
-//! Streams of bytes that give up when nothing moves.
+//! Byte streams with an idle timeout.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails reads and writes with [`io::ErrorKind::TimedOut`] once no byte moved for a while: idle
-/// clients, and those that ask for much and read nothing.
+/// Fails reads and writes with [`io::ErrorKind::TimedOut`] if no bytes move for a time: against idle clients,
+/// and those that request much and read nothing.
 pub(super) struct IdleTimeout<S> {
     stream: S,
     limit: Duration,
@@ -82,19 +82,19 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeout<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let progress = Pin::new(&mut this.stream).poll_flush(cx);
-        this.check_quietly(cx, progress)
+        this.check_without_progress(cx, progress)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let progress = Pin::new(&mut this.stream).poll_shutdown(cx);
-        this.check_quietly(cx, progress)
+        this.check_without_progress(cx, progress)
     }
 }
 
 impl<S> IdleTimeout<S> {
-    /// Flushing nothing is no progress.
-    fn check_quietly(
+    /// Flushing an empty buffer does not count as progress.
+    fn check_without_progress(
         &mut self,
         cx: &mut Context<'_>,
         progress: Poll<io::Result<()>>,

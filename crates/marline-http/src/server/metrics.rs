@@ -23,10 +23,10 @@ const BUCKETS_S: [f64; 11] = [
     0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
 ];
 
-/// The HTTP versions as metrics and logs write them.
+/// The versions of HTTP as in metrics and logs.
 const VERSIONS: [&str; 3] = ["1.1", "2", "3"];
 
-/// What a server has done since it started. All counters are totals.
+/// The counters of a server since its start.
 #[derive(Debug, Default)]
 pub struct Metrics {
     versions: [PerVersion; 3],
@@ -37,9 +37,9 @@ pub struct Metrics {
     requests: AtomicU64,
     bundles: Arc<BundleMetrics>,
     history: Arc<HistoryMetrics>,
-    /// What connections learn of their paths into, if they do.
+    /// The history store of the connections, if there is one.
     path_history: Option<Arc<dyn PathHistory>>,
-    /// Those of connections that may have several, if any may.
+    /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
 }
 
@@ -66,7 +66,7 @@ fn index(version: Version) -> usize {
 }
 
 impl Metrics {
-    /// Those of a server whose connections behave like `transport`.
+    /// The metrics of a server with the configuration `transport`.
     pub(super) fn of(transport: &TransportConfig) -> Self {
         Self {
             path_history: transport.history.clone(),
@@ -75,7 +75,7 @@ impl Metrics {
         }
     }
 
-    /// What watches connections that behave like `transport`, if anything of it is counted.
+    /// The observers of connections with the configuration `transport`, if anything of it is counted.
     pub(super) fn observers(&self, transport: &TransportConfig) -> Option<MakeObserver> {
         let coordinates = transport.bundle.is_some();
         transport::both(
@@ -84,7 +84,7 @@ impl Metrics {
         )
     }
 
-    /// Follows a connection whose handshake is complete until it is closed.
+    /// Counts the paths of a connection whose handshake is complete, until it is closed.
     pub(super) async fn follow(&self, connection: &marline::Connection) {
         match self.paths.as_ref().filter(|_| connection.is_multipath()) {
             Some(paths) => paths.follow(connection).await,
@@ -225,7 +225,7 @@ impl Metrics {
     }
 }
 
-/// Writes what comes before the values of a metric.
+/// Writes the lines that precede the values of a metric.
 fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }

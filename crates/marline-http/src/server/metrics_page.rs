@@ -18,10 +18,10 @@ use super::stop::Stopped;
 use crate::body::Body;
 use crate::limits;
 
-/// Scrapers at once; more wait.
+/// Concurrent scrapers; others wait.
 const MAX_SCRAPERS: usize = 16;
 
-/// Answers until the server stops.
+/// Answers requests until the server stops.
 pub(super) async fn serve(socket: TcpListener, metrics: Arc<Metrics>, mut stopped: Stopped) {
     let mut scrapers = JoinSet::new();
     loop {

@@ -45,18 +45,18 @@ use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
 use crate::{limits, transport};
 
-/// What answers requests.
+/// The service that answers requests.
 pub type Site = tower::util::BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// Why a server did not start.
+/// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another program has the port, or the address is not this machine's.
+    /// The port is in use, or the address is not of this machine.
     #[error("cannot listen on {protocol} {address}: {cause}; choose another address or port")]
     Listen {
         /// TCP or UDP.
         protocol: &'static str,
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// The error of the system.
         cause: io::Error,
@@ -64,15 +64,15 @@ pub enum ServeError {
     /// The certificate cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The QUIC settings do not fit together.
+    /// The QUIC settings are inconsistent.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
-    /// There is nothing to run on: no runtime was given, and the caller runs in none of tokio's.
+    /// No runtime was given, and the caller runs in no tokio runtime.
     #[error("cannot run: {0}")]
     Runtime(io::Error),
 }
 
-/// A server whose sockets are open and which answers once [`run`](Self::run).
+/// A server whose sockets are open. It answers requests while [`run`](Self::run) is polled.
 pub struct Server {
     address: SocketAddr,
     tcp: Option<tcp::Listener>,
@@ -81,18 +81,18 @@ pub struct Server {
     context: Arc<Context>,
 }
 
-/// Asks a running server to stop. Cheap to clone.
+/// Stops a running server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Handle(Stop);
 
 impl Handle {
-    /// Accept nothing new, finish what is under way, at most [`ServerLimits::shutdown_grace`] long.
+    /// Accepts no new connections, and lets requests in progress finish within [`ServerLimits::shutdown_grace`].
     pub fn shut_down(&self) {
         self.0.stop();
     }
 }
 
-/// What all connections share.
+/// State that is shared by all connections.
 struct Context {
     runtime: RuntimeHandle,
     site: Site,
@@ -105,10 +105,10 @@ struct Context {
 }
 
 impl Server {
-    /// Opens the sockets. A listening port of 0 finds one that is free for both TCP and UDP.
+    /// Opens the sockets. Port 0 selects one that is free for both TCP and UDP.
     ///
     /// # Errors
-    /// A port is taken, the certificate does not fit, or there is no runtime.
+    /// A port is in use, the certificate does not match the key, or there is no runtime.
     pub async fn bind(config: ServerConfig) -> Result<Self, ServeError> {
         let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ServeError::Runtime)?;
         let attempts = match config.listen.port() {
@@ -117,7 +117,7 @@ impl Server {
         };
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
         let mut attempt = 1;
-        let (address, tcp, quic) = loop {
+        let Sockets { address, tcp, quic } = loop {
             match open_sockets(&config, &runtime, &metrics).await {
                 Err(ServeError::Listen {
                     protocol: "UDP", ..
@@ -154,27 +154,27 @@ impl Server {
         })
     }
 
-    /// Where it listens, for both TCP and UDP.
+    /// The address on which it listens, for both TCP and UDP.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where the metrics are, if anywhere.
+    /// The address of the metrics, if they are served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_page.as_ref().map(|(address, _)| *address)
     }
 
-    /// What the server counts.
+    /// The counters of the server.
     pub fn metrics(&self) -> Arc<Metrics> {
         Arc::clone(&self.context.metrics)
     }
 
-    /// A way to stop it.
+    /// A handle to stop it.
     pub fn handle(&self) -> Handle {
         Handle(self.context.stop.clone())
     }
 
-    /// Serves until [`Handle::shut_down`], then lets requests under way finish.
+    /// Serves until [`Handle::shut_down`], then lets requests in progress finish.
     pub async fn run(self) {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
@@ -202,9 +202,11 @@ impl Server {
             .is_err()
             && let Some(endpoint) = endpoint
         {
-            // Connections that are left are closed, and their samples reach the history store.
+            // The remaining connections are closed, so that their samples reach the history store.
             endpoint.close(h3::NO_ERROR, b"");
-            let _ = runtime.timeout(limits::GOODBYE, endpoint.wait_idle()).await;
+            let _ = runtime
+                .timeout(limits::CLOSE_TIMEOUT, endpoint.wait_idle())
+                .await;
         }
     }
 }
@@ -217,7 +219,13 @@ impl std::fmt::Debug for Server {
     }
 }
 
-type Sockets = (SocketAddr, Option<tcp::Listener>, Option<h3::Listener>);
+/// The listening sockets of a server.
+struct Sockets {
+    /// The address of both.
+    address: SocketAddr,
+    tcp: Option<tcp::Listener>,
+    quic: Option<h3::Listener>,
+}
 
 async fn open_sockets(
     config: &ServerConfig,
@@ -239,7 +247,7 @@ async fn open_sockets(
         address = endpoint.local_addr();
         quic = Some(h3::Listener::new(endpoint));
     }
-    Ok((address, tcp, quic))
+    Ok(Sockets { address, tcp, quic })
 }
 
 async fn listen_tcp(

@@ -1,9 +1,9 @@
-//! The `priority` header field (RFC 9218 section 4): what a client wants first.
+//! The `priority` header field (RFC 9218 section 4).
 
 use http::HeaderMap;
 use marline::Priority;
 
-/// Reads `u` and `i` from a structured dictionary; what is not understood is ignored.
+/// Parses `u` and `i` of a structured dictionary; other members are ignored.
 pub(super) fn of(headers: &HeaderMap) -> Priority {
     let mut found = Priority::default();
     for value in headers.get_all("priority") {
@@ -32,20 +32,25 @@ pub(super) fn of(headers: &HeaderMap) -> Priority {
 mod tests {
     use super::*;
 
-    fn read(value: &'static str) -> (u8, bool) {
+    fn read(value: &'static str) -> Priority {
         let mut headers = HeaderMap::new();
         headers.insert("priority", http::HeaderValue::from_static(value));
-        let priority = of(&headers);
-        (priority.urgency, priority.incremental)
+        of(&headers)
     }
 
     #[test]
-    fn urgency_and_incremental_are_read_from_the_dictionary() {
-        assert_eq!(read(""), (3, false));
-        assert_eq!(read("u=0"), (0, false));
-        assert_eq!(read("u=5, i"), (5, true));
-        assert_eq!(read("i=?1,u=7"), (7, true));
-        assert_eq!(read("i=?0;x, u=2;foo=bar"), (2, false));
-        assert_eq!(read("u=8, i=2"), (3, false), "out of range is ignored");
+    fn urgency_and_incremental_are_parsed_and_invalid_values_ignored() {
+        for (value, urgency, incremental) in [
+            ("", 3, false),
+            ("u=0", 0, false),
+            ("u=5, i", 5, true),
+            ("i=?1,u=7", 7, true),
+            ("i=?0;x, u=2;foo=bar", 2, false),
+            ("u=8, i=2", 3, false),
+        ] {
+            let priority = read(value);
+            assert_eq!(priority.urgency, urgency, "{value}");
+            assert_eq!(priority.incremental, incremental, "{value}");
+        }
     }
 }

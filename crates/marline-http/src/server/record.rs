@@ -1,4 +1,4 @@
-//! One record a response: the access log's line and the metrics' counts.
+//! One record per response: a line of the access log, and the counts of the metrics.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::metrics::{Metrics, version_name};
 use crate::body::{Body, BoxError};
 use crate::runtime::RuntimeHandle;
 
-/// Writes one JSON object a line. Cheap to clone.
+/// Writes one JSON object per line. Cheap to clone.
 #[derive(Clone)]
 pub struct AccessLog(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for AccessLog {
     }
 }
 
-/// The fields of a line; all but `complete` are fixed by what reads them.
+/// The fields of a line. Their names are a stable interface, except `complete`.
 #[derive(Serialize)]
 struct Line<'a> {
     /// Seconds since 1970, when the request's header had arrived.
@@ -51,22 +51,22 @@ struct Line<'a> {
     method: &'a str,
     path: &'a str,
     status: u16,
-    /// Bytes of content handed to the connection.
+    /// Bytes of content that were passed to the connection.
     bytes: u64,
     http_version: &'static str,
     connection: &'a str,
-    /// Number of the QUIC connection's bundle in this process, if it belongs to one.
+    /// The number of the QUIC connection's bundle in this process, if it has one.
     bundle: Option<u64>,
-    /// Bytes of the congestion window with which the QUIC connection's path began.
+    /// The initial window of the QUIC connection's path, in bytes.
     initial_window: Option<u64>,
-    /// Paths that the QUIC connection has now, those included that were closed a moment ago.
+    /// The paths that the QUIC connection has, including recently closed ones.
     paths: Option<usize>,
     duration_s: f64,
-    /// Whether the whole response was handed over.
+    /// Whether the whole response was passed to the connection.
     complete: bool,
 }
 
-/// What the records of one connection share.
+/// State that is shared by the records of one connection.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) runtime: RuntimeHandle,
@@ -74,7 +74,7 @@ pub(super) struct Recorder {
     pub(super) log: Option<AccessLog>,
     pub(super) client: SocketAddr,
     pub(super) connection: String,
-    /// The connection, if it is one of QUIC: it may join a bundle after its first request.
+    /// The connection, if it is QUIC: it may join a bundle after its first request.
     pub(super) quic: Option<marline::Connection>,
 }
 
@@ -118,7 +118,7 @@ impl Record {
         }
     }
 
-    /// Follows `response` until its last byte, or until it is dropped.
+    /// Records `response` when its last byte has been read, or when it is dropped.
     pub(super) fn follow(mut self, response: Response<Body>) -> Response<Body> {
         self.status = response.status();
         self.expected = response
@@ -160,7 +160,7 @@ impl Drop for Record {
             duration_s: duration.as_secs_f64(),
             complete: self.complete,
         };
-        // A full disk must not stop the server; the metrics still count.
+        // A full disk must not stop the server; metrics are still updated.
         let _ = log.write(&line);
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
-/// A wish that cannot be taken back, and the tasks that wait for it. Cheap to clone.
+/// A flag that stays set, and the tasks that wait for it. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stop(Arc<Inner>);
 
@@ -29,7 +29,8 @@ impl Inner {
 }
 
 impl Stop {
-    /// Wakes all that wait, in the order of their places: runs in virtual time repeat.
+    /// Sets the flag and wakes all tasks in the order in which they are stored, so that runs in virtual time
+    /// are deterministic.
     pub(super) fn stop(&self) {
         let waiting = self.0.waiting();
         self.0.stopping.store(true, Ordering::Release);
@@ -38,21 +39,21 @@ impl Stop {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Ready once the server shall stop, and for ever after.
+    /// Completes once the server is stopped.
     pub(super) fn stopped(&self) -> Stopped {
         Stopped {
             stop: self.clone(),
-            place: None,
+            registered: None,
         }
     }
 }
 
-/// See [`Stop::stopped`]. Locks when it begins to wait, not with every poll.
+/// See [`Stop::stopped`]. It takes the lock when it begins to wait, not at every poll.
 #[derive(Debug)]
 pub(super) struct Stopped {
     stop: Stop,
-    /// Where the waker is, and what it is.
-    place: Option<(usize, Waker)>,
+    /// The key of the waker, and the waker.
+    registered: Option<(usize, Waker)>,
 }
 
 impl Future for Stopped {
@@ -64,7 +65,7 @@ impl Future for Stopped {
         if inner.is_stopping() {
             return Poll::Ready(());
         }
-        if let Some((_, waker)) = &this.place
+        if let Some((_, waker)) = &this.registered
             && waker.will_wake(cx.waker())
         {
             return Poll::Pending;
@@ -74,21 +75,21 @@ impl Future for Stopped {
             return Poll::Ready(());
         }
         let waker = cx.waker().clone();
-        let key = match this.place.take() {
+        let key = match this.registered.take() {
             Some((key, _)) => {
                 waiting[key] = waker.clone();
                 key
             }
             None => waiting.insert(waker.clone()),
         };
-        this.place = Some((key, waker));
+        this.registered = Some((key, waker));
         Poll::Pending
     }
 }
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        if let Some((key, _)) = self.place {
+        if let Some((key, _)) = self.registered {
             self.stop.0.waiting().remove(key);
         }
     }

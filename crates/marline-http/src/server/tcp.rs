@@ -1,4 +1,4 @@
-//! HTTP/2 and HTTP/1.1 over TLS over TCP, and for laboratories HTTP/1.1 in the clear.
+//! HTTP/2 and HTTP/1.1 over TLS over TCP, and cleartext HTTP/1.1 for laboratories.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,14 +27,14 @@ use crate::body::Body;
 /// The first byte of a TLS record that begins a handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
 
-/// How long not to accept when the system can take no more connections.
+/// The pause before the next accept when the system is out of resources.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The answer to a client that sends cleartext HTTP where TLS is expected.
+/// The response to cleartext HTTP where TLS is expected.
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
-    Content-Length: 41\r\nConnection: close\r\n\r\nThis port speaks HTTPS: use an https URL.\n";
+    Content-Length: 41\r\nConnection: close\r\n\r\nThis port serve_https HTTPS: use an https URL.\n";
 
-/// A TCP socket that clients come to.
+/// A TCP listener.
 pub(super) struct Listener {
     socket: TcpListener,
     tls: TlsAcceptor,
@@ -61,23 +61,23 @@ impl Listener {
         })
     }
 
-    /// Accepts until the server stops, then waits for the connections to finish.
+    /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let graceful = GracefulShutdown::new();
-        let mut visits = JoinSet::new();
+        let mut connections = JoinSet::new();
         let mut id = 0;
         let mut stopped = context.stop.stopped();
         loop {
             let accepted = tokio::select! {
                 () = &mut stopped => break,
-                Some(_) = visits.join_next() => continue,
+                Some(_) = connections.join_next() => continue,
                 accepted = self.socket.accept() => accepted,
             };
             let (stream, client) = match accepted {
                 Ok(accepted) => accepted,
-                // The client gave up.
+                // The client closed the connection before it was accepted.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                // Out of file descriptors or memory: others must close first.
+                // Out of file descriptors or memory, until other connections are closed.
                 Err(_) => {
                     sleep(ACCEPT_PAUSE).await;
                     continue;
@@ -88,7 +88,7 @@ impl Listener {
                 continue;
             };
             id += 1;
-            let visit = Visit {
+            let connection = ClientConnection {
                 context: Arc::clone(&context),
                 tls: self.tls.clone(),
                 protocols: self.protocols,
@@ -96,8 +96,8 @@ impl Listener {
                 id,
                 watcher: graceful.watcher(),
             };
-            visits.spawn(async move {
-                visit.serve(stream).await;
+            connections.spawn(async move {
+                connection.serve(stream).await;
                 drop(slot);
             });
         }
@@ -106,8 +106,8 @@ impl Listener {
     }
 }
 
-/// One client's connection.
-struct Visit {
+/// One connection of a client.
+struct ClientConnection {
     context: Arc<Context>,
     tls: TlsAcceptor,
     protocols: Protocols,
@@ -116,9 +116,9 @@ struct Visit {
     watcher: hyper_util::server::graceful::Watcher,
 }
 
-impl Visit {
+impl ClientConnection {
     async fn serve(self, stream: TcpStream) {
-        // Small responses must not wait for the acknowledgement of earlier ones.
+        // Disables Nagle's algorithm, which would delay small responses.
         let _ = stream.set_nodelay(true);
         let wait = self.context.limits.handshake_timeout;
         let Ok(Ok(first)) = timeout(wait, first_byte(&stream)).await else {
@@ -134,17 +134,17 @@ impl Visit {
                 Some(b"h2") => Version::HTTP_2,
                 _ => Version::HTTP_11,
             };
-            self.speak(stream, version).await;
+            self.serve_http(stream, version).await;
         } else if self.protocols.cleartext {
-            self.speak(stream, Version::HTTP_11).await;
+            self.serve_http(stream, Version::HTTP_11).await;
         } else {
             let mut stream = stream;
-            // A courtesy: an error here changes nothing.
+            // Best effort: an error is ignored.
             let _ = timeout(wait, stream.write_all(NOT_TLS)).await;
         }
     }
 
-    async fn speak<S>(self, stream: S, version: Version)
+    async fn serve_http<S>(self, stream: S, version: Version)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -171,7 +171,7 @@ impl Visit {
         let stream = TokioIo::new(IdleTimeout::new(stream, limits.idle_timeout));
         let builder = builder(version, &limits);
         metrics.connection_opened(version);
-        // Errors are the client's: it went away, or it does not speak HTTP.
+        // Errors are caused by the client: it has disconnected, or violates HTTP.
         let _ = watcher
             .watch(builder.serve_connection(stream, service).into_owned())
             .await;

@@ -1,4 +1,4 @@
-//! The HTTP/3 server without sockets, for tests that are themselves the peer.
+//! The HTTP/3 server without sockets, for tests that act as the peer.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
@@ -12,8 +12,8 @@ use super::{Context, ServerLimits, Site};
 use crate::runtime::RuntimeHandle;
 use crate::transport::Carrier;
 
-/// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it
-/// ends or `stopping` turns true and what is under way is done. Without its sender, `stopping`
+/// Serves one connection as [`Server::run`](super::Server::run) does after the handshake, until it ends, or
+/// until `stopping` is true and the requests in progress have ended. If its sender is dropped, `stopping`
 /// counts as true.
 ///
 /// # Panics

@@ -38,10 +38,10 @@ impl Clone for Identity {
     }
 }
 
-/// Why there is no identity.
+/// Why an identity cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The file with the certificate or the key could not be used.
+    /// The file of the certificate or the key cannot be used.
     #[error("cannot read {what} from {}: {reason}; give a PEM file", path.display())]
     File {
         /// "a certificate" or "a private key".
@@ -51,12 +51,12 @@ pub enum IdentityError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The key does not belong to the certificate, or is of a kind that TLS cannot use.
+    /// The key does not match the certificate, or TLS does not support it.
     #[error(
         "the certificate and the key do not fit: {0}; give the key the certificate was made for"
     )]
     Mismatch(#[source] rustls::Error),
-    /// No self-signed certificate could be made for these names.
+    /// A self-signed certificate cannot be made for these names.
     #[error("cannot make a self-signed certificate: {0}")]
     SelfSigned(#[from] rcgen::Error),
 }
@@ -87,19 +87,19 @@ impl Identity {
         })
     }
 
-    /// A fresh self-signed certificate for `names` (host names and IP addresses).
+    /// A new self-signed certificate for `names` (host names and IP addresses).
     ///
     /// # Errors
-    /// A name is not one that certificates may hold.
+    /// A name is not valid in certificates.
     pub fn self_signed(names: Vec<String>) -> Result<Self, IdentityError> {
         Self::sign(&CertificateParams::new(names)?, &KeyPair::generate()?)
     }
 
-    /// A fresh self-signed certificate for `names` with which every handshake has the same size, so
-    /// that runs in virtual time repeat: signatures by Ed25519, which browsers do not take.
+    /// A new self-signed certificate for `names` whose handshakes all have the same size, so that runs in
+    /// virtual time are deterministic: it uses Ed25519 signatures, which browsers do not support.
     ///
     /// # Errors
-    /// A name is not one that certificates may hold.
+    /// A name is not valid in certificates.
     pub fn repeatable(names: Vec<String>) -> Result<Self, IdentityError> {
         let mut params = CertificateParams::new(names)?;
         params.serial_number = Some(SerialNumber::from(1));
@@ -116,8 +116,8 @@ impl Identity {
         })
     }
 
-    /// SHA-256 of a self-signed certificate's public key (SPKI) in base64, as Chromium's
-    /// `--ignore-certificate-errors-spki-list` takes it.
+    /// The SHA-256 of a self-signed certificate's public key (SPKI) in base64, for Chromium's
+    /// `--ignore-certificate-errors-spki-list`.
     pub fn pin(&self) -> Option<&str> {
         self.pin.as_deref()
     }
@@ -127,7 +127,7 @@ impl Identity {
         &self.chain
     }
 
-    /// TLS settings that offer `alpn` in this order, with `provider`'s algorithms.
+    /// TLS settings with `alpn` in order of preference, and the algorithms of `provider`.
     pub(crate) fn config(
         &self,
         provider: Arc<CryptoProvider>,
@@ -145,7 +145,7 @@ impl Identity {
     }
 }
 
-/// The algorithms this crate uses; with `chacha20_only`, one cipher suite for TLS 1.3.
+/// The cryptographic algorithms; with `chacha20_only`, a single cipher suite for TLS 1.3.
 pub(crate) fn crypto_provider(chacha20_only: bool) -> Arc<CryptoProvider> {
     Arc::new(if chacha20_only {
         marline::crypto_provider(Some(Cipher::ChaCha20Poly1305))

@@ -1,4 +1,4 @@
-//! How QUIC behaves, and marline's configurations made of it.
+//! Settings of QUIC, and marline's configurations made from them.
 
 use std::fmt;
 use std::io;
@@ -16,22 +16,22 @@ use crate::client::ClientConfig;
 use crate::runtime::RuntimeHandle;
 use crate::server::{ServeError, ServerConfig, crypto_provider};
 
-/// How QUIC behaves.
+/// Settings of QUIC.
 #[derive(Clone, Debug)]
 pub struct QuicOptions {
-    /// Windows, policies, timers.
+    /// The configuration of connections.
     pub transport: Arc<TransportConfig>,
-    /// When a server asks clients to prove their address first.
+    /// When a server validates the address of clients with Retry.
     pub retry: RetryPolicy,
-    /// Whether safe requests may be sent, and are answered, before the handshake is complete.
+    /// Whether safe requests may be sent and answered before the handshake is complete.
     pub zero_rtt: bool,
     /// Whether ChaCha20-Poly1305 is the only cipher.
     pub chacha20_only: bool,
-    /// What watches the connections, beside logs.
+    /// Observers of the connections, in addition to logs.
     pub observers: Option<Observers>,
 }
 
-/// Makes something that watches, for each connection.
+/// Makes an observer for each connection.
 #[derive(Clone)]
 pub struct Observers(pub MakeObserver);
 
@@ -53,7 +53,8 @@ impl Default for QuicOptions {
     }
 }
 
-/// Opens the UDP socket of a server; `counting` watches its connections, beside what `config` says.
+/// Opens the UDP socket of a server; `counting` observes its connections in addition to the observers of
+/// `config`.
 pub(crate) fn server_endpoint(
     config: &ServerConfig,
     address: SocketAddr,
@@ -84,7 +85,7 @@ pub(crate) fn server_endpoint(
     })
 }
 
-/// Settings of a client's connections.
+/// The configuration of a client's connections.
 pub(crate) fn client_config(
     config: &ClientConfig,
     tls: rustls::ClientConfig,
@@ -101,7 +102,7 @@ pub(crate) fn client_config(
     Ok(client)
 }
 
-/// A socket at `address` and its connections; without `settings`, its keys are random.
+/// An endpoint with a socket at `address`; without `settings`, its keys are random.
 pub(crate) fn endpoint(
     settings: Option<EndpointConfig>,
     server: Option<marline::ServerConfig>,
@@ -126,7 +127,7 @@ fn observer(
     observed(watching, qlog, runtime.shared())
 }
 
-/// Those who watch, and qlog files in a directory by the clock of `runtime`, if that is wanted.
+/// The given observers, and qlog files in a directory with the clock of `runtime`, if one is given.
 pub fn observed(
     watching: Option<MakeObserver>,
     qlog: Option<&PathBuf>,
@@ -136,7 +137,7 @@ pub fn observed(
     both(logging, watching)
 }
 
-/// Who sees what `one` and `other` see.
+/// Observers that pass events to both `one` and `other`.
 pub(crate) fn both(one: Option<MakeObserver>, other: Option<MakeObserver>) -> Option<MakeObserver> {
     match (one, other) {
         (Some(one), Some(other)) => Some(both_observers(one, other)),

@@ -1,4 +1,4 @@
-//! A connection whose streams h3 opens and accepts.
+//! A connection as h3 needs it.
 
 use std::task::{Context, Poll, ready};
 
@@ -8,15 +8,15 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming};
 
 use super::stream::{BidiStream, RecvStream, SendStream, connection_error, lost};
 
-/// What h3 drives: one QUIC connection.
+/// A QUIC connection that h3 drives.
 #[derive(Clone, Debug)]
 pub struct Connection(marline::Connection);
 
-/// Opens streams beside the [`Connection`].
+/// Opens streams of the [`Connection`].
 pub type Opener = Connection;
 
 impl Connection {
-    /// Fits `connection` to h3.
+    /// Wraps `connection` for h3.
     pub fn new(connection: marline::Connection) -> Self {
         Self(connection)
     }

@@ -1,45 +1,45 @@
-//! A limit on frames that are held whole.
+//! A limit on frames that are buffered.
 //!
-//! h3 gathers every frame but DATA until its end has arrived, however long it says it is, and each
-//! byte it takes lets the peer send another. So the frames are followed here on their way to h3.
+//! h3 buffers every frame except DATA until it is complete, whatever its announced length, and extends the
+//! flow control window for each byte. Frames are therefore parsed here, before h3.
 
 use crate::limits;
 
-/// The type of DATA frames (RFC 9114 section 7.2.1), the only ones that are read piece by piece.
+/// The type of DATA frames (RFC 9114 section 7.2.1), the only ones that are read in pieces.
 const DATA: u64 = 0x00;
 
 /// The type of control streams (RFC 9114 section 6.2.1).
 const CONTROL: u64 = 0x00;
 
-/// Two variable-length integers, at their longest.
+/// The largest size of two variable-length integers.
 const MAX_FRAME_HEADER: usize = 16;
 
-/// Follows one stream that a peer sends.
+/// Parses one stream of a peer.
 #[derive(Debug)]
 pub(super) struct FrameLimit {
     next: Next,
-    /// Begun integers.
+    /// Incomplete integers.
     held: [u8; MAX_FRAME_HEADER],
     held_len: usize,
 }
 
-/// What the next byte belongs to.
+/// The element to which the next byte belongs.
 #[derive(Debug)]
 enum Next {
     StreamType,
     FrameHeader,
     Payload(u64),
-    /// Not frames, or none of h3's concern.
+    /// No frames, or a stream that h3 ignores.
     Anything,
 }
 
-/// A frame says that it is longer than [`limits::MAX_FRAME_BYTES`].
+/// A frame announces more than [`limits::MAX_FRAME_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {0} bytes is longer than this end holds")]
+#[error("a frame of {0} bytes exceeds the limit")]
 pub(super) struct TooLong(u64);
 
 impl FrameLimit {
-    /// Before the first byte of a request stream, or of a unidirectional one.
+    /// The state before the first byte of a request stream, or of a unidirectional one.
     pub(super) fn new(unidirectional: bool) -> Self {
         Self {
             next: match unidirectional {
@@ -51,10 +51,10 @@ impl FrameLimit {
         }
     }
 
-    /// Passes the stream's next bytes.
+    /// Parses the next bytes of the stream.
     ///
     /// # Errors
-    /// A frame that would be held whole is too long for it.
+    /// A frame that would be buffered is too long.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let [first, rest @ ..] = bytes {
             match &mut self.next {
@@ -81,7 +81,7 @@ impl FrameLimit {
         Ok(())
     }
 
-    /// What follows the held bytes, if their integers are complete.
+    /// The element after the held bytes, if their integers are complete.
     fn after_held(&self) -> Result<Option<Next>, TooLong> {
         let held = &self.held[..self.held_len];
         let Some(kind) = Integer::read(held) else {
@@ -108,7 +108,7 @@ impl FrameLimit {
 /// A variable-length integer (RFC 9000 section 16).
 struct Integer<'a> {
     value: u64,
-    /// What follows it.
+    /// The bytes after it.
     rest: &'a [u8],
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     const SETTINGS: &[u8] = &[0x04, 0x00];
     const REQUEST: &[u8] = &[0x01, 0x02, 9, 9, 0x00, 0x41, 0x00];
-    /// HEADERS of 2^30 - 1 bytes, in eight and four bytes of header.
+    /// HEADERS of 2^30 - 1 bytes, whose type and length take eight and four bytes.
     const LONG: &[u8] = &[0xc0, 0, 0, 0, 0, 0, 0, 1, 0xbf, 0xff, 0xff, 0xff];
 
     fn pass(limit: &mut FrameLimit, bytes: &[u8], piece: usize) -> Result<(), TooLong> {

@@ -1,8 +1,8 @@
-//! What h3 has no words for on its way to a stream: priorities, and content without a copy.
+//! Passes data around h3 to a stream that h3 has no parameters for: priorities, and content without a copy.
 //!
-//! h3 wraps content into a `WriteBuf` that shows its bytes but does not give them back. So the owner
-//! hands over a second reference on the side, for as long as the one call takes in which h3 passes
-//! the content down; likewise the stream's priority. Should they ever not match, the content is copied.
+//! h3 wraps content into a `WriteBuf` that exposes its bytes but does not return them. The caller therefore
+//! stores a second reference in a thread-local variable for the call in which h3 passes the content to the
+//! stream; likewise the stream's priority. If they do not match, the content is copied.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ thread_local! {
     static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
 }
 
-/// Sends a response's header, and gives it and its content this priority.
+/// Sends a response's header, and sets the priority of the stream.
 pub(crate) async fn send_response<S>(
     stream: &mut RequestStream<S, Bytes>,
     response: Response<()>,
@@ -44,7 +44,7 @@ where
     pass_on(&CONTENT, content.clone(), stream.send_data(content)).await
 }
 
-/// h3 passes things down when a call is polled first.
+/// h3 passes the values to the stream when a call is polled first.
 async fn pass_on<T, F: Future>(
     hand: &'static LocalKey<Cell<Option<T>>>,
     value: T,
@@ -61,14 +61,14 @@ async fn pass_on<T, F: Future>(
     .await
 }
 
-/// The owner of exactly the bytes of `shown`, if it is in hand.
+/// The stored content, if its bytes are exactly `shown`.
 pub(super) fn content(shown: &[u8]) -> Option<Bytes> {
     CONTENT
         .take()
         .filter(|content| std::ptr::eq(&content[..], shown))
 }
 
-/// The priority for the stream that is being written, if one is in hand.
+/// The stored priority for the stream that is being written.
 pub(super) fn priority() -> Option<Priority> {
     PRIORITY.take()
 }

@@ -1,4 +1,4 @@
-//! marline's connections and streams as the h3 crate wants them.
+//! An adapter of marline's connections and streams to the h3 crate.
 
 mod carrier;
 mod config;
@@ -15,7 +15,7 @@ pub use self::carrier::{Carrier, CarrierStream};
 pub use self::config::{Observers, QuicOptions, observed};
 pub(crate) use self::config::{both, client_config, endpoint, server_endpoint};
 pub use self::connection::{Connection, Opener};
-pub(crate) use self::diagnosis::{Blame, blame};
+pub(crate) use self::diagnosis::{HandshakeFailure, classify};
 pub(crate) use self::handover::{send_data, send_response};
 pub use self::qlog::observer as qlog_observer;
 pub use self::stream::{BidiStream, RecvStream, SendStream};

@@ -1,4 +1,4 @@
-//! One qlog file a connection.
+//! One qlog file per connection.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use marline::observe::{Observer, QlogWriter};
 use marline::{ConnectionInfo, Instant, MakeObserver, Runtime, Side, TokioRuntime};
 
 /// Logs into `directory`: `ID_server.sqlog` or `ID_client.sqlog`, where ID is the original destination
-/// connection ID in hexadecimal. A file that cannot be made leaves its connection without a log, and
-/// so does a connection outside of tokio.
+/// connection ID in hexadecimal. A connection whose file cannot be created has no log, and neither has a
+/// connection outside of tokio.
 pub fn observer(directory: PathBuf) -> MakeObserver {
     Arc::new(move |connection| {
         let runtime = TokioRuntime::current().ok()?;
@@ -18,7 +18,7 @@ pub fn observer(directory: PathBuf) -> MakeObserver {
     })
 }
 
-/// The same by the clock of `runtime`.
+/// The same with the clock of `runtime`.
 pub(crate) fn observer_on(runtime: Arc<dyn Runtime>, directory: PathBuf) -> MakeObserver {
     Arc::new(move |connection| begin(&*runtime, &directory, connection))
 }

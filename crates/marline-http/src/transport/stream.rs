@@ -1,4 +1,4 @@
-//! Streams as h3 reads and writes them.
+//! Streams as h3 needs them.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,12 +14,12 @@ use super::handover;
 /// The sending part of a stream.
 pub struct SendStream {
     stream: marline::SendStream,
-    /// A frame's header and its content; written in this order.
+    /// The header of a frame and its content; written in this order.
     writing: [Bytes; 2],
     /// Whether nothing more will be written.
     finished: bool,
-    /// Whether finishing lasts until the peer has everything. Responses are waited for: their
-    /// connection may be closed next. Requests are not: their response comes anyway.
+    /// Whether finishing waits until the peer has received everything. It does for responses, as their
+    /// connection may be closed next; not for requests, whose response follows anyway.
     until_received: bool,
 }
 
@@ -91,7 +91,7 @@ impl quic::SendStream<Bytes> for SendStream {
 
 impl Drop for SendStream {
     fn drop(&mut self) {
-        // marline would say 0, which means nothing in HTTP/3.
+        // The default of marline is the code 0, which HTTP/3 does not define.
         if !self.finished {
             self.stream.reset(Code::H3_REQUEST_CANCELLED.value());
         }
@@ -114,7 +114,7 @@ impl RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        // Has no effect on a stream that has ended.
+        // This has no effect on a stream that has ended.
         let _ = self.stream.stop(Code::H3_REQUEST_CANCELLED.value());
     }
 }

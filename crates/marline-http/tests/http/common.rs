@@ -1,4 +1,4 @@
-//! A server in this process and clients of each version.
+//! A server in this process, and clients of each version of HTTP.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use marline_http::server::{Handle, Identity, Metrics, Server, ServerConfig, Site
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-/// Every version that a client can ask for.
+/// Every version that a client supports.
 pub(crate) const VERSIONS: [HttpVersion; 4] = [
     HttpVersion::Http11Cleartext,
     HttpVersion::Http11,
@@ -62,10 +62,10 @@ impl TestServer {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    pub(crate) async fn connect(&self, version: HttpVersion) -> Visitor {
+    pub(crate) async fn connect(&self, version: HttpVersion) -> TestConnection {
         let client = client(version);
         let origin = parse_url(&self.url(version, "/"), version).unwrap().origin;
-        Visitor {
+        TestConnection {
             connection: client.connect(&origin).await.unwrap(),
             origin,
             base: self.url(version, ""),
@@ -79,10 +79,10 @@ pub(crate) fn client(version: HttpVersion) -> Arc<Client> {
     client_with(|config| config.version = version)
 }
 
-/// The same, with other settings.
+/// The same with other settings.
 pub(crate) fn client_with(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
     let mut config = ClientConfig {
-        trust: Trust::Anybody,
+        trust: Trust::Insecure,
         ..ClientConfig::default()
     };
     change(&mut config);
@@ -90,14 +90,14 @@ pub(crate) fn client_with(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client>
 }
 
 /// One connection.
-pub(crate) struct Visitor {
+pub(crate) struct TestConnection {
     pub(crate) connection: Connection,
     origin: Origin,
     base: String,
     _client: Arc<Client>,
 }
 
-impl Visitor {
+impl TestConnection {
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -150,7 +150,7 @@ fn header_map(headers: &[(&str, &str)]) -> HeaderMap {
         .collect()
 }
 
-pub(crate) fn nowhere(url: String) -> Target {
+pub(crate) fn discarded(url: String) -> Target {
     Target {
         url,
         destination: Destination::Nowhere,
@@ -169,7 +169,7 @@ pub(crate) fn directory_of(files: &[(&str, &[u8])]) -> TempDir {
     root
 }
 
-/// Bytes that differ from place to place.
+/// Content that differs at every offset.
 pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len as u32)
         .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)

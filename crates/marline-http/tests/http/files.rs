@@ -1,4 +1,4 @@
-//! What a directory looks like over each version of HTTP.
+//! Files of a directory over each version of HTTP.
 
 use crate::common::{self, TestServer, VERSIONS, directory_of, pattern};
 use http::{Method, StatusCode};
@@ -26,7 +26,7 @@ async fn files_have_types_and_lengths() {
         assert_eq!(
             head.headers().get("alt-svc").is_some(),
             version != HttpVersion::Http3,
-            "those on TCP hear of HTTP/3"
+            "responses over TCP have Alt-Svc"
         );
 
         let (head, content) = visitor.get("/a/style.css", &[]).await;
@@ -216,13 +216,13 @@ async fn files_outside_the_directory_are_not_served() {
     let server = TestServer::site(directory(&root, true).unwrap()).await;
     let visitor = server.connect(HttpVersion::Http2).await;
     let (_, body) = visitor.get("/relative", &[]).await;
-    assert_eq!(body, b"secret", "links are followed when asked to");
+    assert_eq!(body, b"secret", "links are followed with `follow_links`");
     let (head, _) = visitor.get("/..%2fsecret", &[]).await;
     assert_eq!(head.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
-async fn a_path_that_is_no_directory_is_refused() {
+async fn serving_a_path_that_is_no_directory_is_an_error() {
     let root = directory_of(&[("file", b"")]);
     assert!(directory(&root.path().join("file"), false).is_err());
     assert!(directory(&root.path().join("missing"), false).is_err());
@@ -247,6 +247,10 @@ async fn huge_headers_are_refused() {
             Err(error) => assert!(matches!(error, ClientError::NoResponse { .. }), "{error}"),
         }
         let (head, _) = server.connect(version).await.get("/file", &[]).await;
-        assert_eq!(head.status(), StatusCode::OK, "others are not disturbed");
+        assert_eq!(
+            head.status(),
+            StatusCode::OK,
+            "other requests are not affected"
+        );
     }
 }

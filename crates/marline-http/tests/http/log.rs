@@ -1,4 +1,4 @@
-//! What the access log says.
+//! The access log.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ impl io::Write for Lines {
 }
 
 impl Lines {
-    /// The lines, once there are so many.
+    /// Waits until there are `count` lines, and returns them.
     pub(crate) async fn wait(&self, count: usize) -> Vec<Value> {
         let read = || {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
@@ -90,7 +90,7 @@ async fn requests_are_logged_and_counted() {
     );
 }
 
-/// What the log has for `bundle`, a client with three connections a row, each of them asked twice.
+/// The values of `bundle` in the log: a row of three connections for each client, with two requests on each.
 async fn bundles(profile: Profile, announced: &[bool]) -> Vec<[Value; 3]> {
     let root = directory_of(&[("file", b"12345")]);
     let log = Lines::default();

@@ -1,4 +1,4 @@
-//! What a server counts.
+//! The metrics of a server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use marline_http::server::{AccessLog, directory};
 use crate::common::{TestServer, directory_of, pattern};
 use crate::log::Lines;
 
-/// Waits until the server says `line` of itself.
-pub(crate) async fn says(server: &TestServer, line: &str) {
+/// Waits until the server's metrics contain `line`.
+pub(crate) async fn wait_for(server: &TestServer, line: &str) {
     let said = async {
         while !server.metrics.render().lines().any(|said| said == line) {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -35,21 +35,21 @@ async fn bundles_are_counted_while_they_last() {
         config.quic.transport = Arc::new(transport);
     })
     .await;
-    says(&server, "marline_bundles 0").await;
+    wait_for(&server, "marline_bundles 0").await;
     let mut visitors = Vec::new();
     for _ in 0..3 {
         let visitor = server.connect(HttpVersion::Http3).await;
         visitor.get("/file", &[]).await;
         visitors.push(visitor);
     }
-    says(&server, "marline_bundles 1").await;
-    says(&server, "marline_bundle_members 3").await;
+    wait_for(&server, "marline_bundles 1").await;
+    wait_for(&server, "marline_bundle_members 3").await;
     let joined = "marline_bundle_decisions_total{trigger=\"joined\",action=\"split\"} 3";
-    says(&server, joined).await;
+    wait_for(&server, joined).await;
     visitors.truncate(1);
-    says(&server, "marline_bundle_members 0").await;
-    says(&server, "marline_bundles 0").await;
-    says(&server, joined).await;
+    wait_for(&server, "marline_bundle_members 0").await;
+    wait_for(&server, "marline_bundles 0").await;
+    wait_for(&server, joined).await;
 }
 
 #[tokio::test]
@@ -64,23 +64,23 @@ async fn samples_of_paths_are_counted_and_logged() {
         config.quic.transport = Arc::new(transport);
     })
     .await;
-    says(&server, "marline_path_records 0").await;
+    wait_for(&server, "marline_path_records 0").await;
     for learnt in 0..2 {
         let visitor = server.connect(HttpVersion::Http3).await;
         visitor.get("/file", &[]).await;
         drop(visitor);
-        says(&server, "marline_path_records 1").await;
+        wait_for(&server, "marline_path_records 1").await;
         let count = format!("marline_first_windows_total{{window=\"learnt\"}} {learnt}");
-        says(&server, &count).await;
+        wait_for(&server, &count).await;
     }
-    says(&server, "marline_first_windows_total{window=\"default\"} 1").await;
-    says(&server, "marline_learnt_first_window_bytes_count 1").await;
+    wait_for(&server, "marline_first_windows_total{window=\"default\"} 1").await;
+    wait_for(&server, "marline_learnt_first_window_bytes_count 1").await;
     let lines = log.wait(2).await;
     let windows = [0, 1].map(|line: usize| lines[line]["initial_window"].as_u64().unwrap());
     assert_eq!(windows[0], 12_000);
     assert!(windows[1] > windows[0], "{windows:?}");
     let learnt = format!("marline_learnt_first_window_bytes_sum {}", windows[1]);
-    says(&server, &learnt).await;
+    wait_for(&server, &learnt).await;
 }
 
 #[tokio::test]
@@ -115,5 +115,8 @@ async fn connections_without_a_bundle_are_not_counted() {
     let text = server.metrics.render();
     assert!(text.contains("\nmarline_bundles 0\n"), "{text}");
     assert!(!text.contains("marline_bundle_decisions_total{"), "{text}");
-    assert!(!text.contains("marline_first_windows"), "nothing is learnt");
+    assert!(
+        !text.contains("marline_first_windows"),
+        "there is no history"
+    );
 }

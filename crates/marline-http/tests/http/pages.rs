@@ -1,4 +1,4 @@
-//! Pages in real time, over each version.
+//! Page loads in real time, over each version of HTTP.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use marline_http::server::generated;
 
 use crate::common::{TestServer, VERSIONS, client};
 
-/// A document with `images` pictures, all of them found at its end.
+/// A document with `images`, all of which are discovered at its end.
 fn page(host: SocketAddr, images: usize) -> Page {
     let object = |id: String, kind| PageObject {
         host: host.to_string(),
@@ -39,8 +39,8 @@ fn page(host: SocketAddr, images: usize) -> Page {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_load_over_all_versions() {
-    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-    let site = generated(page(nowhere, 20).generated("0.0.0.0:0"), None).unwrap();
+    let discarded = SocketAddr::from(([0, 0, 0, 0], 0));
+    let site = generated(page(discarded, 20).generated("0.0.0.0:0"), None).unwrap();
     let server = TestServer::site(site).await;
     let page = page(server.address, 20);
     for version in VERSIONS {
@@ -63,7 +63,7 @@ async fn pages_load_over_all_versions() {
     }
 }
 
-/// Requests under way when this one is made.
+/// The number of requests in progress when this one is sent.
 fn at_once(report: &PageReport, object: &PageObjectReport) -> usize {
     let now = object.start_s.unwrap();
     let others = report.objects.iter();

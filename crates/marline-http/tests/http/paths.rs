@@ -1,4 +1,4 @@
-//! Several paths between addresses of this host.
+//! Multipath connections between addresses of this host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use marline_http::server::{AccessLog, directory};
 
 use crate::common::{TestServer, client_with, directory_of, read};
 use crate::log::Lines;
-use crate::metrics::says;
+use crate::metrics::wait_for;
 
 /// A client whose connections have these paths.
 fn client(rules: &[&str]) -> Arc<Client> {
@@ -40,7 +40,7 @@ async fn paths_are_counted_logged_and_reported() {
     let client = client(&["127.0.0.2", "127.0.0.3,backup"]);
     let url = server.url(HttpVersion::Http3, "/file");
     let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
-    says(&server, "marline_multipath_connections_total 0").await;
+    wait_for(&server, "marline_multipath_connections_total 0").await;
     let connection = client.connect(&origin).await.unwrap();
     for line in [
         "marline_multipath_connections_total 1",
@@ -48,7 +48,7 @@ async fn paths_are_counted_logged_and_reported() {
         "marline_paths_open{path=\"0\"} 1",
         "marline_paths_open{path=\"1\"} 1",
     ] {
-        says(&server, line).await;
+        wait_for(&server, line).await;
     }
     let get = async || {
         let headers = HeaderMap::new();
@@ -66,13 +66,13 @@ async fn paths_are_counted_logged_and_reported() {
     let quic = connection.quic().unwrap();
     let why = marline::ErrorCode::APPLICATION_ABANDON_PATH;
     quic.abandon_path(marline::PathId(1), why).unwrap();
-    says(
+    wait_for(
         &server,
         "marline_paths_closed_total{reason=\"application\"} 1",
     )
     .await;
     assert_eq!(get().await, b"content");
-    // Long enough for both ends to forget the path.
+    // Long enough for both ends to discard the state of the path.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let report = connection.report();
     assert_eq!(report.paths.len(), 2);
@@ -89,7 +89,7 @@ async fn paths_are_counted_logged_and_reported() {
     assert!(sent > 1_000, "{text}");
     drop(connection);
     drop(client);
-    says(&server, "marline_path_last_window_bytes_count 2").await;
+    wait_for(&server, "marline_path_last_window_bytes_count 2").await;
     let text = server.metrics.render();
     assert!(!text.contains("marline_paths_open{"), "{text}");
     assert!(sum(&text, "marline_path_sent_bytes_total{") >= sent);
@@ -110,6 +110,6 @@ async fn a_server_without_multipath_reports_no_paths() {
     assert!(!server.metrics.render().contains("marline_path"));
     assert!(!connection.report().multipath);
 
-    let nowhere = self::client(&["192.0.2.77"]).connect(&origin).await;
-    assert!(matches!(nowhere, Err(ClientError::NoPath { .. })));
+    let unreachable = self::client(&["192.0.2.77"]).connect(&origin).await;
+    assert!(matches!(unreachable, Err(ClientError::NoPath { .. })));
 }

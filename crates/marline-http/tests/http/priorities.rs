@@ -1,4 +1,4 @@
-//! How a request's priority reaches what decides which stream is sent.
+//! Priorities of requests at the stream scheduler.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use marline_http::server::{directory, generated};
 
 use crate::common::{TestServer, client, directory_of};
 
-/// What urgencies weigh (RFC 9218 has eight, browsers five weights).
+/// The weights of urgencies (RFC 9218 has eight urgencies, browsers five weights).
 const WEIGHTS: [u16; 8] = [256, 256, 220, 183, 147, 110, 110, 110];
 
 /// The priorities of streams in the order in which they were first active.
 type Seen = Arc<Mutex<Vec<(StreamId, Priority)>>>;
 
-/// Weighted round robin that remembers whom it was told of.
+/// A weighted round robin scheduler that records the streams that it is given.
 #[derive(Debug)]
 struct Recording(Wrr, Seen);
 
@@ -61,15 +61,17 @@ impl StreamScheduler for Recording {
 
 fn recording() -> (Arc<TransportConfig>, Seen) {
     let seen = Seen::default();
-    let told = Arc::clone(&seen);
+    let recorded = Arc::clone(&seen);
     let transport = TransportConfig {
-        stream_scheduler: Arc::new(move || Box::new(Recording(Wrr::weighted(), Arc::clone(&told)))),
+        stream_scheduler: Arc::new(move || {
+            Box::new(Recording(Wrr::weighted(), Arc::clone(&recorded)))
+        }),
         ..Profile::Multipath.config()
     };
     (Arc::new(transport), seen)
 }
 
-/// The weights of responses: of the streams that clients opened for requests.
+/// The weights of responses, whose streams are opened by clients.
 fn weights(seen: &Seen) -> Vec<u16> {
     let seen = seen.lock().unwrap();
     let requests = seen.iter().filter(|(id, _)| id.dir() == Dir::Bi);
@@ -77,7 +79,7 @@ fn weights(seen: &Seen) -> Vec<u16> {
 }
 
 #[tokio::test]
-async fn the_priority_of_a_request_is_its_response_s_weight() {
+async fn the_priority_of_a_request_sets_the_weight_of_its_response() {
     let root = directory_of(&[("file", b"content")]);
     let (transport, seen) = recording();
     let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {

@@ -1,4 +1,4 @@
-//! What QUIC can do beyond TCP, switched on and off.
+//! Features of QUIC.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -93,14 +93,14 @@ async fn unsafe_requests_in_0_rtt_are_refused() {
     first.quic().unwrap().confirmed().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
 
-    // This client would wait with a POST; one that does not hears 425.
+    // This client delays a POST; one that does not is answered with 425.
     let (origin_name, address) = ("127.0.0.1", server.address);
     let connecting = client
         .endpoint(address)
         .unwrap()
         .connect_with(client.quic_config().unwrap(), address, origin_name)
         .unwrap();
-    let quic = connecting.into_0rtt().expect("a session is remembered");
+    let quic = connecting.into_0rtt().expect("a session is stored");
     let (mut driver, mut requests) = h3::client::new(transport::Connection::new(quic))
         .await
         .unwrap();
@@ -142,7 +142,7 @@ async fn frames_beyond_the_limit_stop_their_stream() {
     let server = TestServer::files(root.path()).await;
     let visitor = server.connect(HttpVersion::Http3).await;
     let quic = visitor.connection.quic().unwrap();
-    // HEADERS, and a type that nobody knows, of 2^62 - 1 bytes.
+    // HEADERS, and a frame of an unknown type, of 2^62 - 1 bytes.
     for kind in [0x01, 0x21] {
         let (mut send, _recv) = quic.open_bi().await.unwrap();
         let header = [&[kind][..], &[0xff; 8]].concat();
@@ -151,5 +151,9 @@ async fn frames_beyond_the_limit_stop_their_stream() {
         assert_eq!(stopped.unwrap().unwrap(), Some(EXCESSIVE_LOAD), "{kind}");
     }
     let (head, _) = visitor.get("/file", &[]).await;
-    assert_eq!(head.status(), StatusCode::OK, "others are not disturbed");
+    assert_eq!(
+        head.status(),
+        StatusCode::OK,
+        "other requests are not affected"
+    );
 }

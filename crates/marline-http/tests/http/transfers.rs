@@ -1,11 +1,11 @@
-//! Whole objects, or errors that say what is missing.
+//! Fetches of complete objects, and errors about incomplete ones.
 
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{self, TestServer, VERSIONS, client, directory_of, nowhere, pattern};
+use crate::common::{self, TestServer, VERSIONS, client, directory_of, discarded, pattern};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::StreamBody;
@@ -38,7 +38,7 @@ async fn two_thousand_small_files_arrive() {
         (HttpVersion::Http3, 1),
         (HttpVersion::Http3, 3),
     ] {
-        let targets = (0..2000).map(|i| nowhere(server.url(version, &format!("/{i}"))));
+        let targets = (0..2000).map(|i| discarded(server.url(version, &format!("/{i}"))));
         let options = FetchOptions {
             connections,
             ..FetchOptions::default()
@@ -64,7 +64,7 @@ async fn fifty_megabytes_arrive_over_every_version() {
     drop(content);
     let server = TestServer::files(root.path()).await;
     for version in VERSIONS {
-        let target = nowhere(server.url(version, "/big"));
+        let target = discarded(server.url(version, "/big"));
         let report = client(version)
             .fetch(vec![target], FetchOptions::default(), &Arc::default())
             .await;
@@ -75,13 +75,13 @@ async fn fifty_megabytes_arrive_over_every_version() {
     }
 }
 
-/// Promises 1000 bytes, sends fewer, then fails or just ends.
-fn liar(fails: bool) -> Site {
+/// A site that announces 1000 bytes and sends fewer, then fails or ends.
+fn truncating_site(fails: bool) -> Site {
     Site::new(tower::service_fn(move |_: Request<Body>| async move {
         let mut frames: Vec<Result<_, BoxError>> =
             vec![Ok(http_body::Frame::data(vec![7; 400].into()))];
         if fails {
-            frames.push(Err(io::Error::other("disk on fire").into()));
+            frames.push(Err(io::Error::other("disk failure").into()));
         }
         let body = StreamBody::new(tokio_stream(frames));
         let response = Response::builder()
@@ -108,13 +108,13 @@ fn tokio_stream<T: Unpin>(items: Vec<T>) -> impl futures_core::Stream<Item = T> 
 #[tokio::test]
 async fn a_short_response_is_an_error() {
     for fails in [true, false] {
-        let server = TestServer::site(liar(fails)).await;
+        let server = TestServer::site(truncating_site(fails)).await;
         for version in VERSIONS {
             let visitor = server.connect(version).await;
             let response = visitor.try_send(http::Method::GET, "/", &[]).await;
             let mut download = match response {
                 Ok(response) => response.into_body(),
-                // The connection broke before the header was flushed: no part was taken for the whole.
+                // The connection failed before the header was sent, which is an error as well.
                 Err(error) => {
                     assert!(matches!(error, ClientError::NoResponse { .. }), "{error}");
                     continue;
@@ -123,7 +123,7 @@ async fn a_short_response_is_an_error() {
             let error = loop {
                 match download.chunk().await {
                     Ok(Some(_)) => {}
-                    Ok(None) => panic!("{version:?} took a part for the whole"),
+                    Ok(None) => panic!("{version:?} accepted an incomplete object"),
                     Err(error) => break error,
                 }
             };
@@ -144,7 +144,7 @@ async fn files_appear_when_they_are_complete() {
     let content = pattern(100_000);
     let root = directory_of(&[("file", &content)]);
     let good = TestServer::files(root.path()).await;
-    let bad = TestServer::site(liar(true)).await;
+    let bad = TestServer::site(truncating_site(true)).await;
     let out = TempDir::new().unwrap();
     for version in VERSIONS {
         let path = out.path().join("target");
@@ -174,7 +174,7 @@ async fn files_appear_when_they_are_complete() {
 }
 
 #[tokio::test]
-async fn interrupted_downloads_resume() {
+async fn interrupted_downloads_are_resumed() {
     let content = pattern(100_000);
     let root = directory_of(&[("file", &content)]);
     let server = TestServer::files(root.path()).await;
@@ -212,7 +212,7 @@ async fn interrupted_downloads_resume() {
     }
 }
 
-/// Answers with `len` bytes, in pieces over some time.
+/// A site that responds with pieces at intervals.
 fn slow(pieces: usize) -> Site {
     Site::new(tower::service_fn(move |_: Request<Body>| async move {
         let (sender, receiver) = tokio::sync::mpsc::channel::<Result<_, BoxError>>(1);
@@ -242,7 +242,7 @@ fn slow(pieces: usize) -> Site {
 }
 
 #[tokio::test]
-async fn a_shutdown_lets_responses_finish() {
+async fn responses_in_progress_finish_after_a_shutdown() {
     for version in VERSIONS {
         let server = TestServer::site(slow(20)).await;
         let visitor = server.connect(version).await;
@@ -252,7 +252,7 @@ async fn a_shutdown_lets_responses_finish() {
         assert_eq!(content.len(), 20_000, "{version:?}");
         tokio::time::timeout(Duration::from_secs(5), server.task)
             .await
-            .expect("it stops when all is sent")
+            .expect("it stops when everything is sent")
             .unwrap();
         let url = format!("https://{}", server.address);
         let parsed = marline_http::client::parse_url(&url, HttpVersion::Http2).unwrap();
@@ -265,7 +265,7 @@ async fn a_shutdown_lets_responses_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_files_come_in_ranges_over_all_connections() {
+async fn large_files_are_fetched_in_ranges_over_all_connections() {
     let content = pattern(1_000_003);
     let root = directory_of(&[
         ("large", &content),
@@ -327,10 +327,10 @@ async fn connections_opened_in_advance_are_used() {
             connections: 2,
             ..FetchOptions::default()
         };
-        let targets = urls.map(common::nowhere).to_vec();
+        let targets = urls.map(common::discarded).to_vec();
         let report = client.fetch(targets, options, &Arc::default()).await;
         assert!(report.is_complete(), "{report:?}");
         let ids: Vec<_> = report.connections.iter().map(|c| c.id).collect();
-        assert_eq!(ids, [0, 1], "{version:?}: others were opened");
+        assert_eq!(ids, [0, 1], "{version:?}: other connections were opened");
     }
 }

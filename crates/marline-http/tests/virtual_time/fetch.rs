@@ -1,4 +1,4 @@
-//! Whole objects and pieces over one and several connections.
+//! Fetches over one and several connections.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -16,7 +16,7 @@ const THINK: Duration = Duration::from_millis(30);
 
 struct Fetched {
     report: Report,
-    /// The report and when everything was closed, to the nanosecond.
+    /// The report and the time at which everything was closed, to the nanosecond.
     text: String,
 }
 
@@ -48,7 +48,7 @@ fn fetch_twice(options: FetchOptions, destination: &Destination) -> Report {
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(fetch(&PATHS, options, destination).text, text);
     for object in &report.objects {
-        assert!(object.end_s >= 0.08, "faster than light: {object:?}");
+        assert!(object.end_s >= 0.08, "below two round trips: {object:?}");
         assert!(object.end_s < 3.0, "{object:?}");
         let size = object.url.rsplit('/').next().unwrap();
         assert_eq!(object.bytes, size.parse::<u64>().unwrap());
@@ -57,7 +57,7 @@ fn fetch_twice(options: FetchOptions, destination: &Destination) -> Report {
 }
 
 #[test]
-fn fetches_over_one_connection_repeat() {
+fn fetches_over_one_connection_are_deterministic() {
     let report = fetch_twice(FetchOptions::default(), &Destination::Nowhere);
     assert_eq!(report.connections.len(), 1);
     let handshake_s = report.connections[0].handshake_s;
@@ -74,7 +74,7 @@ fn the_think_time_of_a_server_delays_the_first_byte() {
 }
 
 #[test]
-fn fetches_over_three_connections_repeat() {
+fn fetches_over_three_connections_are_deterministic() {
     let options = FetchOptions {
         connections: 3,
         ..FetchOptions::default()

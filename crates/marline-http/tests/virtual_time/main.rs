@@ -1,4 +1,4 @@
-//! HTTP/3 in virtual time, without a tokio runtime: every run is the same.
+//! HTTP/3 in virtual time, without a tokio runtime. All runs are deterministic.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

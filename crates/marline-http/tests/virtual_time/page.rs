@@ -1,4 +1,4 @@
-//! Pages over a link whose every bit takes its time.
+//! Page loads over a simulated link.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -34,7 +34,7 @@ fn object(id: &str, kind: Kind, size: u64, discovered_by: Option<(&str, f64)>) -
     }
 }
 
-/// A document that names something early, halfway and at its end, and things that name others.
+/// A document in which objects are discovered early, halfway and at its end, some of which refer to others.
 fn page() -> Page {
     let mut objects = vec![
         object("html", Kind::Html, HTML_BYTES, None),
@@ -55,7 +55,7 @@ fn page() -> Page {
     Page { objects }
 }
 
-/// Loads the page from its hosts: `hidden` is on none of them, and `open` connections to one are open.
+/// Loads the page from its hosts. The object `hidden` is missing on its host; `open` connections to one host are open.
 fn load_from(hidden: &str, open: usize, options: LoadOptions) -> PageReport {
     let page = page();
     run(async |network| {
@@ -142,7 +142,7 @@ fn objects_are_requested_when_they_are_discovered() {
 }
 
 #[test]
-fn loads_repeat_to_the_nanosecond() {
+fn page_loads_are_deterministic_to_the_nanosecond() {
     for connections in [1, 3] {
         let options = LoadOptions {
             connections,
@@ -177,7 +177,7 @@ fn critical_objects_are_split_over_all_connections() {
     for (object, expected) in report.objects.iter().zip(page().objects) {
         assert_eq!(object.bytes, expected.size);
     }
-    // What is found halfway is found when the first half is there, not when half of the bytes are.
+    // An object is discovered halfway when the first half has arrived, not when any half of the bytes has.
     let html = named(&report, "html");
     for early in ["css", "image"] {
         let found = named(&report, early).discovered_s;
@@ -189,7 +189,7 @@ fn critical_objects_are_split_over_all_connections() {
         site.map(|c| c.bytes_received)
             .all(|bytes| bytes > HTML_BYTES / 3)
     );
-    // Three initial windows carry the document sooner than one.
+    // With three initial windows, the document arrives earlier than with one.
     let end_s = |report| named(report, "html").end_s.unwrap();
     assert!(end_s(&report) < end_s(&load_from("", 3, whole)));
 
@@ -205,7 +205,7 @@ fn open_connections_save_the_handshake() {
     assert_eq!(warm.connections.len(), 2);
     let first_byte_s = |report| named(report, "html").first_byte_s.unwrap();
     let saved = first_byte_s(&cold) - first_byte_s(&warm);
-    assert!((0.039..0.045).contains(&saved), "a round trip: {saved}");
+    assert!((0.039..0.045).contains(&saved), "one round trip: {saved}");
 }
 
 #[test]
@@ -215,11 +215,11 @@ fn urgent_objects_overtake_others() {
         priorities: false,
         ..LoadOptions::default()
     });
-    // Equal urgencies: the document, begun first, is sent before what it names.
+    // With equal urgencies, the document is sent first, as it was requested first.
     let css = |report| named(report, "css").end_s.unwrap();
     let html = |report| named(report, "html").end_s.unwrap();
     assert!(css(&in_turn) >= html(&in_turn), "{in_turn:?}");
-    // The style sheet is as urgent as the document, which takes turns, for its parts are of use.
+    // The style sheet is as urgent as the document, which is incremental and shares the connection.
     assert!(css(&by_urgency) < html(&by_urgency), "{by_urgency:?}");
 }
 

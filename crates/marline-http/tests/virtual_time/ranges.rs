@@ -1,4 +1,4 @@
-//! Objects in ranges, from servers that do as they like.
+//! Fetches in ranges, from servers with faults.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -27,33 +27,33 @@ use crate::setup::{Network, PORT, client, object, run, serve_site};
 const SIZE: u64 = 400_003;
 const FIRST: u64 = 50_000;
 
-/// What a server does to some of its requests.
+/// A fault of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trick {
+enum Fault {
     None,
-    /// It knows no ranges.
+    /// It ignores `Range`.
     Whole,
-    /// Nothing says whether ranges are of one object.
+    /// Its responses have no validator.
     NoValidator,
-    /// Another object is there from a request on: those before, from 0, had the old one.
+    /// The object changes before this request, counted from 0.
     Changes(usize),
-    /// One response breaks off.
+    /// One response fails.
     Breaks(usize),
-    /// All do that are not for the whole.
+    /// All responses to range requests fail.
     AllBreak,
     /// One request is refused.
     Refuses(usize),
-    /// All are.
+    /// All requests are refused.
     Missing,
-    /// One range is not the one that was asked for.
+    /// One response has another range than requested.
     Shifts(usize),
-    /// One response takes its time.
-    Dawdles(usize),
+    /// One response is slow.
+    IsSlow(usize),
     /// One response never ends.
     Stalls(usize),
 }
 
-impl Trick {
+impl Fault {
     fn before(self, number: usize, request: &mut Request<Body>) {
         let changed = matches!(self, Self::Changes(from) if number >= from);
         if self == Self::Whole || (changed && request.headers().contains_key(IF_RANGE)) {
@@ -101,7 +101,7 @@ impl Trick {
     }
 }
 
-/// A body that breaks off in its first frame.
+/// A body that fails at its first frame.
 struct Breaking {
     body: Body,
     broken: bool,
@@ -125,7 +125,7 @@ impl http_body::Body for Breaking {
     }
 }
 
-/// A body of which no more than a frame comes.
+/// A body that never continues after its first frame.
 struct Stalling {
     body: Body,
     begun: bool,
@@ -148,8 +148,8 @@ impl http_body::Body for Stalling {
     }
 }
 
-/// A site that plays `trick`.
-fn site(host: &Host, trick: Trick) -> Site {
+/// A site with `fault`.
+fn site(host: &Host, fault: Fault) -> Site {
     let objects = BTreeMap::from([("/object".to_owned(), object(SIZE, Duration::ZERO))]);
     let site = generated(objects, Some(Arc::new(host.clone()))).unwrap();
     let requests = Arc::new(AtomicUsize::new(0));
@@ -158,12 +158,12 @@ fn site(host: &Host, trick: Trick) -> Site {
         let (site, host) = (site.clone(), host.clone());
         let number = requests.fetch_add(1, Relaxed);
         async move {
-            trick.before(number, &mut request);
-            if trick == Trick::Dawdles(number) {
+            fault.before(number, &mut request);
+            if fault == Fault::IsSlow(number) {
                 host.sleep(Duration::from_millis(400)).await;
             }
             let response = site.oneshot(request).await?;
-            Ok::<_, Infallible>(trick.after(number, response))
+            Ok::<_, Infallible>(fault.after(number, response))
         }
     }))
 }
@@ -171,7 +171,7 @@ fn site(host: &Host, trick: Trick) -> Site {
 struct Fetched {
     report: Report,
     progress: Arc<Progress>,
-    /// Everything, to the nanosecond.
+    /// The report and all times, to the nanosecond.
     text: String,
 }
 
@@ -181,15 +181,15 @@ impl Fetched {
     }
 }
 
-/// Fetches the object over three connections that are open already.
-fn fetch(trick: Trick, ranges: Ranges, size: Option<u64>, split: bool) -> Fetched {
-    fetch_after(|_| {}, trick, ranges, size, split)
+/// Fetches the object over three open connections.
+fn fetch(fault: Fault, ranges: Ranges, size: Option<u64>, split: bool) -> Fetched {
+    fetch_after(|_| {}, fault, ranges, size, split)
 }
 
-/// As [`fetch`], on a network that `change` has changed.
+/// As [`fetch`], on a network modified by `change`.
 fn fetch_after(
     change: impl FnOnce(&Network),
-    trick: Trick,
+    fault: Fault,
     ranges: Ranges,
     size: Option<u64>,
     split: bool,
@@ -199,7 +199,7 @@ fn fetch_after(
     let report = run(async |network| {
         change(network);
         let host = &network.servers[0];
-        let serving = serve_site(host, site(host, trick)).await;
+        let serving = serve_site(host, site(host, fault)).await;
         let client = client(&network.client, [("example.test", serving.address)]);
         let url = "https://example.test/object".to_owned();
         client.open(&url, 3).await.unwrap();
@@ -227,8 +227,8 @@ fn fetch_after(
     }
 }
 
-/// How the object can be split.
-const WAYS: [(Ranges, Option<u64>); 6] = [
+/// The ways to split the object: the kind of ranges, and the size if it is known.
+const SPLITS: [(Ranges, Option<u64>); 6] = [
     (Ranges::Auto, None),
     (Ranges::Auto, Some(SIZE)),
     (Ranges::Equal, None),
@@ -238,26 +238,26 @@ const WAYS: [(Ranges, Option<u64>); 6] = [
 ];
 
 fn hash() -> String {
-    let whole = fetch(Trick::None, Ranges::Equal, None, false);
+    let whole = fetch(Fault::None, Ranges::Equal, None, false);
     whole.object().sha256.clone().unwrap()
 }
 
 #[test]
-fn objects_arrive_whole_whatever_the_server_does() {
+fn objects_arrive_complete_despite_faults_of_the_server() {
     let hash = hash();
     let numbered = (0..3).flat_map(|number| {
         [
-            Trick::Changes(number),
-            Trick::Breaks(number),
-            Trick::Shifts(number),
-            Trick::Dawdles(number),
+            Fault::Changes(number),
+            Fault::Breaks(number),
+            Fault::Shifts(number),
+            Fault::IsSlow(number),
         ]
     });
-    let tricks = [Trick::None, Trick::Whole, Trick::NoValidator];
-    for trick in tricks.into_iter().chain(numbered) {
-        for (ranges, size) in WAYS {
-            let what = format!("{trick:?} {ranges:?} {size:?}");
-            let fetched = fetch(trick, ranges, size, true);
+    let faults = [Fault::None, Fault::Whole, Fault::NoValidator];
+    for fault in faults.into_iter().chain(numbered) {
+        for (ranges, size) in SPLITS {
+            let what = format!("{fault:?} {ranges:?} {size:?}");
+            let fetched = fetch(fault, ranges, size, true);
             let object = fetched.object();
             assert_eq!(object.error, None, "{what}");
             assert_eq!(object.sha256.as_ref(), Some(&hash), "{what}");
@@ -267,7 +267,7 @@ fn objects_arrive_whole_whatever_the_server_does() {
             let (received, expected) = (&fetched.progress.received, &fetched.progress.expected);
             let counted = [received, expected].map(|count| count.load(Relaxed));
             assert_eq!(counted, [SIZE, SIZE], "{what}");
-            assert_eq!(fetched.text, fetch(trick, ranges, size, true).text);
+            assert_eq!(fetched.text, fetch(fault, ranges, size, true).text);
         }
     }
 }
@@ -277,7 +277,7 @@ fn a_wrong_size_does_not_change_the_object() {
     let hash = hash();
     for size in [FIRST, FIRST + 1, SIZE - 1, SIZE + 1, 10 * SIZE] {
         for ranges in [Ranges::Equal, Ranges::Handed] {
-            let fetched = fetch(Trick::None, ranges, Some(size), true);
+            let fetched = fetch(Fault::None, ranges, Some(size), true);
             assert_eq!(fetched.object().sha256.as_ref(), Some(&hash), "{size}");
         }
     }
@@ -285,8 +285,8 @@ fn a_wrong_size_does_not_change_the_object() {
 
 #[test]
 fn an_object_that_no_connection_delivers_is_an_error() {
-    for (ranges, size) in WAYS {
-        let fetched = fetch(Trick::AllBreak, ranges, size, true);
+    for (ranges, size) in SPLITS {
+        let fetched = fetch(Fault::AllBreak, ranges, size, true);
         let failure = fetched.object().failure.as_deref();
         assert!(
             matches!(
@@ -295,7 +295,7 @@ fn an_object_that_no_connection_delivers_is_an_error() {
             ),
             "{failure:?}"
         );
-        let fetched = fetch(Trick::Missing, ranges, size, true);
+        let fetched = fetch(Fault::Missing, ranges, size, true);
         assert_eq!(fetched.object().status, Some(404));
         let error = fetched.object().error.as_deref().unwrap();
         assert!(error.contains("404"), "{error}");
@@ -307,7 +307,7 @@ fn a_refused_range_is_requested_again() {
     let hash = hash();
     for ranges in [Ranges::Equal, Ranges::Handed] {
         for refused in 1..4 {
-            let fetched = fetch(Trick::Refuses(refused), ranges, None, true);
+            let fetched = fetch(Fault::Refuses(refused), ranges, None, true);
             assert_eq!(fetched.object().sha256.as_ref(), Some(&hash), "{refused}");
         }
     }
@@ -315,21 +315,21 @@ fn a_refused_range_is_requested_again() {
 
 #[test]
 fn a_known_size_saves_a_round_trip() {
-    let end_s = |size| fetch(Trick::None, Ranges::Equal, size, true).object().end_s;
+    let end_s = |size| fetch(Fault::None, Ranges::Equal, size, true).object().end_s;
     let saved = end_s(None) - end_s(Some(SIZE));
     assert!((0.02..0.08).contains(&saved), "{saved}");
 }
 
 #[test]
 fn a_stalled_range_is_handed_to_another_connection() {
-    let end_s = |trick, ranges| fetch(trick, ranges, Some(SIZE), true).object().end_s;
-    let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(Trick::None, ranges));
+    let end_s = |fault, ranges| fetch(fault, ranges, Some(SIZE), true).object().end_s;
+    let [equal, handed] = [Ranges::Equal, Ranges::Handed].map(|ranges| end_s(Fault::None, ranges));
     assert!(
         handed < equal + 0.01,
-        "ranges need not change hands: {handed} {equal}"
+        "no range is handed over: {handed} {equal}"
     );
     for stalled in 0..3 {
-        let fetched = fetch(Trick::Stalls(stalled), Ranges::Handed, Some(SIZE), true);
+        let fetched = fetch(Fault::Stalls(stalled), Ranges::Handed, Some(SIZE), true);
         assert_eq!(fetched.object().sha256, Some(hash()), "{stalled}");
         assert_eq!(fetched.progress.received.load(Relaxed), SIZE);
         let end_s = fetched.object().end_s;
@@ -338,10 +338,10 @@ fn a_stalled_range_is_handed_to_another_connection() {
 }
 
 #[test]
-fn the_ranges_of_a_silent_connection_are_requested_on_others() {
+fn the_ranges_of_a_stalled_connection_are_requested_on_others() {
     let hash = hash();
     for chosen in 0..3 {
-        // Of one connection, nothing that the server sends arrives after its first 40 kB.
+        // Of one connection, all packets of the server after the first 40 kB are lost.
         let silence = |network: &Network| {
             let mut seen: Vec<Vec<u8>> = Vec::new();
             let mut sent = 0;
@@ -362,7 +362,7 @@ fn the_ranges_of_a_silent_connection_are_requested_on_others() {
             });
         };
         let size = Some(SIZE);
-        let fetched = fetch_after(silence, Trick::None, Ranges::Handed, size, true);
+        let fetched = fetch_after(silence, Fault::None, Ranges::Handed, size, true);
         let object = fetched.object();
         assert_eq!(
             (&object.error, object.sha256.as_ref()),

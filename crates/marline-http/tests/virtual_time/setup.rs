@@ -1,4 +1,4 @@
-//! The network of these tests, and servers and clients on its hosts.
+//! The network of these tests, with servers and clients on its hosts.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,11 +17,10 @@ use marline_sim::{Host, SimBuilder, SimLink};
 /// The servers' port.
 pub(crate) const PORT: u16 = 443;
 
-/// More virtual time than any of these tests takes.
+/// A limit of virtual time, above what any of these tests takes.
 const LIMIT: Duration = Duration::from_secs(7200);
 
-/// A client behind an access link of 20 Mbit/s and 40 ms there and back, which loses nothing, and two
-/// servers.
+/// Two servers, and a client behind an access link of 20 Mbit/s and a round-trip time of 40 ms, without losses.
 pub(crate) struct Network {
     pub(crate) client: Host,
     pub(crate) servers: [Host; 2],
@@ -53,7 +52,7 @@ fn quic() -> QuicOptions {
     quic_of(TransportConfig::default())
 }
 
-/// Nothing is chosen at random that has a size.
+/// Options without random choices that would change sizes.
 pub(crate) fn quic_of(transport: TransportConfig) -> QuicOptions {
     QuicOptions {
         transport: Arc::new(TransportConfig {
@@ -73,24 +72,24 @@ pub(crate) fn object(size: u64, think: Duration) -> GeneratedObject {
     }
 }
 
-/// A server that runs.
+/// A running server.
 pub(crate) struct Serving {
     pub(crate) address: SocketAddr,
     pub(crate) handle: Handle,
 }
 
-/// Starts a server of these objects.
+/// Starts a server of `objects`.
 pub(crate) async fn serve(host: &Host, objects: BTreeMap<String, GeneratedObject>) -> Serving {
     let site = generated(objects, Some(Arc::new(host.clone()))).unwrap();
     serve_site(host, site).await
 }
 
-/// Starts a server of this site.
+/// Starts a server of `site`.
 pub(crate) async fn serve_site(host: &Host, site: Site) -> Serving {
     serve_with(host, site, quic()).await
 }
 
-/// Starts a server of this site with these options of QUIC.
+/// Starts a server of `site` with these options of QUIC.
 pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Serving {
     let identity = Identity::repeatable(vec!["example.test".to_owned()]).unwrap();
     let mut config = ServerConfig::new(([0, 0, 0, 0], PORT).into(), identity, site);
@@ -110,14 +109,14 @@ pub(crate) async fn serve_with(host: &Host, site: Site, quic: QuicOptions) -> Se
     }
 }
 
-/// A client that finds `hosts` at these addresses.
+/// A client that resolves `hosts` to these addresses.
 pub(crate) fn client(
     host: &Host,
     hosts: impl IntoIterator<Item = (&'static str, SocketAddr)>,
 ) -> Arc<Client> {
     let hosts = hosts.into_iter().map(|(host, at)| (host.to_owned(), at));
     let config = ClientConfig {
-        trust: Trust::Anybody,
+        trust: Trust::Insecure,
         quic: quic(),
         resolve: hosts.collect(),
         runtime: Some(Arc::new(host.clone())),

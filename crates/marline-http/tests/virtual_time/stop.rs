@@ -13,7 +13,7 @@ use marline_http::server::generated;
 use crate::setup::{client, object, quic_of, run, serve_with};
 
 #[test]
-fn connections_open_after_the_grace_period_are_closed_and_remembered() {
+fn connections_open_after_the_grace_period_are_closed_and_reach_the_history() {
     let store = Arc::new(MemoryStore::default());
     let transport = Profile::Plain.with_history(
         HistoryPolicy::Careful,
@@ -40,7 +40,8 @@ fn connections_open_after_the_grace_period_are_closed_and_remembered() {
             host.sleep(Duration::from_secs(3)).await;
             assert_eq!(store.len(), 0, "the connection is open");
             serving.handle.shut_down();
-            host.sleep(limits::SHUTDOWN_GRACE + limits::GOODBYE).await;
+            host.sleep(limits::SHUTDOWN_GRACE + limits::CLOSE_TIMEOUT)
+                .await;
             assert_eq!(store.len(), 1, "it was closed");
         };
         let (report, ()) = tokio::join!(fetched, stopping);

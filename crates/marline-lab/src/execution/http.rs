@@ -64,7 +64,7 @@ pub(super) fn client(
     };
     Client::new(ClientConfig {
         paths,
-        trust: Trust::Anybody,
+        trust: Trust::Insecure,
         quic: QuicOptions {
             transport: transport(&job.settings.client),
             ..QuicOptions::default()

@@ -1,4 +1,4 @@
-//! Which bundle a connection belongs to.
+//! The bundles of a client's connections.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,16 +11,16 @@ use crate::runtime::RuntimeHandle;
 /// The bundles of one client: one for each origin.
 #[derive(Default)]
 pub(super) struct Bundles {
-    /// Identifiers derive from it; drawn when the first is needed.
+    /// The seed of the identifiers; drawn when the first is needed.
     seed: Mutex<Option<[u8; 32]>>,
 }
 
 impl Bundles {
-    /// The bundle of the `connections` to `origin`. Who knows the identifier of one origin cannot tell
-    /// that of another.
+    /// The bundle of the `connections` to `origin`. The identifier of one origin does not reveal that of
+    /// another.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// The system has no random numbers.
     pub(super) fn membership(
         &self,
         origin: &Origin,

@@ -1,4 +1,4 @@
-//! What the paths of a connection did, those included that the connection has forgotten.
+//! Reports of a connection's paths, those included that the connection no longer knows.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use marline::{ConnectionEvent, PathStats};
 use crate::client::report::PathReport;
 use crate::runtime::RuntimeHandle;
 
-/// The most closed paths that are kept: links that flap for hours close many.
+/// The most closed paths that are kept: over hours, an unstable link closes many.
 const MAX_CLOSED: usize = 64;
 
 /// The paths of one connection that were closed.
@@ -52,7 +52,7 @@ impl PathLog {
         }
     }
 
-    /// All paths in order of their numbers, where `present` are those that the connection knows.
+    /// All paths in the order of their IDs; `present` are those that the connection knows.
     pub(super) fn reports(&self, present: &[PathStats], local: SocketAddr) -> Vec<PathReport> {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = |id| {

@@ -15,18 +15,18 @@ use crate::client::{ClientConfig, ClientError, HttpVersion};
 use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
-/// Time for the last packets to servers.
+/// How long to wait until CONNECTION_CLOSE has been sent.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
 
-/// Opens QUIC connections, all of one address family from one socket.
+/// Opens QUIC connections. Those of one address family share a socket.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
     runtime: RuntimeHandle,
-    /// Names bundles, if connections belong to some.
+    /// Identifies bundles, if connections belong to one.
     bundles: Option<Bundles>,
-    /// Chooses paths, if the system shall not.
+    /// Manages paths, if the configuration asks for that.
     manager: Option<PathManager>,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
 }
@@ -52,17 +52,17 @@ impl QuicClient {
         })
     }
 
-    /// How connections are configured.
+    /// The configuration of its connections.
     pub(in crate::client) fn config(&self) -> marline::ClientConfig {
         self.config.clone()
     }
 
-    /// What chooses paths, if the system does not.
+    /// The path manager, if there is one.
     pub(in crate::client) fn path_manager(&self) -> Option<&PathManager> {
         self.manager.as_ref()
     }
 
-    /// The socket that reaches `remote`.
+    /// The endpoint for connections to `remote`.
     pub(in crate::client) fn endpoint(
         &self,
         remote: SocketAddr,
@@ -112,7 +112,7 @@ impl QuicClient {
                 wanted: HttpVersion::Http3.name(),
                 cause: error.into(),
             })?;
-        // Its errors reach the requests.
+        // Errors of the connection are returned by its requests.
         self.runtime
             .spawn(async move { drop(driver.wait_idle().await) });
         let paths = match self.config.transport.multipath {
@@ -131,7 +131,7 @@ impl QuicClient {
         Ok(Connection::new(id, HttpVersion::Http3, opened))
     }
 
-    /// Waits, but not long, until the servers know that the connections are closed.
+    /// Waits a short time until the connections have been closed.
     pub(in crate::client) async fn say_goodbye(&self) {
         let endpoints = std::mem::take(
             &mut *self
@@ -141,13 +141,14 @@ impl QuicClient {
         );
         for endpoint in endpoints.into_iter().flatten() {
             endpoint.close(NO_ERROR, b"");
-            // A peer that misses the close ends by its own idle timeout.
+            // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
             let _ = self.runtime.timeout(GOODBYE, endpoint.wait_idle()).await;
         }
     }
 }
 
-/// A connection from whatever address the system chooses; requests may go before the handshake ends.
+/// Opens a connection from the address that the system chooses. Requests may be sent before the handshake
+/// ends.
 async fn open(
     endpoint: &marline::Endpoint,
     config: marline::ClientConfig,
@@ -190,16 +191,16 @@ fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>)
 
 fn explain(origin: &Origin, address: SocketAddr, error: marline::ConnectionError) -> ClientError {
     let host = origin.host.clone();
-    match transport::blame(&error) {
-        transport::Blame::Certificate => ClientError::Certificate {
+    match transport::classify(&error) {
+        transport::HandshakeFailure::Certificate => ClientError::Certificate {
             host,
             cause: error.into(),
         },
-        transport::Blame::Protocol => ClientError::WrongProtocol {
+        transport::HandshakeFailure::Protocol => ClientError::WrongProtocol {
             host,
             wanted: HttpVersion::Http3.name(),
             cause: error.into(),
         },
-        transport::Blame::Network => unreachable(origin, address, error),
+        transport::HandshakeFailure::Network => unreachable(origin, address, error),
     }
 }

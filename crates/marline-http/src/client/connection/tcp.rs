@@ -61,16 +61,16 @@ impl TcpClient {
                 let name =
                     ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
                         url: origin.host.clone(),
-                        reason: "not a name that a certificate may have",
+                        reason: "not a name that a certificate can have",
                     })?;
                 let stream = tls
                     .connect(name, stream)
                     .await
                     .map_err(|error| self.explain(origin, remote, error))?;
                 let chosen = stream.get_ref().1.alpn_protocol();
-                // Servers that know no ALPN speak HTTP/1.1.
+                // Servers without ALPN use HTTP/1.1.
                 if self.version == HttpVersion::Http2 && chosen != Some(b"h2") {
-                    return Err(self.wrong_protocol(origin, "it did not choose it".into()));
+                    return Err(self.wrong_protocol(origin, "ALPN did not select it".into()));
                 }
                 self.speak(origin, stream).await?
             }
@@ -96,7 +96,7 @@ impl TcpClient {
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;
-            // Its errors reach the requests.
+            // Errors of the connection are returned by its requests.
             tokio::spawn(connection);
             Ok(Sender::Http2(sender))
         } else {

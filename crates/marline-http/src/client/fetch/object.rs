@@ -1,4 +1,4 @@
-//! One object: whole, continued, or in ranges.
+//! Fetches one object: in one response, resumed, or in ranges.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
@@ -13,20 +13,24 @@ use crate::client::plan::{Planner, SplitPolicy};
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
 use crate::client::save::{Pieces, ResumePoint, Sink, Validator};
-use crate::client::split::{self, Begun, Outcome, Split, Store};
+use crate::client::split::{self, Outcome, Split, StartedRange, Store};
 use crate::client::{ClientError, Download, ObjectReport};
 
-/// What came of asking for an object's first bytes.
+/// The response to the request for an object's first bytes.
 enum Beginning {
-    /// They are coming, and so many bytes there are in all.
-    Range(Begun, u64),
-    /// Something else is coming.
-    Instead(Response<Download>),
-    /// Nothing that the rest could be added to.
-    Useless,
+    /// The requested range.
+    Range {
+        started: StartedRange,
+        /// The size of the object.
+        size: u64,
+    },
+    /// Another response, to be used as it is.
+    Other(Response<Download>),
+    /// A response that further ranges cannot be added to.
+    Unusable,
 }
 
-/// Stores pieces and updates the progress.
+/// Stores pieces, and updates the progress.
 struct Counting(Pieces, Arc<Progress>);
 
 impl Store for Counting {
@@ -38,7 +42,7 @@ impl Store for Counting {
 }
 
 impl Queue {
-    /// Fetches the object of `job`, with its first request on `lane`.
+    /// Fetches the object of `job`; the first request is sent on `lane`.
     pub(super) async fn fetch_one(
         &self,
         lane: usize,
@@ -49,33 +53,33 @@ impl Queue {
         let Some(threshold) = self.split_threshold(&sink) else {
             return self.fetch_whole(lane, job, sink, object).await;
         };
-        let (size, begun) = match job.target.size {
+        let (size, started) = match job.target.size {
             Some(size) if size <= threshold => {
                 return self.fetch_whole(lane, job, sink, object).await;
             }
             Some(size) => (size, None),
             None => match self.begin(lane, job, threshold, object).await? {
-                Beginning::Range(begun, size) => (size, Some(begun)),
-                Beginning::Instead(response) => {
+                Beginning::Range { started, size } => (size, Some(started)),
+                Beginning::Other(response) => {
                     return self.receive(response, None, sink, object).await;
                 }
-                Beginning::Useless => return self.fetch_whole(lane, job, sink, object).await,
+                Beginning::Unusable => return self.fetch_whole(lane, job, sink, object).await,
             },
         };
         match self
-            .fetch_split(job, size, begun, &mut sink, object)
+            .fetch_split(job, size, started, &mut sink, object)
             .await?
         {
             Outcome::Complete => finish(sink, object),
-            Outcome::Instead(answer) => {
-                self.note(object, answer.connection.id, answer.response.status());
+            Outcome::Other(answer) => {
+                self.record_response(object, answer.connection.id, answer.response.status());
                 self.receive(answer.response, None, sink, object).await
             }
             Outcome::Whole => self.fetch_whole(lane, job, sink, object).await,
         }
     }
 
-    /// Fetches all of an object, or all that is missing, in one response.
+    /// Fetches the object, or the missing part of it, in one response.
     async fn fetch_whole(
         &self,
         lane: usize,
@@ -87,10 +91,10 @@ impl Queue {
         let mut headers = plain.clone();
         let resumed_from = sink.resume_point();
         if let Some(point) = &resumed_from {
-            ask_for_rest(&mut headers, point);
+            request_rest(&mut headers, point);
         }
         let mut response = self.get(lane, job, &headers, object).await?;
-        // The saved part is stale or already complete: only the whole object shows which.
+        // The saved part is outdated or already complete: fetching the whole object settles it.
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
             response = self.get(lane, job, plain, object).await?;
@@ -112,25 +116,25 @@ impl Queue {
             connection,
             response,
         } = answer?;
-        self.note(object, connection.id, response.status());
+        self.record_response(object, connection.id, response.status());
         Ok(response)
     }
 
-    /// A response has begun.
-    fn note(&self, object: &mut ObjectReport, connection: u64, status: StatusCode) {
+    /// Records that a response has started.
+    fn record_response(&self, object: &mut ObjectReport, connection: u64, status: StatusCode) {
         object.first_byte_s.get_or_insert(self.elapsed_s());
         object.connection = Some(connection);
         object.status = Some(status.as_u16());
     }
 
-    /// The size in bytes above which an object is split, if it may be.
+    /// The size in bytes above which an object is split into ranges, if it may be.
     fn split_threshold(&self, sink: &Sink) -> Option<u64> {
         let threshold = self.options.split?.get();
         let ranged = self.client.config().headers.contains_key(RANGE);
         (self.lanes.len() > 1 && sink.takes_pieces() && !ranged).then_some(threshold)
     }
 
-    /// Asks for the first bytes of an object, to learn how many there are.
+    /// Requests the first bytes of an object, to learn its size.
     async fn begin(
         &self,
         lane: usize,
@@ -144,19 +148,19 @@ impl Queue {
         let response = self.get(lane, job, &headers, object).await?;
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {}
-            // There is no first byte.
-            StatusCode::RANGE_NOT_SATISFIABLE => return Ok(Beginning::Useless),
-            _ => return Ok(Beginning::Instead(response)),
+            // The object is empty.
+            StatusCode::RANGE_NOT_SATISFIABLE => return Ok(Beginning::Unusable),
+            _ => return Ok(Beginning::Other(response)),
         }
         let got = ContentRange::of(response.headers()).filter(|got| got.first == 0);
         let validator = Validator::of(response.headers()).0;
         let Some((end, size)) = got.and_then(|got| Some((got.last + 1, got.size?))) else {
-            return Ok(Beginning::Useless);
+            return Ok(Beginning::Unusable);
         };
         if validator.is_none() && end < size {
-            return Ok(Beginning::Useless);
+            return Ok(Beginning::Unusable);
         }
-        let begun = Begun {
+        let started = StartedRange {
             lane,
             asked,
             at: self.client.runtime().now(),
@@ -164,22 +168,22 @@ impl Queue {
             end,
             validator,
         };
-        Ok(Beginning::Range(begun, size))
+        Ok(Beginning::Range { started, size })
     }
 
-    /// Fetches what of an object's `size` bytes has not begun, over all lanes.
+    /// Fetches the part of an object's `size` bytes that is not requested yet, over all lanes.
     async fn fetch_split(
         &self,
         job: &Job,
         size: u64,
-        begun: Option<Begun>,
+        started: Option<StartedRange>,
         sink: &mut Sink,
         object: &mut ObjectReport,
     ) -> Result<Outcome, ClientError> {
         let Some(pieces) = sink.begin_pieces()? else {
             return Ok(Outcome::Whole);
         };
-        let rest = begun.as_ref().map_or(0, |begun| begun.end)..size;
+        let rest = started.as_ref().map_or(0, |started| started.end)..size;
         let lanes = NonZeroUsize::new(self.lanes.len()).unwrap_or(NonZeroUsize::MIN);
         let planner = Planner::new(SplitPolicy::File, lanes, NonZeroU64::MIN);
         let requests = planner.split(rest).collect();
@@ -193,7 +197,7 @@ impl Queue {
             store: Box::new(Counting(pieces, Arc::clone(&self.progress))),
         });
         self.progress.expected.fetch_add(size, Relaxed);
-        let outcome = split.run(requests, begun).await;
+        let outcome = split.run(requests, started).await;
         if let Some(first) = split.first() {
             let at = first.at.saturating_since(self.start).as_secs_f64();
             object.first_byte_s.get_or_insert(at);
@@ -202,7 +206,7 @@ impl Queue {
         }
         match outcome {
             Ok(Outcome::Complete) => sink.end_pieces(size)?,
-            Ok(Outcome::Instead(_) | Outcome::Whole) => {
+            Ok(Outcome::Other(_) | Outcome::Whole) => {
                 self.progress.expected.fetch_sub(size, Relaxed);
                 self.progress.received.fetch_sub(split.stored(), Relaxed);
             }
@@ -221,8 +225,8 @@ impl Queue {
     ) -> Result<(), ClientError> {
         let (parts, mut download) = response.into_parts();
         if !parts.status.is_success() {
-            // Error pages do not belong into the file; what was there to be resumed stays.
-            sink.set_aside();
+            // An error page must not replace the content; a part to be resumed is kept.
+            sink.discard_content();
             object.error = Some(explain_status(parts.status, &parts.headers));
         } else if parts.status == StatusCode::PARTIAL_CONTENT && resumed_from.is_some() {
             check_range(&parts.headers, resumed_from.unwrap_or(0))?;
@@ -252,13 +256,13 @@ fn finish(sink: Sink, object: &mut ObjectReport) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// RFC 9110 sections 14.2 and 13.1.5: the rest, but only of the same representation.
-fn ask_for_rest(headers: &mut HeaderMap, from: &ResumePoint) {
+/// Requests the rest, on condition that the representation is the same (RFC 9110 sections 14.2 and 13.1.5).
+fn request_rest(headers: &mut HeaderMap, from: &ResumePoint) {
     headers.insert(RANGE, range(from.offset, None));
     headers.insert(IF_RANGE, from.validator.clone());
 }
 
-/// The response has to continue at `offset`.
+/// Checks that the response continues at `offset`.
 fn check_range(headers: &HeaderMap, offset: u64) -> Result<(), ClientError> {
     match ContentRange::of(headers) {
         Some(range) if range.first == offset => Ok(()),
@@ -275,6 +279,6 @@ fn explain_status(status: StatusCode, headers: &HeaderMap) -> String {
             "{status}: it is at {}; get that URL instead",
             location.escape_debug()
         ),
-        None => format!("the server answered {status}"),
+        None => format!("the server responded with {status}"),
     }
 }

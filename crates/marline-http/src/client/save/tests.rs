@@ -25,5 +25,5 @@ fn pipes_are_written_to_and_not_replaced() {
     assert_eq!(reader.join().unwrap(), b"one, two");
     assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
     let there = fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(there, 1, "nothing beside it");
+    assert_eq!(there, 1, "no other file");
 }

@@ -1,4 +1,4 @@
-//! Who fetches what, and what is left.
+//! The assignment of an object's ranges to lanes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,245 +13,255 @@ use tokio::sync::Notify;
 use super::Ranges;
 use super::pace::Pace;
 
-/// No range that changes hands is smaller: the header of its request and response, and what both ends do
-/// for them, cost less than a hundredth of it.
-const SMALLEST: u64 = 64 * 1024;
+/// The smallest range that is handed over: the headers of its request and response are less than a hundredth of
+/// it.
+const MIN_HANDED_BYTES: u64 = 64 * 1024;
 
-/// A range stays whole if its end is no more round trips away than these: what its server has sent when
-/// it hears that it is to stop comes for nothing, and that is a round trip's worth.
-const NEAR: f64 = 4.0;
+/// A range is not shortened if it will end within this many response times: what its server sends until it
+/// receives STOP_SENDING is wasted, which is a round trip's worth.
+const MIN_RESPONSE_TIMES_LEFT: f64 = 4.0;
 
-/// Nothing has come for so long, and for so many times what a response takes: nothing will.
-const SILENCE: Duration = Duration::from_secs(1);
-const SILENT_WAITS: u32 = 4;
+/// A lane is stalled if no bytes arrive for this time, and for this many response times.
+const STALL_TIME: Duration = Duration::from_secs(1);
+const STALL_RESPONSE_TIMES: u32 = 4;
 
-/// Between two looks at what the others do.
-const LOOKS: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
+/// How often a lane without work checks the others.
+const RECHECK_INTERVAL: Range<Duration> = Duration::from_millis(10)..Duration::from_millis(250);
 
-/// What the workers of one object share.
-pub(super) struct Board {
+/// The ranges of one object: those that are assigned to lanes, and those that are not.
+pub(super) struct Assignments {
     ranges: Ranges,
-    /// Bytes that nobody fetches.
-    left: VecDeque<Range<u64>>,
-    claims: Slab<Claim>,
-    lanes: Vec<Seat>,
-    /// Whether the server makes the lanes equally fast.
+    /// Ranges that are not assigned.
+    unassigned: VecDeque<Range<u64>>,
+    assigned: Slab<Assignment>,
+    lanes: Vec<LaneState>,
+    /// Whether the server coordinates the lanes, so that they are about equally fast.
     pub(super) coordinated: bool,
-    /// Names the representation, once something has come.
+    /// The validator of the representation, once a response has arrived.
     pub(super) validator: Option<HeaderValue>,
 }
 
-/// What the board knows of a lane.
+/// The state of a lane.
 #[derive(Default)]
-struct Seat {
+struct LaneState {
     failed: bool,
-    /// It was silent: others fetch what it was to.
-    silent: bool,
+    /// It was found stalled, and its ranges were handed over.
+    stalled: bool,
     pace: Pace,
-    /// When something came, or was asked for after all before had come.
-    heard: Instant,
+    /// When bytes last arrived, or when an idle lane was given a range.
+    last_progress: Instant,
 }
 
-/// A range that a worker fetches.
-struct Claim {
+/// A range that is assigned to a lane.
+struct Assignment {
     lane: usize,
-    /// What has not come.
+    /// The bytes that have not arrived.
     rest: Range<u64>,
-    /// Its worker reads no further than the end of `rest`, whatever it has asked for.
-    cut: bool,
-    /// It has changed hands, or its end has, since something came.
-    fresh: bool,
-    /// For its worker: nothing of it is left to do.
-    taken: Arc<Notify>,
+    /// Whether its end was moved after it was requested: the response is stopped there.
+    is_shortened: bool,
+    /// Whether it was handed over or shortened, and no bytes have arrived since.
+    is_reassigned: bool,
+    /// Notified when another lane takes over all of the rest.
+    revoked: Arc<Notify>,
 }
 
-/// What a worker is to do.
+/// What a worker does next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Fetch the range of this claim.
+pub(super) enum NextStep {
+    /// Fetch the range of this assignment.
     Fetch(usize),
-    /// Ask again, at the latest after this time.
+    /// Call [`next`](Assignments::next) again, at the latest after this time.
     Wait(Duration),
-    /// Nothing, ever.
+    /// End: there is nothing left to do.
     End,
 }
 
-/// The part of a chunk that is still wanted.
+/// The part of a chunk that belongs to the assignment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// Where it goes.
+pub(super) struct Accepted {
+    /// Its offset in the object.
     pub(super) offset: u64,
-    /// Bytes, from its beginning.
+    /// Its length, from the start of the chunk.
     pub(super) bytes: u64,
-    /// Whether nothing more is to come of a range that was cut short.
+    /// Whether the shortened range is complete, so that its response has to be stopped.
     pub(super) stop: bool,
-    /// Whether it is time to ask for more on the lane.
+    /// Whether it is time to send the next request on the lane.
     pub(super) ask: bool,
 }
 
-impl Board {
+impl Assignments {
     pub(super) fn new(lanes: usize, ranges: Ranges) -> Self {
         Self {
             ranges,
-            left: VecDeque::new(),
-            claims: Slab::new(),
-            lanes: (0..lanes).map(|_| Seat::default()).collect(),
+            unassigned: VecDeque::new(),
+            assigned: Slab::new(),
+            lanes: (0..lanes).map(|_| LaneState::default()).collect(),
             coordinated: false,
             validator: None,
         }
     }
 
-    /// `lane` is to fetch `range`.
-    pub(super) fn claim(&mut self, lane: usize, range: Range<u64>, now: Instant) -> usize {
+    /// Assigns `range` to `lane`, and returns the assignment.
+    pub(super) fn assign(&mut self, lane: usize, range: Range<u64>, now: Instant) -> usize {
         self.add(lane, range, false, now)
     }
 
-    fn add(&mut self, lane: usize, rest: Range<u64>, fresh: bool, now: Instant) -> usize {
-        if self.rest(lane) == 0 {
-            self.lanes[lane].heard = now;
+    fn add(&mut self, lane: usize, rest: Range<u64>, is_reassigned: bool, now: Instant) -> usize {
+        if self.remaining_on(lane) == 0 {
+            self.lanes[lane].last_progress = now;
         }
-        self.claims.insert(Claim {
+        self.assigned.insert(Assignment {
             lane,
             rest,
-            cut: false,
-            fresh,
-            taken: Arc::default(),
+            is_shortened: false,
+            is_reassigned,
+            revoked: Arc::default(),
         })
     }
 
-    /// The bytes of a claim that have not arrived.
-    pub(super) fn rest_of(&self, claim: usize) -> Range<u64> {
-        self.claims[claim].rest.clone()
+    /// The bytes of an assignment that have not arrived.
+    pub(super) fn remaining(&self, assignment: usize) -> Range<u64> {
+        self.assigned[assignment].rest.clone()
     }
 
-    /// Notified when another lane takes over all that is left of a claim.
-    pub(super) fn taken(&self, claim: usize) -> &Arc<Notify> {
-        &self.claims[claim].taken
+    /// Notified when another lane takes over the rest of an assignment.
+    pub(super) fn revoked(&self, assignment: usize) -> &Arc<Notify> {
+        &self.assigned[assignment].revoked
     }
 
     /// A response has begun on `lane`.
     pub(super) fn answered(&mut self, lane: usize, asked: Instant, now: Instant) {
-        let seat = &mut self.lanes[lane];
-        seat.pace.answered(asked, now);
-        seat.heard = now;
-        seat.silent = false;
+        let state = &mut self.lanes[lane];
+        state.pace.answered(asked, now);
+        state.last_progress = now;
+        state.stalled = false;
     }
 
-    /// `len` bytes of a claim have arrived.
-    pub(super) fn arrived(&mut self, claim: usize, len: u64, now: Instant) -> Taken {
-        let claim = &mut self.claims[claim];
-        let seat = &mut self.lanes[claim.lane];
-        seat.pace.arrived(len, now);
-        seat.heard = now;
-        seat.silent = false;
-        claim.fresh = false;
-        let offset = claim.rest.start;
-        let bytes = len.min(claim.rest.end - offset);
-        claim.rest.start += bytes;
-        let rest = claim.rest.end - claim.rest.start;
-        Taken {
+    /// `len` bytes of an assignment have arrived.
+    pub(super) fn arrived(&mut self, assignment: usize, len: u64, now: Instant) -> Accepted {
+        let assignment = &mut self.assigned[assignment];
+        let state = &mut self.lanes[assignment.lane];
+        state.pace.arrived(len, now);
+        state.last_progress = now;
+        state.stalled = false;
+        assignment.is_reassigned = false;
+        let offset = assignment.rest.start;
+        let bytes = len.min(assignment.rest.end - offset);
+        assignment.rest.start += bytes;
+        let rest = assignment.rest.end - assignment.rest.start;
+        Accepted {
             offset,
             bytes,
-            stop: claim.cut && rest == 0,
-            ask: rest <= seat.pace.ahead(),
+            stop: assignment.is_shortened && rest == 0,
+            ask: rest <= state.pace.ahead(),
         }
     }
 
-    /// All of a claim has come, or others have what has not.
-    pub(super) fn complete(&mut self, claim: usize) {
-        self.claims.remove(claim);
+    /// An assignment is complete, or the rest of it was handed over.
+    pub(super) fn complete(&mut self, assignment: usize) {
+        self.assigned.remove(assignment);
     }
 
-    /// The lane of a claim has failed.
-    pub(super) fn lose(&mut self, claim: usize) {
-        let claim = self.claims.remove(claim);
-        self.lanes[claim.lane].failed = true;
-        self.give_back(claim.rest);
+    /// The lane of an assignment has failed.
+    pub(super) fn fail(&mut self, assignment: usize) {
+        let assignment = self.assigned.remove(assignment);
+        self.lanes[assignment.lane].failed = true;
+        self.unassign(assignment.rest);
     }
 
     /// The lanes that have not failed.
-    pub(super) fn live(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn working_lanes(&self) -> impl Iterator<Item = usize> {
         let lanes = self.lanes.iter().enumerate();
-        lanes.filter_map(|(lane, seat)| (!seat.failed).then_some(lane))
+        lanes.filter_map(|(lane, state)| (!state.failed).then_some(lane))
     }
 
-    fn give_back(&mut self, range: Range<u64>) {
+    fn unassign(&mut self, range: Range<u64>) {
         if !range.is_empty() {
-            self.left.push_front(range);
+            self.unassigned.push_front(range);
         }
     }
 
-    /// What a worker of `lane` that has nothing to do, or little, is to do next.
-    pub(super) fn next(&mut self, lane: usize, now: Instant) -> Next {
+    /// The next step of a worker of `lane` that has little or nothing left to do.
+    pub(super) fn next(&mut self, lane: usize, now: Instant) -> NextStep {
         if self.lanes[lane].failed {
-            return Next::End;
+            return NextStep::End;
         }
-        let silent = self.lanes[lane].silent;
-        if (!silent || self.live().all(|lane| self.lanes[lane].silent))
-            && let Some(range) = self.take()
+        let stalled = self.lanes[lane].stalled;
+        if (!stalled || self.working_lanes().all(|lane| self.lanes[lane].stalled))
+            && let Some(range) = self.take_unassigned()
         {
-            return Next::Fetch(self.add(lane, range, false, now));
+            return NextStep::Fetch(self.add(lane, range, false, now));
         }
-        let others = self.claims.iter().any(|(_, claim)| claim.lane != lane);
-        if self.ranges == Ranges::Equal || (!others && self.left.is_empty()) {
-            return Next::End;
+        let others = self
+            .assigned
+            .iter()
+            .any(|(_, assignment)| assignment.lane != lane);
+        if self.ranges == Ranges::Equal || (!others && self.unassigned.is_empty()) {
+            return NextStep::End;
         }
-        let bound = self.silence();
-        let waits = self.rest(lane) > 0 && now.saturating_since(self.lanes[lane].heard) >= bound;
-        let hands_on = match self.ranges {
+        let bound = self.stall_limit();
+        let waits = self.remaining_on(lane) > 0
+            && now.saturating_since(self.lanes[lane].last_progress) >= bound;
+        let may_hand_over = match self.ranges {
             Ranges::Auto => !self.coordinated,
             Ranges::Equal => false,
             Ranges::Handed => true,
         };
-        let taken = match silent || waits {
+        let taken = match stalled || waits {
             true => None,
-            false => self
-                .take_from_silent(lane, bound, now)
-                .or_else(|| hands_on.then(|| self.take_from_slow(lane, now)).flatten()),
+            false => self.take_from_stalled(lane, bound, now).or_else(|| {
+                may_hand_over
+                    .then(|| self.take_from_slow(lane, now))
+                    .flatten()
+            }),
         };
         match taken {
-            Some(range) => Next::Fetch(self.add(lane, range, true, now)),
+            Some(range) => NextStep::Fetch(self.add(lane, range, true, now)),
             None => {
                 let wait = self.lanes[lane].pace.wait();
-                Next::Wait(wait.clamp(LOOKS.start, LOOKS.end))
+                NextStep::Wait(wait.clamp(RECHECK_INTERVAL.start, RECHECK_INTERVAL.end))
             }
         }
     }
 
-    /// A share of what nobody fetches.
-    fn take(&mut self) -> Option<Range<u64>> {
-        let left: u64 = self.left.iter().map(|range| range.end - range.start).sum();
-        let lanes = self.live().count().max(1) as u64;
-        let range = self.left.pop_front()?;
-        let len = left.div_ceil(lanes).max(SMALLEST);
+    /// Takes a share of the ranges that are not assigned.
+    fn take_unassigned(&mut self) -> Option<Range<u64>> {
+        let left: u64 = self
+            .unassigned
+            .iter()
+            .map(|range| range.end - range.start)
+            .sum();
+        let lanes = self.working_lanes().count().max(1) as u64;
+        let range = self.unassigned.pop_front()?;
+        let len = left.div_ceil(lanes).max(MIN_HANDED_BYTES);
         let end = range.end.min(range.start.saturating_add(len));
-        self.give_back(end..range.end);
+        self.unassign(end..range.end);
         Some(range.start..end)
     }
 
-    /// How long nothing comes on a lane before it is silent.
-    fn silence(&self) -> Duration {
-        let waits = self.lanes.iter().map(|seat| seat.pace.wait());
-        SILENCE.max(SILENT_WAITS * waits.max().unwrap_or_default())
+    /// The time without bytes after which a lane is stalled.
+    fn stall_limit(&self) -> Duration {
+        let waits = self.lanes.iter().map(|state| state.pace.wait());
+        STALL_TIME.max(STALL_RESPONSE_TIMES * waits.max().unwrap_or_default())
     }
 
-    /// All that is to come of a range on a lane that has fallen silent.
-    fn take_from_silent(
+    /// Takes the rest of a range from a stalled lane.
+    fn take_from_stalled(
         &mut self,
         lane: usize,
         bound: Duration,
         now: Instant,
     ) -> Option<Range<u64>> {
-        for (_, claim) in &mut self.claims {
-            let seat = &mut self.lanes[claim.lane];
-            if claim.lane == lane || now.saturating_since(seat.heard) < bound {
+        for (_, assignment) in &mut self.assigned {
+            let state = &mut self.lanes[assignment.lane];
+            if assignment.lane == lane || now.saturating_since(state.last_progress) < bound {
                 continue;
             }
-            seat.silent = true;
-            let rest = claim.rest.clone();
-            claim.rest.end = rest.start;
-            claim.cut = true;
-            claim.taken.notify_one();
+            state.stalled = true;
+            let rest = assignment.rest.clone();
+            assignment.rest.end = rest.start;
+            assignment.is_shortened = true;
+            assignment.revoked.notify_one();
             if !rest.is_empty() {
                 return Some(rest);
             }
@@ -259,57 +269,65 @@ impl Board {
         None
     }
 
-    /// The latter part of the range that will end last, if `lane` gains by it: both are to end together.
+    /// Takes the latter part of the range that will end last, if that saves time, so that both lanes end together.
     fn take_from_slow(&mut self, lane: usize, now: Instant) -> Option<Range<u64>> {
         let here = &self.lanes[lane];
-        let own = here.pace.rate(here.heard).filter(|rate| *rate > 0.0)?;
+        let own = here
+            .pace
+            .rate(here.last_progress)
+            .filter(|rate| *rate > 0.0)?;
         let wait = here.pace.wait().as_secs_f64();
-        // What is asked for now comes after what was asked for before.
-        let begin = wait.max(self.rest(lane) as f64 / own);
-        let (end, rate, claim) = self
-            .claims
+        // The response to a new request follows those to earlier ones.
+        let begin = wait.max(self.remaining_on(lane) as f64 / own);
+        let (end, rate, assignment) = self
+            .assigned
             .iter()
-            .filter(|(_, claim)| claim.lane != lane && !claim.fresh)
-            .filter_map(|(key, claim)| {
-                let rate = self.expected(claim.lane, own, wait, now)?;
-                Some((self.rest(claim.lane) as f64 / rate, rate, key))
+            .filter(|(_, assignment)| assignment.lane != lane && !assignment.is_reassigned)
+            .filter_map(|(key, assignment)| {
+                let rate = self.expected_rate(assignment.lane, own, wait, now)?;
+                Some((self.remaining_on(assignment.lane) as f64 / rate, rate, key))
             })
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let there = self.claims[claim].lane;
-        let near = NEAR * self.lanes[there].pace.wait().as_secs_f64().max(wait);
+        let there = self.assigned[assignment].lane;
+        let near = MIN_RESPONSE_TIMES_LEFT * self.lanes[there].pace.wait().as_secs_f64().max(wait);
         if end < near {
             return None;
         }
-        let claim = &mut self.claims[claim];
+        let assignment = &mut self.assigned[assignment];
         let both = (end * rate + begin * own) / (rate + own);
         // Casts to integers saturate.
         let part = (own * (both - begin)) as u64;
-        let part = part.min((claim.rest.end - claim.rest.start) / 8 * 7);
-        if part < SMALLEST {
+        let part = part.min((assignment.rest.end - assignment.rest.start) / 8 * 7);
+        if part < MIN_HANDED_BYTES {
             return None;
         }
-        let middle = claim.rest.end - part;
-        let range = middle..claim.rest.end;
-        claim.rest.end = middle;
-        claim.cut = true;
-        claim.fresh = true;
+        let middle = assignment.rest.end - part;
+        let range = middle..assignment.rest.end;
+        assignment.rest.end = middle;
+        assignment.is_shortened = true;
+        assignment.is_reassigned = true;
         Some(range)
     }
 
-    /// Bytes per second on `lane`; where nothing has come for longer than here, what comes here, `own`.
-    fn expected(&self, lane: usize, own: f64, wait: f64, now: Instant) -> Option<f64> {
-        let seat = &self.lanes[lane];
-        match seat.pace.rate(now).filter(|rate| *rate > 0.0) {
+    /// The expected bytes per second on `lane`. If no bytes have arrived there for two response times, `own`, the
+    /// rate of the asking lane, is assumed.
+    fn expected_rate(&self, lane: usize, own: f64, wait: f64, now: Instant) -> Option<f64> {
+        let state = &self.lanes[lane];
+        match state.pace.rate(now).filter(|rate| *rate > 0.0) {
             Some(rate) => Some(rate),
-            None => (now.saturating_since(seat.heard).as_secs_f64() > 2.0 * wait).then_some(own),
+            None => (now.saturating_since(state.last_progress).as_secs_f64() > 2.0 * wait)
+                .then_some(own),
         }
     }
 
-    /// Bytes that are to come on `lane`.
-    fn rest(&self, lane: usize) -> u64 {
-        let claims = self.claims.iter().filter(|(_, claim)| claim.lane == lane);
-        claims
-            .map(|(_, claim)| claim.rest.end - claim.rest.start)
+    /// Bytes that have not arrived of all assignments of `lane`.
+    fn remaining_on(&self, lane: usize) -> u64 {
+        let assigned = self
+            .assigned
+            .iter()
+            .filter(|(_, assignment)| assignment.lane == lane);
+        assigned
+            .map(|(_, assignment)| assignment.rest.end - assignment.rest.start)
             .sum()
     }
 }

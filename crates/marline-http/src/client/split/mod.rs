@@ -1,13 +1,13 @@
-//! One object over several connections: each fetches ranges of it.
+//! Fetches one object over several connections, in ranges.
 //!
-//! Every lane begins with a range of its own. Once little of it is left, the lane takes over a part of what
-//! another is far from having fetched, if there is such a one: no connection idles for a round trip in
-//! between. The other reads on up to there, and stops its response. What a lane that fails or falls
-//! silent still owes goes to those that live.
+//! Every lane begins with a range of its own. When little of it is left, the lane takes over the latter part of
+//! another lane's range, if that is far from complete, so that no connection is idle for a round trip in between.
+//! The other lane stops its response at the new end. The ranges of a lane that fails or stalls are fetched by the
+//! others.
 //!
-//! Ranges fit together if they are of one representation (RFC 9110 section 13.1.5): its size and
-//! validator are those of the response that came first. The requests after that name the validator
-//! (`If-Range`); the answers to those sent at the same time are held against it.
+//! All ranges must be of one representation (RFC 9110 section 13.1.5): its size and validator are those of the
+//! first response. Later requests carry the validator (`If-Range`); responses to requests that were sent at the
+//! same time are compared with it.
 
 mod board;
 mod pace;
@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use http::header::{IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use marline::Instant;
-use tokio::sync::{Mutex as Turn, Notify, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard};
 
-use self::board::{Board, Next};
+use self::board::{Assignments, NextStep};
 use super::lane::{Answer, Lane};
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};
@@ -29,25 +29,25 @@ use super::save::Validator;
 use super::{Client, ClientError, Connection, Download};
 use crate::tasks::TaskSet;
 
-/// How an object's bytes are shared out among connections.
+/// How an object is split into ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ranges {
-    /// Handed on, unless the connections are a bundle that the server coordinates: those are about equally
-    /// fast, so that only what silent ones owe is fetched by others.
+    /// [`Handed`](Self::Handed), unless the connections are a bundle that the server coordinates: those are about
+    /// equally fast, so that only the ranges of stalled connections are handed over.
     #[default]
     Auto,
-    /// One contiguous range for each connection, all of one size (mQUIC, section V-C). The object is
-    /// complete when the slowest connection is.
+    /// One contiguous range for each connection, all of the same size (mQUIC, section V-C). The object is
+    /// complete when the slowest connection has finished.
     Equal,
-    /// The same at first; but a connection that is about to be done is handed the latter part of the range
-    /// that will end last, so that both end together, if that is still some round trips away and the part
-    /// is no smaller than 64 KiB. From a connection that has been silent for a second or longer, it gets all.
+    /// Equal at first. A connection that has almost finished takes over the latter part of the range that will
+    /// end last, so that both end together, if that end is some round trips away and the part is at least 64 KiB.
+    /// It takes over the whole rest of a connection on which no bytes have arrived for a second or longer.
     Handed,
 }
 
-/// Where ranges go.
+/// The destination of ranges.
 pub(crate) trait Store: Send + Sync {
-    /// These bytes of the object have arrived, in order within their range.
+    /// Writes bytes of the object, which arrive in order within their range.
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), ClientError>;
 }
 
@@ -56,18 +56,18 @@ pub(crate) struct Object {
     pub(crate) client: Arc<Client>,
     pub(crate) lanes: Vec<Arc<Lane>>,
     pub(crate) uri: Uri,
-    /// Of every request.
+    /// Header fields of every request.
     pub(crate) headers: HeaderMap,
-    /// Bytes.
+    /// Its size in bytes.
     pub(crate) size: u64,
     pub(crate) ranges: Ranges,
     pub(crate) store: Box<dyn Store>,
 }
 
-/// A range that a server answers with already.
-pub(crate) struct Begun {
+/// A range whose response has begun.
+pub(crate) struct StartedRange {
     pub(crate) lane: usize,
-    /// When it was asked for, and when the response began.
+    /// When it was requested, and when the response began.
     pub(crate) asked: Instant,
     pub(crate) at: Instant,
     pub(crate) download: Download,
@@ -75,17 +75,17 @@ pub(crate) struct Begun {
     pub(crate) validator: Option<HeaderValue>,
 }
 
-/// How it ended.
+/// The outcome of a fetch in ranges.
 pub(crate) enum Outcome {
     /// All bytes were stored.
     Complete,
-    /// The first server to answer sends no range but this.
-    Instead(Box<Answer>),
-    /// Pieces would not fit together: the object or what is known of it has changed, or nothing tells.
+    /// The first response is not a range.
+    Other(Box<Answer>),
+    /// Ranges may not be of one representation: fetch the object whole.
     Whole,
 }
 
-/// The response that came first.
+/// The first response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct First {
     pub(crate) at: Instant,
@@ -93,96 +93,98 @@ pub(crate) struct First {
     pub(crate) status: StatusCode,
 }
 
-/// Why a worker stopped before its work was done.
+/// Why a worker stopped early.
 enum Stop {
-    /// Its lane failed; the board knows what it owes.
-    Lost(ClientError),
-    /// No lane would do better.
-    Failed(ClientError),
-    Other(Outcome),
+    /// Its lane failed; the rest of its range is not assigned.
+    LaneFailed(ClientError),
+    /// An error that other lanes would have as well.
+    Fatal(ClientError),
+    Ended(Outcome),
 }
 
-/// An object under way.
+/// A fetch in progress.
 pub(crate) struct Split {
     object: Object,
-    /// Who may ask on each lane.
-    turns: Vec<Arc<Turn<()>>>,
-    board: Mutex<Board>,
-    /// For workers that wait: the board has changed.
+    /// For each lane, held by a worker from before its request until little of the response is left.
+    permits: Vec<Arc<AsyncMutex<()>>>,
+    assignments: Mutex<Assignments>,
+    /// Notified when the assignments have changed.
     changed: Notify,
     first: OnceLock<First>,
-    /// Bytes.
+    /// Bytes that were stored.
     stored: AtomicU64,
 }
 
-type MyTurn = Option<OwnedMutexGuard<()>>;
+type Permit = Option<OwnedMutexGuard<()>>;
 
 impl Split {
     pub(crate) fn new(object: Object) -> Arc<Self> {
-        let turns = object.lanes.iter().map(|_| Arc::default()).collect();
+        let permits = object.lanes.iter().map(|_| Arc::default()).collect();
         Arc::new(Self {
-            board: Mutex::new(Board::new(object.lanes.len(), object.ranges)),
+            assignments: Mutex::new(Assignments::new(object.lanes.len(), object.ranges)),
             changed: Notify::new(),
-            turns,
+            permits,
             object,
             first: OnceLock::new(),
             stored: AtomicU64::new(0),
         })
     }
 
-    /// Bytes that were stored.
+    /// The number of bytes that were stored.
     pub(crate) fn stored(&self) -> u64 {
         self.stored.load(Relaxed)
     }
 
-    /// The response that came first, if one came.
+    /// The first response, if there was one.
     pub(crate) fn first(&self) -> Option<First> {
         self.first.get().copied()
     }
 
-    /// Sends the `requests`, at once; `begun` is the object's beginning, if it was asked for before.
+    /// Sends the `requests` at once; `started` is the first range, if it was requested before.
     ///
-    /// When this returns, nothing is written to the store any more.
+    /// When this returns, nothing more is written to the store.
     ///
     /// # Errors
     /// All lanes failed, or the store.
     pub(crate) async fn run(
         self: &Arc<Self>,
         requests: Vec<PlannedRequest>,
-        begun: Option<Begun>,
+        started: Option<StartedRange>,
     ) -> Result<Outcome, ClientError> {
         let mut workers = TaskSet::new(self.object.client.runtime());
         let now = self.object.client.runtime().now();
-        if let Some(begun) = begun {
-            let mut board = self.board();
-            board.validator = begun.validator.clone();
-            let claim = board.claim(begun.lane, 0..begun.end, now);
-            board.answered(begun.lane, begun.asked, begun.at);
-            drop(board);
-            // Who begins later on this lane waits for its turn, but this one must not.
-            let turn = Arc::clone(&self.turns[begun.lane]).try_lock_owned().ok();
+        if let Some(started) = started {
+            let mut assignments = self.assignments();
+            assignments.validator = started.validator.clone();
+            let assignment = assignments.assign(started.lane, 0..started.end, now);
+            assignments.answered(started.lane, started.asked, started.at);
+            drop(assignments);
+            // The permit is free, as no other worker has started yet.
+            let permit = Arc::clone(&self.permits[started.lane])
+                .try_lock_owned()
+                .ok();
             let split = Arc::clone(self);
             workers.spawn(async move {
-                let stored = split.store(begun.download, claim, begun.end, turn);
-                (begun.lane, split.settle(claim, stored).await)
+                let stored = split.store(started.download, assignment, started.end, permit);
+                split.run_assignment(assignment, stored).await
             });
         }
-        // Nobody looks for more before all of these are known.
-        let claims: Vec<_> = requests
+        // All ranges are assigned before a worker looks for more.
+        let assigned: Vec<_> = requests
             .into_iter()
             .map(|request| {
                 let range = request.range.unwrap_or(0..self.object.size);
-                let claim = self.board().claim(request.connection, range, now);
-                (request.connection, claim)
+                let assignment = self.assignments().assign(request.connection, range, now);
+                (request.connection, assignment)
             })
             .collect();
-        for (lane, claim) in claims {
-            self.spawn(&mut workers, lane, Some(claim));
+        for (lane, assignment) in assigned {
+            self.spawn(&mut workers, lane, Some(assignment));
         }
         if self.object.ranges != Ranges::Equal {
-            // While one response arrives, the next is asked for.
+            // While one response arrives, a second worker sends the next request.
             let at_once = self.object.client.config().version.requests_at_once();
-            for lane in (0..self.turns.len()).filter(|_| at_once > 1) {
+            for lane in (0..self.permits.len()).filter(|_| at_once > 1) {
                 self.spawn(&mut workers, lane, None);
             }
         }
@@ -191,28 +193,30 @@ impl Split {
         outcome
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn assignments(&self) -> MutexGuard<'_, Assignments> {
+        self.assignments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spawn(self: &Arc<Self>, workers: &mut Workers, lane: usize, claim: Option<usize>) {
+    fn spawn(self: &Arc<Self>, workers: &mut Workers, lane: usize, assignment: Option<usize>) {
         let split = Arc::clone(self);
-        workers.spawn(async move { (lane, split.work(lane, claim).await) });
+        workers.spawn(async move { split.work(lane, assignment).await });
     }
 
     async fn supervise(self: &Arc<Self>, workers: &mut Workers) -> Result<Outcome, ClientError> {
         while let Some(ended) = workers.join_next().await {
             let broken = |error: crate::tasks::Unfinished| mismatch(&error.to_string());
             match ended.map_err(broken)? {
-                (_, Ok(())) => {}
-                (_, Err(Stop::Other(outcome))) => return Ok(outcome),
-                (_, Err(Stop::Failed(error))) => return Err(error),
-                (_, Err(Stop::Lost(error))) => {
-                    let live: Vec<_> = self.board().live().collect();
-                    if live.is_empty() {
+                Ok(()) => {}
+                Err(Stop::Ended(outcome)) => return Ok(outcome),
+                Err(Stop::Fatal(error)) => return Err(error),
+                Err(Stop::LaneFailed(error)) => {
+                    let working: Vec<_> = self.assignments().working_lanes().collect();
+                    if working.is_empty() {
                         return Err(error);
                     }
-                    for lane in live {
+                    for lane in working {
                         self.spawn(workers, lane, None);
                     }
                 }
@@ -224,44 +228,47 @@ impl Split {
         }
     }
 
-    /// Fetches the range of `claim`, then further ranges on `lane`.
-    async fn work(&self, lane: usize, mut claim: Option<usize>) -> Result<(), Stop> {
+    /// Fetches the range of `assignment`, then further ranges on `lane`.
+    async fn work(&self, lane: usize, mut assignment: Option<usize>) -> Result<(), Stop> {
         let runtime = self.object.client.runtime();
         loop {
-            let turn = Arc::clone(&self.turns[lane]).lock_owned().await;
+            let permit = Arc::clone(&self.permits[lane]).lock_owned().await;
             let changed = self.changed.notified();
-            let next = match claim.take() {
-                Some(claim) => Next::Fetch(claim),
-                None => self.board().next(lane, runtime.now()),
+            let next = match assignment.take() {
+                Some(assignment) => NextStep::Fetch(assignment),
+                None => self.assignments().next(lane, runtime.now()),
             };
             match next {
-                Next::Fetch(claim) => self.settle(claim, self.fetch(lane, claim, turn)).await?,
-                Next::Wait(most) => {
-                    // Whoever has a claim on the lane goes first.
-                    drop(turn);
-                    // Changed or not, it is time to look.
+                NextStep::Fetch(assignment) => {
+                    self.run_assignment(assignment, self.fetch(lane, assignment, permit))
+                        .await?
+                }
+                NextStep::Wait(most) => {
+                    // A worker with an assignment on the lane may send its request first.
+                    drop(permit);
+                    // After the time limit, the assignments are checked as well.
                     let _ = runtime.timeout(most, changed).await;
                 }
-                Next::End => return Ok(()),
+                NextStep::End => return Ok(()),
             }
         }
     }
 
-    /// Waits for `work` on a claim, or until it is taken away; records on the board how that ended.
-    async fn settle(
+    /// Waits for `work` on an assignment, or until its rest is handed over, and records the result.
+    async fn run_assignment(
         &self,
-        claim: usize,
+        assignment: usize,
         work: impl Future<Output = Result<(), Stop>>,
     ) -> Result<(), Stop> {
-        let taken = Arc::clone(self.board().taken(claim));
+        let revoked = Arc::clone(self.assignments().revoked(assignment));
         let result = tokio::select! {
             biased;
-            () = taken.notified() => Ok(()),
+            () = revoked.notified() => Ok(()),
             result = work => result,
         };
         match &result {
-            Err(Stop::Lost(_)) => self.board().lose(claim),
-            _ => self.board().complete(claim),
+            Err(Stop::LaneFailed(_)) => self.assignments().fail(assignment),
+            _ => self.assignments().complete(assignment),
         }
         self.changed.notify_waiters();
         result
@@ -270,20 +277,20 @@ impl Split {
     async fn fetch(
         &self,
         lane: usize,
-        claim: usize,
-        turn: OwnedMutexGuard<()>,
+        assignment: usize,
+        permit: OwnedMutexGuard<()>,
     ) -> Result<(), Stop> {
         let Object { client, uri, .. } = &self.object;
         let here = &self.object.lanes[lane];
-        here.open(client).await.map_err(Stop::Lost)?;
-        // It may be less than it was.
-        let range = self.board().rest_of(claim);
+        here.open(client).await.map_err(Stop::LaneFailed)?;
+        // The range may have been shortened.
+        let range = self.assignments().remaining(assignment);
         if range.is_empty() {
             return Ok(());
         }
         let mut headers = self.object.headers.clone();
         headers.insert(RANGE, range_header(range.start, Some(range.end - 1)));
-        if let Some(validator) = &self.board().validator {
+        if let Some(validator) = &self.assignments().validator {
             headers.insert(IF_RANGE, validator.clone());
         }
         let asked = client.runtime().now();
@@ -291,20 +298,22 @@ impl Split {
         let Answer {
             connection,
             response,
-        } = answer.map_err(Stop::Lost)?;
+        } = answer.map_err(Stop::LaneFailed)?;
         let now = client.runtime().now();
-        self.board().answered(lane, asked, now);
-        self.board().coordinated = client.config().bundle && connection.peer_coordinates_bundles();
+        self.assignments().answered(lane, asked, now);
+        self.assignments().coordinated =
+            client.config().bundle && connection.peer_coordinates_bundles();
         let _ = self.first.set(First {
             at: now,
             connection: connection.id,
             status: response.status(),
         });
         let download = self.check(&range, connection, response)?;
-        self.store(download, claim, range.end, Some(turn)).await
+        self.store(download, assignment, range.end, Some(permit))
+            .await
     }
 
-    /// The content of a response that fits.
+    /// Checks that a response is the requested range of the same representation, and returns its content.
     fn check(
         &self,
         range: &Range<u64>,
@@ -317,8 +326,8 @@ impl Split {
             last: range.end - 1,
             size: Some(self.object.size),
         };
-        let mut board = self.board();
-        match (status, &board.validator) {
+        let mut assignments = self.assignments();
+        match (status, &assignments.validator) {
             (StatusCode::PARTIAL_CONTENT, known) => {
                 let validator = Validator::of(response.headers()).0;
                 let fits = match known {
@@ -326,67 +335,66 @@ impl Split {
                     None => validator.is_some(),
                 };
                 if !fits || ContentRange::of(response.headers()) != Some(expected) {
-                    return Err(Stop::Other(Outcome::Whole));
+                    return Err(Stop::Ended(Outcome::Whole));
                 }
-                board.validator = validator;
+                assignments.validator = validator;
                 Ok(response.into_body())
             }
             (StatusCode::RANGE_NOT_SATISFIABLE, _) | (StatusCode::OK, Some(_)) => {
-                Err(Stop::Other(Outcome::Whole))
+                Err(Stop::Ended(Outcome::Whole))
             }
             (_, None) => {
                 let answer = Answer {
                     connection,
                     response,
                 };
-                Err(Stop::Other(Outcome::Instead(Box::new(answer))))
+                Err(Stop::Ended(Outcome::Other(Box::new(answer))))
             }
             (status, Some(_)) => {
                 let error = mismatch(&format!("{status} for {expected:?}"));
-                Err(Stop::Lost(error))
+                Err(Stop::LaneFailed(error))
             }
         }
     }
 
-    /// Stores what comes of a claim, asked for up to `end`; lets others ask on its lane when little is left
-    /// of it.
+    /// Stores the bytes of an assignment that was requested up to `end`. Releases the permit when little is left.
     async fn store(
         &self,
         mut download: Download,
-        claim: usize,
+        assignment: usize,
         end: u64,
-        mut turn: MyTurn,
+        mut permit: Permit,
     ) -> Result<(), Stop> {
         let mut next = None;
         loop {
             let chunk = match download.chunk().await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) if next == Some(end) => return Ok(()),
-                Ok(None) => return Err(Stop::Lost(mismatch("a short piece"))),
-                Err(error) => return Err(Stop::Lost(error)),
+                Ok(None) => return Err(Stop::LaneFailed(mismatch("a short piece"))),
+                Err(error) => return Err(Stop::LaneFailed(error)),
             };
             let len = chunk.len() as u64;
             let now = self.object.client.runtime().now();
-            let taken = self.board().arrived(claim, len, now);
+            let taken = self.assignments().arrived(assignment, len, now);
             if len > end - taken.offset {
-                return Err(Stop::Failed(mismatch("a piece is too long")));
+                return Err(Stop::Fatal(mismatch("a piece is too long")));
             }
             let bytes = &chunk[..taken.bytes as usize];
             let written = self.object.store.write(taken.offset, bytes);
-            written.map_err(Stop::Failed)?;
+            written.map_err(Stop::Fatal)?;
             self.stored.fetch_add(taken.bytes, Relaxed);
             next = Some(taken.offset + taken.bytes);
             if taken.stop {
                 return Ok(());
             }
             if taken.ask {
-                drop(turn.take());
+                drop(permit.take());
             }
         }
     }
 }
 
-type Workers = TaskSet<(usize, Result<(), Stop>)>;
+type Workers = TaskSet<Result<(), Stop>>;
 
 fn mismatch(what: &str) -> ClientError {
     ClientError::WrongRange(what.to_owned())

@@ -1,27 +1,27 @@
-//! How fast bytes arrive on a lane.
+//! The rate at which bytes arrive on a lane.
 
 use std::time::Duration;
 
 use marline::Instant;
 
-/// What arrives between a request and its response, and in a second.
+/// The delay of responses, and the rate of arriving bytes.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// From a request to its response, at least.
+    /// The shortest time from a request to its response.
     wait: Option<Duration>,
-    /// When the present interval of that length began.
+    /// The start of the current interval of that length.
     since: Instant,
-    /// What arrived in it, and in the one before.
+    /// Bytes that arrived in it, and in the one before.
     bytes: u64,
     before: u64,
-    /// Bytes per second, until the present interval.
+    /// Bytes per second until the start of the current interval.
     rate: Option<f64>,
 }
 
 impl Pace {
     /// A response has begun.
     pub(super) fn answered(&mut self, asked: Instant, now: Instant) {
-        // Those that stood in line behind what was asked for before them took longer.
+        // Responses that waited for earlier ones on the connection took longer.
         let wait = now.saturating_since(asked);
         self.wait = Some(self.wait.map_or(wait, |least| least.min(wait)));
         self.since = now;
@@ -39,13 +39,13 @@ impl Pace {
         self.bytes += bytes;
     }
 
-    /// From a request to its response.
+    /// The shortest time from a request to its response.
     pub(super) fn wait(&self) -> Duration {
         self.wait.unwrap_or_default()
     }
 
-    /// Bytes per second, of late: an interval counts as much as all before it, and a longer one more.
-    /// `None` if nothing has come.
+    /// The recent rate in bytes per second: an interval has the same weight as all before it, and a longer
+    /// one more. `None` if no bytes have arrived.
     pub(super) fn rate(&self, now: Instant) -> Option<f64> {
         let passed = now.saturating_since(self.since).as_secs_f64();
         if passed == 0.0 {
@@ -59,8 +59,8 @@ impl Pace {
         Some(before + (rate - before) * weight)
     }
 
-    /// What may arrive until the response to a request that is sent now: twice what did last time, for
-    /// windows in slow start double in a round trip.
+    /// Bytes that may arrive until the response to a request that is sent now: twice those of the last
+    /// interval, as windows in slow start double in a round trip.
     pub(super) fn ahead(&self) -> u64 {
         2 * self.before.max(self.bytes)
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_the_bytes_of_a_round_trip_are_expected() {
+    fn twice_the_bytes_of_the_last_round_trip_are_expected_ahead() {
         let mut pace = Pace::default();
         assert_eq!(pace.ahead(), 0);
         pace.answered(at(0), at(50));
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(pace.ahead(), 4000);
         pace.arrived(2000, at(110));
         assert_eq!(pace.ahead(), 6000);
-        // The next response waited behind others; its delay is no round trip.
+        // The next response waited behind others: its delay is not a round-trip time.
         pace.answered(at(110), at(300));
         pace.arrived(10, at(310));
         assert_eq!(pace.ahead(), 4000);

@@ -30,7 +30,7 @@ impl Store for Closing {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ranges_of_a_dead_connection_come_over_others() {
+async fn ranges_of_a_closed_connection_are_fetched_over_others() {
     let identity = Identity::self_signed(vec!["localhost".to_owned()]).unwrap();
     let object = GeneratedObject {
         size: SIZE,
@@ -44,7 +44,7 @@ async fn ranges_of_a_dead_connection_come_over_others() {
     let url = format!("https://{}/object", server.local_addr());
     tokio::spawn(server.run());
     let client = ClientConfig {
-        trust: Trust::Anybody,
+        trust: Trust::Insecure,
         ..ClientConfig::default()
     };
     let client = Arc::new(Client::new(client).unwrap());
@@ -57,7 +57,7 @@ async fn ranges_of_a_dead_connection_come_over_others() {
         for lane in &lanes {
             lane.open(&client).await.unwrap();
         }
-        let dying = lanes[1].connections().await[0].quic().unwrap().clone();
+        let closing = lanes[1].connections().await[0].quic().unwrap().clone();
         let times = Arc::new(Mutex::new(vec![0; SIZE as usize]));
         let split = Split::new(Object {
             client: Arc::clone(&client),
@@ -67,7 +67,7 @@ async fn ranges_of_a_dead_connection_come_over_others() {
             size: SIZE,
             ranges,
             store: Box::new(Closing {
-                connection: dying.clone(),
+                connection: closing.clone(),
                 bytes: Arc::clone(&times),
             }),
         });
@@ -76,7 +76,7 @@ async fn ranges_of_a_dead_connection_come_over_others() {
             .await
             .unwrap();
         assert!(matches!(outcome, Outcome::Complete));
-        assert!(dying.close_reason().is_some(), "it died");
+        assert!(closing.close_reason().is_some(), "it was closed");
         assert!(times.lock().unwrap().iter().all(|times| *times == 1));
         assert_eq!(split.stored(), SIZE);
     }

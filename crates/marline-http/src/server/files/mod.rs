@@ -1,8 +1,8 @@
 //! Static files of one directory.
 //!
-//! tower-http's `ServeDir` knows paths, content types, precompressed variants and conditional
-//! requests; [`root::Root`] is the file system it sees, which has nothing outside the directory; and
-//! [`ranges::Ranges`] answers range requests, several at once included.
+//! tower-http's `ServeDir` handles paths, content types, precompressed variants and conditional requests. Its
+//! file system is [`root::Root`], which contains only the directory. [`ranges::Ranges`] adds range requests,
+//! including those for several ranges.
 
 mod open_file;
 mod ranges;
@@ -28,11 +28,11 @@ use crate::limits;
 
 /// A service that answers GET and HEAD with the files of `directory`.
 ///
-/// Precompressed files beside the asked one (`.br`, `.zst`, `.gz`) are sent to clients that accept
-/// them. With `follow_links`, symbolic links may lead out of the directory; without, nothing does.
+/// Precompressed variants of a file (`.br`, `.zst`, `.gz`) are sent to clients that accept them. With
+/// `follow_links`, symbolic links may lead out of the directory.
 ///
 /// # Errors
-/// The directory does not exist, is none, or may not be read.
+/// The directory does not exist, is not a directory, or may not be read.
 pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
     let root = Root::open(directory, follow_links)?;
     let files = ServeDir::with_backend(".", root)
@@ -43,7 +43,7 @@ pub fn directory(directory: &Path, follow_links: bool) -> io::Result<Site> {
     Ok(Site::new(Ranges::new(Files(files))))
 }
 
-/// `ServeDir` with this crate's body and without its blind spots.
+/// `ServeDir` with the body type of this crate. Also answers requests that it handles wrongly.
 #[derive(Clone)]
 struct Files(ServeDir<DefaultServeDirFallback, Root>);
 
@@ -57,7 +57,7 @@ impl Service<Request<Body>> for Files {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // A directory `x` answers `//x` with a redirect to `//x/`, which browsers read as the host `x`.
+        // For a directory `x`, `ServeDir` redirects `//x` to `//x/`, which browsers take for the host `x`.
         if request.uri().path().starts_with("//") {
             return Box::pin(std::future::ready(Ok(not_found())));
         }

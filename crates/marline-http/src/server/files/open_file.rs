@@ -1,4 +1,4 @@
-//! A file that is read from the page cache in place, and from the disk on a thread that may wait.
+//! A file that is read from the page cache directly, and from the disk on a blocking thread.
 
 use std::fs::{File, Metadata};
 use std::future::{Future, Ready, ready};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tokio::task::JoinHandle;
 use tower_http::services::fs;
 
-/// A regular file, open for reading at a position of its own.
+/// A regular file that is open for reading, with its own position.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: Arc<File>,
@@ -30,7 +30,7 @@ impl OpenFile {
         }
     }
 
-    fn start_waiting(&mut self, len: usize) -> &mut JoinHandle<io::Result<Vec<u8>>> {
+    fn start_blocking_read(&mut self, len: usize) -> &mut JoinHandle<io::Result<Vec<u8>>> {
         let file = Arc::clone(&self.file);
         let position = self.position;
         self.waiting.insert(tokio::task::spawn_blocking(move || {
@@ -58,7 +58,7 @@ impl AsyncRead for OpenFile {
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    this.start_waiting(buf.remaining())
+                    this.start_blocking_read(buf.remaining())
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             },
@@ -66,7 +66,7 @@ impl AsyncRead for OpenFile {
         let chunk = ready!(Pin::new(waiting).poll(cx));
         this.waiting = None;
         let chunk = chunk??;
-        // A reader that came back with a smaller buffer gets less, and reads the rest again.
+        // A reader that polls again with a smaller buffer gets less, and reads the rest again.
         let len = chunk.len().min(buf.remaining());
         buf.put_slice(&chunk[..len]);
         this.position += len as u64;
@@ -101,14 +101,14 @@ impl fs::File for OpenFile {
     }
 }
 
-/// Reads what is in the page cache; [`io::ErrorKind::WouldBlock`] if the disk has to be asked.
+/// Reads data in the page cache; [`io::ErrorKind::WouldBlock`] if the disk has to be read.
 #[cfg(target_os = "linux")]
 fn read_cached(file: &File, buf: &mut [u8], position: u64) -> io::Result<usize> {
     use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
     let mut buffers = [io::IoSliceMut::new(buf)];
     match preadv2(file, &mut buffers, position, ReadWriteFlags::NOWAIT) {
-        // Some file systems cannot say whether they would wait.
+        // Some file systems do not support the flag.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
         answer => answer.map_err(Into::into),
     }

@@ -1,4 +1,4 @@
-//! Range requests (RFC 9110 section 14) over any service that serves whole files and single ranges.
+//! Range requests (RFC 9110 section 14) for a service that serves whole files and single ranges.
 
 mod multipart;
 mod spec;
@@ -20,7 +20,7 @@ use tower::{Service, ServiceExt};
 pub(in crate::server) use self::spec::ByteRange;
 use crate::body::Body;
 
-/// Turns `Range` and `If-Range` into requests that name one range of bytes, or none.
+/// Turns `Range` and `If-Range` into requests with one range of bytes, or none.
 #[derive(Clone)]
 pub(in crate::server) struct Ranges<S>(S);
 
@@ -51,7 +51,7 @@ where
         let range = request.headers_mut().remove(RANGE);
         let if_range = request.headers_mut().remove(IF_RANGE);
         match range {
-            // Ranges are defined for GET alone (RFC 9110 section 14.2).
+            // Ranges are defined for GET only (RFC 9110 section 14.2).
             Some(range) if request.method() == Method::GET => {
                 let service = self.0.clone();
                 Box::pin(answer(service, request, range, if_range))
@@ -77,7 +77,7 @@ where
 {
     let (mut parts, _) = request.into_parts();
     let specs = spec::parse(range.as_bytes());
-    // A content coding would cover the multipart wrapping, too: several ranges are served as they are.
+    // A content coding would apply to the multipart format as well: several ranges are served without one.
     if specs.as_ref().is_some_and(|specs| specs.len() > 1) {
         parts.headers.remove(ACCEPT_ENCODING);
     }
@@ -86,7 +86,7 @@ where
         return service.oneshot(whole()).await;
     };
 
-    // What would be sent decides what the ranges mean and whether the client's part still fits.
+    // A response without content has the size, to resolve the ranges, and the validator, to check `If-Range`.
     let mut head = whole();
     *head.method_mut() = Method::HEAD;
     let head = service.clone().oneshot(head).await?;
@@ -99,7 +99,7 @@ where
     if ranges.is_empty() {
         return Ok(not_satisfiable(size));
     }
-    // Overlaps that add up to more than the file: the file is the shorter answer.
+    // Overlapping ranges with more bytes than the file: the whole file is shorter.
     let asked: u64 = ranges.iter().map(spec::ByteRange::len).sum();
     if ranges.len() > 1 && asked > size {
         return service.oneshot(whole()).await;
@@ -116,7 +116,7 @@ where
     ))
 }
 
-/// The request for one range; with `pinned`, only of the representation that has this tag.
+/// The request for one range; with `pinned`, only if the representation has this entity tag.
 fn one_range(parts: &Parts, range: spec::ByteRange, pinned: Option<&HeaderValue>) -> Request<Body> {
     let mut request = Request::from_parts(parts.clone(), Body::empty());
     let headers = request.headers_mut();
@@ -135,7 +135,7 @@ fn one_range(parts: &Parts, range: spec::ByteRange, pinned: Option<&HeaderValue>
     request
 }
 
-/// `If-Range` compares strongly (RFC 9110 section 13.1.5).
+/// `If-Range` uses strong comparison (RFC 9110 section 13.1.5).
 fn matches_validator(if_range: &HeaderValue, headers: &HeaderMap) -> bool {
     let validator = if_range.as_bytes();
     if validator.starts_with(b"\"") {

@@ -1,4 +1,4 @@
-//! A file system that ends at one directory.
+//! A file system that is confined to one directory.
 
 use std::fs::{self, File, Metadata};
 use std::future::Future;
@@ -19,14 +19,14 @@ pub(super) struct Root(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Absolute, without links.
+    /// Absolute, without symbolic links.
     path: PathBuf,
     #[cfg(target_os = "linux")]
     directory: File,
     follow_links: bool,
 }
 
-/// Whether an attempt may wait for the disk.
+/// Whether opening may block on the disk.
 #[derive(Clone, Copy, PartialEq)]
 enum Wait {
     Never,
@@ -48,7 +48,7 @@ impl Root {
         })))
     }
 
-    /// Opens at once what the system has cached, else on a thread that may wait.
+    /// Opens from the system's cache, or else on a blocking thread.
     async fn open_anywhere(self, path: PathBuf) -> io::Result<Opened> {
         match self.0.open(&path, Wait::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -69,7 +69,7 @@ impl Inner {
     fn open(&self, path: &Path, wait: Wait) -> io::Result<Opened> {
         let file = self.open_within(path, wait)?;
         let metadata = file.metadata()?;
-        // Pipes, sockets and devices have no length that a response could promise.
+        // Pipes, sockets and devices have no length for a `Content-Length`.
         if metadata.is_file() || metadata.is_dir() {
             Ok(Opened { file, metadata })
         } else {
@@ -89,7 +89,7 @@ impl Inner {
         if wait == Wait::Never {
             resolve |= ResolveFlags::CACHED;
         }
-        // NONBLOCK: opening a pipe must not wait for its writer.
+        // NONBLOCK: opening a pipe would wait for its writer.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
             Ok(file) => Ok(file.into()),
@@ -111,7 +111,7 @@ impl Inner {
         }
     }
 
-    /// Where the kernel cannot confine a path: resolve it, then look where it led.
+    /// Without the kernel's support: resolves the path, then checks that it is inside the directory.
     fn open_checked(&self, path: &Path) -> io::Result<File> {
         let mut path = self.path.join(path);
         if !self.follow_links {

@@ -11,7 +11,7 @@ use http_body::Frame;
 
 use crate::body::BoxError;
 
-/// Reads what the site wants; stops the client's stream when the site drops it.
+/// The content of a request; stops the client's stream when it is dropped.
 pub(super) struct RequestBody<S: RecvStream> {
     stream: RequestStream<S, Bytes>,
     end: bool,

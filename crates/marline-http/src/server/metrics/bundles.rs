@@ -1,4 +1,4 @@
-//! What the engines of bundles do, seen from their members.
+//! Decisions of the engines of bundles, observed from their members.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -24,7 +24,7 @@ const ACTIONS: [&str; 8] = [
     "equalized_rates",
 ];
 
-/// The place in [`TRIGGERS`].
+/// The index in [`TRIGGERS`].
 const fn trigger(trigger: BundleTrigger) -> usize {
     match trigger {
         BundleTrigger::Joined => 0,
@@ -35,7 +35,7 @@ const fn trigger(trigger: BundleTrigger) -> usize {
     }
 }
 
-/// The place in [`ACTIONS`].
+/// The index in [`ACTIONS`].
 const fn action(action: BundleAction) -> usize {
     match action {
         BundleAction::None => 0,
@@ -49,16 +49,16 @@ const fn action(action: BundleAction) -> usize {
     }
 }
 
-/// Bundles of an endpoint, and what their engines decided.
+/// The bundles of an endpoint, and the decisions of their engines.
 #[derive(Debug, Default)]
 pub(crate) struct BundleMetrics {
     decisions: [[AtomicU64; ACTIONS.len()]; TRIGGERS.len()],
-    /// Members by the number of their bundle; touched when one comes or goes.
+    /// The number of members of each bundle; updated when one joins or leaves.
     members: Mutex<BTreeMap<u64, u64>>,
 }
 
 impl BundleMetrics {
-    /// Makes an observer that counts, for each connection of one endpoint.
+    /// Makes an observer for each connection of one endpoint.
     pub(crate) fn observers(self: &Arc<Self>) -> MakeObserver {
         let metrics = Arc::clone(self);
         Arc::new(move |_| {
@@ -111,7 +111,7 @@ impl BundleMetrics {
         for (trigger, actions) in TRIGGERS.iter().zip(&self.decisions) {
             for (action, count) in ACTIONS.iter().zip(actions) {
                 let count = count.load(Relaxed);
-                // Most pairs never happen.
+                // Most pairs never occur.
                 if count > 0 {
                     writeln!(
                         out,
@@ -124,7 +124,7 @@ impl BundleMetrics {
     }
 }
 
-/// A connection, which may come to be a member.
+/// A connection that may become a member.
 struct Member {
     metrics: Arc<BundleMetrics>,
     bundle: Option<u64>,
@@ -139,7 +139,7 @@ impl Observer for Member {
             self.bundle = Some(decision.bundle);
             self.metrics.joined(decision.bundle);
         }
-        // Every member reports the decision; one report is counted.
+        // Every member reports the decision; one of the reports is counted.
         if decision.own == 0 {
             self.metrics.decided(decision);
         }

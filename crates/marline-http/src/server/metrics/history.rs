@@ -1,4 +1,4 @@
-//! With which windows paths began, what became of careful resume, and how the memory of paths is doing.
+//! Metrics of initial windows, careful resume and the history store.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use marline::{Instant, MakeObserver};
 
 use super::head;
 
-/// Upper bounds of the buckets of learnt windows, in bytes.
+/// Upper bounds of the buckets of initial windows from history, in bytes.
 const BUCKETS: [u64; 8] = [
     15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 1_000_000, 4_000_000,
 ];
 
-/// What can happen to a path that is remembered.
+/// A step of careful resume that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum CarefulResumeStep {
     Remembered,
     GivenUp,
     Jumped,
@@ -38,8 +38,8 @@ const STEPS: [&str; 6] = [
     "retreated",
 ];
 
-impl Step {
-    /// The step that `update` takes, if it is one that is counted.
+impl CarefulResumeStep {
+    /// The step of `update`, if it is counted.
     fn of(update: &CarefulResumePhaseUpdated) -> Option<Self> {
         use CarefulResumePhase as Phase;
         use marline::observe::events::CarefulResumeTrigger as Trigger;
@@ -58,21 +58,21 @@ impl Step {
     }
 }
 
-/// How the connections of an endpoint that learns went about their paths.
+/// Initial windows and careful resume of an endpoint's connections.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryMetrics {
     /// Paths that began with the default window.
     default: AtomicU64,
-    /// Those that began with a learnt one, by its size.
+    /// Paths that began with a window from history, by its size.
     learnt: [AtomicU64; BUCKETS.len()],
-    /// All of these, and the sum of their windows in bytes.
+    /// The number of all of these, and the sum of their windows in bytes.
     learnt_paths: AtomicU64,
     learnt_bytes: AtomicU64,
     steps: [AtomicU64; STEPS.len()],
 }
 
 impl HistoryMetrics {
-    /// Makes an observer that counts, for each connection of one endpoint.
+    /// Makes an observer for each connection of one endpoint.
     pub(super) fn observers(self: &Arc<Self>) -> MakeObserver {
         let metrics = Arc::clone(self);
         Arc::new(move |_| Some(Box::new(Watch(Arc::clone(&metrics)))))
@@ -90,7 +90,7 @@ impl HistoryMetrics {
         self.learnt_paths.fetch_add(1, Relaxed);
     }
 
-    /// Writes all but the store's statistics.
+    /// Writes all metrics except the statistics of the store.
     pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
         let name = "marline_first_windows_total";
         let help =
@@ -125,7 +125,7 @@ impl HistoryMetrics {
     }
 }
 
-/// Writes the statistics of the store of paths.
+/// Writes the statistics of the history store.
 pub(super) fn write_store(out: &mut String, store: &StoreStatistics) -> std::fmt::Result {
     let name = "marline_path_records";
     head(out, name, "gauge", "Paths remembered in memory.")?;
@@ -163,7 +163,7 @@ pub(super) fn write_store(out: &mut String, store: &StoreStatistics) -> std::fmt
     Ok(())
 }
 
-/// Watches one connection.
+/// Observes one connection.
 struct Watch(Arc<HistoryMetrics>);
 
 impl Observer for Watch {
@@ -171,7 +171,7 @@ impl Observer for Watch {
         match event {
             Event::InitialWindowChosen(first) => self.0.began(first),
             Event::CarefulResumePhaseUpdated(update) => {
-                if let Some(step) = Step::of(update) {
+                if let Some(step) = CarefulResumeStep::of(update) {
                     self.0.steps[step as usize].fetch_add(1, Relaxed);
                 }
             }

@@ -1,4 +1,4 @@
-//! What the paths of connections do that may have several.
+//! Metrics of the paths of multipath connections.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,14 +8,14 @@ use marline::{Connection, ConnectionEvent, ErrorCode, PathId, PathStats, WeakCon
 
 use super::head;
 
-/// Paths that are counted each on its own, by their numbers; all later ones count together.
-const TOLD_APART: usize = 16;
+/// Paths with lower IDs have metrics of their own; the others are counted together.
+const NUMBERED: usize = 16;
 
 /// Upper bounds of the buckets of round-trip times, in seconds, and of windows, in bytes.
 const RTT_S: [f64; 9] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5];
 const WINDOWS: [f64; 7] = [15e3, 60e3, 120e3, 480e3, 1e6, 4e6, 16e6];
 
-/// Why paths are closed, as metrics write it.
+/// Why paths are closed, as in metrics.
 const REASONS: [(ErrorCode, &str); 6] = [
     (ErrorCode::NO_ERROR, "no_error"),
     (ErrorCode::APPLICATION_ABANDON_PATH, "application"),
@@ -25,8 +25,8 @@ const REASONS: [(ErrorCode, &str); 6] = [
     (ErrorCode::NO_VIABLE_PATH, "no_viable_path"),
 ];
 
-/// Counts the paths of an endpoint's connections. Nothing is counted while they carry data: whoever asks
-/// makes the sum.
+/// Counts the paths of an endpoint's connections. The counters of open paths are summed only when the metrics
+/// are read.
 #[derive(Debug, Default)]
 pub(crate) struct PathMetrics(Mutex<Registry>);
 
@@ -34,14 +34,14 @@ pub(crate) struct PathMetrics(Mutex<Registry>);
 struct Registry {
     live: BTreeMap<u64, Live>,
     next: u64,
-    /// Connections that may have several paths, so far.
+    /// Connections that may have several paths.
     connections: u64,
-    /// Paths opened beside the first, so far.
+    /// Paths that were opened in addition to the first.
     opened: u64,
-    /// Paths closed, so far: by [`REASONS`], and for others.
+    /// Paths that were closed: by [`REASONS`], and for other reasons.
     closed: [u64; REASONS.len() + 1],
-    /// What paths have done that are no more.
-    done: [Counts; TOLD_APART + 1],
+    /// The counters of closed paths.
+    done: [Counts; NUMBERED + 1],
     rtts: Histogram<{ RTT_S.len() }>,
     windows: Histogram<{ WINDOWS.len() }>,
 }
@@ -52,7 +52,7 @@ struct Live {
     connection: WeakConnection,
     /// Paths that were counted as opened.
     seen: Vec<PathId>,
-    /// Paths whose work is in [`Registry::done`].
+    /// Paths whose counters are in [`Registry::done`].
     done: Vec<PathId>,
 }
 
@@ -71,12 +71,12 @@ impl Counts {
     }
 }
 
-/// Paths that are open, of one number.
+/// Open paths of one ID.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     paths: u64,
     rtts_s: f64,
-    /// Paths that have measured their round-trip time.
+    /// Paths with a measured round-trip time.
     rated: u64,
     windows: f64,
 }
@@ -125,20 +125,20 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-/// The index of a path among those that are counted each on its own.
-fn place(id: PathId) -> usize {
-    (id.0 as usize).min(TOLD_APART)
+/// The index of a path among those that are counted.
+fn index(id: PathId) -> usize {
+    (id.0 as usize).min(NUMBERED)
 }
 
 fn label(place: usize) -> String {
     match place {
-        TOLD_APART => "more".to_owned(),
+        NUMBERED => "more".to_owned(),
         place => place.to_string(),
     }
 }
 
 impl PathMetrics {
-    /// Counts the paths of a connection, from now until it is closed.
+    /// Counts the paths of a connection until it is closed.
     pub(crate) async fn follow(&self, connection: &Connection) {
         let mut events = connection.events();
         let following = Following {
@@ -154,7 +154,7 @@ impl PathMetrics {
                     following.count(|registry, paths| {
                         registry.count_closed(error);
                         if let Some(path) = paths.iter().find(|path| path.id == id) {
-                            registry.settle(following.number, path);
+                            registry.add_closed(following.number, path);
                         }
                     });
                 }
@@ -170,7 +170,7 @@ impl PathMetrics {
     pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
         let registry = self.registry();
         let mut counts = registry.done;
-        let mut open = [Open::default(); TOLD_APART + 1];
+        let mut open = [Open::default(); NUMBERED + 1];
         let mut out_of_order = 0;
         for live in registry.live.values() {
             let Some(connection) = live.connection.upgrade() else {
@@ -182,8 +182,8 @@ impl PathMetrics {
                 if live.done.contains(&path.id) {
                     continue;
                 }
-                counts[place(path.id)].add(path);
-                let open = &mut open[place(path.id)];
+                counts[index(path.id)].add(path);
+                let open = &mut open[index(path.id)];
                 open.paths += 1;
                 open.windows += path.congestion_window as f64;
                 if path.latest_rtt.is_some() {
@@ -202,7 +202,7 @@ impl PathMetrics {
     }
 }
 
-/// A connection in the registry, until this is dropped.
+/// A connection in the registry; it is removed when this is dropped.
 struct Following<'a> {
     metrics: &'a PathMetrics,
     connection: &'a Connection,
@@ -210,7 +210,7 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Counts paths that are new, then does the rest with all of them.
+    /// Counts new paths, then calls `rest` with all paths.
     fn count(&self, rest: impl FnOnce(&mut Registry, &[PathStats])) {
         let mut registry = self.metrics.registry();
         let paths = self.connection.paths();
@@ -223,7 +223,7 @@ impl Drop for Following<'_> {
     fn drop(&mut self) {
         self.count(|registry, paths| {
             for path in paths {
-                registry.settle(self.number, path);
+                registry.add_closed(self.number, path);
             }
             registry.live.remove(&self.number);
         });
@@ -254,7 +254,7 @@ impl Registry {
                 self.opened += 1;
             }
         }
-        // What the connection has forgotten does not come again.
+        // Paths that the connection no longer knows are not listed again.
         let is_there =
             |id: &PathId| *id == PathId::INITIAL || paths.iter().any(|path| path.id == *id);
         live.seen.retain(is_there);
@@ -266,8 +266,8 @@ impl Registry {
         self.closed[known.unwrap_or(REASONS.len())] += 1;
     }
 
-    /// Takes what a path has done over from its connection.
-    fn settle(&mut self, number: u64, path: &PathStats) {
+    /// Adds the counters of a closed path.
+    fn add_closed(&mut self, number: u64, path: &PathStats) {
         let Some(live) = self.live.get_mut(&number) else {
             return;
         };
@@ -275,7 +275,7 @@ impl Registry {
             return;
         }
         live.done.push(path.id);
-        self.done[place(path.id)].add(path);
+        self.done[index(path.id)].add(path);
         if path.latest_rtt.is_some() {
             self.rtts.add(&RTT_S, path.smoothed_rtt.as_secs_f64());
         }
@@ -311,7 +311,7 @@ impl Registry {
     }
 }
 
-/// Writes gauges of the paths that are open; numbers that none has are left out.
+/// Writes gauges of open paths; IDs without an open path are left out.
 fn write_open(out: &mut String, open: &[Open]) -> std::fmt::Result {
     let name = "marline_paths_open";
     let help = "Paths open now, by their number in their connection.";
@@ -337,7 +337,7 @@ fn write_open(out: &mut String, open: &[Open]) -> std::fmt::Result {
     Ok(())
 }
 
-/// Writes counters; numbers that no path ever had are left out.
+/// Writes counters; IDs that no path has had are left out.
 fn write_counts(out: &mut String, counts: &[Counts]) -> std::fmt::Result {
     type Read = fn(&Counts) -> u64;
     let metrics: [(&str, &str, Read); 3] = [

@@ -77,7 +77,7 @@ where
     response
 }
 
-/// 128 bits that the file's content cannot foresee.
+/// A boundary of 128 random bits, which the content cannot contain on purpose.
 fn boundary() -> String {
     let [high, low] = [0, 1].map(|salt: u8| RandomState::new().hash_one(salt));
     format!("{high:016x}{low:016x}")

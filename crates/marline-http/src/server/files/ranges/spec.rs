@@ -4,16 +4,16 @@ use http::header::HeaderValue;
 
 use crate::limits;
 
-/// One range as the client wrote it.
+/// One range, as the client wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RangeSpec {
-    /// From an offset to another, both included, or to the end.
+    /// From the first offset to the second, inclusive, or to the end.
     From(u64, Option<u64>),
-    /// The last bytes, this many.
+    /// This many bytes at the end.
     Last(u64),
 }
 
-/// Bytes of a file of known size: `first` to `last`, both included.
+/// The bytes `first` to `last` of a file of known size, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) struct ByteRange {
     pub(in crate::server) first: u64,
@@ -21,7 +21,7 @@ pub(in crate::server) struct ByteRange {
 }
 
 impl ByteRange {
-    /// The range that `value` asks for, if it asks for one that a file of `size` bytes has.
+    /// The range that `value` requests, if it is exactly one that a file of `size` bytes has.
     pub(in crate::server) fn only(value: &HeaderValue, size: u64) -> Option<Self> {
         match resolve(&parse(value.as_bytes())?, size)[..] {
             [range] => Some(range),
@@ -39,7 +39,8 @@ impl ByteRange {
     }
 }
 
-/// The ranges of a header value; `None` if it is to be ignored: another unit, bad syntax, too many.
+/// Parses the ranges of a header value; `None` if it is to be ignored: another unit, invalid syntax, too
+/// many.
 pub(super) fn parse(value: &[u8]) -> Option<Vec<RangeSpec>> {
     let value = std::str::from_utf8(value).ok()?.trim();
     let (unit, set) = value.split_once('=')?;
@@ -47,7 +48,7 @@ pub(super) fn parse(value: &[u8]) -> Option<Vec<RangeSpec>> {
         return None;
     }
     let mut specs = Vec::new();
-    // Lists may hold empty elements (RFC 9110 section 5.6.1).
+    // Lists may contain empty elements (RFC 9110 section 5.6.1).
     for element in set.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         if specs.len() == limits::MAX_RANGES {
             return None;
@@ -68,7 +69,7 @@ pub(super) fn parse(value: &[u8]) -> Option<Vec<RangeSpec>> {
     (!specs.is_empty()).then_some(specs)
 }
 
-/// The ranges that a file of `size` bytes has, in the order asked for.
+/// The ranges that exist in a file of `size` bytes, in the requested order.
 pub(super) fn resolve(specs: &[RangeSpec], size: u64) -> Vec<ByteRange> {
     let end = |last: Option<u64>| last.map_or(size - 1, |last| last.min(size - 1));
     specs
@@ -87,11 +88,11 @@ pub(super) fn resolve(specs: &[RangeSpec], size: u64) -> Vec<ByteRange> {
         .collect()
 }
 
-/// Digits alone: `str::parse` would take a sign.
+/// Parses digits only: `str::parse` would accept a sign.
 fn number(digits: &str) -> Option<u64> {
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    // A number too large for a file's size is still a valid one.
+    // A number that overflows is valid, and beyond any file's size.
     Some(digits.parse().unwrap_or(u64::MAX))
 }

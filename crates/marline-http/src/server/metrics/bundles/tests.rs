@@ -11,12 +11,19 @@ fn member(make: &MakeObserver) -> Box<dyn Observer> {
     make(&connection).unwrap()
 }
 
-fn tell(member: &mut dyn Observer, bundle: u64, why: (BundleTrigger, BundleAction), own: usize) {
+/// A kind of decision.
+#[derive(Clone, Copy)]
+struct Decision {
+    trigger: BundleTrigger,
+    action: BundleAction,
+}
+
+fn report(member: &mut dyn Observer, bundle: u64, decision: Decision, own: usize) {
     let event = Event::BundleUpdated(BundleUpdated {
         bundle,
         path: None,
-        trigger: why.0,
-        action: why.1,
+        trigger: decision.trigger,
+        action: decision.action,
         phase: BundlePhase::SlowStart,
         affected: None,
         own,
@@ -28,7 +35,7 @@ fn tell(member: &mut dyn Observer, bundle: u64, why: (BundleTrigger, BundleActio
     member.on_event(Instant::EPOCH, &event);
 }
 
-/// The lines that are values.
+/// The lines with values.
 fn values(metrics: &BundleMetrics) -> Vec<String> {
     let mut text = String::new();
     metrics.write(&mut text).unwrap();
@@ -38,8 +45,14 @@ fn values(metrics: &BundleMetrics) -> Vec<String> {
         .collect()
 }
 
-const JOINED: (BundleTrigger, BundleAction) = (BundleTrigger::Joined, BundleAction::Split);
-const LOSS: (BundleTrigger, BundleAction) = (BundleTrigger::Loss, BundleAction::Synchronized);
+const JOINED: Decision = Decision {
+    trigger: BundleTrigger::Joined,
+    action: BundleAction::Split,
+};
+const LOSS: Decision = Decision {
+    trigger: BundleTrigger::Loss,
+    action: BundleAction::Synchronized,
+};
 
 #[test]
 fn members_are_counted_while_they_are_at_least_two() {
@@ -48,7 +61,7 @@ fn members_are_counted_while_they_are_at_least_two() {
     let mut members: Vec<_> = (0..4).map(|_| member(&make)).collect();
     assert_eq!(values(&metrics), ["s 0", "_members 0"]);
     for (member, bundle) in members.iter_mut().zip([0, 0, 0, 1]) {
-        tell(&mut **member, bundle, JOINED, 0);
+        report(&mut **member, bundle, JOINED, 0);
     }
     let split = "_decisions_total{trigger=\"joined\",action=\"split\"} 4";
     assert_eq!(values(&metrics), ["s 1", "_members 3", split]);
@@ -67,7 +80,7 @@ fn a_decision_is_counted_once_for_all_members() {
     let mut members = [member(&make), member(&make)];
     for _ in 0..3 {
         for (own, member) in members.iter_mut().enumerate() {
-            tell(&mut **member, 9, LOSS, own);
+            report(&mut **member, 9, LOSS, own);
         }
     }
     let loss = "_decisions_total{trigger=\"loss\",action=\"synchronized\"} 3";

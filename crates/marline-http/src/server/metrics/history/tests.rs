@@ -53,15 +53,18 @@ fn first_windows_are_counted_as_default_or_learnt() {
 
 #[test]
 fn each_outcome_of_careful_resume_is_counted_once() {
-    type Way = &'static [(CarefulResumePhase, Option<CarefulResumeTrigger>)];
-    let ways: [(Way, &[Step]); 6] = [
-        (&[(Normal, Some(RttNotValidated))], &[Step::GivenUp]),
+    type Transitions = &'static [(CarefulResumePhase, Option<CarefulResumeTrigger>)];
+    let cases: [(Transitions, &[CarefulResumeStep]); 6] = [
+        (
+            &[(Normal, Some(RttNotValidated))],
+            &[CarefulResumeStep::GivenUp],
+        ),
         (
             &[
                 (Unvalidated, Some(CongestionWindowLimited)),
                 (Normal, Some(RateLimited)),
             ],
-            &[Step::Jumped, Step::Unused],
+            &[CarefulResumeStep::Jumped, CarefulResumeStep::Unused],
         ),
         (
             &[
@@ -69,7 +72,7 @@ fn each_outcome_of_careful_resume_is_counted_once() {
                 (Validating, Some(LastUnvalidatedPacketSent)),
                 (Normal, Some(LastUnvalidatedPacketAcknowledged)),
             ],
-            &[Step::Jumped, Step::Confirmed],
+            &[CarefulResumeStep::Jumped, CarefulResumeStep::Confirmed],
         ),
         (
             &[
@@ -77,7 +80,7 @@ fn each_outcome_of_careful_resume_is_counted_once() {
                 (SafeRetreat, Some(PacketLoss)),
                 (Normal, Some(ExitRecovery)),
             ],
-            &[Step::Jumped, Step::Retreated],
+            &[CarefulResumeStep::Jumped, CarefulResumeStep::Retreated],
         ),
         (
             &[
@@ -85,14 +88,14 @@ fn each_outcome_of_careful_resume_is_counted_once() {
                 (Validating, Some(RttExceeded)),
                 (Normal, Some(PacketLoss)),
             ],
-            &[Step::Jumped, Step::Retreated],
+            &[CarefulResumeStep::Jumped, CarefulResumeStep::Retreated],
         ),
         (&[], &[]),
     ];
-    for (way, steps) in ways {
+    for (transitions, steps) in cases {
         let (metrics, mut watch) = watch();
         let mut old = None;
-        for (new, trigger) in [(Reconnaissance, None)].iter().chain(way) {
+        for (new, trigger) in [(Reconnaissance, None)].iter().chain(transitions) {
             let update = CarefulResumePhaseUpdated {
                 path: PathId::INITIAL,
                 old,
@@ -114,11 +117,11 @@ fn each_outcome_of_careful_resume_is_counted_once() {
             &["marline_careful_resume_total{step=\"remembered\"} 1"],
         );
         for (step, name) in [
-            (Step::GivenUp, "given_up"),
-            (Step::Jumped, "jumped"),
-            (Step::Unused, "unused"),
-            (Step::Confirmed, "confirmed"),
-            (Step::Retreated, "retreated"),
+            (CarefulResumeStep::GivenUp, "given_up"),
+            (CarefulResumeStep::Jumped, "jumped"),
+            (CarefulResumeStep::Unused, "unused"),
+            (CarefulResumeStep::Confirmed, "confirmed"),
+            (CarefulResumeStep::Retreated, "retreated"),
         ] {
             let count = u8::from(steps.contains(&step));
             let line = format!("marline_careful_resume_total{{step=\"{name}\"}} {count}");
