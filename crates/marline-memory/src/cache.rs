@@ -19,7 +19,7 @@ mod tests;
 /// learned earlier must have times before that.
 const EPOCH_OFFSET: Duration = Duration::from_nanos(1 << 62);
 
-/// The cache of a store; it answers without waiting.
+/// The cache of a store; its calls never wait.
 ///
 /// Internal times are [`EPOCH_OFFSET`] later than the caller's, so that times before the caller's epoch
 /// can be represented. Times before the caller's epoch are returned as its epoch; expiry is decided by

@@ -1,5 +1,5 @@
-//! Persistent stores for what connections learn about paths: a file of one process, or a server that
-//! several processes share.
+//! Persistent stores of the history of paths: a file of one process, or a server that several processes
+//! share.
 //!
 //! | module | content |
 //! | --- | --- |

@@ -156,7 +156,7 @@ fn records_are_shared_between_stores() {
     assert_eq!(
         other.recall(START, &key(1)),
         None,
-        "no call waits for an answer"
+        "no call waits for a response"
     );
     let record = read_through(&other, START, &key(1)).unwrap();
     assert_eq!(record.capacity.unwrap().window, 40_000);
@@ -235,7 +235,7 @@ fn a_taken_capacity_is_removed_for_later_readers() {
 }
 
 #[test]
-fn a_forgotten_record_is_deleted_on_the_server() {
+fn a_removed_record_is_deleted_on_the_server() {
     let Some(server) = Server::start() else {
         return;
     };

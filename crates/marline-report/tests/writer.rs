@@ -168,7 +168,7 @@ fn a_log_of_the_core_is_summarized_and_charted() {
     assert_eq!(timeline.decisions, [(0.997, "synchronized".to_owned())]);
     let window = timeline.charts()[0].to_html();
     assert!(window.contains("synced: windows and slow start synchronized"));
-    assert!(!window.contains("exited"), "it did not happen");
+    assert!(!window.contains("exited"), "the action did not occur");
     assert_eq!(timeline.paths[0].congestion_window.len(), 50);
     assert_eq!(timeline.paths[1].losses.len(), 10);
     assert_eq!(timeline.paths[1].spurious_losses, [0.995]);

@@ -1,4 +1,4 @@
-//! Small networks, described where they are used.
+//! A builder of small networks.
 
 use std::collections::BTreeMap;
 
@@ -25,25 +25,25 @@ struct LinkPlan {
     spec: String,
 }
 
-/// Why there is no such network.
+/// Why a network cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The text of a link is not a link.
+    /// The description of a link is invalid.
     #[error("link \"{link}\": {error}")]
     Link {
         /// Its name.
         link: String,
-        /// What is wrong with the text.
+        /// What is wrong with the description.
         #[source]
         error: SpecError,
     },
-    /// The links make no network.
+    /// The links do not form a valid network.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
 impl SimBuilder {
-    /// No links yet. Links and hosts derive their seeds from `seed`.
+    /// A network without links. The seeds of links and hosts derive from `seed`.
     pub const fn new(seed: u64) -> Self {
         Self {
             seed: Seed::new(seed),
@@ -52,14 +52,14 @@ impl SimBuilder {
         }
     }
 
-    /// Makes the node of this name a router, which forwards. All other nodes are hosts.
+    /// Makes the node `name` a router. All other nodes are hosts.
     pub fn router(mut self, name: &str) -> Self {
         self.routers.push(name.to_owned());
         self
     }
 
-    /// Joins two nodes by a link as [`LinkSpec`] writes it: `rate=10mbps,rtt=40ms,loss=1%`. What the text
-    /// calls the client's end is the first node. The Mth link (from 1) gives its hosts the addresses
+    /// Joins two nodes by a link in the form of [`LinkSpec`]: `rate=10mbps,rtt=40ms,loss=1%`. The client's end
+    /// of the description is the first node. The Mth link (from 1) gives its hosts the addresses
     /// 10.M.0.1 and 10.M.0.2; a link with a radio and a wire counts twice.
     pub fn link(mut self, name: &str, ends: [&str; 2], spec: &str) -> Self {
         self.links.push(LinkPlan {
@@ -73,7 +73,7 @@ impl SimBuilder {
     /// Makes the network and its hosts.
     ///
     /// # Errors
-    /// A link's text is none, or the links do not join all hosts with each other.
+    /// The description of a link is invalid, or there is no route between two hosts.
     pub fn build(self) -> Result<Sim, BuildError> {
         let mut plan = Plan::new();
         let mut nodes: BTreeMap<String, Node> = BTreeMap::new();

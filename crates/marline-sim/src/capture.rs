@@ -7,7 +7,7 @@ use crate::datagram::{Datagram, headers};
 use crate::fabric::Fabric;
 use crate::fabric::pcap::Capture;
 
-/// A capture under way.
+/// A capture in progress.
 #[must_use = "`finish` returns the errors of the file"]
 #[derive(Debug)]
 pub struct CaptureHandle<W>(Arc<Mutex<Capturing<W>>>);
@@ -20,7 +20,7 @@ struct Capturing<W> {
 }
 
 impl<W: Write + Send + 'static> CaptureHandle<W> {
-    /// Begins a capture of all that passes in `fabric`.
+    /// Starts a capture of all packets in `fabric`.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -42,7 +42,7 @@ impl<W: Write + Send + 'static> CaptureHandle<W> {
 }
 
 impl<W: Write> CaptureHandle<W> {
-    /// Flushes what is buffered to the file.
+    /// Flushes buffered packets to the file.
     ///
     /// # Errors
     /// Some of the capture could not be written.

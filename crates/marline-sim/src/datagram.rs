@@ -1,4 +1,4 @@
-//! What packets carry in a simulation.
+//! The content of simulated packets.
 
 use std::net::{IpAddr, SocketAddrV4};
 
@@ -18,7 +18,7 @@ pub struct Datagram {
     pub source: SocketAddrV4,
     /// The receiver.
     pub destination: SocketAddrV4,
-    /// What follows the UDP header.
+    /// The payload of the UDP datagram.
     pub payload: Vec<u8>,
 }
 

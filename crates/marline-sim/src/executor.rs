@@ -1,4 +1,4 @@
-//! The tasks of a simulation, and which of them can run.
+//! The tasks of a simulation.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,11 +27,11 @@ struct Jobs {
 /// One task.
 pub(crate) struct Job {
     executor: Arc<Executor>,
-    /// The host it runs on; `None` for the future that the simulation was asked to run.
+    /// The host on which it runs; `None` for the main future.
     host: Option<Node>,
-    /// Its index among the unfinished.
+    /// Its index among the unfinished tasks.
     number: usize,
-    /// Whether it is among those that can run.
+    /// Whether it is in the ready queue.
     queued: AtomicBool,
     task: Mutex<Option<Task>>,
 }
@@ -62,7 +62,7 @@ impl Executor {
         job.wake();
     }
 
-    /// A job that stands for a future polled elsewhere, and can run at once.
+    /// A job for the main future, which is polled elsewhere; it is ready at once.
     pub(crate) fn main(self: &Arc<Self>) -> Arc<Job> {
         let job = Arc::new(Job {
             executor: Arc::clone(self),
@@ -96,7 +96,7 @@ impl Executor {
             jobs.closed = true;
             std::mem::take(&mut jobs.unfinished)
         };
-        // Dropping a task may wake others or spawn: no lock is held.
+        // Dropping a task may wake or spawn others, so no lock is held.
         for (_, job) in jobs {
             let task = lock(&job.task).take();
             drop(task);
@@ -106,7 +106,7 @@ impl Executor {
 }
 
 impl Job {
-    /// Whether it stands for the future that the simulation was asked to run.
+    /// Whether it is the job of the main future.
     pub(crate) fn is_main(&self) -> bool {
         self.host.is_none()
     }

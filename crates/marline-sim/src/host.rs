@@ -11,7 +11,7 @@ use marline::{Endpoint, EndpointConfig, Instant, Runtime, ServerConfig};
 
 use crate::datagram::Datagram;
 use crate::fabric::{Fabric, Node};
-use crate::place::Place;
+use crate::host_info::HostInfo;
 use crate::socket::SimSocket;
 use crate::state::Shared;
 use crate::timer::SimTimer;
@@ -20,7 +20,7 @@ use crate::timer::SimTimer;
 #[derive(Clone)]
 pub struct Host {
     shared: Arc<Shared>,
-    place: Arc<Place>,
+    info: Arc<HostInfo>,
 }
 
 impl Host {
@@ -30,30 +30,30 @@ impl Host {
         name: &str,
         addresses: impl Iterator<Item = Ipv4Addr>,
     ) -> Self {
-        let place = Place {
+        let info = HostInfo {
             node,
             name: name.to_owned(),
             addresses: addresses.collect(),
         };
         Self {
             shared,
-            place: Arc::new(place),
+            info: Arc::new(info),
         }
     }
 
     /// Its node in the fabric.
     pub fn node(&self) -> Node {
-        self.place.node
+        self.info.node
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.place.name
+        &self.info.name
     }
 
-    /// Its addresses, one for each interface, those that it does not have at present included.
+    /// Its addresses, one for each interface, including detached ones.
     pub fn addresses(&self) -> &[Ipv4Addr] {
-        &self.place.addresses
+        &self.info.addresses
     }
 
     /// `port` at its first address.
@@ -62,13 +62,12 @@ impl Host {
         SocketAddrV4::new(first.unwrap_or(Ipv4Addr::UNSPECIFIED), port).into()
     }
 
-    /// Takes an address from the host, as when an interface loses it: nothing is sent from there, and
-    /// nothing arrives.
+    /// Detaches an address, as when an interface loses it: no packets are sent from it, and none arrive.
     pub fn detach(&self, address: Ipv4Addr) {
         self.shared.lock().fabric.detach(address.into());
     }
 
-    /// Gives an address back that was [detached](Self::detach).
+    /// Attaches an address that was [detached](Self::detach).
     pub fn attach(&self, address: Ipv4Addr) {
         self.shared.lock().fabric.attach(address.into());
     }
@@ -81,7 +80,7 @@ impl Host {
     /// An endpoint of this host at `addr`: port 0 for any, `0.0.0.0` for all its addresses.
     ///
     /// # Errors
-    /// The address is taken, or not this host's.
+    /// The address is in use, or does not belong to this host.
     pub fn endpoint(&self, addr: SocketAddr, server: Option<ServerConfig>) -> io::Result<Endpoint> {
         let config = EndpointConfig::from_seed(self.seed()?);
         Endpoint::new(config, server, self.bind(addr)?, Arc::new(self.clone()))
@@ -135,7 +134,7 @@ impl Runtime for Host {
     }
 
     fn bind(&self, addr: SocketAddr) -> io::Result<Arc<dyn UdpSocket>> {
-        Ok(Arc::new(SimSocket::bind(&self.shared, &self.place, addr)?))
+        Ok(Arc::new(SimSocket::bind(&self.shared, &self.info, addr)?))
     }
 
     /// Each interface has the name of its medium.

@@ -26,7 +26,7 @@ impl Identity {
     /// The first name on the certificate.
     pub const NAME: &'static str = "localhost";
 
-    /// Ed25519: its signatures are all of one length, so that handshakes are too.
+    /// Uses Ed25519, whose signatures all have the same length, so that handshakes have the same size.
     fn generate() -> Self {
         let names = vec![Self::NAME.into(), "*.lab.test".into()];
         let key = KeyPair::generate_for(&PKCS_ED25519).expect("Ed25519 is supported");
@@ -60,7 +60,7 @@ impl Identity {
         self.roots.clone()
     }
 
-    /// A QUIC server with this identity that speaks `alpn`.
+    /// A QUIC server with this identity that supports `alpn`.
     ///
     /// # Errors
     /// The TLS library refuses the configuration.
@@ -74,7 +74,7 @@ impl Identity {
         Ok(config)
     }
 
-    /// A QUIC client that trusts this identity and speaks `alpn`.
+    /// A QUIC client that trusts this identity and supports `alpn`.
     ///
     /// # Errors
     /// The TLS library refuses the configuration.

@@ -1,10 +1,10 @@
-//! Networks in virtual time, for endpoints that run unchanged.
+//! Simulated networks in virtual time, for unmodified endpoints.
 //!
 //! A [`Sim`] has hosts, routers and links, a clock, and the tasks that run on its hosts, all on one thread.
 //! Each [`Host`] is a [`Runtime`](marline::Runtime): its sockets send into the simulated network, its timers
-//! are exact to the nanosecond, and no time passes while a task computes. The clock moves when no task can
-//! run. Equal seeds and equal settings give equal runs, to the last packet: nothing else is random, and
-//! nothing reads a clock.
+//! are exact to the nanosecond, and no time passes while a task computes. The clock advances when no task can
+//! run. Equal seeds and equal settings give identical runs: nothing else is random, and nothing reads a real
+//! clock.
 //!
 //! ```
 //! use std::time::Duration;
@@ -38,12 +38,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What happens at one moment happens in a fixed order: first packets arrive, in the order of the
-//! [`fabric`]; then timers expire; then tasks run, in the order in which they were woken, until none is
-//! left that can.
+//! Events at the same time have a fixed order: first packets arrive, in the order of the [`fabric`]; then timers
+//! expire; then tasks run, in the order in which they were woken, until none can run.
 //!
-//! Keys of TLS differ from run to run, but the [`identity`] of the servers has signatures of one length, so
-//! that no size and no time does.
+//! Keys of TLS differ from run to run, but all sizes and times are equal: the [`identity`] of the servers has
+//! signatures of a constant length.
 
 mod builder;
 mod capture;
@@ -52,9 +51,9 @@ mod datagram;
 mod executor;
 pub mod fabric;
 mod host;
+mod host_info;
 pub mod identity;
 mod link;
-mod place;
 mod sim;
 mod socket;
 mod sockets;

@@ -22,18 +22,18 @@ impl SimLink {
         Self { shared, medium }
     }
 
-    /// Loses everything from now on, also what is on its way. No host notices.
+    /// Loses all packets from now on, including those in flight. Hosts are not notified.
     pub fn cut(&self) {
         self.shared.lock().fabric.cut(self.medium);
     }
 
-    /// Ends what [`cut`](Self::cut) began.
+    /// Restores the link after [`cut`](Self::cut).
     pub fn restore(&self) {
         self.shared.lock().fabric.restore(self.medium);
     }
 
-    /// Loses from now on the packets for which `filter` holds, given the node that sent them over this link.
-    /// They are lost when they would arrive. Replaces an earlier filter.
+    /// Loses packets for which `filter` is true from now on, at their arrival; its first argument is the node that
+    /// sent the packet over this link. Replaces an earlier filter.
     pub fn lose_if(&self, filter: impl FnMut(Node, &Packet<Datagram>) -> bool + Send + 'static) {
         let fabric = &mut self.shared.lock().fabric;
         fabric.set_filter(self.medium, Box::new(filter));

@@ -29,7 +29,7 @@ const MAX_POLLS_AT_ONCE: u64 = 10_000_000;
 /// Dropping it drops all tasks.
 pub struct Sim {
     shared: Arc<Shared>,
-    /// Polls of tasks, the future that was asked for included.
+    /// Polls of tasks, including the main future.
     polls: u64,
 }
 
@@ -71,7 +71,7 @@ impl Sim {
         Some(SimLink::new(Arc::clone(&self.shared), medium))
     }
 
-    /// The present moment.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.shared.now()
     }
@@ -100,7 +100,7 @@ impl Sim {
     }
 
     /// Runs `future` and all tasks until `future` is ready, for `limit` of virtual time at most. Unfinished
-    /// tasks go on in the next call.
+    /// tasks continue in the next call.
     ///
     /// # Errors
     /// `future` will never be ready, or not in time; see [`Stall`].

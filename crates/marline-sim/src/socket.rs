@@ -11,14 +11,14 @@ use marline::{EcnCodepoint, Transmit};
 use marline_link::{Ecn, Packet, Time};
 
 use crate::datagram::{Datagram, HEADER};
-use crate::place::Place;
+use crate::host_info::HostInfo;
 use crate::sockets::{ANY, Bound};
 use crate::state::{Shared, State};
 
 /// One socket of a host.
 pub(crate) struct SimSocket {
     shared: Arc<Shared>,
-    host: Arc<Place>,
+    host: Arc<HostInfo>,
     local: SocketAddrV4,
     number: usize,
 }
@@ -27,7 +27,7 @@ impl SimSocket {
     /// Binds a socket of `host` to `addr`.
     pub(crate) fn bind(
         shared: &Arc<Shared>,
-        host: &Arc<Place>,
+        host: &Arc<HostInfo>,
         addr: SocketAddr,
     ) -> io::Result<Self> {
         let SocketAddr::V4(addr) = addr else {

@@ -1,4 +1,4 @@
-//! The sockets of all hosts, and the packets that wait at them.
+//! The sockets of all hosts, with their received packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -14,7 +14,7 @@ use crate::fabric::Node;
 /// The first of the ports for sockets bound to port 0 (RFC 6335, section 6).
 const FIRST_EPHEMERAL: u16 = 49_152;
 
-/// A socket bound to this address receives what is sent to any address of its host.
+/// A socket bound to this address receives packets to any address of its host.
 pub(crate) const ANY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
 /// All sockets of a simulation.
@@ -25,7 +25,7 @@ pub(crate) struct Sockets {
     next_port: Vec<u16>,
 }
 
-/// A socket that was bound.
+/// A bound socket.
 pub(crate) struct Bound {
     pub(crate) number: usize,
     /// Its address, with the port that it was given.
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
     pub(crate) local: SocketAddrV4,
 }
 
-/// The packets that wait at a socket.
+/// The packets in the receive buffer of a socket.
 pub(crate) struct Inbox {
     host: Node,
     local: SocketAddrV4,
@@ -106,7 +106,7 @@ impl Sockets {
         &mut self.open[number]
     }
 
-    /// Frees the number and the address of a socket; returns the packets that nobody read.
+    /// Frees the number and the address of a socket; returns its unread packets.
     pub(crate) fn close(&mut self, number: usize) -> Inbox {
         let inbox = self.open.remove(number);
         let local = inbox.local;
@@ -134,7 +134,7 @@ impl Sockets {
 }
 
 impl Inbox {
-    /// Keeps a packet until it is read, and returns the task that waits for one. Returns the packet if more
+    /// Buffers a packet, and returns the task that waits for one. Returns the packet if more
     /// than `capacity` bytes of payload would wait.
     pub(crate) fn deliver(
         &mut self,
@@ -157,7 +157,7 @@ impl Inbox {
         Some(packet)
     }
 
-    /// Has the next packet wake `reader`, and no reader set before.
+    /// Sets the waker of the next packet, which replaces an earlier one.
     pub(crate) fn wait(&mut self, reader: &Waker) {
         match &mut self.reader {
             Some(known) => known.clone_from(reader),

@@ -10,20 +10,20 @@ use marline::Instant;
 pub struct Stalled {
     /// Why it does not end.
     pub stall: Stall,
-    /// When that was noticed.
+    /// When that was detected.
     pub at: Instant,
-    /// The tasks and sockets that wait, in words.
+    /// The waiting tasks and sockets, as text.
     pub waiting: Vec<String>,
 }
 
 /// Why a run does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// No task can run, no packet is under way and no timer is set.
+    /// No task can run, no packet is in flight and no timer is set.
     NoMoreEvents,
     /// It did not end within its limit of virtual time.
     TimeLimit,
-    /// Tasks wake each other while the clock stands still.
+    /// Tasks wake each other without end, and the clock does not advance.
     Spinning,
 }
 

@@ -1,4 +1,4 @@
-//! The state of a simulation, and how it moves on to the next event.
+//! The state of a simulation, and its advance to the next event.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::stall::Stall;
 use crate::statistics::Statistics;
 use crate::timers::Timers;
 
-/// What the hosts, their sockets and their timers share.
+/// The state shared by the hosts, their sockets and their timers.
 pub(crate) struct Shared {
     pub(crate) config: SimConfig,
     pub(crate) executor: Arc<Executor>,
@@ -24,13 +24,13 @@ pub(crate) struct Shared {
     state: Mutex<State>,
 }
 
-/// What changes while a simulation runs, the clock aside.
+/// The mutable state of a simulation, except the clock.
 pub(crate) struct State {
     pub(crate) fabric: Fabric<Datagram>,
     pub(crate) timers: Timers,
     pub(crate) sockets: Sockets,
     pub(crate) statistics: Statistics,
-    /// By node: the seeds that it was given.
+    /// By node: the number of seeds that were drawn.
     pub(crate) seeds: Vec<u64>,
     /// Buffers of payloads for reuse.
     pub(crate) spare: Vec<Vec<u8>>,
@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// Flips the bit that the link corrupted; false if the checksum of the host finds it.
+/// Inverts the bit that the link corrupted; returns false if the host drops the packet for its checksum.
 fn is_intact(config: &SimConfig, packet: &mut Packet<Datagram>) -> bool {
     let Some(bit) = packet.corrupted else {
         return true;

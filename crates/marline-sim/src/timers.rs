@@ -17,7 +17,7 @@ pub(crate) struct Timers {
 #[derive(Debug, Default)]
 struct Slot {
     /// Its position in the heap, if it is set.
-    place: Option<usize>,
+    position: Option<usize>,
     waker: Option<Waker>,
 }
 
@@ -40,27 +40,27 @@ impl Timers {
             Some(known) => known.clone_from(waker),
             None => slot.waker = Some(waker.clone()),
         }
-        match slot.place {
-            Some(place) if self.heap[place].0 == deadline => {}
-            Some(place) => {
-                self.heap[place].0 = deadline;
-                self.settle(place);
+        match slot.position {
+            Some(position) if self.heap[position].0 == deadline => {}
+            Some(position) => {
+                self.heap[position].0 = deadline;
+                self.restore_order(position);
             }
             None => {
                 self.heap.push((deadline, timer));
-                self.settle(self.heap.len() - 1);
+                self.restore_order(self.heap.len() - 1);
             }
         }
     }
 
     /// Stops a timer until it is set again.
     pub(crate) fn unset(&mut self, timer: usize) {
-        let Some(place) = self.slots[timer].place.take() else {
+        let Some(position) = self.slots[timer].position.take() else {
             return;
         };
-        self.heap.swap_remove(place);
-        if place < self.heap.len() {
-            self.settle(place);
+        self.heap.swap_remove(position);
+        if position < self.heap.len() {
+            self.restore_order(position);
         }
     }
 
@@ -79,32 +79,32 @@ impl Timers {
         self.slots[timer].waker.clone()
     }
 
-    /// Restores the order of the heap after a change of the entry at `place`.
-    fn settle(&mut self, mut place: usize) {
-        while place > 0 && self.heap[place] < self.heap[(place - 1) / 2] {
-            self.heap.swap(place, (place - 1) / 2);
-            self.note(place);
-            place = (place - 1) / 2;
+    /// Restores the order of the heap after a change of the entry at `position`.
+    fn restore_order(&mut self, mut position: usize) {
+        while position > 0 && self.heap[position] < self.heap[(position - 1) / 2] {
+            self.heap.swap(position, (position - 1) / 2);
+            self.record_position(position);
+            position = (position - 1) / 2;
         }
-        while let Some(child) = self.smaller_child(place) {
-            if self.heap[place] <= self.heap[child] {
+        while let Some(child) = self.smaller_child(position) {
+            if self.heap[position] <= self.heap[child] {
                 break;
             }
-            self.heap.swap(place, child);
-            self.note(place);
-            place = child;
+            self.heap.swap(position, child);
+            self.record_position(position);
+            position = child;
         }
-        self.note(place);
+        self.record_position(position);
     }
 
-    fn smaller_child(&self, place: usize) -> Option<usize> {
-        let children = 2 * place + 1..(2 * place + 3).min(self.heap.len());
+    fn smaller_child(&self, position: usize) -> Option<usize> {
+        let children = 2 * position + 1..(2 * position + 3).min(self.heap.len());
         children.min_by_key(|&child| self.heap[child])
     }
 
-    fn note(&mut self, place: usize) {
-        let (_, timer) = self.heap[place];
-        self.slots[timer].place = Some(place);
+    fn record_position(&mut self, position: usize) {
+        let (_, timer) = self.heap[position];
+        self.slots[timer].position = Some(position);
     }
 }
 
@@ -118,9 +118,9 @@ mod tests {
 
     use super::*;
 
-    struct Bell(AtomicUsize);
+    struct CountingWaker(AtomicUsize);
 
-    impl Wake for Bell {
+    impl Wake for CountingWaker {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -146,7 +146,7 @@ mod tests {
         /// Equal to a list of deadlines that is searched each time.
         #[test]
         fn timers_expire_in_order_of_deadline(steps in prop::collection::vec((0..8usize, 0..40u64, 0..4u8), 1..200)) {
-            let bells: Vec<_> = (0..8).map(|_| Arc::new(Bell(AtomicUsize::new(0)))).collect();
+            let bells: Vec<_> = (0..8).map(|_| Arc::new(CountingWaker(AtomicUsize::new(0)))).collect();
             let mut timers = Timers::default();
             let ids: Vec<_> = (0..8).map(|_| timers.add()).collect();
             let mut model: Vec<Option<u64>> = vec![None; 8];

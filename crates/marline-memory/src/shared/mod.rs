@@ -34,7 +34,7 @@ const REFRESH_AGE: Duration = Duration::from_secs(10);
 /// How long a drop waits for queued changes to be written.
 const DROP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A store that several processes share, on a server that speaks the Redis protocol (Valkey, Redis).
+/// A store that several processes share, on a server with the Redis protocol (Valkey, Redis).
 ///
 /// Calls use only the memory of this process. A record that is missing there, or older than ten seconds,
 /// is read from the server in the background, and is available to the connection's next call or to the

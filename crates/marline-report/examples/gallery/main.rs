@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn page() -> Report {
     let noise = &mut Noise::new(SEED);
     Report::new("Gallery of pictures")
-        .lead("What a page can show. The numbers are made up, the same ones every time.")
+        .lead("All elements of a page. The numbers are synthetic, and the same in every run.")
         .facts([
             ("median gain", "21.4 %".to_owned()),
             ("cells that gain", "11 of 12".to_owned()),
@@ -60,12 +60,12 @@ fn page() -> Report {
         .chart(&pictures::lines())
         .section("Tables, verdicts, small print")
         .text(
-            "Numbers of others have their own column and their own mark; they never mix with ours.",
+            "Published numbers have their own column and their own mark, apart from measured ones.",
         )
         .table(&results(noise))
         .verdict(
             Verdict::Pass,
-            "The bundle beats one connection at the median in every cell where the paper says so.",
+            "The bundle beats one connection at the median in every cell where the paper reports it.",
         )
         .verdict(
             Verdict::Differs,
@@ -73,7 +73,7 @@ fn page() -> Report {
         )
         .verdict(
             Verdict::NotComparable,
-            "The paper's server had a disk; ours serves from memory.",
+            "The paper's server read from a disk; the measured one serves from memory.",
         )
         .details("Settings", |page| page.table(&settings()))
         .note("Intervals: 95 %, bootstrap over 200 runs.")

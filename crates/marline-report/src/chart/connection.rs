@@ -5,19 +5,15 @@ use crate::timeline::{PathTimeline, Timeline};
 
 /// Actions of a bundle's engine: name in the log, name of the strip, description.
 const DECISIONS: [(&str, &str, &str); 7] = [
-    ("split", "split", "initial window shared out"),
+    ("split", "split", "initial window divided"),
     (
         "synchronized",
         "synced",
         "windows and slow start synchronized",
     ),
-    (
-        "coalesced",
-        "merged",
-        "event taken as part of the one before",
-    ),
+    ("coalesced", "merged", "event coalesced with the one before"),
     ("backed_off", "backoff", "all members backed off together"),
-    ("exited", "exited", "slow start ended for good"),
+    ("exited", "exited", "slow start ended for all members"),
     ("equalized", "equal", "windows made equal"),
     ("equalized_rates", "rates", "rates made equal"),
 ];

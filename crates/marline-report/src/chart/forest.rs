@@ -142,7 +142,7 @@ impl Forest {
         if self.cells().any(|cell| cell.value.is_some()) {
             let has_interval = self.cells().any(|cell| cell.interval.is_some());
             let name = match has_interval {
-                true => "ours, with its interval",
+                true => "measured, with its interval",
                 false => "ours",
             };
             legend.entry(name, |html| {

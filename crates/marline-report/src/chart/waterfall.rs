@@ -23,7 +23,7 @@ const MOST_ROWS: usize = 400;
 pub struct Fetch {
     /// Its name.
     pub name: String,
-    /// When the client learned that it is needed.
+    /// When the client discovered it.
     pub discovered_s: f64,
     /// When it was requested.
     pub requested_s: f64,
@@ -104,7 +104,7 @@ impl Waterfall {
 
     fn legend(&self, html: &mut String) {
         let mut legend = Legend::new(html);
-        legend.entry("found, not yet asked for", |html| {
+        legend.entry("discovered, not yet requested", |html| {
             html.push_str("<path class=\"queued\" d=\"M1 6H29\"/>");
         });
         legend.fill("waiting", "waiting");
@@ -186,7 +186,7 @@ fn row(fetch: &Fetch, middle: f64, frame: &Frame, x: &Scale, html: &mut String) 
     };
     let _ = write!(
         html,
-        "<g><title>{}: found {}, asked for {}, first byte {}, last byte {}</title>\
+        "<g><title>{}: discovered {}, requested {}, first byte {}, last byte {}</title>\
          <text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\
          <path class=\"queued\" d=\"M{:.1} {middle:.1}H{:.1}\"/>",
         escape(&fetch.name),
@@ -230,7 +230,7 @@ impl Picture for Waterfall {
         let hidden = self.fetches.len() - self.shown().len();
         let mut note = self.note.clone();
         if hidden > 0 {
-            let _ = write!(note, " {hidden} further objects do not show.");
+            let _ = write!(note, " {hidden} further objects are not shown.");
         }
         canvas::scrolling(
             &self.title,

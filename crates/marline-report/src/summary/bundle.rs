@@ -178,9 +178,9 @@ impl Bundle {
     /// The end of slow start as text; times are relative to `start_s`.
     pub(super) fn slow_start(&self, start_s: f64) -> String {
         match self.left_slow_start_s() {
-            Some(at) => format!("given up after {}", units::seconds(at - start_s)),
-            None if self.is_out_of_slow_start() => "given up before".to_owned(),
-            None => "not given up".to_owned(),
+            Some(at) => format!("ended after {}", units::seconds(at - start_s)),
+            None if self.is_out_of_slow_start() => "ended before the log".to_owned(),
+            None => "not ended".to_owned(),
         }
     }
 

@@ -150,7 +150,7 @@ impl fmt::Display for BundleHistory {
         if idle < decisions.len() {
             writeln!(
                 f,
-                "\n  {:>10}  {:<16}{:<17}{:>6}{:>8}  windows, * where it happened",
+                "\n  {:>10}  {:<16}{:<17}{:>6}{:>8}  windows, * marks the trigger",
                 "after", "trigger", "action", "events", "gamma"
             )?;
         }

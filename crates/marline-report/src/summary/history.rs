@@ -69,7 +69,7 @@ impl FirstWindow {
         match self.default {
             Some(default) if self.is_learnt => {
                 let default = units::bytes(default as f64);
-                format!("{window}, learnt; {default} by default")
+                format!("{window}, from history; {default} by default")
             }
             _ if self.is_learnt => format!("{window}, learnt"),
             _ => format!("{window}, the default"),

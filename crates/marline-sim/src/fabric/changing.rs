@@ -1,4 +1,4 @@
-//! A medium that is replaced while packets are on it.
+//! A medium that is replaced while it carries packets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use marline_link::{Carried, Medium, Packet, Station, Time};
 pub struct Switch(Arc<AtomicUsize>);
 
 impl Switch {
-    /// Moves on to `state`; never back.
+    /// Sets the state, which never decreases.
     pub fn advance(&self, state: usize) {
         self.0.fetch_max(state, Ordering::Relaxed);
     }
@@ -21,15 +21,15 @@ impl Switch {
     }
 }
 
-/// Several media, of which one takes new packets. Packets stay on the medium that they entered: none is lost
-/// by the change.
+/// Several media, one of which accepts new packets. Packets stay on the medium that they entered, so that a
+/// change loses none.
 pub struct Changing<B> {
-    /// By the state from which on they take packets.
+    /// By the state from which they accept packets.
     media: Vec<Phase<B>>,
     switch: Switch,
 }
 
-/// A medium and the state from which on it takes packets.
+/// A medium, and the state from which it accepts packets.
 struct Phase<B> {
     since: usize,
     medium: Box<dyn Medium<B>>,
@@ -47,7 +47,8 @@ impl<B> Changing<B> {
         }
     }
 
-    /// Becomes `medium` in `state`, which is later than those before; it has as many stations.
+    /// Is replaced by `medium` in `state`, which must be higher than earlier ones. Both have the same number of
+    /// stations.
     #[must_use]
     pub fn then(mut self, state: usize, medium: Box<dyn Medium<B>>) -> Self {
         self.media.push(Phase {
@@ -74,7 +75,7 @@ impl<B> Medium<B> for Changing<B> {
     }
 
     fn pop(&mut self, now: Time) -> Option<Carried<B>> {
-        // Event by event, as their times are.
+        // Events of all media in the order of their times.
         loop {
             let due = |medium: &dyn Medium<B>| medium.next_event().unwrap_or(Time::MAX);
             let all = self.media.iter_mut().map(|phase| &mut phase.medium);

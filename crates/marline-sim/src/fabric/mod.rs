@@ -1,9 +1,9 @@
-//! Hosts, routers and links, joined to a network.
+//! Networks of hosts, routers and links.
 //!
 //! A [`Plan`] names nodes and joins them by media; [`Plan::build`] checks it, gives every interface of
-//! a host an address, finds the routes and makes a [`Fabric`]. Like the links it is made of, a fabric
-//! has no clock and no sockets: packets go in with the present moment, and events come out with
-//! theirs. The simulator drives it with virtual time, the emulator with real time.
+//! a host an address, finds the routes and makes a [`Fabric`]. Like its links, a fabric has no clock and no
+//! sockets: packets are sent with the current time, and events are returned with theirs. The simulator drives
+//! it with virtual time, the emulator with real time.
 //!
 //! ```
 //! use std::net::IpAddr;
@@ -11,7 +11,7 @@
 //! use marline_sim::fabric::{Event, Plan, Routed};
 //! use marline_link::{Exit, Link, Packet, Time};
 //!
-//! /// What a packet carries here: from where and to where.
+//! /// The content of a packet: its source and its destination.
 //! #[derive(Debug)]
 //! struct Letter(IpAddr, IpAddr);
 //!
@@ -24,7 +24,7 @@
 //!     }
 //! }
 //!
-//! /// Takes no time.
+//! /// A link without delay.
 //! #[derive(Default)]
 //! struct Wire(Option<Exit<Letter>>);
 //!
@@ -83,7 +83,7 @@ impl Node {
     }
 }
 
-/// What joins nodes: a cable, a radio channel.
+/// A medium that joins nodes: a cable or a radio channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MediumId(u32);
 

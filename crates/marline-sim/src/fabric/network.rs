@@ -11,10 +11,9 @@ use super::{Filter, MediumId, Node, Passage, Routed, Tap, Traffic, Verdict};
 
 /// Carries packets from host to host.
 ///
-/// Call [`send`](Self::send) as packets come and [`poll`](Self::poll) until it gives nothing after each
-/// `send` and whenever [`next_event`](Self::next_event) is due. Times never go back. As with links, a
-/// caller that is late changes nothing: a packet is forwarded at the moment at which it left the
-/// medium before.
+/// Call [`send`](Self::send) for each packet, and [`poll`](Self::poll) until it returns `None` after each
+/// `send` and whenever [`next_event`](Self::next_event) is due. Times must not decrease. As with links, a late
+/// caller has no effect on the outcome: a packet is forwarded at the time at which it left the previous medium.
 pub struct Fabric<B> {
     node_names: Vec<String>,
     media: Vec<Joint<B>>,
@@ -28,7 +27,7 @@ pub struct Fabric<B> {
     next: (Time, usize),
     ready: VecDeque<Event<B>>,
     taps: Vec<Tap<B>>,
-    /// Addresses that their hosts do not have at present.
+    /// Addresses that are detached from their hosts.
     detached: BTreeSet<IpAddr>,
 }
 
@@ -37,14 +36,14 @@ struct Joint<B> {
     medium: Box<dyn Medium<B>>,
     /// By station.
     traffic: Vec<Traffic>,
-    /// Whether all that would arrive is lost.
+    /// Whether all packets are lost.
     is_cut: bool,
-    /// Which of the packets that would arrive are lost.
+    /// Selects packets that are lost.
     filter: Option<Filter<B>>,
 }
 
 impl<B> Joint<B> {
-    /// Why a packet from `from` is lost that the medium would have carried.
+    /// Why a packet from `from` is lost on this medium, if a fault applies to it.
     fn fault(&mut self, from: Node, packet: &Packet<B>) -> Option<DropReason> {
         if self.is_cut {
             return Some(DropReason::LinkDown);
@@ -54,10 +53,10 @@ impl<B> Joint<B> {
     }
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<B> {
-    /// It arrived at its destination.
+    /// The packet arrived at its destination.
     Arrived {
         /// When.
         at: Time,
@@ -66,7 +65,7 @@ pub enum Event<B> {
         /// The packet.
         packet: Packet<B>,
     },
-    /// It is lost.
+    /// The packet was lost.
     Dropped {
         /// When.
         at: Time,
@@ -179,18 +178,18 @@ impl<B> Fabric<B> {
         Some(interface.medium)
     }
 
-    /// Takes `address` from its host, as when an interface loses it: what is sent there has no route.
-    /// Routes stay as they are.
+    /// Detaches `address` from its host, as when an interface loses it: packets to it have no route. Other
+    /// routes do not change.
     pub fn detach(&mut self, address: IpAddr) {
         self.detached.insert(address);
     }
 
-    /// Gives `address` back to its host.
+    /// Attaches `address` to its host again.
     pub fn attach(&mut self, address: IpAddr) {
         self.detached.remove(&address);
     }
 
-    /// Whether the host of `address` has it at present.
+    /// Whether `address` is attached to its host.
     pub fn is_attached(&self, address: IpAddr) -> bool {
         self.detached.is_empty() || !self.detached.contains(&address)
     }
@@ -245,13 +244,13 @@ impl<B> Fabric<B> {
         self.media[medium.index()].is_cut = true;
     }
 
-    /// Ends what [`cut`](Self::cut) began.
+    /// Restores a medium after [`cut`](Self::cut).
     pub fn restore(&mut self, medium: MediumId) {
         self.media[medium.index()].is_cut = false;
     }
 
-    /// Loses the packets that `filter` names when they would arrive over `medium`
-    /// ([`DropReason::Loss`]): they have taken their share of its rate. Replaces an earlier filter.
+    /// Loses packets for which `filter` is true at their arrival over `medium` ([`DropReason::Loss`]): they
+    /// have used its rate. Replaces an earlier filter.
     pub fn set_filter(&mut self, medium: MediumId, filter: Filter<B>) {
         self.media[medium.index()].filter = Some(filter);
     }
@@ -289,8 +288,8 @@ impl<B> Fabric<B> {
 }
 
 impl<B: Routed> Fabric<B> {
-    /// `from` sends a packet; if it is a host with several interfaces, by the one that has the packet's
-    /// source address. What was due by `now` happens before.
+    /// Sends a packet from `from`; if that is a host with several interfaces, by the one with the packet's
+    /// source address. Events that are due by `now` are handled before.
     pub fn send(&mut self, now: Time, from: Node, packet: Packet<B>) {
         while self.step(now) {}
         let own = self.addresses(from);
@@ -303,8 +302,8 @@ impl<B: Routed> Fabric<B> {
         self.forward(now, from, interface.unwrap_or(0), packet);
     }
 
-    /// The next thing that happened by `now`, in the order of their times. Of several at one moment
-    /// the one on the medium that was joined first comes first.
+    /// The next event by `now`, in the order of their times. Of events at the same time, the one on the medium
+    /// that was joined first comes first.
     pub fn poll(&mut self, now: Time) -> Option<Event<B>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -371,7 +370,7 @@ impl<B: Routed> Fabric<B> {
         }
     }
 
-    /// `node` has the packet: delivers it, or forwards it by one of its interfaces.
+    /// Delivers a packet at `node`, or forwards it by one of the node's interfaces.
     fn forward(&mut self, at: Time, node: Node, interface: usize, packet: Packet<B>) {
         let destination = packet.body.destination();
         if !self.is_attached(destination) {
@@ -424,7 +423,7 @@ impl<B: Routed> Fabric<B> {
     }
 }
 
-/// One of equal-cost next hops, the same for all packets of a flow.
+/// Selects one of the equal-cost next hops, the same for all packets of a flow.
 fn choose(hops: &[Hop], flow: u64) -> Option<&Hop> {
     match hops {
         [] => None,

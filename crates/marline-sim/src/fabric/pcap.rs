@@ -2,7 +2,7 @@
 //!
 //! The format is pcapng (draft-ietf-opsawg-pcapng) with raw IP packets, times in nanoseconds, and one
 //! interface for each medium. A packet is recorded when it leaves a medium; one that is lost is
-//! recorded where and when that happened, with a comment that says why.
+//! recorded on the medium and at the time of the loss, with the reason as a comment.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::{Fabric, Passage, Verdict};
 /// LINKTYPE_RAW: packets begin with their IP header.
 const RAW_IP: u16 = 101;
 
-/// The largest packet recorded whole.
+/// The largest packet that is recorded completely.
 const MAX_PACKET: usize = 1 << 16;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -31,11 +31,11 @@ pub struct Capture<W> {
     /// The block being written; kept for its capacity.
     block: Vec<u8>,
     /// The interface after all media, of packets without a route.
-    nowhere: usize,
+    no_route: usize,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture of all media of `fabric`.
+    /// Starts a capture of all media of `fabric`.
     ///
     /// # Errors
     /// `out` cannot be written.
@@ -43,7 +43,7 @@ impl<W: Write> Capture<W> {
         let mut capture = Self {
             out,
             block: Vec::new(),
-            nowhere: fabric.media().count(),
+            no_route: fabric.media().count(),
         };
         capture.begin(SECTION_HEADER);
         capture.put(&BYTE_ORDER_MAGIC.to_le_bytes());
@@ -55,7 +55,7 @@ impl<W: Write> Capture<W> {
         for medium in fabric.media() {
             capture.interface(fabric.medium_name(medium))?;
         }
-        capture.interface("nowhere")?;
+        capture.interface("no_route")?;
         Ok(capture)
     }
 
@@ -71,7 +71,7 @@ impl<W: Write> Capture<W> {
             Verdict::Dropped(reason) => Some(reason),
         };
         let medium = passage.medium;
-        let interface = medium.map_or(self.nowhere, |medium| medium.index());
+        let interface = medium.map_or(self.no_route, |medium| medium.index());
         let len: usize = packet.iter().map(|piece| piece.len()).sum();
         self.begin(ENHANCED_PACKET);
         self.number(interface);
@@ -116,7 +116,7 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// A block: its type, its length, what it holds, its length again.
+    /// Begins a block: its type, its length, its content, and its length again.
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.put(&kind.to_le_bytes());
@@ -146,7 +146,7 @@ impl<W: Write> Capture<W> {
         self.pad();
     }
 
-    /// Everything begins at a multiple of four bytes.
+    /// Pads to a multiple of four bytes.
     fn pad(&mut self) {
         let padding = self.block.len().next_multiple_of(4) - self.block.len();
         self.put(&[0; 3][..padding]);

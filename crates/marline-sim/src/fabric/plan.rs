@@ -13,7 +13,7 @@ use super::{MediumId, Node};
 pub struct Plan<B> {
     nodes: Vec<NodePlan>,
     media: Vec<MediumPlan<B>>,
-    /// Pairs of hosts that no route has to join.
+    /// Pairs of hosts between which no route is required.
     apart: Vec<[Node; 2]>,
 }
 
@@ -31,10 +31,10 @@ struct MediumPlan<B> {
     chosen: Vec<Option<IpAddr>>,
 }
 
-/// Why a plan makes no network.
+/// Why a plan is not a valid network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Two nodes, or two media, have one name.
+    /// Two nodes, or two media, have the same name.
     #[error("the name \"{0}\" is given twice")]
     DuplicateName(String),
     /// A medium joins more or fewer nodes than it has stations.
@@ -56,26 +56,26 @@ pub enum PlanError {
         node: String,
     },
     /// A node of another plan, or a node that the medium does not join.
-    #[error("\"{medium}\" does not know node {}", .node.index())]
+    #[error("\"{medium}\" does not join node {}", .node.index())]
     UnknownNode {
         /// The medium.
         medium: String,
         /// The node.
         node: Node,
     },
-    /// Two interfaces have one address.
+    /// Two interfaces have the same address.
     #[error("the address {0} is given twice")]
     DuplicateAddress(IpAddr),
-    /// There are no addresses left for so many media or stations.
+    /// There are not enough addresses for so many media or stations.
     #[error("\"{0}\" is one medium too many, or has too many stations")]
     TooLarge(String),
-    /// A host is joined by nothing.
+    /// A host has no link.
     #[error("host \"{0}\" has no link")]
     HostWithoutLink(String),
-    /// Nothing leads from one host to another.
-    #[error("no route leads from \"{from}\" to \"{to}\"")]
+    /// There is no route from one host to another.
+    #[error("no route from \"{from}\" to \"{to}\"")]
     NoRoute {
-        /// The one host.
+        /// The first host.
         from: String,
         /// The other host.
         to: String,
@@ -92,12 +92,12 @@ impl<B> Plan<B> {
         }
     }
 
-    /// A host: has addresses, sends and receives, does not forward.
+    /// Adds a host, which has addresses, sends and receives, and does not forward.
     pub fn host(&mut self, name: impl Into<String>) -> Node {
         self.node(name.into(), true)
     }
 
-    /// A router: forwards.
+    /// Adds a router, which forwards.
     pub fn router(&mut self, name: impl Into<String>) -> Node {
         self.node(name.into(), false)
     }
@@ -188,7 +188,7 @@ impl<B> Plan<B> {
         Ok(())
     }
 
-    /// Gives `node` the address `address` on `medium`, instead of the one it would get.
+    /// Sets the address of `node` on `medium`, instead of the default one.
     ///
     /// # Errors
     /// The medium does not join the node.
@@ -212,7 +212,7 @@ impl<B> Plan<B> {
         Ok(())
     }
 
-    /// Allows that no route joins `a` and `b`.
+    /// Allows that there is no route between `a` and `b`.
     pub fn set_apart(&mut self, a: Node, b: Node) {
         self.apart.push([a, b]);
     }
@@ -220,7 +220,7 @@ impl<B> Plan<B> {
     /// Makes the network: assigns addresses, finds routes.
     ///
     /// # Errors
-    /// A name or an address is given twice, a host has no link, or no route leads from one host to
+    /// A name or an address is given twice, a host has no link, or there is no route from one host to
     /// another, unless they are [set apart](Self::set_apart).
     pub fn build(self) -> Result<Fabric<B>, PlanError> {
         unique(self.nodes.iter().map(|node| &node.name))?;

@@ -39,12 +39,12 @@ pub(super) struct Hop {
 
 /// The equal-cost next hops from every node to every address.
 ///
-/// An address is reached over the medium it belongs to, by a route with the fewest hops. Where no route
-/// leads over that medium, any interface of the host with the address will do.
+/// An address is reached over its medium, by a route with the fewest hops. If there is no route over that medium, an
+/// address is reached over any interface of its host.
 #[derive(Default)]
 pub(super) struct Routes {
     hops: Vec<Hop>,
-    /// By exit and address: where in `hops`.
+    /// By exit and address: the range in `hops`.
     ranges: Vec<Range<usize>>,
     /// By exit and address: the number of hops.
     lengths: Vec<u32>,
@@ -56,7 +56,7 @@ pub(super) struct Routes {
 impl Routes {
     /// Next hops from `node`, or from one interface of a host, to the `address`th address.
     pub(super) fn next(&self, node: Node, interface: usize, address: usize) -> &[Hop] {
-        &self.hops[self.ranges[self.place(node, interface, address)].clone()]
+        &self.hops[self.ranges[self.index(node, interface, address)].clone()]
     }
 
     /// Of these interfaces of a host, the one with the shortest route to the `address`th address; the first
@@ -69,10 +69,10 @@ impl Routes {
     ) -> Option<usize> {
         interfaces
             .filter(|&interface| !self.next(node, interface, address).is_empty())
-            .min_by_key(|&interface| self.lengths[self.place(node, interface, address)])
+            .min_by_key(|&interface| self.lengths[self.index(node, interface, address)])
     }
 
-    fn place(&self, node: Node, interface: usize, address: usize) -> usize {
+    fn index(&self, node: Node, interface: usize, address: usize) -> usize {
         (self.first_exit[node.index()] + interface) * self.addresses + address
     }
 }
@@ -102,7 +102,7 @@ impl Layout {
             addresses: targets.len(),
             ..Routes::default()
         };
-        // A route over another medium than the address belongs to counts as longer than any that is not.
+        // A route over another medium than that of the address counts as longer than all that use it.
         let detour = u32::try_from(self.members.len()).unwrap_or(u32::MAX / 2);
         let mut exits = 0;
         for (node, interfaces) in (0..).map(Node).zip(&self.interfaces) {
@@ -127,7 +127,7 @@ impl Layout {
         routes
     }
 
-    /// Pairs of hosts that no route joins: from the first to the second.
+    /// Pairs of hosts without a route from the first to the second.
     pub(super) fn unreachable(&self, routes: &Routes) -> impl Iterator<Item = [Node; 2]> {
         let hosts = || (0..).map(Node).zip(&self.is_host).filter(|&(_, &is)| is);
         let pairs = hosts().flat_map(move |(a, _)| hosts().map(move |(b, _)| [a, b]));
@@ -141,7 +141,7 @@ impl Layout {
         })
     }
 
-    /// How far every medium is from `host`, where it is entered by one of `goals`.
+    /// The distances of all media from `host`, which is entered by one of `goals`.
     fn distances<'a>(&self, host: Node, goals: impl Iterator<Item = &'a Interface>) -> Distances {
         let mut distances = Distances {
             host,
@@ -206,7 +206,7 @@ impl Layout {
                 continue;
             }
             for (station, member) in self.members[medium.index()].iter().enumerate() {
-                // A router is as far as the nearest of its media.
+                // The distance of a router is that of its nearest medium.
                 if *member != node && to.routers[member.index()] == shortest - 1 {
                     push(station);
                 }
@@ -216,7 +216,7 @@ impl Layout {
     }
 }
 
-/// How far it is to one host.
+/// The distances to one host.
 struct Distances {
     host: Node,
     /// The host's stations on the media over which it may be entered.

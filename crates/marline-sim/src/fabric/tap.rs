@@ -1,22 +1,22 @@
-//! Observing packets on their way.
+//! Observing and filtering packets.
 
 use marline_link::{DropReason, Packet, Time};
 
 use super::{MediumId, Node};
 
-/// Sees every packet that enters a medium, leaves it, or is lost; in the order of their times.
+/// Called for every packet that enters a medium, leaves it, or is lost, in the order of their times.
 pub type Tap<B> = Box<dyn FnMut(&Passage<'_, B>) + Send>;
 
-/// Says whether a packet is lost that a node sent over a medium; see
+/// Returns whether a packet that a node sent over a medium is lost; see
 /// [`Fabric::set_filter`](super::Fabric::set_filter).
 pub type Filter<B> = Box<dyn FnMut(Node, &Packet<B>) -> bool + Send>;
 
 /// A packet enters a medium, leaves it, or is lost.
 #[derive(Debug)]
 pub struct Passage<'a, B> {
-    /// When.
+    /// When it happened.
     pub at: Time,
-    /// On which medium; `None` if it had no route.
+    /// The medium; `None` if the packet had no route.
     pub medium: Option<MediumId>,
     /// The node that sent it over this medium.
     pub from: Node,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A packet of these tests: from, to, number.
+/// The content of packets in these tests: source, destination and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letter(IpAddr, IpAddr, u32);
 
@@ -90,22 +90,33 @@ fn drain(fabric: &mut Fabric<Letter>) -> Vec<Event<Letter>> {
     std::iter::from_fn(|| fabric.poll(END)).collect()
 }
 
-/// Sends a letter; says where it got to and when.
-fn post(fabric: &mut Fabric<Letter>, from: Node, letter: Letter, flow: u64) -> Option<(Node, u64)> {
+/// Where and when a packet arrived.
+#[derive(Debug, PartialEq)]
+struct Arrival {
+    node: Node,
+    /// In nanoseconds.
+    at: u64,
+}
+
+/// Sends a packet, and returns its arrival.
+fn post(fabric: &mut Fabric<Letter>, from: Node, letter: Letter, flow: u64) -> Option<Arrival> {
     let packet = Packet {
         flow,
         ..Packet::new(100, letter)
     };
     fabric.send(Time::ZERO, from, packet);
     match &drain(fabric)[..] {
-        [Event::Arrived { at, node, .. }] => Some((*node, at.as_nanos())),
+        [Event::Arrived { at, node, .. }] => Some(Arrival {
+            node: *node,
+            at: at.as_nanos(),
+        }),
         [Event::Dropped { .. }] => None,
         events => panic!("{events:?}"),
     }
 }
 
 #[test]
-fn chains_carry_both_ways() {
+fn chains_forward_in_both_directions() {
     let mut plan = Plan::new();
     let [a, b] = [plan.host("a"), plan.host("b")];
     let [r, s] = [plan.router("r"), plan.router("s")];
@@ -120,15 +131,15 @@ fn chains_carry_both_ways() {
     assert_eq!(ip_b.to_string(), "10.3.0.2");
     assert!(fabric.addresses(r).is_empty());
     let there = post(&mut fabric, a, Letter(ip_a, ip_b, 0), 0);
-    assert_eq!(there, Some((b, 321)));
+    assert_eq!(there, Some(Arrival { node: b, at: 321 }));
     let back = post(&mut fabric, b, Letter(ip_b, ip_a, 0), 0);
-    assert_eq!(back, Some((a, 321)));
+    assert_eq!(back, Some(Arrival { node: a, at: 321 }));
     let middle = fabric.find_medium("middle").unwrap();
     assert_eq!(fabric.traffic(middle, s).unwrap().arrived_bytes, 100);
     assert_eq!(fabric.traffic(middle, a), None);
-    // To itself, and to nobody.
+    // To itself, and to an unknown address.
     let own = post(&mut fabric, a, Letter(ip_a, ip_a, 0), 0);
-    assert_eq!(own, Some((a, 0)));
+    assert_eq!(own, Some(Arrival { node: a, at: 0 }));
     let nobody = post(&mut fabric, a, Letter(ip_a, [1; 4].into(), 0), 0);
     assert_eq!(nobody, None);
 }
@@ -151,12 +162,12 @@ fn the_source_address_chooses_the_interface() {
     };
     let [lte, wifi, core, direct] = [*lte, *wifi, *core, *direct];
     let mut took = |from, node, to| post(&mut fabric, node, Letter(from, to, 0), 0);
-    assert_eq!(took(lte, a, core), Some((b, 11)));
-    assert_eq!(took(wifi, a, direct), Some((b, 5)));
-    assert_eq!(took(core, b, lte), Some((a, 11)));
-    // Nothing leads from one network to the other, but to the host.
-    assert_eq!(took(lte, a, direct), Some((b, 11)));
-    assert_eq!(took(wifi, a, core), Some((b, 5)));
+    assert_eq!(took(lte, a, core), Some(Arrival { node: b, at: 11 }));
+    assert_eq!(took(wifi, a, direct), Some(Arrival { node: b, at: 5 }));
+    assert_eq!(took(core, b, lte), Some(Arrival { node: a, at: 11 }));
+    // There is no route from one network to the other, but each has a route to the host.
+    assert_eq!(took(lte, a, direct), Some(Arrival { node: b, at: 11 }));
+    assert_eq!(took(wifi, a, core), Some(Arrival { node: b, at: 5 }));
     assert_eq!(fabric.source_for(a, direct), Some(wifi));
     assert_eq!(fabric.source_for(a, lte), Some(lte));
 }
@@ -181,14 +192,20 @@ fn flows_choose_among_equal_paths() {
     assert_eq!(ip_a.to_string(), "192.0.2.1");
     for flow in 0..9 {
         let there = post(&mut fabric, a, Letter(ip_a, ip_b, 0), flow);
-        assert_eq!(there, Some((b, flow % 3 + 1)));
+        assert_eq!(
+            there,
+            Some(Arrival {
+                node: b,
+                at: flow % 3 + 1
+            })
+        );
     }
 }
 
 #[test]
 fn invalid_plans_are_refused() {
     let wire = || both(&Wire::default());
-    let says = |plan: Plan<Letter>| plan.build().err().map(|error| error.to_string());
+    let error = |plan: Plan<Letter>| plan.build().err().map(|error| error.to_string());
     let mut plan = Plan::new();
     let [a, b, c] = ["a", "b", "c"].map(|name| plan.host(name));
     assert_eq!(
@@ -202,16 +219,16 @@ fn invalid_plans_are_refused() {
     let twice = plan.join("x", wire(), &[a, a]).unwrap_err();
     assert_eq!(twice.to_string(), "\"x\" joins \"a\" with itself");
     let unknown = plan.join("x", wire(), &[a, Node(9)]).unwrap_err();
-    assert_eq!(unknown.to_string(), "\"x\" does not know node 9");
+    assert_eq!(unknown.to_string(), "\"x\" does not join node 9");
     let ab = plan.join("ab", wire(), &[a, b]).unwrap();
     assert!(plan.set_address(ab, c, [1; 4].into()).is_err());
-    assert_eq!(says(plan).unwrap(), "host \"c\" has no link");
+    assert_eq!(error(plan).unwrap(), "host \"c\" has no link");
 
     let mut plan = Plan::new();
     let [a, relay, b] = ["a", "relay", "b"].map(|name| plan.host(name));
     plan.join("ar", wire(), &[a, relay]).unwrap();
     plan.join("rb", wire(), &[relay, b]).unwrap();
-    assert_eq!(says(plan).unwrap(), "no route leads from \"a\" to \"b\"");
+    assert_eq!(error(plan).unwrap(), "no route from \"a\" to \"b\"");
 
     let mut plan = Plan::new();
     let [a, relay, b] = ["a", "relay", "b"].map(|name| plan.host(name));
@@ -220,16 +237,16 @@ fn invalid_plans_are_refused() {
     plan.set_apart(b, a);
     plan.set_address(first, a, [1; 4].into()).unwrap();
     plan.set_address(second, b, [1; 4].into()).unwrap();
-    assert_eq!(says(plan).unwrap(), "the address 1.1.1.1 is given twice");
+    assert_eq!(error(plan).unwrap(), "the address 1.1.1.1 is given twice");
 
     let mut plan = Plan::new();
     let nodes = [plan.host("a"), plan.router("a")];
     plan.join("x", wire(), &nodes).unwrap();
-    assert_eq!(says(plan).unwrap(), "the name \"a\" is given twice");
+    assert_eq!(error(plan).unwrap(), "the name \"a\" is given twice");
 }
 
 #[test]
-fn events_come_in_the_order_of_their_times_however_late_the_caller_is() {
+fn events_are_in_the_order_of_their_times_for_a_late_caller() {
     let build = || {
         let mut plan = Plan::new();
         let nodes = [plan.host("a"), plan.host("b"), plan.host("c")];
@@ -268,7 +285,7 @@ fn events_come_in_the_order_of_their_times_however_late_the_caller_is() {
 }
 
 proptest! {
-    /// Every packet that is sent arrives or is lost, once, and the tap and the counters say the same.
+    /// Every packet that is sent arrives or is lost, once, and the tap and the counters agree.
     #[test]
     fn every_packet_arrives_or_is_dropped_once(
         sends in prop::collection::vec((0..4usize, 0..4usize, 0..50u64, any::<u64>()), 1..200),

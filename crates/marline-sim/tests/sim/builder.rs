@@ -38,5 +38,5 @@ fn errors_name_the_link() {
             .link("one", ["a", "b"], "rtt=1ms")
             .link("other", ["c", "d"], "rtt=1ms");
     let error = build(islands).to_string();
-    assert_eq!(error, "no route leads from \"a\" to \"c\"");
+    assert_eq!(error, "no route from \"a\" to \"c\"");
 }

@@ -1,4 +1,4 @@
-//! Links that fail and addresses that go away while a simulation runs.
+//! Links that fail and addresses that are detached while a simulation runs.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -32,20 +32,20 @@ fn wait(sim: &mut Sim, host: &Host, millis: u64) {
 }
 
 #[test]
-fn a_cut_link_loses_what_is_on_its_way_until_it_is_restored() {
+fn a_cut_link_loses_packets_in_flight_until_it_is_restored() {
     let (mut sim, client, server) = two_networks();
     let wifi = sim.link("wifi").unwrap();
     let from = client.bind(client.at(0)).unwrap();
     let to = server.bind(server.at(9)).unwrap();
     let lost = |sim: &Sim| sim.statistics().packets_lost;
-    send(&*from, server.at(9), b"on its way", None).unwrap();
+    send(&*from, server.at(9), b"in flight", None).unwrap();
     wait(&mut sim, &client, 5);
     wifi.cut();
     wait(&mut sim, &client, 20);
     send(&*from, server.at(9), b"into the cut", None).unwrap();
     wait(&mut sim, &client, 20);
     assert_eq!((read(&*to).len(), lost(&sim)), (0, 2));
-    // No host notices a cut.
+    // Hosts are not notified of a cut.
     assert_eq!(client.interfaces().unwrap().len(), 2);
     wifi.restore();
     send(&*from, server.at(9), b"after it", None).unwrap();
@@ -54,7 +54,7 @@ fn a_cut_link_loses_what_is_on_its_way_until_it_is_restored() {
 }
 
 #[test]
-fn a_filter_loses_the_packets_that_it_names() {
+fn a_filter_loses_the_packets_that_it_selects() {
     let (mut sim, client, server) = two_networks();
     let (reasons, seen) = std::sync::mpsc::channel();
     sim.fabric(|fabric| {
@@ -81,7 +81,7 @@ fn a_filter_loses_the_packets_that_it_names() {
     };
     assert_eq!(payloads(read(&*to)), [b"kept"]);
     assert_eq!(payloads(read(&*from)), [b"lost"]);
-    // At the end of the link, as if a link had lost it.
+    // The packet is lost at the end of the link.
     let seen: Vec<_> = seen.try_iter().collect();
     assert_eq!(seen, [(10_000_000, DropReason::Loss)]);
     assert_eq!(wifi.arrived_bytes(&client), 32);
@@ -108,9 +108,9 @@ fn a_detached_address_neither_sends_nor_receives() {
     assert_eq!(refused.kind(), ErrorKind::AddrNotAvailable);
     let refused = send_as(&*from, from_wifi, server.at(9), b"refused", None).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::AddrNotAvailable);
-    // Without a choice of the caller's, the address that is left.
+    // An unbound socket uses the remaining address.
     send(&*from, server.at(9), b"over lte", None).unwrap();
-    send(&*to, from_wifi, b"to nobody", None).unwrap();
+    send(&*to, from_wifi, b"to a detached address", None).unwrap();
     wait(&mut sim, &client, 40);
     let [received] = &read(&*to)[..] else {
         panic!("one datagram");

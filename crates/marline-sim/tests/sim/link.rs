@@ -1,4 +1,4 @@
-//! One link, so small that nothing about it ever changes.
+//! A minimal link of these tests, independent of `marline-link`'s models.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a run leaves in memory.
+//! Memory that is freed after a run.
 
 use std::sync::{Arc, Weak};
 
@@ -9,7 +9,7 @@ use marline_sim::identity::{Identity, identity};
 use crate::link::Pipe;
 use crate::transfer::{ALPN, LIMIT, sim};
 
-/// A download that ends in the middle; what its connections were made with.
+/// Drops a simulation in the middle of a download; returns the configuration of its connections.
 fn abandoned() -> Weak<TransportConfig> {
     let mut plan = Plan::new();
     let nodes = [plan.host("client"), plan.host("server")];

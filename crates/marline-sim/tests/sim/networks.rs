@@ -1,4 +1,4 @@
-//! More than one link.
+//! Networks of several links.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -153,11 +153,11 @@ fn flows_are_spread_over_equal_paths() {
     for path in ["upper", "lower"] {
         assert!(arrived(&sim, path, "far") > LEN as u64 / 8, "{path}");
     }
-    // Eight there, eight back.
+    // Eight flows in each direction.
     assert_eq!(paths.lock().unwrap().len(), 16);
 }
 
-/// A client moves from one network to the other in the middle of a download.
+/// A client migrates from one network to the other during a download.
 #[test]
 fn connections_survive_a_handover() {
     let mut plan = Plan::new();

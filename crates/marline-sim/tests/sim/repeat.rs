@@ -1,4 +1,4 @@
-//! Equal seeds and equal settings, equal runs.
+//! Equal seeds and equal settings give identical runs.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ fn lossy(seed: u64) -> Pipe {
 }
 
 #[test]
-fn runs_repeat_to_the_last_packet() {
+fn equal_runs_have_identical_packets() {
     let first = run(&lossy(1), LEN, 1);
-    // Also beside another, on another thread.
+    // Also in parallel to another run on another thread.
     let beside = std::thread::spawn(|| run(&lossy(1), LEN, 1));
     assert_eq!(run(&lossy(1), LEN, 1), first);
     assert_eq!(beside.join().unwrap(), first);
@@ -30,7 +30,7 @@ fn runs_repeat_to_the_last_packet() {
     for reason in reasons {
         assert!(first.drops.iter().any(|drop| drop.2 == reason), "{reason}");
     }
-    // Other losses; and other connection IDs and packet numbers, with equal losses.
+    // Another seed of the link changes the losses; another seed of the hosts only connection IDs and packet numbers.
     let other_link = run(&lossy(2), LEN, 1);
     assert_ne!(other_link.drops, first.drops);
     assert_ne!(run(&lossy(1), LEN, 2).digest, first.digest);
@@ -43,14 +43,14 @@ fn a_transfer_without_loss_fills_the_link() {
     let ideal = Duration::from_secs_f64(LEN as f64 * 8.0 / 20e6);
     assert!(
         took > ideal + 4 * Duration::from_millis(15),
-        "faster than light: {took:?}"
+        "below the propagation delay: {took:?}"
     );
     assert!(took < ideal.mul_f64(1.35), "{took:?}");
     assert_eq!(trace.drops, []);
 }
 
-/// Debug and release builds, and all machines, see the same run. Whoever changes how the stack
-/// behaves changes the numbers; nobody else does.
+/// Debug and release builds on all machines have identical runs. These numbers change only with the behaviour of
+/// the stack.
 #[test]
 fn a_run_is_the_same_in_every_build() {
     let trace = run(&lossy(7), 300_000, 7);

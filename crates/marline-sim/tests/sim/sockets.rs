@@ -22,7 +22,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Lets a second pass.
+    /// Runs for a second.
     fn wait(&mut self) {
         let second = self.a.sleep(Duration::from_secs(1));
         self.sim.run(second, Duration::from_secs(2)).unwrap();
@@ -65,7 +65,7 @@ fn segments_become_packets() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_kept_is_counted() {
+fn refused_and_dropped_datagrams_are_counted() {
     let mut pair = pair(&Pipe::new(1000, 1), |config| config.receive_buffer = 3000);
     let (a, b) = (pair.a.clone(), pair.b.clone());
     let from = a.bind(a.at(0)).unwrap();
@@ -141,7 +141,7 @@ fn corrupted_packets_are_dropped_unless_checksums_are_off() {
 }
 
 #[test]
-fn seeds_of_hosts_differ_and_are_equal_in_equal_runs() {
+fn seeds_differ_between_hosts_and_repeat_in_equal_runs() {
     let seeds = || {
         let Pair { a, b, .. } = pair(&Pipe::new(1, 1), |_| {});
         [&a, &a, &b].map(|host| host.seed().unwrap())

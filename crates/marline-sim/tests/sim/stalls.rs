@@ -1,4 +1,4 @@
-//! Runs that do not end are errors.
+//! Errors of runs that do not end.
 
 use std::future::pending;
 use std::task::Poll;
@@ -47,7 +47,7 @@ fn a_run_without_events_reports_what_waits() {
 }
 
 #[test]
-fn a_run_ends_at_its_limit_and_may_go_on() {
+fn a_run_ends_at_its_limit_and_can_continue() {
     let mut sim = small();
     let right = sim.host("right").unwrap();
     let clock = right.clone();

@@ -1,4 +1,4 @@
-//! Datagrams by hand, for tests of sockets.
+//! Sending and receiving datagrams in tests of sockets.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -35,13 +35,13 @@ pub(crate) fn send_as(
     from.try_send(&transmit, payload)
 }
 
-/// A datagram that was read.
+/// A received datagram.
 pub(crate) struct Received {
     pub(crate) meta: RecvMeta,
     pub(crate) payload: Vec<u8>,
 }
 
-/// All datagrams that wait at `socket`.
+/// Reads all datagrams in the buffer of `socket`.
 pub(crate) fn read(socket: &dyn UdpSocket) -> Vec<Received> {
     let mut all = Vec::new();
     loop {

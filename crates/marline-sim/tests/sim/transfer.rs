@@ -1,4 +1,4 @@
-//! Downloads, and what they leave to compare.
+//! Downloads, and traces of them for comparison.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::link::Pipe;
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const ALPN: &[&[u8]] = &[b"test"];
 
-/// Of the controllers, the one that needs no more than the four operations.
+/// Uses NewReno, whose arithmetic is exact on every machine.
 fn transport() -> Arc<TransportConfig> {
     Arc::new(TransportConfig {
         controller: Arc::new(Algorithm::NewReno),
@@ -24,7 +24,7 @@ fn transport() -> Arc<TransportConfig> {
     })
 }
 
-/// A sim made of `plan`.
+/// A simulation of `plan`.
 pub(crate) fn sim(plan: Plan<Datagram>, seed: u64) -> Sim {
     Sim::new(plan.build().unwrap(), SimConfig::new(Seed::new(seed)))
 }
@@ -59,7 +59,7 @@ pub(crate) async fn dial(host: &Host, local: SocketAddr, to: SocketAddr) -> (End
     (endpoint, connection)
 }
 
-/// [`dial`] without the care for the endpoint, which lives as long as the connection.
+/// [`dial`] for callers that do not need the endpoint, which exists as long as the connection.
 pub(crate) async fn connect(host: &Host, local: SocketAddr, to: SocketAddr) -> Connection {
     let (endpoint, connection) = dial(host, local, to).await;
     let alive = connection.clone();
@@ -70,22 +70,22 @@ pub(crate) async fn connect(host: &Host, local: SocketAddr, to: SocketAddr) -> C
     connection
 }
 
-/// Receives a stream; says when its end came.
+/// Receives a stream, and returns the time of its end.
 pub(crate) async fn download(host: &Host, connection: &Connection, len: usize) -> Instant {
     let mut recv = connection.accept_uni().await.unwrap();
     assert_eq!(recv.read_to_end(len).await.unwrap().len(), len);
     host.now()
 }
 
-/// All that a run leaves to compare.
+/// The trace of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Trace {
     /// When the last byte had arrived.
     pub(crate) done: Instant,
     pub(crate) statistics: Statistics,
-    /// When a packet of which size was lost, and why.
+    /// The time, size and reason of each loss.
     pub(crate) drops: Vec<(u64, u32, DropReason)>,
-    /// FNV-1a over the time, size and verdict of all that passed.
+    /// FNV-1a over the time, size and verdict of all packets.
     pub(crate) digest: u64,
 }
 

@@ -29,7 +29,7 @@ fn a_row_shows_queued_waiting_and_receiving() {
     assert_eq!(html.matches("class=\"event m0\"").count(), 2);
     assert!(!html.contains("class=\"failed\""));
     for part in [
-        "a&lt;b: found 0 s, asked for 100 ms, first byte 200 ms, last byte 500 ms",
+        "a&lt;b: discovered 0 s, requested 100 ms, first byte 200 ms, last byte 500 ms",
         "loaded: 1 s",
     ] {
         assert!(html.contains(part), "{part} is not in {html}");
@@ -60,7 +60,7 @@ fn long_lists_state_the_number_of_hidden_objects() {
     });
     let html = page.to_html();
     assert_sound(&html);
-    assert!(html.contains("5 further objects do not show."));
+    assert!(html.contains("5 further objects are not shown."));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn the_summary_shows_the_decisions_of_the_bundle() {
   decided       loss: coalesced 1, synchronized 1
   decided       round: none 1
   decided       slow_start_exit: exited 1
-  slow start    given up after 1.3 s
+  slow start    ended after 1.3 s
 ";
     assert!(text.ends_with(expected), "{text}");
 }
@@ -155,14 +155,11 @@ fn the_end_of_slow_start_is_derived_from_phases() {
         bundle.slow_start(0.0)
     };
     let (search, avoid) = ("slow_start", "congestion_avoidance");
-    assert_eq!(phases(&[search, search]), "not given up");
-    assert_eq!(phases(&[search, avoid, avoid]), "given up after 2 s");
-    assert_eq!(phases(&[avoid, avoid]), "given up before");
-    assert_eq!(phases(&[search, avoid, search]), "not given up");
-    assert_eq!(
-        phases(&[search, avoid, search, avoid]),
-        "given up after 4 s"
-    );
+    assert_eq!(phases(&[search, search]), "not ended");
+    assert_eq!(phases(&[search, avoid, avoid]), "ended after 2 s");
+    assert_eq!(phases(&[avoid, avoid]), "ended before the log");
+    assert_eq!(phases(&[search, avoid, search]), "not ended");
+    assert_eq!(phases(&[search, avoid, search, avoid]), "ended after 4 s");
 }
 
 #[test]
@@ -183,7 +180,7 @@ bundle 7, server, as logged by 2 connections
   decided       loss: coalesced 1, synchronized 1
   decided       round: none 1
   decided       slow_start_exit: exited 1
-  slow start    given up after 1.25 s
+  slow start    ended after 1.25 s
 
        after  trigger         action           events   gamma  windows, * where it happened
          0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB

@@ -77,9 +77,9 @@ fn retreat() -> Vec<Value> {
 }
 
 #[test]
-fn the_summary_shows_whether_the_initial_window_was_learnt() {
+fn the_summary_shows_whether_the_initial_window_is_from_history() {
     let text = summary(&[began(0.0, 240_000, true)]).to_string();
-    let line = "\n  first window  240 kB, learnt; 12 kB by default\n";
+    let line = "\n  first window  240 kB, from history; 12 kB by default\n";
     assert!(text.contains(line), "{text}");
     let text = summary(&[began(0.0, 12_000, false)]).to_string();
     assert!(

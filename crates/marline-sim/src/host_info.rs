@@ -1,11 +1,11 @@
-//! Which host something belongs to.
+//! The properties of a host.
 
 use std::net::Ipv4Addr;
 
 use crate::fabric::Node;
 
-/// What a host and its sockets know of the host.
-pub(crate) struct Place {
+/// The properties of a host, shared with its sockets.
+pub(crate) struct HostInfo {
     /// Its node in the fabric.
     pub(crate) node: Node,
     /// Its name.
