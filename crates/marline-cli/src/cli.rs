@@ -6,9 +6,9 @@ use crate::{completions, get, man, qlog, reference, serve};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
 
-/// Web content over links that lose, jitter and change.
+/// Web content over lossy, jittery and changing links.
 ///
-/// marline speaks HTTP/3 over its own QUIC, and HTTP/2 and HTTP/1.1 over TCP.
+/// marline implements HTTP/3 over its own QUIC, and HTTP/2 and HTTP/1.1 over TCP.
 #[derive(Debug, Parser)]
 #[command(
     name = "marline",
@@ -16,7 +16,7 @@ use crate::{demo, lab};
     subcommand_required = true,
     disable_help_subcommand = true,
     max_term_width = 100,
-    after_help = "Exit status: 0 done, 1 failed, 2 used wrongly.\n\
+    after_help = "Exit status: 0 success, 1 failure, 2 wrong usage.\n\
                   `marline VERB --help` tells more about a verb, with examples."
 )]
 pub(crate) struct Cli {

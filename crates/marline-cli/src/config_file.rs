@@ -1,4 +1,4 @@
-//! `serve`'s settings in a TOML file. Flags on the command line count more.
+//! The settings of `serve` in a TOML file. Flags of the command line override them.
 
 mod history;
 mod written;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::history::History;
 use crate::serve::LISTEN;
 
-/// What a file says: the keys of [`Self::SETTINGS`] and [`TransportConfig::SETTINGS`], the table `history`, and the table
+/// The settings of a file: the keys of [`Self::SETTINGS`] and [`TransportConfig::SETTINGS`], the table `history`, and the table
 /// `endpoint` with [`EndpointConfig::SETTINGS`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFile {
@@ -42,10 +42,10 @@ pub(crate) struct ConfigFile {
     pub(crate) transport: WrittenTable,
 }
 
-/// The table of what is remembered of paths.
+/// The table of the settings of history.
 const HISTORY: &str = "history";
 
-/// The table of the endpoint's own settings.
+/// The table of the settings of the endpoint.
 const ENDPOINT: &str = "endpoint";
 
 const FILE: Domain = Domain::text("the path of a file");
@@ -53,7 +53,7 @@ const DIRECTORY: Domain = Domain::text("the path of a directory");
 const ADDRESS: Domain = Domain::text("an address with a port, as \"127.0.0.1:4433\"");
 
 impl ConfigFile {
-    /// The keys that are no policy of QUIC: most are flags, too.
+    /// The keys that are not settings of the transport; most are flags as well.
     const SETTINGS: Settings<Self> = &[
         &Field::new(
             "dir",
@@ -140,7 +140,7 @@ impl ConfigFile {
         },
     ];
 
-    /// Its keys for the reference, with what holds without a file.
+    /// Its keys for the reference, with the values without a file.
     pub(crate) fn rows() -> Vec<Row> {
         let without = Self {
             listen: Some(LISTEN),
@@ -183,7 +183,7 @@ impl ConfigFile {
     fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
         let transport = written.only(TransportConfig::SETTINGS);
-        // All of it is checked now, whatever is made of it later.
+        // Every key is checked here, also where it is used later only.
         transport.apply(TransportConfig::SETTINGS, &mut TransportConfig::default())?;
         let own = Self::SETTINGS.iter().map(|setting| setting.key());
         let of_transport = TransportConfig::SETTINGS

@@ -10,7 +10,8 @@ use marline_lab::sim::Simulator;
 use crate::failure::Failure;
 use crate::lab::{progress::Bar, report, stop_switch, table};
 
-/// The experiment, with `docs` for the directory: a link to `experiments/demo/page.toml`, for the crate's package.
+/// The experiment, with a placeholder for the directory. The file is a link to
+/// `experiments/demo/page.toml`, so that the crate's package contains it.
 const EXPERIMENT: &str = include_str!("demo.toml");
 
 /// Load a web page over an emulated LTE cell, in about a minute
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiment on the files of `directory`.
+/// The experiment with the files of `directory`.
 fn experiment(directory: Option<&Path>) -> Result<Experiment, Failure> {
     let directory = directory.unwrap_or_else(|| {
         let docs = Path::new("docs");

@@ -1,4 +1,4 @@
-//! Failures: one line each on standard error, with advice.
+//! Failures of a verb, printed as one line on standard error, with advice.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     /// Any other error: exit status 1.
     Failed(String),
     /// An error that has been printed already: exit status 1.
-    Told,
+    Reported,
     /// A program that was run ended with this status.
     Status(u8),
 }
@@ -22,25 +22,25 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Usage(message) => {
-                tell(&message);
+                print_message(&message);
                 ExitCode::from(2)
             }
             Self::Failed(message) => {
-                tell(&message);
+                print_message(&message);
                 ExitCode::FAILURE
             }
-            Self::Told => ExitCode::FAILURE,
+            Self::Reported => ExitCode::FAILURE,
             Self::Status(code) => ExitCode::from(code),
         }
     }
 }
 
 /// Prints a message on standard error.
-pub(crate) fn tell(message: &str) {
+pub(crate) fn print_message(message: &str) {
     eprintln!("marline: {message}");
 }
 
-/// Prints help or version, or an error of usage in one line.
+/// Prints the help or the version, or an error of usage in one line.
 pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     if matches!(
         error.kind(),
@@ -83,7 +83,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> ExitCode {
     .report()
 }
 
-/// What a user of this command can do about it.
+/// Advice for the user about an error.
 pub(crate) fn advice(error: &ClientError) -> &'static str {
     match error {
         ClientError::Certificate { .. } => {
@@ -94,20 +94,20 @@ pub(crate) fn advice(error: &ClientError) -> &'static str {
             "check host and port, or try another version with --http"
         }
         ClientError::NoPath { .. } => {
-            "name with --path what `ip address` shows, with an address of the host's family"
+            "give --path an interface or address that `ip address` shows, of the host's address family"
         }
         ClientError::WrongProtocol { .. } => "try another version with --http",
         ClientError::NoResponse { .. } => "try again, or another version with --http",
         ClientError::Truncated { .. } => {
-            "get it again, with --resume to keep what arrived when it breaks"
+            "fetch it again, with --resume to continue after an interruption"
         }
-        ClientError::WrongRange(_) => "get it again without --resume and --split",
+        ClientError::WrongRange(_) => "fetch it again without --resume and --split",
         ClientError::File { cause, .. } => match cause.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                "free some space and get it again"
+                "free some space and fetch it again"
             }
-            std::io::ErrorKind::NotFound => "make the directory first",
-            _ => "choose another place with -o",
+            std::io::ErrorKind::NotFound => "create the directory first",
+            _ => "choose another file or directory with -o",
         },
         ClientError::Trust { .. } => "give a PEM file with --cacert FILE",
         _ => "see `marline get --help`",

@@ -14,22 +14,22 @@ use marline_http::client::{
     Report, Target, Trust, parse_url,
 };
 
-use crate::failure::{Failure, advice, tell};
+use crate::failure::{Failure, advice, print_message};
 use crate::progress;
 use crate::serve::interrupted;
 use crate::transport::{TransportFlags, make_directory};
 
-/// Connections of a bundle, where it is not said how many.
+/// The default number of connections of a bundle.
 const BUNDLE: usize = 3;
 
-/// Bytes from which a bundle splits an object, where it is not said. What is smaller arrives within the first
-/// round trips of slow start, where a second request costs as much time as it saves.
+/// The default size from which a bundle splits an object. Smaller objects arrive within the first round
+/// trips of slow start, where a second request costs as much time as it saves.
 const BUNDLE_SPLIT: u64 = 256 << 10;
 
 /// Fetch objects over HTTP/3, 2 or 1.1
 ///
-/// A file appears under its name when it is whole, never before. Exits with 0 only if every object
-/// arrived whole with a 2xx status. Redirects are reported, not followed.
+/// A file appears under its name only when it is complete. The exit status is 0 only if every object
+/// arrived completely with a 2xx status. Redirects are reported, not followed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline get https://example.org/file -o file\n  \
@@ -41,24 +41,24 @@ const BUNDLE_SPLIT: u64 = 256 << 10;
     marline get https://example.org/image.iso -o image.iso --bundle --connections 4 --ranges handed\n  \
     marline get https://example.org/image.iso -o image.iso --path wlan0 --path wwan0,backup,cap=10MB")]
 pub(crate) struct Arguments {
-    /// What to fetch
+    /// The URLs to fetch
     #[arg(required = true, value_name = "URL")]
     urls: Vec<String>,
 
-    /// Write to FILE, or into DIR under the last name of each URL; without, a single object goes to
-    /// standard output
+    /// Write to FILE, or into DIR under the last name of each URL; without it, a single object is written
+    /// to standard output
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 
-    /// Trust the certificates in FILE (PEM) and no others
+    /// Trust only the certificates in FILE (PEM)
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
 
-    /// Trust every certificate; for tests
+    /// Trust every certificate, for tests
     #[arg(long)]
     insecure: bool,
 
-    /// The version of HTTP; 1.1c is without encryption
+    /// The version of HTTP; 1.1c is HTTP/1.1 without encryption
     #[arg(long = "http", value_name = "VERSION", value_enum, default_value = "3")]
     version: Version,
 
@@ -71,18 +71,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", requires = "output")]
     split: Option<NonZeroU64>,
 
-    /// How a file that is split is shared out among the connections
+    /// How a file is split into ranges
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    ranges: HowShared,
+    ranges: RangesArgument,
 
     /// Ask the server to coordinate the connections, and split large files over them; HTTP/3 only
     #[arg(long)]
     bundle: bool,
 
-    /// Use this network interface, or this address of this machine, and no others; may be given several times,
-    /// and switches multipath on. All are used at once; `backup`: only while no other works. `cap=10MB`: no more
-    /// than so many bytes, both ways together; then the path is left, or the transfer ends if there is no other.
-    /// HTTP/3 only. An interface needs a route of its own, an address a routing rule
+    /// Use this network interface or address of this machine, and no others; repeatable; switches multipath
+    /// on. All are used at the same time. `backup`: only while no other path works. `cap=10MB`: at most
+    /// this many bytes in both directions together; then the path is abandoned, or the transfer ends if
+    /// there is no other. HTTP/3 only. An interface needs a route of its own, an address needs a routing
+    /// rule
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
 
@@ -93,11 +94,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: crate::log::LogFlags,
 
-    /// Send this header field; may be given several times
+    /// Send this header field; repeatable
     #[arg(long, value_name = "K: V", value_parser = header)]
     header: Vec<(HeaderName, HeaderValue)>,
 
-    /// Keep what arrived of a file that breaks, and continue there
+    /// Keep the incomplete part of a file, and continue there
     #[arg(long)]
     resume: bool,
 
@@ -107,22 +108,22 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum HowShared {
+enum RangesArgument {
     /// Equal if the server coordinates the connections, handed if it does not
     #[default]
     Auto,
-    /// One range for each connection, all of one size
+    /// One range for each connection, all of the same size
     Equal,
-    /// The same at first, but who is done early takes over from who would end last
+    /// Equal at first; a connection that finishes early takes over a part of the range that would end last
     Handed,
 }
 
-impl From<HowShared> for Ranges {
-    fn from(shared: HowShared) -> Self {
-        match shared {
-            HowShared::Auto => Self::Auto,
-            HowShared::Equal => Self::Equal,
-            HowShared::Handed => Self::Handed,
+impl From<RangesArgument> for Ranges {
+    fn from(ranges: RangesArgument) -> Self {
+        match ranges {
+            RangesArgument::Auto => Self::Auto,
+            RangesArgument::Equal => Self::Equal,
+            RangesArgument::Handed => Self::Handed,
         }
     }
 }
@@ -162,7 +163,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     let report = tokio::select! {
         report = client.fetch(targets, options, &progress) => report,
-        () = progress::show(Arc::clone(&progress), arguments.urls.len()) => return Err(Failure::Told),
+        () = progress::show(Arc::clone(&progress), arguments.urls.len()) => return Err(Failure::Reported),
         () = interrupted() => {
             let kept = if arguments.resume { "kept for --resume" } else { "removed" };
             return Err(Failure::Failed(format!("interrupted; partial files are {kept}")));
@@ -170,8 +171,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     for rule in client.path_manager().iter().flat_map(|m| m.spent_rules()) {
         let (source, cap) = (&rule.source, rule.cap_bytes.unwrap_or_default());
-        tell(&format!(
-            "path {source} has carried its {cap} bytes and is used no more"
+        print_message(&format!(
+            "path {source} has reached its cap of {cap} bytes and is no longer used"
         ));
     }
     if let Some(client) = Arc::into_inner(client) {
@@ -181,25 +182,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         if let Some(error) = &object.error {
             let advice = object.failure.as_deref().map(advice);
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
-            tell(&format!("{}: {error}{advice}", object.url));
+            print_message(&format!("{}: {error}{advice}", object.url));
         }
     }
     if wants_paths && !report.multipath && !report.connections.is_empty() {
-        tell("the server takes one path for a connection: the first that worked is used");
+        print_message("the server does not support multipath: each connection uses one path");
     }
     if arguments.bundle && !report.bundle && !report.connections.is_empty() {
-        tell("the server does not coordinate the connections: they are on their own");
+        print_message("the server does not coordinate the connections");
     }
     if arguments.json {
         print_json(&report)?;
     }
     match report.is_complete() {
         true => Ok(()),
-        false => Err(Failure::Told),
+        false => Err(Failure::Reported),
     }
 }
 
-/// How to fetch, if what was asked for goes together.
+/// The options of the fetch, if the flags are consistent.
 fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
     let options = FetchOptions {
         connections: arguments.connections.unwrap_or(1).into(),
@@ -220,7 +221,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
     } else if connections > MAX_MEMBERS {
         format!("--bundle coordinates up to {MAX_MEMBERS} connections, not {connections}")
     } else if arguments.urls.len() == 1 && arguments.output.is_none() {
-        "--bundle splits an object over connections, which only a file can take; give it with -o FILE"
+        "--bundle splits an object over connections, which needs a file; give one with -o FILE"
             .to_owned()
     } else {
         return Ok(FetchOptions {
@@ -232,7 +233,7 @@ fn options(arguments: &Arguments) -> Result<FetchOptions, Failure> {
     Err(Failure::Usage(message))
 }
 
-/// Says which of the paths are not there, and fails if they cannot be.
+/// Prints which interfaces have no address, and checks that the paths can be used.
 fn check_paths(arguments: &Arguments) -> Result<(), Failure> {
     let version = HttpVersion::from(arguments.version);
     if arguments.path.is_empty() {
@@ -251,8 +252,8 @@ fn check_paths(arguments: &Arguments) -> Result<(), Failure> {
             continue;
         };
         if !known.iter().any(|one| one.name == *name) {
-            tell(&format!(
-                "there is no interface {name} with an address; it is used when there is"
+            print_message(&format!(
+                "there is no interface {name} with an address; it will be used as soon as there is one"
             ));
         }
     }
@@ -277,7 +278,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     if !arguments.path.is_empty() {
         let paths = arguments.path.len() as u32;
         let multipath = transport.multipath.get_or_insert_default();
-        // One for each, and one to change to.
+        // One ID for each path, and one for a replacement.
         multipath.max_paths = multipath.max_paths.max(paths + 1);
         config.paths = Some(PathPolicy {
             rules: arguments.path.clone(),
@@ -290,7 +291,7 @@ fn config(arguments: &Arguments) -> Result<ClientConfig, Failure> {
     Ok(config)
 }
 
-/// Where each URL goes.
+/// The URLs with their destinations.
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
     for url in &arguments.urls {
         parse_url(url, arguments.version.into())
@@ -300,7 +301,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
     let destination: Box<dyn Fn(&str) -> Destination> = match &arguments.output {
         None if arguments.json => Box::new(|_| Destination::Nowhere),
         None if several => {
-            let message = "several URLs need a directory to go to; give it with -o DIR";
+            let message = "several URLs need a directory; give one with -o DIR";
             return Err(Failure::Usage(message.to_owned()));
         }
         None => Box::new(|_| Destination::StandardOutput),
@@ -322,7 +323,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
             && !names.insert(path.clone())
         {
             let path = path.display();
-            let message = format!("two URLs would be written to {path}; get them one by one");
+            let message = format!("two URLs would be written to {path}; fetch them one by one");
             return Err(Failure::Usage(message));
         }
         targets.push(Target {
@@ -338,7 +339,7 @@ fn is_directory(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The last name in a URL's path, which can be nothing but a file's name.
+/// The last name in a URL's path, which cannot be a path itself.
 fn file_name(url: &str) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
@@ -346,7 +347,7 @@ fn file_name(url: &str) -> String {
         Some((_, path)) => path.rsplit('/').next().unwrap_or_default(),
         None => "",
     };
-    // Hidden names would collide with partial files.
+    // Names with a leading dot would collide with partial files.
     let name = last.trim_start_matches('.');
     if name.is_empty() {
         "index.html".to_owned()

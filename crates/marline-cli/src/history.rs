@@ -1,4 +1,4 @@
-//! What `serve` remembers of paths, and where.
+//! The history store of `serve`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use marline::coordination::history::{
 use marline::{Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_memory::{ConnectError, FileStore, SharedStore};
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_message};
 
-/// How long the end waits for what is still to be written to a file: a slow disk, not a broken one.
+/// How long to wait at the end for records to be written to a file: enough for a slow disk.
 const TO_FILE: Duration = Duration::from_secs(10);
 
-/// And to a server.
+/// How long to wait at the end for records to be written to a server.
 const TO_SERVER: Duration = Duration::from_secs(1);
 
-/// What an operator chose of history.
+/// The settings of history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct History {
     pub(crate) policy: HistoryPolicy,
-    /// Whether clients carry what careful resume needs, too.
+    /// Whether clients also store the saved parameters in tokens.
     pub(crate) tokens: bool,
     pub(crate) config: HistoryConfig,
     pub(crate) limits: StoreLimits,
-    /// The most that careful resume jumps to, in bytes.
+    /// The largest window that careful resume jumps to, in bytes.
     pub(crate) max_jump: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) location: StoreLocation,
 }
 
-/// Where what is learnt is kept.
+/// The location of the history store.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     /// In memory, until the process ends.
     #[default]
     Memory,
@@ -41,12 +41,19 @@ pub(crate) enum Place {
     Server {
         url: String,
         namespace: String,
-        /// Where the configuration names `url` and `namespace`, for messages.
+        /// The places of `url` and `namespace` in the configuration, for messages.
         named_at: [String; 2],
     },
 }
 
-/// A store that is open.
+/// The configuration of connections with history, and its store.
+#[derive(Debug)]
+pub(crate) struct WithHistory {
+    pub(crate) transport: TransportConfig,
+    pub(crate) store: Store,
+}
+
+/// An open store.
 #[derive(Debug)]
 pub(crate) enum Store {
     Memory(Arc<MemoryStore>),
@@ -55,32 +62,32 @@ pub(crate) enum Store {
 }
 
 impl History {
-    /// Opens the store, and has the connections of `profile` learn into it.
+    /// Opens the store, and makes the configuration of connections that use it, from `profile`.
     ///
     /// # Errors
     /// The store cannot be used.
-    pub(crate) fn begin(&self, profile: Profile) -> Result<(TransportConfig, Store), Failure> {
+    pub(crate) fn begin(&self, profile: Profile) -> Result<WithHistory, Failure> {
         let store = self.open()?;
         let mut transport = profile.with_history(self.policy, self.config.clone(), store.paths());
         transport.careful_resume.max_jump = self.max_jump;
         transport.careful_resume.tokens = self.tokens;
-        Ok((transport, store))
+        Ok(WithHistory { transport, store })
     }
 
     fn open(&self) -> Result<Store, Failure> {
         let runtime = TokioRuntime::current()
             .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
         let (now, unix_time) = (runtime.now(), runtime.unix_time());
-        match &self.place {
-            Place::Memory => Ok(Store::Memory(Arc::new(MemoryStore::new(self.limits)))),
-            Place::File(path) => {
+        match &self.location {
+            StoreLocation::Memory => Ok(Store::Memory(Arc::new(MemoryStore::new(self.limits)))),
+            StoreLocation::File(path) => {
                 let store = FileStore::open(path, self.limits, now, unix_time)
                     .map_err(|error| Failure::Failed(format!("history: {error}")))?;
                 let records = store.statistics().records;
-                eprintln!("paths remembered in {}: {records}", path.display());
+                eprintln!("records of paths in {}: {records}", path.display());
                 Ok(Store::File(Arc::new(store), path.clone()))
             }
-            Place::Server {
+            StoreLocation::Server {
                 url,
                 namespace,
                 named_at: [url_at, namespace_at],
@@ -107,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Writes down what the last connections left.
+    /// Writes the records of the last connections.
     pub(crate) fn finish(&self) {
         let is_kept = match self {
             Self::Memory(_) => true,
@@ -119,8 +126,8 @@ impl Store {
                 Self::File(_, path) => path.display().to_string(),
                 Self::Memory(_) | Self::Shared(_) => "the server of [history]".to_owned(),
             };
-            tell(&format!(
-                "what was learnt of paths in the end is not in {place}: it takes too long"
+            print_message(&format!(
+                "the last records of paths were not written to {place}: writing takes too long"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! `--log`: what connections do, as lines on standard error.
+//! `--log`: the events of connections, as lines on standard error.
 
 use std::fmt;
 use std::io;
@@ -11,17 +11,18 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Flags that say what is logged, shared by server and client.
+/// Flags of the log, shared by server and client.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct LogFlags {
-    /// Log what QUIC connections do to standard error: info, debug or trace, or other levels by target
+    /// Log events of QUIC connections to standard error: info, debug or trace, or other levels by target
     /// (info,marline::recovery=debug)
     #[arg(long, value_name = "LEVEL")]
     pub(crate) log: Option<LogFilter>,
 }
 
 impl LogFlags {
-    /// Starts the log, if one is wanted, and has the connections of `quic` write into it. Once in a process.
+    /// Starts the log, if it is wanted, and adds an observer to the connections of `quic`. Must be called
+    /// only once.
     pub(crate) fn start(&self, quic: &mut QuicOptions) {
         let Some(filter) = &self.log else { return };
         tracing_subscriber::registry()
@@ -47,7 +48,7 @@ impl FromStr for LogFilter {
                 None => (None, part),
             };
             let known = LevelFilter::from_str(level).ok();
-            // An empty text stands for errors there.
+            // `LevelFilter` parses an empty text as `error`.
             let level = known.filter(|_| !level.is_empty()).ok_or_else(|| {
                 format!(
                     "`{level}` is no level; give off, error, warn, info, debug or trace, also for a target: \
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_is_for_all_targets_but_those_with_their_own() {
+    fn a_level_applies_to_all_targets_without_their_own() {
         let filter = "info,marline::recovery=debug,marline::keys=off";
         assert_eq!(level_of(filter, "marline::path"), Some(LevelFilter::INFO));
         assert_eq!(
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_level_is_an_error_that_names_those_there_are() {
+    fn an_unknown_level_is_an_error_with_the_known_levels() {
         for text in ["inof", "", "marline::keys=loud", "info,"] {
             let error = text.parse::<LogFilter>().unwrap_err();
             assert!(error.contains("info, debug or trace"), "{error}");

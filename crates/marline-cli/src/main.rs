@@ -1,4 +1,4 @@
-//! The `marline` command: one file for each verb, without logic of its own.
+//! The `marline` command, with one file for each verb.
 
 mod cli;
 mod completions;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs `work` and drops it, which removes partial files.
+/// Runs `work` and drops it at the end, which removes partial files.
 fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -12,7 +12,7 @@ use crate::failure::Failure;
     marline man get | man -l -\n  \
     marline man > /usr/local/share/man/man1/marline.1")]
 pub(crate) struct Arguments {
-    /// A verb; without, the page of marline itself
+    /// A verb; without it, the page of marline
     verb: Option<String>,
 }
 

@@ -23,9 +23,9 @@ enum Action {
 /// Summarize a qlog file
 ///
 /// Time in each congestion state, losses and spurious losses, round-trip times, windows and
-/// throughput, of each connection and path in the file. Reads the logs of other QUIC implementations, too.
+/// throughput, of each connection and path in the file. Logs of other QUIC implementations are supported.
 ///
-/// For connections of a bundle: the decisions of its engine, and at the end the bundle's history, once for
+/// For connections of a bundle: the decisions of its engine, and at the end the history of the bundle, once for
 /// all of its connections.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \

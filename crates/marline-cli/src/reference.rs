@@ -1,4 +1,4 @@
-//! `marline reference`: every policy and every setting, from the tables that all readers share.
+//! `marline reference`: every policy and every setting, from the tables that all parsers use.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 enum Page {
     /// Every policy and its parameters
     Policies,
-    /// Every setting, what it can be and what it is by default
+    /// Every setting, with its allowed values and its default
     Settings,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a page comes from, for those who would edit it.
+/// The note about the origin of a page.
 const GENERATED: &str = "<!-- Generated from the tables in the code. After a change there: REGENERATE=1 cargo test -p marline-cli reference -->";
 
 /// The page of policies.
@@ -64,17 +64,17 @@ fn policies() -> String {
         &["name", "is"],
         &names,
     );
-    seam(&mut page, "cc", &congestion::CONTROLLERS);
-    seam(&mut page, "slow_start_exit", &congestion::slow_start::EXITS);
-    seam(&mut page, "initial_window", &congestion::INITIAL_WINDOWS);
-    seam(&mut page, "loss_detection", &recovery::loss::DETECTORS);
-    seam(&mut page, "ack", &ack::POLICIES);
-    seam(
+    policies_of(&mut page, "cc", &congestion::CONTROLLERS);
+    policies_of(&mut page, "slow_start_exit", &congestion::slow_start::EXITS);
+    policies_of(&mut page, "initial_window", &congestion::INITIAL_WINDOWS);
+    policies_of(&mut page, "loss_detection", &recovery::loss::DETECTORS);
+    policies_of(&mut page, "ack", &ack::POLICIES);
+    policies_of(
         &mut page,
         "stream_scheduler",
         &scheduling::stream::SCHEDULERS,
     );
-    seam(
+    policies_of(
         &mut page,
         "multipath.scheduler",
         &scheduling::path::SCHEDULERS,
@@ -92,8 +92,8 @@ fn policies() -> String {
     page
 }
 
-/// The policies of one seam, and then the parameters of each.
-fn seam<F>(page: &mut String, key: &str, registry: &Registry<F>) {
+/// The policies of one kind, followed by the parameters of each.
+fn policies_of<F>(page: &mut String, key: &str, registry: &Registry<F>) {
     let (mut names, mut parameters) = (String::new(), String::new());
     for entry in registry.entries() {
         line(&mut names, &[&code(entry.name()), entry.about()]);
@@ -198,7 +198,7 @@ fn keys(page: &mut String, title: &str, rows: &[Row]) {
     section(page, title, &["key", "default", "can be", "is"], &lines);
 }
 
-/// What a setting can be, each word with what it means, unless these are policies.
+/// The allowed values of a setting, with the meaning of each word, unless they are policies.
 fn allowed(row: &Row) -> String {
     if row.words.is_empty() {
         return row.allowed.clone();

@@ -12,21 +12,21 @@ use marline_http::server::{AccessLog, Identity, Server, ServerConfig, ServerLimi
 use tokio::signal;
 
 use crate::config_file::{ConfigFile, WrittenTable};
-use crate::failure::{Failure, tell};
-use crate::history::{History, Place, Store};
+use crate::failure::{Failure, print_message};
+use crate::history::{History, Store, StoreLocation, WithHistory};
 use crate::transport::TransportFlags;
 
-/// Where to listen, unless somebody says otherwise.
+/// The default address.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4433);
 
 /// Serve the files of a directory over HTTP/3, 2 and 1.1
 ///
-/// All versions are served on one port number, UDP and TCP; those on TCP tell clients of HTTP/3
-/// (Alt-Svc). Ranges, conditional requests and files compressed beforehand (.br, .zst, .gz beside the
-/// file) are supported. Nothing outside the directory is served.
+/// All versions are served on one port number, UDP and TCP; responses over TCP advertise HTTP/3 (Alt-Svc).
+/// Ranges, conditional requests and precompressed files (.br, .zst, .gz next to the file) are supported.
+/// Nothing outside the directory is served.
 ///
-/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests under
-/// way have 10 seconds to finish.
+/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress
+/// have 10 seconds to finish.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline serve public\n  \
@@ -36,41 +36,41 @@ pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCAL
     marline serve public --history paths.redb\n  \
     marline serve --config site.toml\n\n\
     A configuration file has the names of the flags as keys, every key that `marline reference settings` \
-    lists: [http] has limits, [endpoint] what all connections share, and three tables switch something on under any profile: [bundle] has the \
-    connections of clients' bundles coordinated (docs/bundle.md), [history] has connections go on where \
-    earlier ones of the client's network ended (docs/history.md), [multipath] lets clients use several paths \
-    in one connection:\n  \
+    lists: [http] has limits, [endpoint] what all connections share, and three tables that switch a feature on \
+    under any profile: [bundle] coordinates the connections of a client (docs/bundle.md), [history] lets \
+    connections begin with the capacity that earlier ones of the client's network found (docs/history.md), \
+    [multipath] lets clients use several paths in one connection:\n  \
     dir = 'public'\n  \
     listen = '0.0.0.0:443'\n  \
     follow-links = false\n  \
     slow_start_exit = 'hybrid(factor=0.25)'\n  \
     receive_window = '4MiB'\n  \
     [bundle]\n  \
-    fair = true           # together they take one connection's share\n  \
-    scope = 'active'      # or 'all': idle connections take part, too\n  \
+    fair = true           # together they get the share of one connection\n  \
+    scope = 'active'      # or 'all': idle connections take part as well\n  \
     [history]\n  \
-    file = 'paths.redb'   # survives a restart; without, it is all in memory\n  \
+    file = 'paths.redb'   # survives a restart; without it, the history is in memory\n  \
     policy = 'careful'    # RFC 9959; or 'average': begin with the average window\n  \
     lifetime = '1h'\n  \
     [multipath]\n  \
     max_paths = 4         # of one connection, 1 to 16\n  \
-    scheduler = 'water_filling'  # as --scheduler, which counts more\n  \
-    probe_interval = '1s' # between probes of a path that is silent\n  \
-    give_up_after = '30s' # how long a path may be silent; or 'never'\n  \
-    keep_alive = 'never'  # how long a path may be idle before it is pinged\n  \
-    reinjection = 0.05    # the part of what is sent that may be copies on a faster path\n  \
-    bundle_paths = false  # paths with the same addresses share what they learn")]
+    scheduler = 'water_filling'  # as --scheduler, which takes precedence\n  \
+    probe_interval = '1s' # between probes of a suspected path\n  \
+    give_up_after = '30s' # how long a path may be suspected; or 'never'\n  \
+    keep_alive = 'never'  # how long a path may be idle before a PING\n  \
+    reinjection = 0.05    # the share of sent bytes that may be copies on a faster path\n  \
+    bundle_paths = false  # paths with the same addresses are coordinated")]
 pub(crate) struct Arguments {
-    /// The directory whose files to serve
+    /// The directory to serve
     #[arg(value_name = "DIR", required_unless_present = "config")]
     dir: Option<PathBuf>,
 
-    /// Where to listen, TCP and UDP alike; port 0 finds a free one [default: 127.0.0.1:4433]
+    /// The address to listen on, for TCP and UDP; port 0 selects a free one [default: 127.0.0.1:4433]
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// The certificate chain in PEM; without, a self-signed certificate is made and its public key's
-    /// SHA-256 printed
+    /// The certificate chain in PEM; without it, a self-signed certificate is made and the SHA-256 of its
+    /// public key printed
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
 
@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// Read settings from a TOML file; flags count more
+    /// Read settings from a TOML file; flags take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -89,8 +89,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: crate::log::LogFlags,
 
-    /// Keep what connections learn of clients' networks in FILE, which is made if it does not exist, and go
-    /// on from there; in place of what [history] says of `file` and `server`
+    /// Keep the history of clients' networks in FILE, which is created if it does not exist; replaces
+    /// `file` and `server` of [history]
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 
@@ -102,11 +102,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE|-")]
     access_log: Option<PathBuf>,
 
-    /// Let symbolic links lead out of the directory
+    /// Follow symbolic links out of the directory
     #[arg(long)]
     follow_links: bool,
 
-    /// Answer HTTP/1.1 without encryption, too, on the same TCP port; for measurements
+    /// Also serve HTTP/1.1 without encryption on the same TCP port, for measurements
     #[arg(long)]
     cleartext: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
         None => ConfigFile::default(),
     };
     let tables = arguments.fill_from(file);
-    let (config, store) = config(&arguments, &tables)?;
+    let Setup { config, store } = config(&arguments, &tables)?;
     let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -137,17 +137,23 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What has no flag.
+/// A configuration, and the history store that its connections use.
+struct Setup<C> {
+    config: C,
+    store: Option<Store>,
+}
+
+/// The settings that are not flags.
 struct Tables {
     limits: ServerLimits,
     endpoint: Option<WrittenTable>,
     transport: WrittenTable,
-    /// There if connections learn from earlier ones.
+    /// Set if connections use history.
     history: Option<History>,
 }
 
 impl Arguments {
-    /// Takes what no flag says from `file`, and returns what has no flag.
+    /// Fills in flags that were not given from `file`, and returns the settings that are not flags.
     fn fill_from(&mut self, file: ConfigFile) -> Tables {
         self.dir = self.dir.take().or(file.dir);
         self.listen = self.listen.or(file.listen);
@@ -163,10 +169,10 @@ impl Arguments {
         self.access_log = self.access_log.take().or(file.access_log);
         self.follow_links |= file.follow_links;
         self.cleartext |= file.cleartext;
-        let learns = self.history.is_some() || self.transport.profile() == Profile::History;
-        let mut history = file.history.or_else(|| learns.then(History::default));
+        let has_history = self.history.is_some() || self.transport.profile() == Profile::History;
+        let mut history = file.history.or_else(|| has_history.then(History::default));
         if let (Some(history), Some(path)) = (&mut history, self.history.take()) {
-            history.place = Place::File(path);
+            history.location = StoreLocation::File(path);
         }
         Tables {
             limits: file.limits,
@@ -177,10 +183,7 @@ impl Arguments {
     }
 }
 
-fn config(
-    arguments: &Arguments,
-    tables: &Tables,
-) -> Result<(ServerConfig, Option<Store>), Failure> {
+fn config(arguments: &Arguments, tables: &Tables) -> Result<Setup<ServerConfig>, Failure> {
     let Some(dir) = &arguments.dir else {
         let message = "no directory to serve; name it, or set `dir` in the configuration file";
         return Err(Failure::Usage(message.to_owned()));
@@ -191,7 +194,10 @@ fn config(
             "cannot serve {dir}: {error}; give a directory that can be read"
         ))
     })?;
-    let (transport, store) = transport(arguments, tables)?;
+    let Setup {
+        config: transport,
+        store,
+    } = transport(arguments, tables)?;
     let listen = arguments.listen.unwrap_or(LISTEN);
     let mut config = ServerConfig::new(listen, identity(arguments, listen.ip())?, site);
     config.qlog = arguments.transport.qlog_directory()?;
@@ -203,7 +209,7 @@ fn config(
     config.quic.transport = transport.into();
     #[cfg(feature = "tracing")]
     arguments.log.start(&mut config.quic);
-    Ok((config, store))
+    Ok(Setup { config, store })
 }
 
 /// An endpoint whose settings are `written` in a file.
@@ -217,16 +223,13 @@ fn endpoint(written: &WrittenTable) -> Result<EndpointConfig, Failure> {
     Ok(config)
 }
 
-/// How QUIC behaves, and the store that it learns into.
-fn transport(
-    arguments: &Arguments,
-    tables: &Tables,
-) -> Result<(TransportConfig, Option<Store>), Failure> {
+/// The configuration of QUIC, and its history store.
+fn transport(arguments: &Arguments, tables: &Tables) -> Result<Setup<TransportConfig>, Failure> {
     let flags = &arguments.transport;
     let (mut transport, store) = match &tables.history {
         None => (flags.profile().config(), None),
         Some(history) => {
-            let (transport, store) = history.begin(flags.profile())?;
+            let WithHistory { transport, store } = history.begin(flags.profile())?;
             (transport, Some(store))
         }
     };
@@ -236,11 +239,14 @@ fn transport(
         .map_err(Failure::Usage)?;
     flags.adjust(&mut transport)?;
     check_fairness(&transport, written)?;
-    Ok((transport, store))
+    Ok(Setup {
+        config: transport,
+        store,
+    })
 }
 
-/// Refuses a bundle that is `fair` with a controller that has no window to share; the bundle may be `written` in
-/// a file.
+/// Refuses a bundle that is `fair` with a controller that has no window to share. The bundle may be
+/// `written` in a file.
 fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result<(), Failure> {
     let is_fair = transport.bundle.as_ref().is_some_and(|bundle| bundle.fair);
     let controller = transport.controller.build(ControllerConfig::new(1200));
@@ -252,7 +258,7 @@ fn check_fairness(transport: &TransportConfig, written: &WrittenTable) -> Result
     let place = place.map_or_else(String::new, |place| format!("{place}: "));
     let name = controller.name();
     Err(Failure::Usage(format!(
-        "{place}`fair` shares a window out, and {name} has none; leave `fair` out, or set `cc` to newreno or cubic"
+        "{place}`fair` divides a window, and {name} has none; leave `fair` out, or set `cc` to newreno or cubic"
     )))
 }
 
@@ -281,7 +287,7 @@ fn identity(arguments: &Arguments, address: IpAddr) -> Result<Identity, Failure>
     };
     let identity = identity.map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(pin) = identity.pin() {
-        tell(&format!(
+        print_message(&format!(
             "self-signed certificate; for Chromium: --ignore-certificate-errors-spki-list={pin}"
         ));
     }

@@ -1,4 +1,4 @@
-//! Flags that say how QUIC behaves, shared by server and client.
+//! Flags of QUIC, shared by server and client.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use marline::{Profile, TransportConfig};
 
 use crate::failure::Failure;
 
-/// How QUIC behaves.
+/// The settings of QUIC.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TransportFlags {
     /// The set of policies to use
@@ -25,16 +25,16 @@ pub(crate) struct TransportFlags {
     #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Arc<dyn ControllerFactory>>(&CONTROLLERS))]
     pub(crate) cc: Option<String>,
 
-    /// What decides which path carries the next packet that this end sends; switches multipath on. With
-    /// parameters as in 'ecf(beta=0.5)'
+    /// The path scheduler, which selects the path of each packet that this end sends; switches multipath
+    /// on. With parameters as in 'ecf(beta=0.5)'
     #[arg(long, value_name = "NAME", value_parser = PolicyParser::<Make<dyn PathScheduler>>(&SCHEDULERS))]
     pub(crate) scheduler: Option<String>,
 
-    /// Change one setting; may be given several times. `marline reference settings` lists the keys and their values
+    /// Change one setting; repeatable. `marline reference settings` lists the keys and their values
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<Set>,
 
-    /// Write a qlog file for each QUIC connection into DIR, which is made if it does not exist
+    /// Write a qlog file for each QUIC connection into DIR, which is created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
 }
@@ -50,10 +50,10 @@ impl TransportFlags {
         self.profile.unwrap_or_default()
     }
 
-    /// Has what other flags say replace what the profile says.
+    /// Applies the other flags to the configuration of the profile.
     ///
     /// # Errors
-    /// A setting needs another one that is not there.
+    /// A setting needs another one that is not set.
     pub(crate) fn adjust(&self, config: &mut TransportConfig) -> Result<(), Failure> {
         let flag = |name: &'static str, key: &str, value: &Option<String>| {
             let value = value.as_deref().map(Written::from);
@@ -74,7 +74,7 @@ impl TransportFlags {
         Ok(())
     }
 
-    /// Makes the directory for logs.
+    /// Creates the directory for logs.
     pub(crate) fn qlog_directory(&self) -> Result<Option<PathBuf>, Failure> {
         if let Some(directory) = &self.qlog {
             make_directory(directory)?;
@@ -123,7 +123,7 @@ impl std::str::FromStr for Set {
             text: text.to_owned(),
             ..Self::new(key.trim(), Written::parse(value))
         };
-        // A whole configuration, so that what needs other settings finds them.
+        // A complete configuration, in which settings find the ones that they need.
         let mut config = Profile::Multipath.config();
         match set.apply(&mut config) {
             Ok(()) => Ok(set),
@@ -132,13 +132,13 @@ impl std::str::FromStr for Set {
     }
 }
 
-/// Reads the name of a profile, and lists them in the help.
+/// Parses the name of a profile; the help lists them.
 fn profiles() -> impl TypedValueParser<Value = Profile> {
     let name = |profile: Profile| PossibleValue::new(profile.name()).help(profile.about());
     PossibleValuesParser::new(Profile::ALL.map(name)).try_map(|name| name.parse::<Profile>())
 }
 
-/// Reads a policy, with parameters or without, and lists all of them in the help.
+/// Parses a policy, with or without parameters; the help lists all of them.
 struct PolicyParser<F: 'static>(&'static Registry<F>);
 
 impl<F> Clone for PolicyParser<F> {
@@ -175,12 +175,12 @@ impl<F: 'static> TypedValueParser for PolicyParser<F> {
     }
 }
 
-/// Makes `directory` unless it exists.
+/// Creates `directory` unless it exists.
 pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(directory).map_err(|error| {
         let directory = directory.display();
         Failure::Failed(format!(
-            "cannot make the directory {directory}: {error}; choose another"
+            "cannot create the directory {directory}: {error}; choose another"
         ))
     })
 }

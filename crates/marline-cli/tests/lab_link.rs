@@ -1,4 +1,4 @@
-//! `marline lab link`: what it promises to programs and to scripts.
+//! `marline lab link`: its behaviour towards programs and scripts.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
@@ -22,17 +22,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Whether this machine and user have what it takes; says so if not.
-fn possible() -> bool {
+/// Whether this user can make network namespaces on this machine; prints the reason if not.
+fn is_supported() -> bool {
     let output = lab_link(&["--link", "rtt=1ms", "--", "true"])
         .output()
         .unwrap();
-    let said = text(&output.stderr);
-    if output.status.code() == Some(1) && said.contains("run as root") {
-        println!("skipped: {said}");
+    let printed = text(&output.stderr);
+    if output.status.code() == Some(1) && printed.contains("run as root") {
+        println!("skipped: {printed}");
         return false;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{printed}");
     true
 }
 
@@ -40,7 +40,7 @@ fn run(arguments: &[&str]) -> Output {
     lab_link(arguments).output().unwrap()
 }
 
-/// A run whose program says in which namespace it lives, and leaves a process behind.
+/// A run whose program prints its namespace, and starts a process that outlives it.
 fn long_run() -> (Child, String) {
     let program = "readlink /proc/self/ns/net; setsid sleep 1000 & exec sleep 1000";
     let mut child = lab_link(&["--link", "rtt=1ms", "--", "sh", "-c", program])
@@ -55,7 +55,7 @@ fn long_run() -> (Child, String) {
     (child, namespace.trim_end().to_owned())
 }
 
-fn is_inhabited(namespace: &str) -> bool {
+fn has_processes(namespace: &str) -> bool {
     let mut processes = fs::read_dir("/proc").unwrap().flatten();
     processes.any(|process| {
         let link = fs::read_link(process.path().join("ns/net"));
@@ -69,10 +69,10 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// Nobody is in the namespace any more; without a name or a process it is gone, and its device too.
-fn vanishes(namespace: &str) {
+/// Waits until no process is in the namespace; as it has no name, the kernel then removes it with its device.
+fn wait_until_removed(namespace: &str) {
     for _ in 0..500 {
-        if !is_inhabited(namespace) {
+        if !has_processes(namespace) {
             return;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -82,7 +82,7 @@ fn vanishes(namespace: &str) {
 
 #[test]
 fn exit_status_is_that_of_the_program() {
-    if !possible() {
+    if !is_supported() {
         return;
     }
     for (program, status) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 128 + 9)] {
@@ -105,11 +105,14 @@ fn wrong_usage_is_printed_in_one_line() {
         ),
     ] {
         let output = run(arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{said}");
-        assert!(said.lines().count() == 1 && said.contains(word), "{said}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{printed}");
+        assert!(
+            printed.lines().count() == 1 && printed.contains(word),
+            "{printed}"
+        );
     }
-    if possible() {
+    if is_supported() {
         let output = run(&["--link", "rtt=1ms", "--", "no-such-program"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains("cannot run no-such-program"));
@@ -118,7 +121,7 @@ fn wrong_usage_is_printed_in_one_line() {
 
 #[test]
 fn the_program_reaches_the_server_over_the_link() {
-    if !possible() {
+    if !is_supported() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -177,27 +180,27 @@ fn the_program_reaches_the_server_over_the_link() {
 
 #[test]
 fn a_killed_run_leaves_no_namespaces_or_processes() {
-    if !possible() {
+    if !is_supported() {
         return;
     }
     let (mut child, namespace) = long_run();
-    assert!(is_inhabited(&namespace));
+    assert!(has_processes(&namespace));
     signal(&child, "KILL");
     child.wait().unwrap();
-    vanishes(&namespace);
+    wait_until_removed(&namespace);
 }
 
 #[test]
 fn a_terminated_run_ends_its_program_first() {
-    if !possible() {
+    if !is_supported() {
         return;
     }
     for (name, number) in [("TERM", 15), ("HUP", 15)] {
         let (mut child, namespace) = long_run();
         signal(&child, name);
-        // The program was asked to end, whichever way the run was.
+        // The program received SIGTERM, whichever signal ended the run.
         assert_eq!(child.wait().unwrap().code(), Some(128 + number));
-        assert!(!is_inhabited(&namespace));
+        assert!(!has_processes(&namespace));
     }
 }
 
@@ -216,18 +219,18 @@ fn without_root_there_is_a_link_or_an_error_with_the_reason() {
         println!("skipped: there is no setpriv");
         return;
     };
-    let said = text(&output.stderr);
-    if said.starts_with("setpriv:") {
-        println!("skipped: {said}");
+    let printed = text(&output.stderr);
+    if printed.starts_with("setpriv:") {
+        println!("skipped: {printed}");
         return;
     }
     match output.status.code() {
-        Some(0) => assert!(said.contains("the far end is"), "{said}"),
+        Some(0) => assert!(printed.contains("the far end is"), "{printed}"),
         status => {
-            assert_eq!(status, Some(1), "{said}");
+            assert_eq!(status, Some(1), "{printed}");
             assert!(
-                said.lines().count() == 1 && said.contains("run as root"),
-                "{said}"
+                printed.lines().count() == 1 && printed.contains("run as root"),
+                "{printed}"
             );
         }
     }

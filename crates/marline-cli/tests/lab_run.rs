@@ -1,4 +1,4 @@
-//! `marline lab run` and what works on its results.
+//! `marline lab run`, and the verbs that use its results.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
@@ -19,9 +19,9 @@ fn lab(directory: &Path, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Standard output, of a command that has to succeed.
+/// The standard output of a command that must succeed.
 #[track_caller]
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -30,7 +30,7 @@ fn said(output: &Output) -> String {
 /// The results of a run of the scenario, as JSON.
 fn results(directory: &Path, arguments: &[&str]) -> Value {
     let all = [&["run", "small.toml", "--json"], arguments].concat();
-    serde_json::from_str(&said(&lab(directory, &all))).unwrap()
+    serde_json::from_str(&printed(&lab(directory, &all))).unwrap()
 }
 
 fn scenario() -> TempDir {
@@ -69,20 +69,20 @@ fn results_have_the_documented_json_keys() {
 
     for part in ["1/2", "2/2"] {
         let out = format!("part{}", &part[..1]);
-        said(&lab(
+        printed(&lab(
             here,
             &["run", "small.toml", "--shard", part, "--out", &out],
         ));
     }
-    let merged = said(&lab(
+    let merged = printed(&lab(
         here,
         &["merge", "part1", "part2", "--out", "merged", "--json"],
     ));
     let merged: Value = serde_json::from_str(&merged).unwrap();
     assert_eq!(merged["digest"], whole["digest"]);
-    let same = said(&lab(here, &["compare", "whole", "merged"]));
+    let same = printed(&lab(here, &["compare", "whole", "merged"]));
     assert!(same.contains("every run is the same"), "{same}");
-    said(&lab(here, &["report", "merged"]));
+    printed(&lab(here, &["report", "merged"]));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
     let must = "[[must]]\ntext = \"a is a hundred times as fast\"\na = \"a\"\nb = \"b\"\nat_least_percent = 99\n";
     std::fs::write(here.join("small.toml"), format!("{SCENARIO}{must}")).unwrap();
     let output = lab(here, &["run", "small.toml", "--json", "--out", "whole"]);
-    let results: Value = serde_json::from_str(&said(&output)).unwrap();
+    let results: Value = serde_json::from_str(&printed(&output)).unwrap();
     let verdict = &results["must"][0];
     assert_eq!(verdict["holds"], false);
     assert_eq!((&verdict["of"], &verdict["met"]), (&1.into(), &0.into()));
@@ -101,13 +101,13 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(errors(&output).contains(words), "{}", errors(&output));
 
-    let table = said(&lab(here, &["run", "small.toml", "--out", "whole"]));
+    let table = printed(&lab(here, &["run", "small.toml", "--out", "whole"]));
     assert!(table.contains(words), "{table}");
     let report = lab(here, &["report", "whole"]);
     assert!(errors(&report).contains(words) && report.status.success());
     let merged = lab(here, &["merge", "whole", "--out", "merged"]);
-    assert!(said(&merged).contains(words) && errors(&merged).contains(words));
-    let same = said(&lab(here, &["compare", "whole", "merged"]));
+    assert!(printed(&merged).contains(words) && errors(&merged).contains(words));
+    let same = printed(&lab(here, &["compare", "whole", "merged"]));
     assert!(
         same.contains("a is a hundred times as fast: does not hold (0 of 1), as before"),
         "{same}"
@@ -128,10 +128,10 @@ fn errors_name_the_invalid_argument() {
         let wrong = SCENARIO.replacen(from, to, 1);
         std::fs::write(here.join("small.toml"), wrong).unwrap();
         let output = lab(here, &["run", "small.toml"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(words), "`{words}` in {said}");
-        assert!(!here.join("lab-results").exists(), "nothing is left behind");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(printed.contains(words), "`{words}` in {printed}");
+        assert!(!here.join("lab-results").exists(), "no file remains");
     }
 }

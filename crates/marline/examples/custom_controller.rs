@@ -1,8 +1,8 @@
-//! A congestion controller of one's own: `cargo run -p marline --example custom_controller`.
+//! A custom congestion controller: `cargo run -p marline --example custom_controller`.
 //!
-//! `Modest` keeps the queue at the bottleneck near 10 ms: it grows while packets wait less and shrinks
-//! while they wait longer. The example has it checked like the built-in controllers are, then uses it
-//! for a transfer over loopback.
+//! `Modest` keeps the queueing delay at the bottleneck near 10 ms: the window grows while the delay is shorter, and
+//! shrinks while it is longer. The example runs the conformance checks of the built-in controllers on it, and then
+//! uses it for a transfer over loopback.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -23,20 +23,20 @@ struct Modest {
     window: u64,
     mtu: u64,
     slow_start: bool,
-    /// Packets sent before this moment were answered by an earlier reduction.
+    /// Signals about packets sent before this time belong to an earlier reduction.
     reduced_at: Option<Instant>,
 }
 
 impl Modest {
-    fn floor(&self) -> u64 {
+    fn min_window(&self) -> u64 {
         2 * self.mtu
     }
 
     fn resize(&mut self, bytes: u64) {
-        self.window = bytes.clamp(self.floor(), MAXIMUM_WINDOW);
+        self.window = bytes.clamp(self.min_window(), MAXIMUM_WINDOW);
     }
 
-    /// Halves the window, once for what one flight has to complain about.
+    /// Halves the window, once for all signals of one flight.
     fn reduce(&mut self, now: Instant, sent_at: Instant) {
         if self.reduced_at.is_none_or(|at| sent_at > at) {
             self.reduced_at = Some(now);
@@ -93,7 +93,7 @@ impl Controller for Modest {
 
     fn pacing_rate(&self, rtt: &RttView) -> u64 {
         let micros = u64::try_from(rtt.smoothed.as_micros()).unwrap_or(u64::MAX);
-        // A quarter more than the window in a round trip, so that the pacer is never what limits.
+        // A quarter more than the window in a round trip, so that the window is the limit, not the pacer.
         (self.window.saturating_mul(1_250_000) / micros.max(1)).max(1)
     }
 
@@ -147,7 +147,7 @@ impl ControllerFactory for MakeModest {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     conformance::conformance(|config| MakeModest.build(config));
-    println!("`modest` keeps every rule of a controller");
+    println!("`modest` passes all conformance checks of controllers");
 
     let transport = Arc::new(TransportConfig {
         controller: Arc::new(MakeModest),

@@ -1,4 +1,4 @@
-//! Talks to `echo_server`: `cargo run -p marline --example echo_client -- 127.0.0.1:4433 hello`.
+//! A client of `echo_server`: `cargo run -p marline --example echo_client -- 127.0.0.1:4433 hello`.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! Sends back what it gets: `cargo run -p marline --example echo_server -- 127.0.0.1:4433`.
+//! Sends back all data that it receives: `cargo run -p marline --example echo_server -- 127.0.0.1:4433`.
 //!
 //! Writes its self-signed certificate to `target/echo.der`, where `echo_client` looks for it.
 
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Serves until the peer closes, which is how it always ends.
+/// Serves until the peer closes the connection, which is the only end.
 async fn serve(connecting: Connecting) -> Result<(), marline::ConnectionError> {
     let connection = connecting.await?;
     loop {

@@ -1,7 +1,7 @@
-//! How late timers ring: `cargo run -p marline --example timer_resolution`.
+//! Measures how late timers expire: `cargo run -p marline --example timer_resolution`.
 //!
-//! Prints, for several waits, the lateness of the runtime's timer beside that of `tokio::time`, on an
-//! idle runtime and beside a task that keeps it busy.
+//! Prints, for several durations, the lateness of the runtime's timer and of `tokio::time`, on an idle runtime and
+//! on one with a busy task.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use marline::{Runtime, TokioRuntime};
 
 const WAITS_US: [u64; 5] = [50, 200, 1_000, 3_000, 10_000];
-/// How long the busy task works before others get their turn.
-const TURN: Duration = Duration::from_micros(20);
+/// How long the busy task works before it yields.
+const BUSY_TIME: Duration = Duration::from_micros(20);
 
 const ROUNDS: usize = 400;
 
@@ -22,7 +22,7 @@ async fn main() -> std::io::Result<()> {
     let clock = runtime.clone();
     let busy = tokio::spawn(async move {
         loop {
-            let end = clock.now() + TURN;
+            let end = clock.now() + BUSY_TIME;
             while clock.now() < end {
                 std::hint::spin_loop();
             }

@@ -46,16 +46,16 @@ pub enum OpenPathError {
         /// Where it should have sent from.
         local: IpAddr,
     },
-    /// This host has no such address now: try again when it has.
+    /// This host does not have the address now: try again when it has.
     #[error("cannot send from {local}: {cause}")]
     NoSuchAddress {
         /// Where to send from.
         local: IpAddr,
-        /// What the system says.
+        /// The system's error.
         #[source]
         cause: io::Error,
     },
-    /// One is IPv4 and the other IPv6, or the socket takes only the other of both.
+    /// One address is IPv4 and the other IPv6, or the socket supports only the other family.
     #[error("there is no path from {local} to {remote}: the address families differ")]
     FamiliesDiffer {
         /// Where to send from.
@@ -63,13 +63,13 @@ pub enum OpenPathError {
         /// Where to send to.
         remote: SocketAddr,
     },
-    /// The connection takes no other path, or not yet.
+    /// The connection cannot open another path, or not yet.
     #[error(transparent)]
     Refused(#[from] marline_proto::OpenPathError),
-    /// The path was tried and given up: PATH_UNSTABLE_OR_POOR if no answer came that way.
-    #[error("the path was given up: {0}")]
+    /// The path was abandoned: with PATH_UNSTABLE_OR_POOR if validation received no response.
+    #[error("the path was abandoned: {0}")]
     Failed(ErrorCode),
-    /// The connection is gone.
+    /// The connection ended.
     #[error("the connection was lost: {0}")]
     ConnectionLost(#[source] ConnectionError),
 }
@@ -88,10 +88,10 @@ pub enum ReadError {
     ConnectionLost(#[source] ConnectionError),
 }
 
-/// Why [`RecvStream::read_to_end`](crate::RecvStream::read_to_end) gave up.
+/// Why [`RecvStream::read_to_end`](crate::RecvStream::read_to_end) failed.
 #[derive(Clone, Debug, Error)]
 pub enum ReadToEndError {
-    /// The stream broke.
+    /// Reading failed.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The peer sent more than the caller's limit.
@@ -102,13 +102,13 @@ pub enum ReadToEndError {
 /// Why writing to a stream failed.
 #[derive(Clone, Debug, Error)]
 pub enum WriteError {
-    /// The peer no longer wants the stream and says so with this code (RFC 9000, section 19.5).
+    /// The peer sent STOP_SENDING with this code (RFC 9000, section 19.5).
     #[error("the peer stopped the stream with code {0}")]
     Stopped(u64),
     /// The stream was finished or reset before.
     #[error("the stream is closed")]
     Closed,
-    /// The connection is gone.
+    /// The connection ended.
     #[error("the connection was lost: {0}")]
     ConnectionLost(#[source] ConnectionError),
 }
@@ -130,10 +130,10 @@ pub enum SendDatagramError {
         /// The most that can be sent now, in bytes.
         max: usize,
     },
-    /// No room in the send buffer now.
+    /// The send buffer is full.
     #[error("too many datagrams wait to be sent")]
     Blocked,
-    /// The connection is gone.
+    /// The connection ended.
     #[error("the connection was lost: {0}")]
     ConnectionLost(#[source] ConnectionError),
 }

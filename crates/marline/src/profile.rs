@@ -28,7 +28,7 @@ pub enum Profile {
     /// [`Plain`](Self::Plain), and connections of one bundle are coordinated
     /// ([`marline_proto::coordination::bundle`]).
     Bundle,
-    /// [`Plain`](Self::Plain), and connections begin with what earlier ones left
+    /// [`Plain`](Self::Plain), and connections begin with the capacity that earlier ones found
     /// ([`marline_proto::coordination::history`]), by [`HistoryPolicy::default`].
     History,
     /// [`Plain`](Self::Plain), and a connection may have several paths, if both ends want it

@@ -1,4 +1,4 @@
-//! The usual TLS settings in one call.
+//! Common TLS configurations in one call.
 //!
 //! For anything else (client certificates, a resolver by server name, another verifier) build the
 //! `rustls` configuration and hand it to [`ServerConfig::new`] or [`ClientConfig::new`] in a [`TlsServerConfig`] or

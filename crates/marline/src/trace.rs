@@ -11,14 +11,14 @@
 //! | debug | `marline::connection` | states of the connection, ACK frequency |
 //! | debug | `marline::path` | datagram sizes, ECN validation |
 //! | debug | `marline::keys` | keys became available or were discarded |
-//! | debug | `marline::recovery` | losses, states of congestion control, first windows, careful resume |
+//! | debug | `marline::recovery` | losses, states of congestion control, initial windows, careful resume |
 //! | debug | `marline::bundle` | decisions of a bundle's engine |
 //! | trace | `marline::packet` | packets sent, received, dropped, acknowledged |
 //! | trace | `marline::recovery` | round-trip times, windows, timers |
 //! | trace | `marline::stream` | states of streams, received data that waits for earlier data |
 //!
-//! Values are formatted only if the subscriber wants the event. A connection that starts while no subscriber
-//! wants anything at the level of info is not observed at all.
+//! Values are formatted only if the subscriber enables the event. A connection that starts while no subscriber
+//! enables the level info is not observed at all.
 //!
 //! ```
 //! # fn configure(mut config: marline::ServerConfig) {

@@ -1,4 +1,4 @@
-//! The table `[history]`: what the server remembers of paths, and what it makes of it.
+//! The table `[history]`: the server's history store, and how it is used.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use marline::settings::{Domain, Field, Settings};
 
 use super::FILE;
 use super::written::WrittenTable;
-use crate::history::{History, Place};
+use crate::history::{History, StoreLocation};
 
-/// Under which name servers share what they learn, unless they say otherwise.
+/// The default namespace of records in a shared store.
 const NAMESPACE: &str = "marline";
 
 /// The keys that are neither [`HistoryConfig::SETTINGS`] nor [`StoreLimits::SETTINGS`].
@@ -34,38 +34,38 @@ impl HistoryKeys {
         &Field::new(
             "tokens",
             Domain::SWITCH,
-            "Whether clients carry what the server finds, too, sealed in their address tokens",
+            "Whether address tokens carry the capacity of the path as well, sealed",
             |c: &mut Self| &mut c.tokens,
         ),
         &Field::new(
             "file",
             FILE,
-            "Where it is kept; without `file` and `server`, in memory until the process ends",
+            "The file of the store; without `file` and `server` it is in memory until the process ends",
             |c: &mut Self| &mut c.file,
         ),
         &Field::new(
             "server",
             Domain::text("a URL, as \"redis://host:6379\""),
-            "The server that shares it among several of ours",
+            "The server with a store that several servers share",
             |c: &mut Self| &mut c.server,
         ),
         &Field::new(
             "namespace",
             Domain::text("a name"),
-            "Whose part of `server` it is; \"marline\" unless set",
+            "The namespace of the records in `server`; \"marline\" unless set",
             |c: &mut Self| &mut c.namespace,
         ),
     ];
 
-    /// Where what is learnt is kept; relative paths start at `base`.
+    /// The location of the store; relative paths start at `base`.
     ///
     /// # Errors
-    /// The keys, which stand in `table`, do not name one place.
-    fn place(self, table: &WrittenTable, base: &Path) -> Result<Place, String> {
+    /// The keys of `table` do not name exactly one location.
+    fn location(self, table: &WrittenTable, base: &Path) -> Result<StoreLocation, String> {
         let place = |key: &str| table.place(&[key]);
         match (self.file, self.server, self.namespace) {
             (Some(_), Some(_), _) => Err(format!(
-                "{}: `server` and `file` (at {}) are two places; leave one of them out",
+                "{}: `server` and `file` (at {}) are two locations; leave one of them out",
                 place("server"),
                 place("file")
             )),
@@ -78,7 +78,7 @@ impl HistoryKeys {
                     Some(_) => "namespace",
                     None => "server",
                 };
-                Ok(Place::Server {
+                Ok(StoreLocation::Server {
                     url,
                     namespace: namespace.unwrap_or_else(|| NAMESPACE.to_owned()),
                     named_at: [place("server"), place(named_by)],
@@ -88,16 +88,16 @@ impl HistoryKeys {
                 "{}: `file` has no name; give it one, or leave it out",
                 place("file")
             )),
-            (Some(file), None, None) => Ok(Place::File(base.join(file))),
-            (None, None, None) => Ok(Place::Memory),
+            (Some(file), None, None) => Ok(StoreLocation::File(base.join(file))),
+            (None, None, None) => Ok(StoreLocation::Memory),
         }
     }
 }
 
-/// What `table` stands for. It switches history on, whatever the profile is; what is left out is as by default.
+/// The settings of `table`. It switches history on under any profile; keys that are left out have their defaults.
 ///
 /// # Errors
-/// A key is unknown, a value is out of its range, or two keys do not go together.
+/// A key is unknown, a value is out of range, or two keys are in conflict.
 pub(super) fn read(table: &WrittenTable, base: &Path) -> Result<History, String> {
     let own = HistoryKeys::SETTINGS.iter().map(|setting| setting.key());
     let of_history = HistoryConfig::SETTINGS.iter().map(|setting| setting.key());
@@ -125,7 +125,7 @@ pub(super) fn read(table: &WrittenTable, base: &Path) -> Result<History, String>
         max_jump: config.cap.filter(|_| table.has(&["cap"])),
         config,
         limits,
-        place: keys.place(table, base)?,
+        location: keys.location(table, base)?,
     })
 }
 

@@ -1,13 +1,13 @@
-//! Settings in a file: what was written for each key, and in which line.
+//! The settings of a file: the value and the line of each key.
 
 use marline::settings::{Refused, Settings, Written, apply, is_key, unknown};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What was written in a table, with the line of each key.
+/// The values of a table, with the line of each key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WrittenTable {
-    /// The file, as messages call it.
+    /// The name of the file in messages.
     file: String,
     /// The tables that it is in.
     prefix: Vec<String>,
@@ -16,10 +16,10 @@ pub(crate) struct WrittenTable {
     lines: Vec<Line>,
 }
 
-/// Where a key was written.
+/// The line of a key.
 #[derive(Clone, Debug)]
 struct Line {
-    /// The key, after the tables that it is in.
+    /// The key, preceded by the tables that it is in.
     path: Vec<String>,
     number: usize,
 }
@@ -102,7 +102,7 @@ impl WrittenTable {
         });
     }
 
-    /// The value that stands at `path`.
+    /// Reads the value at `path`.
     fn value(
         &mut self,
         text: &str,
@@ -127,7 +127,7 @@ impl WrittenTable {
         }
     }
 
-    /// The entries of `table`, which stands at `path`.
+    /// Reads the entries of `table` at `path`.
     fn entries_of(
         &mut self,
         text: &str,
@@ -145,12 +145,12 @@ impl WrittenTable {
         entries
     }
 
-    /// Whether the key `path` was written.
+    /// Whether the key `path` is in the file.
     pub(crate) fn has(&self, path: &[&str]) -> bool {
         self.line_of(path).is_some()
     }
 
-    /// Where `path` was written, for messages.
+    /// The file and line of `path`, for messages.
     pub(crate) fn place(&self, path: &[&str]) -> String {
         let line = self.line_of(path).unwrap_or(1);
         format!("{}:{line}", self.file)
@@ -173,7 +173,7 @@ impl WrittenTable {
         outer.chain(path.iter().copied()).collect()
     }
 
-    /// Puts the keys of `settings` into `config`.
+    /// Applies the keys of `settings` to `config`.
     ///
     /// # Errors
     /// A value is not allowed: with file, line and key.
@@ -196,7 +196,7 @@ fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
         .any(|setting| is_key(written, setting.key()))
 }
 
-/// The number of the line in which byte `at` stands.
+/// The number of the line that contains byte `at`.
 fn line(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())]
         .iter()
@@ -205,7 +205,7 @@ fn line(text: &str, at: usize) -> usize {
         + 1
 }
 
-/// A word that was another one once.
+/// Replaces an older spelling of a value.
 fn current(path: &[String], word: &str) -> String {
     match (path.last().map(String::as_str), word) {
         (Some("average"), "moving") => "ewma".to_owned(),
@@ -229,7 +229,7 @@ mod tests {
         transport
     }
 
-    /// What was written as a file has it.
+    /// A value as it is written in a file.
     fn toml(written: &Written) -> String {
         match written {
             Written::Text(text) => format!("'{text}'"),
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Reads every key of `settings` at the edges of what it can be, in the table `head`.
+    /// Reads every key of `settings` with its smallest and largest values, in the table `head`.
     fn every_key<C: Clone>(
         head: &str,
         settings: Settings<C>,

@@ -7,14 +7,14 @@ use marline_lab::run;
 
 use crate::failure::Failure;
 
-/// Say what changed between two runs of an experiment
+/// Compare two runs of an experiment
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The results before
+    /// The earlier results
     #[arg(value_name = "DIR_A")]
     a: PathBuf,
 
-    /// The results after
+    /// The later results
     #[arg(value_name = "DIR_B")]
     b: PathBuf,
 

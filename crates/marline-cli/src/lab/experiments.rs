@@ -6,7 +6,7 @@ use marline_lab::scenario::{self, Entry, Experiment};
 
 use crate::failure::Failure;
 
-/// The directory of experiments: the given one, else `experiments` here or above.
+/// The directory of experiments: the given one, or `experiments` here or in a directory above.
 pub(super) fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -34,7 +34,7 @@ pub(super) fn list(given: Option<&Path>) -> Result<Vec<Entry>, Failure> {
     })
 }
 
-/// The experiment of this name, or of this file if it ends in `.toml`.
+/// The experiment with this name, or in this file if the name ends in `.toml`.
 pub(super) fn load(
     name: &str,
     given: Option<&Path>,

@@ -12,7 +12,7 @@ use marline_lab::emu::{self, EmuError, Line, Program, Recording, Relay, Report};
 use marline_link::Seed;
 use marline_link::spec::LinkSpec;
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_message};
 
 /// Run a program behind an emulated link
 ///
@@ -95,14 +95,14 @@ async fn run_within(arguments: Arguments) -> Result<(), Failure> {
     let status = supervise(&line, &arguments).await;
     let report = line.stop()?;
     let status = status?;
-    publish(&arguments, &report, status);
+    print_report(&arguments, &report, status);
     match exit_code(status) {
         0 => Ok(()),
         code => Err(Failure::Status(code)),
     }
 }
 
-/// Runs the server, then the program, until the latter ends.
+/// Runs the server, and then the program until it ends.
 async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Failure> {
     let emulation = line.emulation();
     let server = match &arguments.server {
@@ -116,7 +116,7 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
             Failure::Failed(format!("port {port} is not free at the far end: {error}"))
         })?);
     }
-    tell(&format!("the far end is {}", Line::FAR_ADDRESS));
+    print_message(&format!("the far end is {}", Line::FAR_ADDRESS));
     let name = &arguments.command[0];
     let mut command = Command::new(name);
     command.args(&arguments.command[1..]);
@@ -133,7 +133,7 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
         Failure::Failed(format!("cannot run {name}: {error}; check its name"))
     })?;
     if let Some(mut server) = server {
-        // The server's exit status does not matter.
+        // The server's exit status is ignored.
         let _ = server.end().await;
     }
     Ok(status)
@@ -142,18 +142,18 @@ async fn supervise(line: &Line, arguments: &Arguments) -> Result<ExitStatus, Fai
 async fn start_server(line: &Line, text: &str) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
     command.args(["-c", text]);
-    // Standard output is only the program's.
+    // Standard output is reserved for the program.
     command.stdin(Stdio::null()).stdout(io::stderr());
     let failed = |error| Failure::Failed(format!("the server `{text}`: {error}"));
     let (emulation, far) = (line.emulation(), line.far());
     let mut server = Program::start(emulation, far, command).map_err(failed)?;
     if !server.listens(emulation, far).await.map_err(failed)? {
-        tell("the server does not listen yet; going on without waiting for it");
+        print_message("the server does not listen yet; continuing without it");
     }
     Ok(server)
 }
 
-fn publish(arguments: &Arguments, report: &Report, status: ExitStatus) {
+fn print_report(arguments: &Arguments, report: &Report, status: ExitStatus) {
     let bound = Duration::from_secs_f64(arguments.bound / 1_000.0);
     let valid = report.is_valid(bound);
     if arguments.json {
@@ -166,7 +166,7 @@ fn publish(arguments: &Arguments, report: &Report, status: ExitStatus) {
         println!("{document:#}");
     } else {
         for line in report.to_string().lines() {
-            tell(line);
+            print_message(line);
         }
     }
     if !valid {
@@ -175,14 +175,14 @@ fn publish(arguments: &Arguments, report: &Report, status: ExitStatus) {
         } else {
             "run as root for real-time priority, or raise --bound"
         };
-        tell(&format!(
-            "this run is not valid: more than 1 % of the packets were over {} ms late; {advice}",
+        print_message(&format!(
+            "this run is invalid: more than 1 % of the packets were over {} ms late; {advice}",
             arguments.bound
         ));
     }
 }
 
-/// The exit status as shells report it: the program's own, or 128 plus the number of the signal that ended it.
+/// The exit status as in shells: that of the program, or 128 plus the number of the signal that ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code();
     let code = code.or_else(|| status.signal().map(|signal| 128 + signal));

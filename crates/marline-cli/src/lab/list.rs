@@ -7,7 +7,7 @@ use marline_lab::scenario::Experiment;
 use serde::Serialize;
 
 use super::experiments;
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, print_message};
 
 /// List the experiments
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 repeats: experiment.repeats,
             }),
             Err(error) => {
-                tell(&error.to_string());
+                print_message(&error.to_string());
                 broken = true;
             }
         }
@@ -64,5 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             );
         }
     }
-    if broken { Err(Failure::Told) } else { Ok(()) }
+    if broken {
+        Err(Failure::Reported)
+    } else {
+        Ok(())
+    }
 }

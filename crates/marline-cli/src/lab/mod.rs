@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Test programs and transports on emulated links that are reproducible
+/// Test programs and transports on reproducible emulated links
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -70,7 +70,7 @@ pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
             on.store(true, Ordering::Relaxed);
             Ok(())
         };
-        // Without a runtime, Ctrl-C ends the process at once; finished runs are kept all the same.
+        // Without a runtime, Ctrl-C ends the process at once; finished runs are kept in any case.
         let _ = crate::in_runtime(wait);
     });
     waiting

@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
     }
     if experiment.uses(BackendKind::Emu) {
-        // Only a process of a single thread can enter a user namespace.
+        // Only a process with a single thread can enter a user namespace.
         emu::become_capable()?;
     }
     if let Some(seed) = arguments.seed {
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Executes the runs; false if other parts are missing for results.
+/// Executes the runs; returns false if other parts are missing for results.
 fn execute(experiment: &Experiment, arguments: &Arguments, out: &Path) -> Result<bool, Failure> {
     let emulator = Emulator::default();
     let backend = |job: &Job| match job.settings.backend {

@@ -6,7 +6,7 @@ use marline_lab::run::Results;
 use marline_lab::scenario::Value;
 use marline_report::units;
 
-/// Prints the first metric of every cell, then what is compared.
+/// Prints the first metric of every cell, then the comparisons.
 pub(crate) fn print(results: &Results) {
     let Some(metric) = results.metrics.first() else {
         return;
@@ -93,7 +93,7 @@ pub(crate) fn print(results: &Results) {
         units::number(seconds),
         units::count(results.packets)
     );
-    // How long runs of an earlier start took is not known.
+    // The wall time of earlier starts is not recorded.
     if results.resumed == 0 && results.wall_s > 0.0 {
         print!(
             " in {:.1} s: {} virtual seconds and {} packets a second",
@@ -106,7 +106,7 @@ pub(crate) fn print(results: &Results) {
     println!("digest {}", results.digest);
 }
 
-/// Says on standard error what the results do not show, though they must: a finding, no failure.
+/// Prints claims that do not hold on standard error: they are findings, not failures.
 pub(crate) fn warn(results: &Results) {
     for must in results.must.iter().filter(|must| must.holds != Some(true)) {
         eprintln!("{}: {}: {}", must.verdict(), must.text, must.tally());
@@ -124,7 +124,7 @@ fn words(parameters: &BTreeMap<String, Value>) -> String {
     words.join(" ")
 }
 
-/// Prints rows with their columns below each other.
+/// Prints rows with aligned columns.
 pub(super) fn align(rows: &[Vec<String>]) {
     let mut widths = Vec::new();
     for row in rows {

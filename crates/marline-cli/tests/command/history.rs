@@ -1,4 +1,4 @@
-//! What a server learns of paths, and still knows when it comes back.
+//! The history of a server, before and after it is restarted.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use super::*;
 
-/// What a datagram takes through the relay.
+/// The delay of a datagram through the relay.
 const DELAY: Duration = Duration::from_millis(10);
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the programs that are tested run in real time"
+    reason = "the tested programs run in real time"
 )]
 fn now() -> Instant {
     Instant::now()
 }
 
-/// Datagrams under way, each with the moment at which it arrives.
+/// Datagrams in flight, each with the time at which it arrives.
 #[derive(Default)]
 struct Pipe {
     under_way: Mutex<VecDeque<(Instant, Vec<u8>)>>,
@@ -28,10 +28,10 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// Takes what `from` receives to `deliver`, and tells `heard` who sent it.
+    /// Passes the datagrams of `from` to `deliver` with a delay, and their senders to `on_sender`.
     fn run(
         from: UdpSocket,
-        heard: impl Fn(SocketAddr) + Send + 'static,
+        on_sender: impl Fn(SocketAddr) + Send + 'static,
         deliver: impl Fn(&[u8]) + Send + 'static,
     ) {
         let pipe = Arc::<Self>::default();
@@ -42,7 +42,7 @@ impl Pipe {
                 let Ok((size, sender)) = from.recv_from(&mut buffer) else {
                     continue;
                 };
-                heard(sender);
+                on_sender(sender);
                 let datagram = (now() + DELAY, buffer[..size].to_vec());
                 pipe.under_way.lock().unwrap().push_back(datagram);
                 pipe.more.notify_one();
@@ -65,7 +65,7 @@ impl Pipe {
     }
 }
 
-/// A way to `server` that takes 20 ms there and back; returns where it begins.
+/// A path to `server` with a round-trip time of 20 ms; returns the address at which it begins.
 fn relay(server: &str) -> SocketAddr {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -90,7 +90,7 @@ fn relay(server: &str) -> SocketAddr {
     address
 }
 
-/// A site with a large file and the configuration that serves it.
+/// A site with a large file, and the configuration of its server.
 struct Site {
     directory: TempDir,
     config: PathBuf,
@@ -111,23 +111,23 @@ impl Site {
     }
 
     /// Starts a server that logs into the directory `logs`.
-    fn serve(&self, logs: &str) -> Visited {
+    fn serve(&self, logs: &str) -> RelayedServer {
         let logs = self.directory.path().join(logs);
         let server = Server::start(&["--config", text(&self.config), "--qlog", text(&logs)]);
-        Visited::new(server, logs)
+        RelayedServer::new(server, logs)
     }
 }
 
-/// A server that a client visits.
-struct Visited {
+/// A running server, behind the relay.
+struct RelayedServer {
     server: Server,
     relay: SocketAddr,
     logs: PathBuf,
     downloads: TempDir,
 }
 
-impl Visited {
-    /// Of `server`, which logs into `logs`.
+impl RelayedServer {
+    /// Starts a relay to `server`, which logs into `logs`.
     fn new(server: Server, logs: PathBuf) -> Self {
         Self {
             relay: relay(&server.address),
@@ -137,8 +137,8 @@ impl Visited {
         }
     }
 
-    /// A client of its own gets the large file.
-    fn visit(&self) {
+    /// Fetches the large file with a new client.
+    fn fetch(&self) {
         let url = format!("https://{}/large", self.relay);
         let file = self.downloads.path().join("large");
         let output = run(&["get", &url, "--insecure", "-o", text(&file)]);
@@ -146,15 +146,15 @@ impl Visited {
     }
 
     fn metrics(&self) -> String {
-        let said = self.server.said.iter();
-        let mut pages = said.filter_map(|line| line.strip_prefix("metrics on "));
+        let printed = self.server.printed.iter();
+        let mut pages = printed.filter_map(|line| line.strip_prefix("metrics on "));
         let url = pages.next().unwrap();
         let output = run(&["get", url, "--http", "1.1c"]);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The value of a metric, when it is what `is_good` waits for.
+    /// Waits until `is_good` is true for the value of a metric, and returns it.
     fn metric(&self, name: &str, is_good: impl Fn(u64) -> bool) -> u64 {
         let until = now() + Duration::from_secs(10);
         loop {
@@ -170,13 +170,13 @@ impl Visited {
         }
     }
 
-    fn remembered(&self) -> Option<&str> {
-        let said = self.server.said.iter();
-        let mut lines = said.filter(|line| line.starts_with("paths remembered in "));
+    fn stored_records(&self) -> Option<&str> {
+        let printed = self.server.printed.iter();
+        let mut lines = printed.filter(|line| line.starts_with("records of paths in "));
         lines.next().and_then(|line| line.rsplit(' ').next())
     }
 
-    /// Ends it as operators do; returns what its logs say of each connection.
+    /// Stops it by SIGTERM, and returns the summary of each log.
     fn stop(self) -> Vec<Value> {
         let (status, rest) = self.server.terminate();
         assert_eq!((status, rest.as_str()), (0, ""));
@@ -199,10 +199,10 @@ const DEFAULT: &str = "marline_first_windows_total{window=\"default\"}";
 fn learned_windows_are_kept_across_restarts_of_the_server() {
     let site = Site::new("average");
     let server = site.serve("first");
-    assert_eq!(server.remembered(), Some("0"));
-    server.visit();
+    assert_eq!(server.stored_records(), Some("0"));
+    server.fetch();
     server.metric("marline_path_records", |records| records == 1);
-    server.visit();
+    server.fetch();
     assert_eq!(server.metric(DEFAULT, |_| true), 1);
     assert_eq!(server.metric(LEARNT, |_| true), 1);
     let logs = server.stop();
@@ -212,8 +212,8 @@ fn learned_windows_are_kept_across_restarts_of_the_server() {
     assert_eq!(learnt.filter(|learnt| *learnt).count(), 1, "{logs:?}");
 
     let server = site.serve("second");
-    assert_eq!(server.remembered(), Some("1"));
-    server.visit();
+    assert_eq!(server.stored_records(), Some("1"));
+    server.fetch();
     assert_eq!(server.metric(LEARNT, |_| true), 1);
     assert_eq!(server.metric(DEFAULT, |_| true), 0);
     let bytes = server.metric("marline_learnt_first_window_bytes_sum", |_| true);
@@ -230,13 +230,13 @@ fn learned_windows_are_kept_across_restarts_of_the_server() {
 fn stored_history_survives_sigkill() {
     let site = Site::new("average");
     let server = site.serve("first");
-    server.visit();
+    server.fetch();
     server.metric("marline_path_store_writes_total", |writes| writes > 0);
     drop(server);
 
     let server = site.serve("second");
-    assert_eq!(server.remembered(), Some("1"));
-    server.visit();
+    assert_eq!(server.stored_records(), Some("1"));
+    server.fetch();
     assert_eq!(server.metric(LEARNT, |_| true), 1);
     let logs = server.stop();
     assert_eq!(logs[0]["first_windows"][0]["learnt"], true, "{logs:?}");
@@ -246,15 +246,15 @@ fn stored_history_survives_sigkill() {
 fn a_restarted_server_uses_careful_resume() {
     let site = Site::new("careful");
     let server = site.serve("first");
-    server.visit();
+    server.fetch();
     for log in server.stop() {
         assert_eq!(log["careful_resume"], serde_json::json!([]));
         assert_eq!(log["first_windows"][0]["learnt"], false);
     }
 
     let server = site.serve("second");
-    assert_eq!(server.remembered(), Some("1"));
-    server.visit();
+    assert_eq!(server.stored_records(), Some("1"));
+    server.fetch();
     let steps = "marline_careful_resume_total";
     server.metric(&format!("{steps}{{step=\"remembered\"}}"), |paths| {
         paths == 1
@@ -324,15 +324,15 @@ fn the_history_profile_keeps_history_in_memory() {
         "127.0.0.1:0",
     ];
     let server = Server::start(&arguments);
-    let visited = Visited::new(server, PathBuf::new());
-    assert_eq!(visited.remembered(), None);
-    visited.visit();
+    let visited = RelayedServer::new(server, PathBuf::new());
+    assert_eq!(visited.stored_records(), None);
+    visited.fetch();
     visited.metric("marline_path_records", |records| records == 1);
     let help = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
     assert!(help.contains("[history]") && help.contains("--history <FILE>"));
     drop(visited);
     let plain = Server::start(&[text(&public), "--metrics", "127.0.0.1:0"]);
-    let visited = Visited::new(plain, PathBuf::new());
-    visited.visit();
+    let visited = RelayedServer::new(plain, PathBuf::new());
+    visited.fetch();
     assert!(!visited.metrics().contains("marline_path_records"));
 }

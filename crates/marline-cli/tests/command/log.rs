@@ -22,34 +22,34 @@ fn both_ends_log_a_connection_and_only_if_asked() {
         "info,marline::keys=debug",
     ]);
     assert_eq!(output.stdout, b"first");
-    let said = String::from_utf8(output.stderr).unwrap();
-    let has = |said: &str, words: [&str; 3]| {
-        let mut lines = said.lines();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let has = |printed: &str, words: [&str; 3]| {
+        let mut lines = printed.lines();
         lines.any(|line| words.iter().all(|word| line.contains(word)))
     };
     let client = "connection{side=\"client\"";
     assert!(
-        has(&said, ["marline::connection", client, "started"]),
-        "{said}"
+        has(&printed, ["marline::connection", client, "started"]),
+        "{printed}"
     );
     assert!(
-        has(&said, ["marline::connection", client, "closed"]),
-        "{said}"
+        has(&printed, ["marline::connection", client, "closed"]),
+        "{printed}"
     );
     assert!(
-        has(&said, ["marline::keys", client, "keys available"]),
-        "{said}"
+        has(&printed, ["marline::keys", client, "keys available"]),
+        "{printed}"
     );
-    assert!(!said.contains("marline::packet"), "{said}");
+    assert!(!printed.contains("marline::packet"), "{printed}");
 
-    let (status, said) = server.terminate();
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = server.terminate();
+    assert_eq!(status, 0, "{printed}");
     let server = "connection{side=\"server\"";
     assert!(
-        has(&said, ["marline::connection", server, "started"]),
-        "{said}"
+        has(&printed, ["marline::connection", server, "started"]),
+        "{printed}"
     );
-    assert!(!said.contains("marline::keys"), "{said}");
+    assert!(!printed.contains("marline::keys"), "{printed}");
 }
 
 #[test]

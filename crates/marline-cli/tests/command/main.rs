@@ -1,4 +1,4 @@
-//! What the command says and with which status it exits.
+//! The output of the command and its exit status.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 #![expect(
@@ -33,12 +33,12 @@ fn run(arguments: &[&str]) -> Output {
 #[track_caller]
 fn fails(arguments: &[&str], status: i32, words: &[&str]) {
     let output = run(arguments);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{said}");
-    assert_eq!(said.lines().count(), 1, "one line: {said}");
-    assert!(said.starts_with("marline: "), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{printed}");
+    assert_eq!(printed.lines().count(), 1, "one line: {printed}");
+    assert!(printed.starts_with("marline: "), "{printed}");
     for word in words {
-        assert!(said.contains(word), "`{word}` in {said}");
+        assert!(printed.contains(word), "`{word}` in {printed}");
     }
 }
 
@@ -48,8 +48,8 @@ struct Server {
     stderr: BufReader<std::process::ChildStderr>,
     address: String,
     pin: String,
-    /// What it said before it was ready.
-    said: Vec<String>,
+    /// Its output before it was ready.
+    printed: Vec<String>,
 }
 
 impl Server {
@@ -62,7 +62,7 @@ impl Server {
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (mut pin, mut line) = (String::new(), String::new());
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         loop {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended");
@@ -76,10 +76,10 @@ impl Server {
                     stderr,
                     address,
                     pin,
-                    said,
+                    printed,
                 };
             }
-            said.push(line.trim().to_owned());
+            printed.push(line.trim().to_owned());
         }
     }
 
@@ -181,7 +181,7 @@ fn files_are_transferred_over_every_http_version() {
         .unwrap()
         .map(|e| e.unwrap().path())
         .collect();
-    assert_eq!(logs.len(), 3, "one a QUIC connection: {logs:?}");
+    assert_eq!(logs.len(), 3, "one log per QUIC connection: {logs:?}");
     let summary = run(&["qlog", "summary", "--json", text(&logs[0])]);
     assert!(summary.status.success(), "{summary:?}");
     serde_json::from_slice::<serde_json::Value>(&summary.stdout).unwrap();
@@ -209,15 +209,19 @@ fn a_bundle_splits_large_objects_over_its_connections() {
             for connection in connections {
                 assert!(connection["bytes_received"].as_u64().unwrap() > 0);
             }
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(said.contains("does not coordinate"), !coordinated, "{said}");
+            let printed = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(
+                printed.contains("does not coordinate"),
+                !coordinated,
+                "{printed}"
+            );
         }
         let get = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
         assert!(run(&get).status.success());
         assert_eq!(fs::read(&file).unwrap(), b"first");
         let get = ["get", &small, "--insecure", "-o", text(&file), "--json"];
         let report: serde_json::Value = serde_json::from_slice(&run(&get).stdout).unwrap();
-        assert_eq!(report["bundle"], false, "it was not asked for");
+        assert_eq!(report["bundle"], false, "it was not requested");
     }
 }
 
@@ -263,7 +267,7 @@ fn errors_of_get_are_printed_in_one_line() {
     assert_eq!(
         fs::read_dir(out.path()).unwrap().count(),
         0,
-        "nothing is left behind"
+        "no file remains"
     );
 
     let closed = TcpListener::bind("127.0.0.1:0")
@@ -387,7 +391,7 @@ fn errors_of_serve_are_printed_in_one_line() {
     let listen = [&with_identity[..], &["--listen", &address]].concat();
     fails(&listen, 1, &["cannot listen", "another"]);
 
-    // The certificate is good for those who trust it.
+    // A client that trusts the certificate accepts it.
     let server = Server::start(&with_identity[1..]);
     let url = server.url("a.txt").replace("127.0.0.1", "localhost");
     for version in ["3", "2"] {

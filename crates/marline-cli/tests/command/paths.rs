@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Bytes that take longer than it takes to open a path.
+/// A size whose transfer takes longer than opening a path.
 const LARGE: usize = 20_000_000;
 
 fn large() -> TempDir {
@@ -13,16 +13,16 @@ fn large() -> TempDir {
     root
 }
 
-/// The report of a transfer over these paths, and what was said.
+/// The report of a transfer over these paths, and the standard error.
 fn get(server: &Server, more: &[&str]) -> (Value, String) {
     let url = server.url("large");
     let arguments = [&["get", &url, "--insecure", "--json"], more].concat();
     let output = run(&arguments);
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(output.status.success(), "{printed}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["objects"][0]["bytes"], LARGE);
-    (report, said)
+    (report, printed)
 }
 
 /// The local addresses of the paths of the first connection, and the bytes that each received.
@@ -44,8 +44,8 @@ fn each_path_option_opens_a_path() {
     let root = large();
     for server in [&["--profile", "multipath"][..], &["--scheduler", "rr"][..]] {
         let server = Server::start(&[&[text(root.path())], server].concat());
-        let (report, said) = get(&server, &TWO);
-        assert_eq!(said, "");
+        let (report, printed) = get(&server, &TWO);
+        assert_eq!(printed, "");
         assert_eq!(report["multipath"], true);
         assert_eq!(report["connections"][0]["multipath"], true);
         let paths = paths(&report);
@@ -61,9 +61,9 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
     let root = large();
     let server = Server::start(&[text(root.path()), "--scheduler", "rr"]);
     let capped = "127.0.0.3,cap=1MB";
-    let (report, said) = get(&server, &["--path", "127.0.0.2", "--path", capped]);
-    let spent = "path 127.0.0.3 has carried its 1000000 bytes";
-    assert!(said.contains(spent), "{said}");
+    let (report, printed) = get(&server, &["--path", "127.0.0.2", "--path", capped]);
+    let spent = "path 127.0.0.3 has reached its cap of 1000000 bytes";
+    assert!(printed.contains(spent), "{printed}");
     let path = &report["connections"][0]["paths"][1];
     assert!(path["closed"].is_string(), "{report}");
     assert!(path["bytes_received"].as_u64().unwrap() < LARGE as u64 / 2);
@@ -81,8 +81,11 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
     ];
     let output = run(&to);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains(spent) && said.contains("--resume"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        printed.contains(spent) && printed.contains("--resume"),
+        "{printed}"
+    );
     assert!(!file.exists());
 }
 
@@ -90,9 +93,12 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
 fn a_server_without_multipath_is_used_on_one_path() {
     let root = large();
     let server = Server::start(&[text(root.path())]);
-    let (report, said) = get(&server, &TWO);
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("the server takes one path"), "{said}");
+    let (report, printed) = get(&server, &TWO);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    assert!(
+        printed.contains("the server does not support multipath"),
+        "{printed}"
+    );
     assert_eq!(report["multipath"], false);
     let paths = paths(&report);
     assert_eq!(paths.len(), 1);
@@ -104,16 +110,16 @@ fn errors_name_the_invalid_path() {
     let missing = "there is no interface wwan77";
     let root = large();
     let server = Server::start(&[text(root.path()), "--profile", "multipath"]);
-    let (_, said) = get(&server, &["--path", "wwan77", "--path", "lo"]);
-    assert!(said.contains(missing), "{said}");
+    let (_, printed) = get(&server, &["--path", "wwan77", "--path", "lo"]);
+    assert!(printed.contains(missing), "{printed}");
 
     let url = server.url("large");
     let output = run(&["get", &url, "--insecure", "--json", "--path", "wwan77"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains(missing), "{said}");
-    assert!(said.contains("no path leads to"), "{said}");
-    assert!(said.contains("--path"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains(missing), "{printed}");
+    assert!(printed.contains("no path to"), "{printed}");
+    assert!(printed.contains("--path"), "{printed}");
 
     let get = |more: &[&'static str]| [&["get", "https://h/a"], more].concat();
     fails(

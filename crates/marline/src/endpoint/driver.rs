@@ -332,7 +332,7 @@ impl Drop for Driver {
         let mut woken = Vec::new();
         let queue = {
             let mut state = self.shared.lock();
-            state.on_driver_gone(&mut woken);
+            state.on_driver_ended(&mut woken);
             std::mem::take(&mut state.accepted)
         };
         drop(queue);

@@ -86,7 +86,7 @@ impl Endpoint {
                 accepting: WakerList::default(),
                 idle: WakerList::default(),
                 closed: false,
-                driver_gone: false,
+                driver_ended: false,
             },
         ));
         let endpoint = Self::from_shared(Arc::clone(&shared));
@@ -154,7 +154,7 @@ impl Endpoint {
         self.connect_between(config, None, remote, server_name)
     }
 
-    /// Connects to `server_name` at `remote` from the address `local` of this host and from no other: if
+    /// Connects to `server_name` at `remote` from the address `local` of this host and from no other: if it
     /// is no longer available, nothing is sent. The endpoint must be bound to an unspecified address, or to
     /// `local`.
     ///

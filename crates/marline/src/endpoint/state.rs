@@ -46,7 +46,7 @@ pub(super) struct EndpointState {
     /// Closed by the application.
     pub(super) closed: bool,
     /// The driver has ended: no datagram is sent or received any more.
-    pub(super) driver_gone: bool,
+    pub(super) driver_ended: bool,
 }
 
 impl SharedEndpoint {
@@ -99,7 +99,7 @@ impl EndpointState {
 
     /// Whether connections of clients would be refused.
     pub(super) fn refuses(&self) -> bool {
-        self.closed || self.driver_gone
+        self.closed || self.driver_ended
     }
 
     /// Passes a signal of a connection to the engine of its bundle.
@@ -134,7 +134,7 @@ impl EndpointState {
         if let Some(config) = &mut config
             && !open
         {
-            // Refused rather than ignored, so that the client learns of it at once.
+            // Refused rather than ignored, so that the client is notified at once.
             Arc::make_mut(config).max_connections = 0;
         }
         self.proto.set_server_config(config);
@@ -171,12 +171,12 @@ impl EndpointState {
 
     /// Whether no connection is left, closing and draining ones included.
     pub(super) fn is_idle(&self) -> bool {
-        self.driver_gone || self.live == 0
+        self.driver_ended || self.live == 0
     }
 
     /// Ends every connection, because the driver has ended.
-    pub(super) fn on_driver_gone(&mut self, woken: &mut Vec<Waker>) {
-        self.driver_gone = true;
+    pub(super) fn on_driver_ended(&mut self, woken: &mut Vec<Waker>) {
+        self.driver_ended = true;
         for connection in self.connections.drain(..).flatten() {
             let mut state = connection.lock();
             state.drained = true;

@@ -28,7 +28,7 @@ pub use self::policy::{InvalidPathRule, PathPolicy, PathRule, PathSource};
 use self::task::ManagerTask;
 use crate::connection::Connection;
 
-/// Opens, watches and abandons the paths of a client's connections as a [`PathPolicy`] says.
+/// Opens, observes and abandons the paths of a client's connections according to a [`PathPolicy`].
 ///
 /// * The other paths are opened when the handshake is confirmed. A path that fails is opened again after a
 ///   pause that doubles each time up to [`PathPolicy::longest_pause`].

@@ -1,4 +1,4 @@
-//! The task that carries out what the machine decides, for one connection.
+//! The task that carries out the decisions of the machine, for one connection.
 
 use std::future::poll_fn;
 use std::net::IpAddr;

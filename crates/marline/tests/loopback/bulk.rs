@@ -1,20 +1,20 @@
-//! Many bytes and many connections.
+//! Large transfers and many connections.
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
 
-use crate::setup::{connect, echo, endpoints, pattern, soon};
+use crate::setup::{connect, echo, endpoints, pattern, within_limit};
 
 const LEN: usize = 20_000_000;
 
 /// Twenty megabytes each way at the same time, compared byte by byte.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_ways() {
+async fn large_transfers_in_both_directions_arrive_unaltered() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     tokio::spawn(echo(theirs));
     let data = Bytes::from(pattern(LEN));
-    let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
+    let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
     let outgoing = data.clone();
     let writer = tokio::spawn(async move {
         send.write_chunk(outgoing).await.unwrap();
@@ -22,16 +22,16 @@ async fn both_ways() {
         send.stopped().await.unwrap();
     });
     let mut at = 0;
-    while let Some(chunk) = soon(recv.read_chunk(usize::MAX)).await.unwrap() {
+    while let Some(chunk) = within_limit(recv.read_chunk(usize::MAX)).await.unwrap() {
         assert!(chunk == data[at..at + chunk.len()], "differs after {at}");
         at += chunk.len();
     }
     assert_eq!(at, LEN);
-    soon(writer).await.unwrap();
+    within_limit(writer).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_connections() {
+async fn a_hundred_connections_share_an_endpoint() {
     let (client, server) = endpoints();
     let accepting = server.clone();
     tokio::spawn(async move {
@@ -51,25 +51,25 @@ async fn a_hundred_connections() {
             assert_eq!(recv.read_to_end(20_000).await.unwrap(), data);
         });
     }
-    soon(tasks.join_all()).await;
+    within_limit(tasks.join_all()).await;
     client.close(0, b"");
-    soon(client.wait_idle()).await;
+    within_limit(client.wait_idle()).await;
     assert_eq!(client.open_connections(), 0);
-    soon(server.wait_idle()).await;
+    within_limit(server.wait_idle()).await;
 }
 
-/// A connection's first data follows the handshake of another at once.
+/// The first data of a connection directly follows the handshake of another.
 #[tokio::test]
-async fn one_after_the_other() {
+async fn connections_can_follow_each_other_at_once() {
     let (client, server) = endpoints();
     for _ in 0..20 {
-        let (ours, theirs) = soon(connect(&client, &server)).await;
+        let (ours, theirs) = within_limit(connect(&client, &server)).await;
         let serving = tokio::spawn(echo(theirs));
-        let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
+        let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
         send.write_all(b"x").await.unwrap();
         send.finish().unwrap();
-        assert_eq!(soon(recv.read_to_end(1)).await.unwrap(), &b"x"[..]);
+        assert_eq!(within_limit(recv.read_to_end(1)).await.unwrap(), &b"x"[..]);
         ours.close(0, b"");
-        soon(serving).await.unwrap();
+        within_limit(serving).await.unwrap();
     }
 }

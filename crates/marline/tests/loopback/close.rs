@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use marline::{ConnectionError, Endpoint, ReadError, TransportConfig, WriteError};
 
-use crate::setup::{Identity, LOOPBACK, NAME, connect, endpoints, soon};
+use crate::setup::{Identity, LOOPBACK, NAME, connect, endpoints, within_limit};
 
 #[tokio::test]
-async fn the_peer_learns_code_and_reason() {
+async fn the_peer_receives_code_and_reason() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     let waiting = tokio::spawn({
         let theirs = theirs.clone();
         async move { theirs.accept_uni().await.unwrap_err() }
@@ -19,23 +19,23 @@ async fn the_peer_learns_code_and_reason() {
         ours.close_reason(),
         Some(ConnectionError::LocallyClosed)
     ));
-    let error = soon(theirs.closed()).await;
+    let error = within_limit(theirs.closed()).await;
     assert!(matches!(
         error,
         ConnectionError::PeerApplication { code: 42, ref reason } if reason == &b"enough"[..]
     ));
     assert!(matches!(
-        soon(waiting).await.unwrap(),
+        within_limit(waiting).await.unwrap(),
         ConnectionError::PeerApplication { .. }
     ));
-    soon(client.wait_idle()).await;
-    soon(server.wait_idle()).await;
+    within_limit(client.wait_idle()).await;
+    within_limit(server.wait_idle()).await;
 }
 
 #[tokio::test]
-async fn everything_fails_after_the_end() {
+async fn all_calls_fail_after_the_end() {
     let (client, server) = endpoints();
-    let (ours, _theirs) = soon(connect(&client, &server)).await;
+    let (ours, _theirs) = within_limit(connect(&client, &server)).await;
     let (mut send, mut recv) = ours.open_bi().await.unwrap();
     send.write_all(b"x").await.unwrap();
     ours.close(1, b"");
@@ -58,29 +58,29 @@ async fn everything_fails_after_the_end() {
 }
 
 #[tokio::test]
-async fn what_arrived_before_the_end_can_still_be_read() {
+async fn data_that_arrived_before_the_end_can_be_read() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     let mut send = ours.open_uni().await.unwrap();
     send.write_all(b"last words").await.unwrap();
     send.finish().unwrap();
-    soon(send.stopped()).await.unwrap();
+    within_limit(send.stopped()).await.unwrap();
     ours.close(0, b"");
-    soon(theirs.closed()).await;
+    within_limit(theirs.closed()).await;
     let mut recv = theirs.accept_uni().await.unwrap();
     assert_eq!(recv.read_to_end(100).await.unwrap(), &b"last words"[..]);
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_closes() {
+async fn dropping_the_last_handle_closes_the_connection() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     let send = ours.open_uni().await.unwrap();
     drop(ours);
     assert!(theirs.close_reason().is_none());
     drop(send);
     assert!(matches!(
-        soon(theirs.closed()).await,
+        within_limit(theirs.closed()).await,
         ConnectionError::PeerApplication { code: 0, .. }
     ));
 }
@@ -88,20 +88,20 @@ async fn dropping_the_last_handle_closes() {
 #[tokio::test]
 async fn dropping_the_server_closes_its_connections() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     drop(server);
     assert!(matches!(
-        soon(ours.closed()).await,
+        within_limit(ours.closed()).await,
         ConnectionError::PeerApplication { code: 0, .. }
     ));
     assert!(matches!(
-        soon(theirs.closed()).await,
+        within_limit(theirs.closed()).await,
         ConnectionError::LocallyClosed
     ));
 }
 
 #[tokio::test]
-async fn a_closed_endpoint_accepts_nobody() {
+async fn a_closed_endpoint_accepts_no_connections() {
     let (client, server) = endpoints();
     let waiting = tokio::spawn({
         let server = server.clone();
@@ -109,11 +109,11 @@ async fn a_closed_endpoint_accepts_nobody() {
     });
     tokio::task::yield_now().await;
     server.close(7, b"over");
-    assert!(soon(waiting).await.unwrap());
-    assert!(soon(server.accept()).await.is_none());
+    assert!(within_limit(waiting).await.unwrap());
+    assert!(within_limit(server.accept()).await.is_none());
     let connecting = client.connect(server.local_addr(), NAME).unwrap();
     assert!(matches!(
-        soon(connecting).await,
+        within_limit(connecting).await,
         Err(ConnectionError::PeerTransport { .. })
     ));
 }
@@ -129,11 +129,11 @@ async fn an_endpoint_without_server_config_does_not_answer_until_it_has_one() {
         .connect_with(identity.client(impatient()), server.local_addr(), NAME)
         .unwrap();
     assert!(matches!(
-        soon(ignored).await,
+        within_limit(ignored).await,
         Err(ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout)
     ));
     server.set_server_config(Some(identity.server(transport)));
-    soon(connect(&client, &server)).await;
+    within_limit(connect(&client, &server)).await;
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn an_untrusted_server_is_an_error_on_both_sides() {
     client.set_default_client_config(Identity::new().client(TransportConfig::default()));
     let connecting = client.connect(server.local_addr(), NAME).unwrap();
     let accepting = async { server.accept().await.unwrap().await };
-    let (ours, theirs) = soon(async { tokio::join!(connecting, accepting) }).await;
+    let (ours, theirs) = within_limit(async { tokio::join!(connecting, accepting) }).await;
     assert!(matches!(ours, Err(ConnectionError::Transport(_))));
     assert!(matches!(theirs, Err(ConnectionError::PeerTransport { .. })));
 }
@@ -155,7 +155,7 @@ fn impatient() -> TransportConfig {
 }
 
 #[tokio::test]
-async fn nobody_there_times_out() {
+async fn connecting_to_an_unused_port_times_out() {
     let identity = Identity::new();
     let client = Endpoint::client(LOOPBACK).unwrap();
     let nobody = std::net::UdpSocket::bind(LOOPBACK).unwrap();
@@ -167,10 +167,10 @@ async fn nobody_there_times_out() {
         )
         .unwrap();
     assert!(matches!(
-        soon(connecting).await,
+        within_limit(connecting).await,
         Err(ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout)
     ));
-    soon(client.wait_idle()).await;
+    within_limit(client.wait_idle()).await;
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn connections_end_with_their_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (ours, theirs) = runtime.block_on(async {
         let (client, server) = endpoints();
-        let pair = soon(connect(&client, &server)).await;
+        let pair = within_limit(connect(&client, &server)).await;
         std::mem::forget((client, server));
         pair
     });

@@ -2,27 +2,30 @@
 
 use marline::{ConnectionEvent, Endpoint, TransportConfig};
 
-use crate::setup::{Identity, LOOPBACK, NAME, echo, soon};
+use crate::setup::{Identity, LOOPBACK, NAME, echo, within_limit};
 
 async fn exchange(client: &Endpoint, server: &Endpoint, early: bool) -> bool {
     let connecting = client.connect(server.local_addr(), NAME).unwrap();
     let connection = match connecting.into_0rtt() {
         Ok(connection) => {
-            assert!(early, "no session can be remembered yet");
+            assert!(early, "no session is stored yet");
             connection
         }
         Err(connecting) => {
-            assert!(!early, "the session was forgotten");
-            soon(connecting).await.unwrap()
+            assert!(!early, "the session is missing");
+            within_limit(connecting).await.unwrap()
         }
     };
-    let (mut send, mut recv) = soon(connection.open_bi()).await.unwrap();
+    let (mut send, mut recv) = within_limit(connection.open_bi()).await.unwrap();
     send.write_all(b"early").await.unwrap();
     send.finish().unwrap();
-    assert_eq!(soon(recv.read_to_end(9)).await.unwrap(), &b"early"[..]);
-    soon(connection.connected()).await.unwrap();
-    // The ticket follows the handshake.
-    soon(connection.confirmed()).await.unwrap();
+    assert_eq!(
+        within_limit(recv.read_to_end(9)).await.unwrap(),
+        &b"early"[..]
+    );
+    within_limit(connection.connected()).await.unwrap();
+    // The session ticket follows the handshake.
+    within_limit(connection.confirmed()).await.unwrap();
     connection.early_data_accepted()
 }
 
@@ -37,7 +40,7 @@ fn serve(server: &Endpoint) {
 }
 
 #[tokio::test]
-async fn a_remembered_server_takes_it() {
+async fn early_data_is_accepted_on_resumption() {
     let identity = Identity::new();
     let server = Endpoint::server(identity.server(TransportConfig::default()), LOOPBACK).unwrap();
     serve(&server);
@@ -48,20 +51,20 @@ async fn a_remembered_server_takes_it() {
 }
 
 #[tokio::test]
-async fn what_is_rejected_is_sent_again() {
+async fn rejected_early_data_is_sent_again() {
     let identity = Identity::new();
     let server = Endpoint::server(identity.server(TransportConfig::default()), LOOPBACK).unwrap();
     serve(&server);
     let client = Endpoint::client(LOOPBACK).unwrap();
     client.set_default_client_config(identity.client(TransportConfig::default()));
     exchange(&client, &server, false).await;
-    // Other ticket keys: the server cannot read what the client remembers.
+    // With other ticket keys, the server cannot decrypt the client's session ticket.
     server.set_server_config(Some(identity.server(TransportConfig::default())));
     assert!(!exchange(&client, &server, true).await);
 }
 
 #[tokio::test]
-async fn a_server_may_speak_before_the_client_is_known() {
+async fn a_server_can_send_before_the_handshake_is_complete() {
     let identity = Identity::new();
     let server = Endpoint::server(identity.server(TransportConfig::default()), LOOPBACK).unwrap();
     let client = Endpoint::client(LOOPBACK).unwrap();
@@ -79,7 +82,10 @@ async fn a_server_may_speak_before_the_client_is_known() {
         ));
         connection
     };
-    let (ours, _theirs) = soon(async { tokio::join!(connecting, speaking) }).await;
-    let mut recv = soon(ours.unwrap().accept_uni()).await.unwrap();
-    assert_eq!(soon(recv.read_to_end(9)).await.unwrap(), &b"welcome"[..]);
+    let (ours, _theirs) = within_limit(async { tokio::join!(connecting, speaking) }).await;
+    let mut recv = within_limit(ours.unwrap().accept_uni()).await.unwrap();
+    assert_eq!(
+        within_limit(recv.read_to_end(9)).await.unwrap(),
+        &b"welcome"[..]
+    );
 }

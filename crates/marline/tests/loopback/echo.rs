@@ -5,50 +5,55 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use marline::{ConnectError, Endpoint, TransportConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::setup::{Identity, LOOPBACK, NAME, connect, echo, endpoints, soon};
+use crate::setup::{Identity, LOOPBACK, NAME, connect, echo, endpoints, within_limit};
 
-async fn round_trip() {
+async fn echo_over_one_stream() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     assert_eq!(ours.alpn().as_deref(), Some(&b"test"[..]));
     assert_eq!(theirs.remote_address(), client.local_addr());
     assert_eq!(ours.remote_address(), server.local_addr());
     tokio::spawn(echo(theirs));
 
-    let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
-    soon(send.write_all(b"hello")).await.unwrap();
+    let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
+    within_limit(send.write_all(b"hello")).await.unwrap();
     send.finish().unwrap();
-    assert_eq!(soon(recv.read_to_end(100)).await.unwrap(), &b"hello"[..]);
-    assert_eq!(soon(send.stopped()).await.unwrap(), None);
-    assert!(soon(recv.read_chunk(1)).await.unwrap().is_none());
+    assert_eq!(
+        within_limit(recv.read_to_end(100)).await.unwrap(),
+        &b"hello"[..]
+    );
+    assert_eq!(within_limit(send.stopped()).await.unwrap(), None);
+    assert!(within_limit(recv.read_chunk(1)).await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn one_thread() {
+async fn echo_on_a_single_threaded_runtime() {
     round_trip().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_threads() {
+async fn echo_on_a_multi_threaded_runtime() {
     round_trip().await;
 }
 
 #[tokio::test]
-async fn through_tokio_io() {
+async fn streams_implement_tokio_io() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     tokio::spawn(echo(theirs));
-    let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
+    let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
     AsyncWriteExt::write_all(&mut send, b"tokio").await.unwrap();
     send.shutdown().await.unwrap();
     send.shutdown().await.unwrap();
     let mut answer = String::new();
-    soon(recv.read_to_string(&mut answer)).await.unwrap();
+    within_limit(recv.read_to_string(&mut answer))
+        .await
+        .unwrap();
     assert_eq!(answer, "tokio");
 }
 
 #[tokio::test]
-async fn wildcard_server_answers_from_the_address_it_was_spoken_to() {
+async fn a_wildcard_server_responds_from_the_destination_address() {
     let identity = Identity::new();
     let any = (Ipv4Addr::UNSPECIFIED, 0).into();
     let server = Endpoint::server(identity.server(TransportConfig::default()), any).unwrap();
@@ -58,7 +63,7 @@ async fn wildcard_server_answers_from_the_address_it_was_spoken_to() {
     for host in [1, 2, 77] {
         let addr = (Ipv4Addr::new(127, 0, 0, host), port).into();
         let connecting = client.connect(addr, NAME).unwrap();
-        let (ours, theirs) = soon(async {
+        let (ours, theirs) = within_limit(async {
             tokio::join!(connecting, async { server.accept().await.unwrap().await })
         })
         .await;
@@ -76,12 +81,12 @@ async fn dual_stack_sockets_reach_ipv4() {
     };
     let server = Endpoint::server(identity.server(TransportConfig::default()), LOOPBACK).unwrap();
     client.set_default_client_config(identity.client(TransportConfig::default()));
-    let (ours, _theirs) = soon(connect(&client, &server)).await;
+    let (ours, _theirs) = within_limit(connect(&client, &server)).await;
     assert_eq!(ours.remote_address(), server.local_addr());
 }
 
 #[tokio::test]
-async fn what_cannot_be_tried_says_so() {
+async fn impossible_connections_are_refused_with_the_reason() {
     let client = Endpoint::client(LOOPBACK).unwrap();
     let server = (Ipv4Addr::LOCALHOST, 1).into();
     assert!(matches!(

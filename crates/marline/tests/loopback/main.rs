@@ -1,4 +1,4 @@
-//! Endpoints that talk over loopback, one file a subject.
+//! Endpoints over loopback, with one file per subject.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

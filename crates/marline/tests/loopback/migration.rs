@@ -1,15 +1,15 @@
 //! A client that moves.
 
-use crate::setup::{LOOPBACK, connect, echo, endpoints, pattern, soon};
+use crate::setup::{LOOPBACK, connect, echo, endpoints, pattern, within_limit};
 
 #[tokio::test]
 async fn a_client_keeps_its_connection_across_sockets() {
     let (client, server) = endpoints();
-    let (ours, theirs) = soon(connect(&client, &server)).await;
+    let (ours, theirs) = within_limit(connect(&client, &server)).await;
     tokio::spawn(echo(theirs.clone()));
     let old = client.local_addr();
     for round in 0..3 {
-        let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
+        let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
         let data = pattern(100_000 + round);
         let writing = async {
             send.write_all(&data[..50_000]).await.unwrap();
@@ -20,7 +20,7 @@ async fn a_client_keeps_its_connection_across_sockets() {
             send.finish().unwrap();
         };
         let (answer, ()) =
-            soon(async { tokio::join!(recv.read_to_end(usize::MAX), writing) }).await;
+            within_limit(async { tokio::join!(recv.read_to_end(usize::MAX), writing) }).await;
         assert_eq!(answer.unwrap(), data);
     }
     assert_ne!(client.local_addr(), old);

@@ -9,13 +9,19 @@ use marline::{
     TransportConfig,
 };
 
-use crate::setup::{Identity, NAME, echo, pattern, soon};
+use crate::setup::{Identity, NAME, echo, pattern, within_limit};
 
 const SECOND: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// Both ends of a connection that takes several paths, of a client at `client` and a server at any
-/// address. Dropped, the endpoints would close it.
-async fn connect(client: &str) -> (Connection, Connection, [Endpoint; 2]) {
+/// Both ends of a multipath connection, of a client at `client` and a server at any address.
+struct Connected {
+    client: Connection,
+    server: Connection,
+    /// They would close the connection when dropped.
+    _endpoints: [Endpoint; 2],
+}
+
+async fn connect(client: &str) -> Connected {
     let transport = TransportConfig {
         multipath: Some(MultipathConfig {
             scheduler: Arc::new(|| Box::new(Rr::default())),
@@ -31,26 +37,34 @@ async fn connect(client: &str) -> (Connection, Connection, [Endpoint; 2]) {
     let connecting = client.connect_with(identity.client(transport), there, NAME);
     let accepting = async { server.accept().await.unwrap().await.unwrap() };
     let (ours, theirs) = tokio::join!(connecting.unwrap(), accepting);
-    (ours.unwrap(), theirs, [client, server])
+    Connected {
+        client: ours.unwrap(),
+        server: theirs,
+        _endpoints: [client, server],
+    }
 }
 
 #[tokio::test]
-async fn addresses_of_one_socket_are_paths() {
+async fn addresses_of_one_socket_can_be_paths() {
     for client in ["0.0.0.0:0", "[::]:0"] {
-        let (ours, theirs, _ends) = soon(connect(client)).await;
+        let Connected {
+            client: ours,
+            server: theirs,
+            _endpoints,
+        } = within_limit(connect(client)).await;
         tokio::spawn(echo(theirs.clone()));
         let mut events = theirs.events();
-        let id = soon(ours.open_path(SECOND, None)).await.unwrap();
+        let id = within_limit(ours.open_path(SECOND, None)).await.unwrap();
         assert_eq!(id, PathId(1));
 
-        let (mut send, mut recv) = soon(ours.open_bi()).await.unwrap();
+        let (mut send, mut recv) = within_limit(ours.open_bi()).await.unwrap();
         let data = pattern(2_000_000);
         let writing = async {
             send.write_all(&data).await.unwrap();
             send.finish().unwrap();
         };
         let reading = recv.read_to_end(usize::MAX);
-        let (answer, ()) = soon(async { tokio::join!(reading, writing) }).await;
+        let (answer, ()) = within_limit(async { tokio::join!(reading, writing) }).await;
         assert_eq!(answer.unwrap(), data);
         for connection in [&ours, &theirs] {
             let paths = connection.paths();
@@ -60,14 +74,14 @@ async fn addresses_of_one_socket_are_paths() {
                 assert!(path.udp_received.bytes > 100_000, "{client}: {path:?}");
             }
         }
-        // What the server sees is what the system sent.
+        // The server reports the addresses of the received packets.
         assert_eq!(theirs.paths()[1].remote.ip().to_canonical(), SECOND);
 
         let why = ErrorCode::APPLICATION_ABANDON_PATH;
         ours.abandon_path(id, why).unwrap();
         loop {
             if let ConnectionEvent::PathClosed { id: of, error } =
-                soon(events.next()).await.unwrap()
+                within_limit(events.next()).await.unwrap()
             {
                 assert_eq!((of, error), (id, why));
                 break;
@@ -78,10 +92,14 @@ async fn addresses_of_one_socket_are_paths() {
 
 #[tokio::test]
 async fn a_path_may_share_the_addresses_of_another() {
-    let (ours, _theirs, _ends) = soon(connect("127.0.0.1:0")).await;
+    let ends = within_limit(connect("127.0.0.1:0")).await;
+    let ours = &ends.client;
     let same = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    assert_eq!(soon(ours.open_path(same, None)).await.unwrap(), PathId(1));
-    let elsewhere = soon(ours.open_path(SECOND, None)).await;
+    assert_eq!(
+        within_limit(ours.open_path(same, None)).await.unwrap(),
+        PathId(1)
+    );
+    let elsewhere = within_limit(ours.open_path(SECOND, None)).await;
     assert!(matches!(
         elsewhere,
         Err(OpenPathError::BoundElsewhere { .. })
@@ -89,9 +107,10 @@ async fn a_path_may_share_the_addresses_of_another() {
 }
 
 #[tokio::test]
-async fn addresses_of_others_are_refused() {
-    let (ours, _theirs, _ends) = soon(connect("0.0.0.0:0")).await;
+async fn addresses_of_other_hosts_are_refused() {
+    let ends = within_limit(connect("0.0.0.0:0")).await;
+    let ours = &ends.client;
     let documentation = Ipv4Addr::new(192, 0, 2, 77).into();
-    let refused = soon(ours.open_path(documentation, None)).await;
+    let refused = within_limit(ours.open_path(documentation, None)).await;
     assert!(matches!(refused, Err(OpenPathError::NoSuchAddress { .. })));
 }

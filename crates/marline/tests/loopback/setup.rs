@@ -16,8 +16,8 @@ pub(crate) const NAME: &str = "localhost";
 pub(crate) const LOOPBACK: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than any test takes, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A time limit above what any test takes.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Identity {
     certificate: CertificateDer<'static>,
@@ -72,14 +72,14 @@ pub(crate) async fn connect(client: &Endpoint, server: &Endpoint) -> (Connection
     (ours.unwrap(), theirs)
 }
 
-/// Fails instead of hanging.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future)
+/// Waits for `future`, at most for [`TIME_LIMIT`].
+pub(crate) async fn within_limit<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIME_LIMIT, future)
         .await
         .expect("took too long")
 }
 
-/// Sends back what comes on every stream, until the connection ends.
+/// Sends back the data of every stream, until the connection ends.
 pub(crate) async fn echo(connection: Connection) {
     while let Ok((mut send, mut recv)) = connection.accept_bi().await {
         tokio::spawn(async move {
@@ -94,7 +94,7 @@ pub(crate) async fn echo(connection: Connection) {
     }
 }
 
-/// Bytes that repeat only after 251.
+/// Bytes with a period of 251.
 pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }

@@ -1,4 +1,4 @@
-//! Paths that a policy asks for, over links that fail and addresses that come and go.
+//! Managed paths over links that fail, and with addresses that change.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn closed(events: &mut Events) -> PathId {
     }
 }
 
-/// Bytes that came over a path.
+/// Bytes received over a path.
 fn received(connection: &Connection, id: PathId) -> u64 {
     let paths = connection.paths();
     let found = paths.iter().find(|stats| stats.id == id);
@@ -144,7 +144,7 @@ fn a_backup_rule_opens_a_backup_path() {
 }
 
 #[test]
-fn a_dead_first_link_delays_the_handshake_by_the_head_start() {
+fn a_failed_first_link_delays_the_handshake_by_the_head_start() {
     run(async |network| {
         network.wifi.cut();
         let ends = Ends::new(network, &["wifi", "lte"]);
@@ -215,7 +215,7 @@ fn a_cap_limits_all_connections_together() {
         assert_eq!(fetch(&ours).await, LEN);
         assert_eq!(closed(&mut events).await, ONE);
         let spent = ends.manager.spent(1);
-        // These links are as fast as slow start, and that is at its steepest.
+        // The links do not limit slow start, whose rate grows fastest.
         assert!((CAP..2 * CAP).contains(&spent), "{spent}");
         network.client.sleep(Duration::from_secs(120)).await;
         assert_eq!(ours.paths().len(), 1);

@@ -18,14 +18,14 @@ const ONE: PathId = PathId(1);
 struct Ends<'n> {
     network: &'n Network,
     client: Endpoint,
-    /// Dropped, it would close the connection.
+    /// It would close the connection when dropped.
     _server: Endpoint,
     ours: Connection,
     theirs: Connection,
 }
 
 impl<'n> Ends<'n> {
-    /// Connects; the client allows so many paths.
+    /// Connects; the client allows `paths` paths.
     async fn connect(network: &'n Network, paths: Option<u32>) -> Self {
         let server = network.server_endpoint(server_config(transport(Some(4))));
         let client = network.client_endpoint();
@@ -46,7 +46,7 @@ impl<'n> Ends<'n> {
         self.ours.open_path(local.into(), None).await
     }
 
-    /// Sends `LEN` bytes there and back; calls `half` when half of them are back.
+    /// Sends `LEN` bytes to the server and back; calls `half` when half of them have returned.
     async fn exchange(&self, half: impl FnOnce()) {
         let theirs = self.theirs.clone();
         self.network.server.run(async move {
@@ -102,8 +102,8 @@ async fn expect_closed(events: &mut Events, path: PathId, why: ErrorCode) {
     }
 }
 
-/// A transfer over two links, of which that of `dead` is cut halfway. Returns when it was over.
-fn transfer(dead: Ipv4Addr, path: PathId) -> Instant {
+/// A transfer over two links, of which that of the address `cut` fails halfway. Returns the time of its end.
+fn transfer(cut: Ipv4Addr, path: PathId) -> Instant {
     run(async |network| {
         let ends = Ends::connect(network, Some(4)).await;
         let mut events = [ends.ours.events(), ends.theirs.events()];
@@ -115,7 +115,7 @@ fn transfer(dead: Ipv4Addr, path: PathId) -> Instant {
                     assert!(sent(connection, path) > 100_000);
                 }
             }
-            network.link(dead).cut();
+            network.link(cut).cut();
         })
         .await;
         let over = network.client.now();
@@ -135,10 +135,10 @@ fn transfer(dead: Ipv4Addr, path: PathId) -> Instant {
 
 #[test]
 fn a_transfer_outlives_the_link_of_either_path() {
-    for (dead, path) in [(WIFI, PathId::INITIAL), (LTE, ONE)] {
-        let over = transfer(dead, path);
+    for (cut, path) in [(WIFI, PathId::INITIAL), (LTE, ONE)] {
+        let over = transfer(cut, path);
         assert!(over - Instant::EPOCH < Duration::from_secs(10), "{over:?}");
-        assert_eq!(transfer(dead, path), over);
+        assert_eq!(transfer(cut, path), over);
     }
 }
 
@@ -168,7 +168,7 @@ fn a_backup_path_carries_data_only_after_the_other_fails() {
 }
 
 #[test]
-fn opening_a_path_over_a_dead_link_fails() {
+fn opening_a_path_over_a_failed_link_fails() {
     run(async |network| {
         network.lte.cut();
         let ends = Ends::connect(network, Some(4)).await;

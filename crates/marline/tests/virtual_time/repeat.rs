@@ -1,4 +1,4 @@
-//! A whole life of a connection, twice.
+//! Deterministic runs: a connection from its start to its end, twice.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::setup::{DELAY, client_config, run, server_config};
 
 const LEN: usize = 3_000_000;
 
-/// Moments of one run.
+/// Times of one run.
 #[derive(Debug, PartialEq, Eq)]
-struct Moments {
+struct Times {
     /// All bytes had arrived.
     arrived: Instant,
     /// Neither endpoint had state of the connection left.
@@ -19,7 +19,7 @@ struct Moments {
 }
 
 /// Sends `LEN` bytes from the server to the client.
-fn transfer() -> Moments {
+fn transfer() -> Times {
     run(async |network| {
         let server = network.server_endpoint(server_config(TransportConfig::default()));
         let client = network.client_endpoint();
@@ -42,7 +42,7 @@ fn transfer() -> Moments {
         connection.close(0, b"");
         client.wait_idle().await;
         server.wait_idle().await;
-        Moments {
+        Times {
             arrived,
             idle: network.client.now(),
         }
@@ -53,7 +53,7 @@ fn transfer() -> Moments {
 fn equal_runs_become_idle_at_the_same_nanosecond() {
     let first = transfer();
     let took = first.arrived - Instant::EPOCH;
-    assert!(took > 6 * DELAY, "faster than light: {took:?}");
+    assert!(took > 6 * DELAY, "below three round trips: {took:?}");
     assert!(took < Duration::from_secs(2), "{took:?}");
     assert!(first.idle > first.arrived);
     assert_eq!(transfer(), first);

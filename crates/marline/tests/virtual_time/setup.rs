@@ -1,4 +1,4 @@
-//! What these tests share: their networks and how their endpoints are set up.
+//! The networks and endpoints of these tests.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) const LTE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
 
 const PORT: u16 = 4433;
 
-/// More virtual time than any of these tests takes.
+/// A limit of virtual time, above what any of these tests takes.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// A client with two links, `wifi` and `lte`, and a server.

@@ -1,4 +1,4 @@
-//! What a subscriber of `tracing` gets of a connection.
+//! Events of a connection for a subscriber of `tracing`.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Write};
@@ -14,7 +14,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::setup::{client_config, run, server_config};
 
-/// An event in the words of its subscriber.
+/// An event, as a subscriber receives it.
 #[derive(Clone, Debug)]
 struct Recorded {
     level: Level,
@@ -25,7 +25,7 @@ struct Recorded {
     fields: String,
 }
 
-/// Keeps events up to a level.
+/// Records events up to a level.
 #[derive(Clone)]
 struct Capture {
     most: LevelFilter,
@@ -89,7 +89,7 @@ impl Subscriber for Capture {
     fn exit(&self, _span: &Id) {}
 }
 
-/// What a subscriber that wants events up to `most` gets of a connection on which the server sends `LEN` bytes.
+/// The events up to level `most` of a connection on which the server sends `LEN` bytes.
 fn events_of_a_transfer(most: LevelFilter) -> Vec<Recorded> {
     const LEN: usize = 50_000;
 
@@ -170,7 +170,7 @@ fn a_subscriber_gets_the_events_of_each_connection_up_to_its_level() {
     assert_eq!(
         id("client"),
         id("server"),
-        "both ends name the connection alike"
+        "both ends use the same connection ID"
     );
 
     let more = events_of_a_transfer(LevelFilter::DEBUG);
@@ -190,6 +190,6 @@ fn a_subscriber_gets_the_events_of_each_connection_up_to_its_level() {
         all.iter()
             .filter(|event| event.level == Level::INFO)
             .count(),
-        "a transfer in virtual time repeats"
+        "a transfer in virtual time is deterministic"
     );
 }

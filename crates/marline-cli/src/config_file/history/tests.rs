@@ -15,7 +15,7 @@ fn table(text: &str) -> History {
 #[test]
 fn an_empty_table_is_the_default_in_memory() {
     assert_eq!(table(""), History::default());
-    assert_eq!(History::default().place, Place::Memory);
+    assert_eq!(History::default().location, StoreLocation::Memory);
     assert!(read("dir = 'www'").unwrap().history.is_none());
 }
 
@@ -44,7 +44,7 @@ fn every_key_sets_its_switch() {
             of_one_network: 10,
         },
         max_jump: Some(100_000),
-        place: Place::Memory,
+        location: StoreLocation::Memory,
     };
     assert_eq!(table(text), expected);
     assert_eq!(table("policy = 'careful'").policy, HistoryPolicy::Careful);
@@ -77,18 +77,18 @@ fn every_key_sets_its_switch() {
 }
 
 #[test]
-fn a_place_is_a_file_or_a_server() {
-    match table("file = 'paths.redb'").place {
-        Place::File(path) => assert!(path.is_absolute() && path.ends_with("paths.redb")),
+fn a_store_is_a_file_or_a_server() {
+    match table("file = 'paths.redb'").location {
+        StoreLocation::File(path) => assert!(path.is_absolute() && path.ends_with("paths.redb")),
         other => panic!("{other:?}"),
     }
     assert_eq!(
-        table("file = '/var/lib/paths.redb'").place,
-        Place::File("/var/lib/paths.redb".into())
+        table("file = '/var/lib/paths.redb'").location,
+        StoreLocation::File("/var/lib/paths.redb".into())
     );
     for (text, expected) in [("", NAMESPACE), ("namespace = 'web'", "web")] {
-        match table(&format!("server = 'redis://h:6379'\n{text}")).place {
-            Place::Server { url, namespace, .. } => {
+        match table(&format!("server = 'redis://h:6379'\n{text}")).location {
+            StoreLocation::Server { url, namespace, .. } => {
                 assert_eq!((&*url, &*namespace), ("redis://h:6379", expected));
             }
             other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ fn a_place_is_a_file_or_a_server() {
 }
 
 #[test]
-fn a_flag_is_no_table() {
+fn history_must_be_a_table() {
     let error = read("history = 'paths.redb'").unwrap_err();
     assert!(
         error.contains("site.toml:1:") && error.contains("the table [history]"),
@@ -120,7 +120,7 @@ fn wrong_keys_and_values_are_refused_by_line() {
         (
             "file = 'a'\n\nserver = 'redis://h'",
             5,
-            "site.toml:3) are two places",
+            "site.toml:3) are two locations",
         ),
         ("average = 'median'", 3, "known: mean, window, ewma"),
         (
