@@ -125,33 +125,33 @@ fn settings() -> String {
          [policies.md](policies.md).\n"
     );
     let transport = rows(TransportConfig::SETTINGS, "", &TransportConfig::default());
-    nested(&mut page, "How a connection behaves", &transport);
+    nested(&mut page, "Connections", &transport);
     let history = rows(HistoryConfig::SETTINGS, "", &HistoryConfig::default());
     keys(
         &mut page,
-        "What is learnt of earlier connections: `[history]` of a server, `initial_window` of an experiment",
+        "Use of earlier connections: `[history]` of a server, `initial_window` of an experiment",
         &history,
     );
     let limits = rows(StoreLimits::SETTINGS, "", &StoreLimits::default());
     keys(
         &mut page,
-        "How much of it is kept: `[history]` of a server",
+        "Size and lifetime of the history: `[history]` of a server",
         &limits,
     );
     let place = rows(HistoryKeys::SETTINGS, "", &HistoryKeys::default());
     keys(
         &mut page,
-        "How it is used, and where it is kept: `[history]` of a server",
+        "Policy and location of the history: `[history]` of a server",
         &place,
     );
     nested(
         &mut page,
-        "What a server serves: its TOML, beside the keys above",
+        "Files, addresses and certificates of a server: its TOML, beside the keys above",
         &ConfigFile::rows(),
     );
     keys(
         &mut page,
-        "`endpoint`: What all connections of a server share: its TOML",
+        "`endpoint`: settings that all connections of a server share: its TOML",
         &ConfigFile::endpoint_rows(),
     );
     page

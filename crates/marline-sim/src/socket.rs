@@ -47,7 +47,7 @@ impl SimSocket {
         })
     }
 
-    /// The address to send from, given the one that the caller wants.
+    /// The source address, given the one that the caller requests.
     fn source(
         &self,
         state: &State,

@@ -88,7 +88,7 @@ pub enum Trust {
 /// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// The version of HTTP to speak.
+    /// The version of HTTP.
     pub version: HttpVersion,
     /// Which certificates to trust.
     pub trust: Trust,

@@ -65,7 +65,7 @@ pub enum ClientError {
         cause: BoxError,
     },
     /// The server does not support the version of HTTP.
-    #[error("{host} does not speak {wanted}: {cause}")]
+    #[error("{host} does not support {wanted}: {cause}")]
     WrongProtocol {
         /// The host as the URL has it.
         host: String,
@@ -91,7 +91,7 @@ pub enum ClientError {
         cause: BoxError,
     },
     /// The response is not the range that was requested.
-    #[error("the server answered with other bytes than were asked for: {0}")]
+    #[error("the response is not the requested range: {0}")]
     WrongRange(String),
     /// A file could not be written.
     #[error("cannot write {}: {cause}", path.display())]

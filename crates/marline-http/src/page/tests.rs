@@ -136,7 +136,7 @@ fn errors_name_the_object() {
     ];
     for (change, part) in wrong {
         let error = error(change);
-        assert!(error.contains(part), "{error} does not say {part}");
+        assert!(error.contains(part), "{error} does not contain {part}");
     }
 }
 
@@ -161,7 +161,7 @@ fn priorities_are_those_of_chrome() {
     objects[9].size = 500;
     objects.extend((0..6).map(|i| object(&format!("image{i}"), Kind::Image, in_html)));
     let plan = Plan::new(&Page { objects }, HttpVersion::Http3).unwrap();
-    let said = plan.objects.iter().map(|object| {
+    let priorities = plan.objects.iter().map(|object| {
         let value = object.headers.get("priority");
         value.map_or("", |value| value.to_str().unwrap())
     });
@@ -169,7 +169,7 @@ fn priorities_are_those_of_chrome() {
         "u=0, i", "u=0", "u=4", "u=1", "u=1", "u=2", "", "u=1, i", "u=6", "i", "u=2, i", "u=2, i",
         "u=2, i", "u=2, i", "i", "i",
     ];
-    assert_eq!(said.collect::<Vec<_>>(), expected);
+    assert_eq!(priorities.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -14,12 +14,17 @@ use crate::log::Lines;
 
 /// Waits until the server's metrics contain `line`.
 pub(crate) async fn wait_for(server: &TestServer, line: &str) {
-    let said = async {
-        while !server.metrics.render().lines().any(|said| said == line) {
+    let written = async {
+        while !server
+            .metrics
+            .render()
+            .lines()
+            .any(|written| written == line)
+        {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let waited = tokio::time::timeout(Duration::from_secs(10), said).await;
+    let waited = tokio::time::timeout(Duration::from_secs(10), written).await;
     assert!(waited.is_ok(), "{line}\nin\n{}", server.metrics.render());
 }
 

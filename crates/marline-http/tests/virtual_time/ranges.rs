@@ -218,10 +218,10 @@ fn fetch_after(
     });
     let left = std::fs::read_dir(out.path()).unwrap().count();
     assert_eq!(left, usize::from(report.objects[0].error.is_none()));
-    let mut told = report.clone();
-    told.objects[0].file = None;
+    let mut comparable = report.clone();
+    comparable.objects[0].file = None;
     Fetched {
-        text: format!("{told:?}"),
+        text: format!("{comparable:?}"),
         report,
         progress,
     }

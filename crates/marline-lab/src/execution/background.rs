@@ -19,7 +19,7 @@ const HEADERS: u32 = 28;
 /// Bulk flows, which always have data to send.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// What each has delivered so far.
+    /// The bytes that each has delivered so far.
     pub(super) received: Vec<Received>,
     /// Observes their senders.
     pub(super) probe: Probe,

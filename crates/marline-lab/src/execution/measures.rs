@@ -1,4 +1,4 @@
-//! Metrics of transfers, and what the links would ideally allow.
+//! Metrics of transfers, and the ideal performance of links.
 
 use marline::{Instant, PathId};
 use marline_link::LinkSpec;
@@ -6,7 +6,7 @@ use marline_link::LinkSpec;
 use super::{Probe, Seen, SeenBundle};
 use crate::scenario::{LinkDef, Outcome, Settings, Topology, Watched};
 
-/// What the links of a scenario would allow.
+/// The ideal performance of the links of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ideal {
     /// The path on which connections begin.
@@ -15,7 +15,7 @@ pub struct Ideal {
     pub others: Vec<PathCapacity>,
 }
 
-/// What the links of one path would allow.
+/// The capacity of the links of one path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathCapacity {
     /// Round-trip time of a small packet without any queue, in seconds.
@@ -28,7 +28,7 @@ pub struct PathCapacity {
 /// header with its tag, and the header of a STREAM frame.
 const OVERHEAD: f64 = 1480.0 / 1412.0;
 
-/// What the links of `topology` would allow between client and server, if they are a chain: without queues,
+/// The ideal performance of the links between client and server, if they are a chain: without queues,
 /// losses and other traffic.
 pub fn ideal(topology: &Topology) -> Option<Ideal> {
     let is_chain = topology.links.len() == topology.hosts.len() + topology.routers.len() - 1

@@ -72,7 +72,7 @@ pub struct Testbed {
     pub paths: Vec<PathEnds>,
     /// The index in `paths` of the one on which connections begin.
     pub first: usize,
-    /// What the links would allow, if that is known.
+    /// The ideal performance of the links, if it is known.
     pub ideal: Option<Ideal>,
     /// Makes the links change.
     pub switch: Switch,

@@ -41,9 +41,9 @@ pub struct Seen {
     pub careful: SeenCareful,
     /// Events of bundle engines, by the endpoint and the number of the bundle.
     pub bundles: BTreeMap<(usize, u64), SeenBundle>,
-    /// Time series of each path of each connection; only when asked for.
+    /// Time series of each path of each connection; only if they are recorded.
     pub paths: Vec<PathSeries>,
-    /// Actions of bundle engines and their times; only when asked for.
+    /// Actions of bundle engines and their times; only if they are recorded.
     pub engine_actions: Vec<(EngineAction, Instant)>,
     /// Number of observed endpoints.
     endpoints: usize,

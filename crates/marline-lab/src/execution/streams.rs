@@ -127,7 +127,7 @@ impl<'a> StreamClient<'a> {
         }
     }
 
-    /// Asks for every stream at its time, and waits until all have ended.
+    /// Requests every stream at its time, and waits until all have ended.
     async fn all(mut self) -> Result<Vec<StreamTiming>, RunError> {
         let (sender, mut receiver) = mpsc::unbounded_channel();
         let mut left = self.streams.len();
@@ -135,7 +135,7 @@ impl<'a> StreamClient<'a> {
             let wait = match self.due.first().copied() {
                 Some((at, index)) if at <= self.runtime.now() => {
                     self.due.pop_first();
-                    self.ask(index, sender.clone()).await?;
+                    self.request(index, sender.clone()).await?;
                     continue;
                 }
                 Some((at, _)) => Some(at.saturating_since(self.runtime.now())),
@@ -157,7 +157,7 @@ impl<'a> StreamClient<'a> {
         Ok(self.timings)
     }
 
-    async fn ask(
+    async fn request(
         &mut self,
         index: usize,
         sender: mpsc::UnboundedSender<Ended>,
@@ -166,7 +166,7 @@ impl<'a> StreamClient<'a> {
         let wanted = Bytes::copy_from_slice(&(index as u64).to_be_bytes());
         request.write_chunk(wanted).await.map_err(failed)?;
         request.finish().map_err(failed)?;
-        self.timings[index].asked = self.runtime.now();
+        self.timings[index].requested = self.runtime.now();
         let clock = Arc::clone(self.runtime);
         let pauses = self.pauses.clone();
         self.runtime.spawn(Box::pin(async move {

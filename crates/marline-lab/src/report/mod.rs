@@ -52,7 +52,7 @@ pub fn page(directory: &Path) -> Result<Report, RunFailure> {
     ReportData::read(directory).map(|data| draw(&data))
 }
 
-/// Writes the page about the results in `directory` to `report.html` there, and says where that is.
+/// Writes the page about the results in `directory` to `report.html` there, and returns the path of the file.
 ///
 /// # Errors
 /// Those of [`page`], and the page cannot be written.

@@ -67,15 +67,15 @@ cc = "bbr"
 /// An outcome computed from the job alone.
 fn fake(job: &Job) -> Result<Outcome, RunError> {
     let mut rng = Seed::new(job.seed).rng();
-    let mut luck = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let mut noise = || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     let size = job.parameters.get("content_kb").map_or(500.0, |value| {
         value
             .as_f64()
             .or_else(|| value.as_str()?.parse().ok())
             .unwrap_or(500.0)
     });
-    let fluctuation = luck();
-    let slow = size / 1000.0 * (1.4 - 0.5 * fluctuation + 0.2 * luck());
+    let fluctuation = noise();
+    let slow = size / 1000.0 * (1.4 - 0.5 * fluctuation + 0.2 * noise());
     let time = if &*job.variant == "fast" {
         slow * 0.8
     } else {
@@ -83,7 +83,7 @@ fn fake(job: &Job) -> Result<Outcome, RunError> {
     };
     let metrics = [
         ("completion_s", time),
-        ("loss_ratio", 0.02 * luck()),
+        ("loss_ratio", 0.02 * noise()),
         ("ideal_s", size / 1500.0),
         ("first_fluctuation_packets", 1000.0 * fluctuation),
     ];
@@ -280,11 +280,11 @@ fn failed_runs_are_reported() {
         assert!(html.contains(text), "{text}");
     }
 
-    let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
+    let none = |_: &Job| Err(RunError::Stalled("no data is sent".to_owned()));
     let html = ResultsDirectory::of(TRAIN, none).html();
     assert!(html.contains("8 published values: 8 not measured."));
     let html = ResultsDirectory::of(PLAIN, none).html();
-    assert!(html.contains("stalled: nobody sends"));
+    assert!(html.contains("stalled: no data is sent"));
 }
 
 #[test]
@@ -403,14 +403,14 @@ fn the_command_to_repeat_runs_has_all_settings() {
 
 const MUSTS: &str = r#"
 [[must]]
-text = "fast beats slow wherever the paper says so."
+text = "fast beats slow wherever the paper reports it."
 explanation = "It does."
 a = "fast"
 b = "slow"
 published_above_percent = 0
 at_least_percent = 0
 [[must]]
-text = "fast gains at least what <the paper> says"
+text = "fast gains at least as much as in <the paper>"
 explanation = """
 The paper's
 slow is slower."""
@@ -429,9 +429,9 @@ fn each_claim_has_a_verdict_and_its_counts() {
         ["Claims", "Comparison with published values"]
     );
     for text in [
-        "</span> Holds.</strong> fast beats slow wherever the paper says so: in 2 of 2 comparisons; \
+        "</span> Holds.</strong> fast beats slow wherever the paper reports it: in 2 of 2 comparisons; \
          better with 95 % confidence in 2, worse in 0.</p>",
-        "</span> Does not hold.</strong> fast gains at least what &lt;the paper&gt; says: in 1 of 2 \
+        "</span> Does not hold.</strong> fast gains at least as much as in &lt;the paper&gt;: in 1 of 2 \
          comparisons (2 needed)",
         "<p>The paper&#39;s slow is slower.</p>",
         "Comparisons that do not meet the claim (1):",
@@ -453,7 +453,7 @@ fn each_claim_has_a_verdict_and_its_counts() {
     let same = compare(&directory.out(), &directory.out()).unwrap();
     let text = same.to_string();
     assert!(
-        text.contains("what <the paper> says: does not hold (1 of 2), as before"),
+        text.contains("as much as in <the paper>: does not hold (1 of 2), as before"),
         "{text}"
     );
     let without = ResultsDirectory::of(TRAIN, fake);
@@ -461,11 +461,11 @@ fn each_claim_has_a_verdict_and_its_counts() {
         .unwrap()
         .to_string();
     assert!(
-        text.contains("says so.: not asked before, holds (2 of 2) now"),
+        text.contains("reports it.: no such claim before, holds (2 of 2) now"),
         "{text}"
     );
 
-    let none = |_: &Job| Err(RunError::Stalled("nobody sends".to_owned()));
+    let none = |_: &Job| Err(RunError::Stalled("no data is sent".to_owned()));
     let html = ResultsDirectory::of(&format!("{TRAIN}{MUSTS}"), none).html();
     assert!(html.contains("Not known.</strong> fast beats slow"));
     assert!(html.contains("not measured in 2; runs are missing in 2."));

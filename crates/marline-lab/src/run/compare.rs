@@ -193,7 +193,7 @@ impl Changes {
     fn musts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |must: &Option<MustResult>| match must {
             Some(must) => format!("{} ({} of {})", must.verdict(), must.met, must.of),
-            None => "not asked".to_owned(),
+            None => "no such claim".to_owned(),
         };
         for MustChange { text, a, b } in &self.must {
             let (before, after) = (words(a), words(b));

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there are no results. The texts say what to do.
+/// Why there are no results. The messages include what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
     /// The directory has results of something else.

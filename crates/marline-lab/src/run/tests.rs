@@ -34,8 +34,8 @@ fn experiment() -> Experiment {
 
 /// An outcome computed from the job alone: with the same seed, `fast` takes 0.8 of the time of `slow`.
 fn fake(job: &Job) -> Result<Outcome, RunError> {
-    let luck = (Seed::new(job.seed).rng().next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-    let slow = 1.0 + luck / 3.0;
+    let noise = (Seed::new(job.seed).rng().next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let slow = 1.0 + noise / 3.0;
     let time = if &*job.variant == "fast" {
         slow * 0.8
     } else {
@@ -360,7 +360,7 @@ fn failed_runs_are_counted_by_reason() {
     let directory = tempfile::tempdir().unwrap();
     let backend = |job: &Job| match (&*job.variant, job.repeat) {
         ("slow", 0) => Err(RunError::TimeLimit { seconds: 300.0 }),
-        ("slow", 1) => panic!("out of {}", "luck"),
+        ("slow", 1) => panic!("out of {}", "memory"),
         ("slow", 2) => Ok(Outcome {
             metrics: BTreeMap::from([("completion_s".to_owned(), f64::NAN)]),
             ..Outcome::default()
@@ -369,7 +369,7 @@ fn failed_runs_are_counted_by_reason() {
             invalid: Some("too late".to_owned()),
             ..fake(job)?
         }),
-        ("fast", 4) => Err(RunError::Stalled("nobody sends".to_owned())),
+        ("fast", 4) => Err(RunError::Stalled("no data is sent".to_owned())),
         _ => fake(job),
     };
     let out = options(Some(directory.path()));
@@ -383,11 +383,11 @@ fn failed_runs_are_counted_by_reason() {
         [
             "metric completion_s is NaN",
             "not done after 300 s; raise time_limit if it may take longer",
-            "panicked: out of luck"
+            "panicked: out of memory"
         ]
     );
     assert_eq!((slow.runs, slow.metrics["completion_s"].n), (8, 5));
-    assert_eq!(fast.failed["stalled: nobody sends"], 1);
+    assert_eq!(fast.failed["stalled: no data is sent"], 1);
     assert_eq!(fast.invalid["too late"], 1);
     assert_eq!(fast.metrics["completion_s"].n, 6);
     // Repeats 0 to 2 lack one variant of the pair, 3 and 4 the other.

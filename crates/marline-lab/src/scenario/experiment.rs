@@ -131,7 +131,7 @@ impl Experiment {
             .map_err(|problem| problem.in_file(file))
     }
 
-    /// Runs all variants in `backend`, whatever the scenario sets.
+    /// Runs all variants in `backend`, which overrides the scenario.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
         for cell in &mut self.cells {

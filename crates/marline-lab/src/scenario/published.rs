@@ -77,7 +77,7 @@ impl PublishedTable {
         });
         let (first, second) = (rows.next(), rows.next());
         if second.is_some() {
-            return Err("several rows match; say more in `where`".to_owned());
+            return Err("several rows match; add conditions to `where`".to_owned());
         }
         let cell = first.and_then(|row| row.get(value));
         match cell.map(String::as_str) {

@@ -15,7 +15,7 @@ use super::{Value, units};
 pub(super) struct Reader<'a> {
     pub(super) table: &'a Table,
     pub(super) place: &'a Place,
-    asked: Vec<&'a str>,
+    requested: Vec<&'a str>,
 }
 
 impl<'a> Reader<'a> {
@@ -23,7 +23,7 @@ impl<'a> Reader<'a> {
         Self {
             table,
             place,
-            asked: Vec::new(),
+            requested: Vec::new(),
         }
     }
 
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn get(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.asked.push(key);
+        self.requested.push(key);
         self.table.get(key)
     }
 
@@ -69,8 +69,8 @@ impl<'a> Reader<'a> {
     /// Checks that all keys have been read: others are unknown.
     pub(super) fn finish(self) -> Result<(), Problem> {
         for (key, node) in &self.table.0 {
-            let Some(known) = self.asked.iter().find(|known| is_key(key, known)) else {
-                return Err(node.problem(unknown("key", key, self.asked)));
+            let Some(known) = self.requested.iter().find(|known| is_key(key, known)) else {
+                return Err(node.problem(unknown("key", key, self.requested)));
             };
             if key != known && self.table.0.iter().any(|(other, _)| other == known) {
                 return Err(node.problem("this key is there twice; keep one of them"));

@@ -78,14 +78,14 @@ impl Serialize for TcpController {
     }
 }
 
-/// Who runs flows of TCP.
+/// What runs background TCP flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum TcpRunner {
-    /// iperf3, on the TCP of the kernel. Only the emulator can.
+    /// iperf3 with the kernel's TCP; emulator only.
     #[serde(rename = "iperf3")]
     Iperf3,
-    /// Nobody: QUIC flows with [the same controller](TcpFlows::stand_in) stand for them. The simulator
-    /// has no kernel.
+    /// QUIC flows with [the same controller](TcpFlows::stand_in) instead of them, as the simulator has no
+    /// kernel.
     #[default]
     #[serde(rename = "quic stand-in")]
     StandIn,

@@ -67,7 +67,7 @@ pub(super) struct Extent {
     pub(super) lossless: u64,
 }
 
-/// What was measured.
+/// The measured quantities.
 pub(super) type Measured = Vec<(Quantity, f64)>;
 
 impl Probe {
@@ -124,12 +124,12 @@ fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
         now += Duration::from_micros(rng.random_range(100_000..150_000));
         let sent = now;
         line.send(now, End::Client, PING, number);
-        while let Some(fate) = line.next(Time::MAX) {
-            now = fate.at;
-            if fate.lost.is_some() {
+        while let Some(outcome) = line.next(Time::MAX) {
+            now = outcome.at;
+            if outcome.lost.is_some() {
                 continue;
             }
-            match fate.from {
+            match outcome.from {
                 End::Client => line.send(now, End::Server, PING, number),
                 End::Server => times.push(millis(now.since(sent))),
             }
@@ -158,15 +158,15 @@ struct Feed {
     first: u64,
     /// From one packet to the next after that; `None` if another is sent for each that came to an end.
     gap: Option<Duration>,
-    /// For how long, behind the warm-up.
+    /// How long packets are sent after the warm-up.
     time: Duration,
 }
 
 impl Feed {
-    /// More than `spec` can carry.
+    /// A rate above the capacity of `spec`.
     fn of(spec: &LinkSpec, extent: &Extent) -> Self {
-        // What arrives while a buffer is full is lost; but in a row of stations that would be lost on the
-        // way, and would have taken its share of the air.
+        // Excess packets are lost at a full buffer. In a chain of stations, they would be lost at a later
+        // station, after they have used airtime.
         let (rate, bytes, time) = match &spec.radio {
             Radio::Wifi(wifi) => {
                 return Self {
@@ -179,7 +179,7 @@ impl Feed {
                     },
                 };
             }
-            // Three standard deviations above the mean; what waits bridges the rest.
+            // Three standard deviations above the mean; queued packets bridge longer gaps.
             Radio::Lte(lte) => (lte.rate + 4 * lte.std, LARGE, extent.cell),
             Radio::None => {
                 let rate = spec.down.rate.unwrap_or(UNLIMITED);
@@ -197,7 +197,7 @@ impl Feed {
     }
 }
 
-/// What arrives of more than a link can carry, acknowledged every so many packets.
+/// The throughput of an overloaded link, with an acknowledgment for every `acks` packets.
 fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
     let begin = Time::ZERO + WARM_UP;
     let end = begin + feed.time;
@@ -208,24 +208,25 @@ fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
     }
     while now < end {
         now = feed.gap.map_or(end, |gap| now + gap);
-        while let Some(fate) = line.next(now) {
-            if fate.from == End::Client {
+        while let Some(outcome) = line.next(now) {
+            if outcome.from == End::Client {
                 continue;
             }
             if feed.gap.is_none() {
-                line.send(fate.at, End::Server, feed.bytes, 0);
+                line.send(outcome.at, End::Server, feed.bytes, 0);
             }
-            if fate.lost.is_some() {
+            if outcome.lost.is_some() {
                 continue;
             }
             arrived += 1;
             if acks.is_some_and(|every| arrived % every == 0) {
-                line.send(fate.at, End::Client, ACK, 0);
+                line.send(outcome.at, End::Client, ACK, 0);
             }
-            if fate.at >= begin {
-                let second = usize::try_from(fate.at.since(begin).as_secs()).unwrap_or(usize::MAX);
+            if outcome.at >= begin {
+                let second =
+                    usize::try_from(outcome.at.since(begin).as_secs()).unwrap_or(usize::MAX);
                 if let Some(window) = windows.get_mut(second) {
-                    *window += u64::from(fate.bytes);
+                    *window += u64::from(outcome.bytes);
                 }
             }
         }
@@ -266,16 +267,16 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
         line.send(now, End::Server, SMALL, number);
         now += PACE;
         let until = if number + 1 == count { Time::MAX } else { now };
-        while let Some(fate) = line.next(until) {
-            if fate.lost.is_none() {
+        while let Some(outcome) = line.next(until) {
+            if outcome.lost.is_none() {
                 continue;
             }
-            match fate.from {
+            match outcome.from {
                 End::Client => lost_up += 1,
                 End::Server => {
                     lost_down += 1;
-                    runs += u64::from(last.is_none_or(|last| last + 1 != fate.number));
-                    last = Some(fate.number);
+                    runs += u64::from(last.is_none_or(|last| last + 1 != outcome.number));
+                    last = Some(outcome.number);
                 }
             }
         }
@@ -298,11 +299,11 @@ fn burst(line: &mut Line, bytes: u32) -> Measured {
     }
     let mut waiting = line.waiting();
     let (mut first, mut last) = (None, Time::ZERO);
-    while let Some(fate) = line.next(Time::MAX) {
+    while let Some(outcome) = line.next(Time::MAX) {
         waiting = waiting.max(line.waiting());
-        if fate.lost.is_none() {
-            first.get_or_insert(fate.at);
-            last = fate.at;
+        if outcome.lost.is_none() {
+            first.get_or_insert(outcome.at);
+            last = outcome.at;
         }
     }
     let delay = first.map_or(0.0, |first| millis(last.since(first)));
@@ -323,12 +324,12 @@ fn window(line: &mut Line, every: u64, time: Duration) -> f64 {
         for _ in 0..std::mem::take(&mut allowed) {
             line.send(now, End::Server, FULL, 0);
         }
-        let Some(fate) = line.next(Time::MAX) else {
+        let Some(outcome) = line.next(Time::MAX) else {
             break;
         };
-        now = fate.at;
-        match fate.from {
-            End::Server if fate.lost.is_none() => {
+        now = outcome.at;
+        match outcome.from {
+            End::Server if outcome.lost.is_none() => {
                 arrived += 1;
                 counted += u64::from(now >= begin);
                 if arrived % every == 0 {

@@ -1,4 +1,4 @@
-//! The promised properties of presets.
+//! The specified properties of presets.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(super) struct Promise {
     pub(super) source: &'static str,
 }
 
-/// What a quantity may be, in its unit.
+/// The allowed values of a quantity, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
     /// This value, give or take that.

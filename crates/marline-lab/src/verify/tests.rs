@@ -106,10 +106,10 @@ fn presets_are_selected_by_name() {
     assert!(found.iter().all(|found| found.preset == "mp-2-first"));
     assert_eq!(outside(&found), [""; 0]);
     let unknown = verify(&["ecmp", "lte-b"], 1, &mut |_| {}).unwrap_err();
-    let said = unknown.to_string();
+    let printed = unknown.to_string();
     assert!(
-        said.starts_with("unknown preset \"lte-b\"; there are lte-a, lte-a-lossy, "),
-        "{said}"
+        printed.starts_with("unknown preset \"lte-b\"; there are lte-a, lte-a-lossy, "),
+        "{printed}"
     );
 }
 

@@ -19,7 +19,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// The processes of a namespace.
-fn inhabitants(namespace: &Path) -> usize {
+fn processes_in(namespace: &Path) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let links = processes.filter_map(|entry| fs::read_link(entry.path().join("ns/net")).ok());
     links.filter(|link| link == namespace).count()
@@ -70,8 +70,8 @@ fn orphaned_processes_are_killed_with_the_emulation() {
     ]);
     let mut child = pair.emulation.spawn(pair.client, &mut left).unwrap();
     let namespace = namespace_of(child.id());
-    wait_until("three sleep", || inhabitants(&namespace) == 3);
+    wait_until("three sleep", || processes_in(&namespace) == 3);
     drop(pair);
     assert!(!child.wait().unwrap().success());
-    wait_until("nobody is left", || inhabitants(&namespace) == 0);
+    wait_until("no process is left", || processes_in(&namespace) == 0);
 }

@@ -26,9 +26,9 @@ async fn ports_reach_this_machine() {
     });
     std::thread::spawn(move || {
         let (mut stream, _) = tcp.accept().unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        stream.write_all(said.to_uppercase().as_bytes()).unwrap();
+        let mut printed = String::new();
+        stream.read_to_string(&mut printed).unwrap();
+        stream.write_all(printed.to_uppercase().as_bytes()).unwrap();
     });
 
     let to = (pair.emulation.addresses(pair.server)[0], port);

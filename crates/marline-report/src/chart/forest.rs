@@ -143,7 +143,7 @@ impl Forest {
             let has_interval = self.cells().any(|cell| cell.interval.is_some());
             let name = match has_interval {
                 true => "measured, with its interval",
-                false => "ours",
+                false => "measured",
             };
             legend.entry(name, |html| {
                 ours(

@@ -8,7 +8,7 @@ fn page() -> String {
     let mut table = Table::new()
         .column("object")
         .number_column("bytes")
-        .published_column("theirs & ours")
+        .published_column("published & measured")
         .code_column("SHA-256");
     table.row(["<script>alert(1)</script>", "1 000", "9", "\"ab\""]);
     table.row(["too few"]);
@@ -144,6 +144,6 @@ fn the_last_footer_wins_and_is_at_the_end() {
 #[test]
 fn published_numbers_have_their_own_style() {
     let page = page();
-    assert!(page.contains("<th class=\"number theirs\">theirs &amp; ours</th>"));
+    assert!(page.contains("<th class=\"number theirs\">published &amp; measured</th>"));
     assert!(page.contains("<td class=\"number theirs\">9</td>"));
 }

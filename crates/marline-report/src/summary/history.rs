@@ -71,7 +71,7 @@ impl FirstWindow {
                 let default = units::bytes(default as f64);
                 format!("{window}, from history; {default} by default")
             }
-            _ if self.is_learnt => format!("{window}, learnt"),
+            _ if self.is_learnt => format!("{window}, from history"),
             _ => format!("{window}, the default"),
         }
     }

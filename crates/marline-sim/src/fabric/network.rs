@@ -238,8 +238,8 @@ impl<B> Fabric<B> {
         self.taps.push(tap);
     }
 
-    /// Loses all that would arrive over `medium` from now on, also what is on its way
-    /// ([`DropReason::LinkDown`]). No node notices.
+    /// Loses all packets that would arrive over `medium` from now on, including those in flight
+    /// ([`DropReason::LinkDown`]). Nodes are not notified.
     pub fn cut(&mut self, medium: MediumId) {
         self.media[medium.index()].is_cut = true;
     }

@@ -14,7 +14,13 @@ use crate::support::{read, send, send_as};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A client on two networks, and a server behind a router.
-fn two_networks() -> (Sim, Host, Host) {
+struct TwoNetworks {
+    sim: Sim,
+    client: Host,
+    server: Host,
+}
+
+fn two_networks() -> TwoNetworks {
     let sim = SimBuilder::new(1)
         .router("router")
         .link("wifi", ["client", "router"], "rtt=20ms")
@@ -23,7 +29,11 @@ fn two_networks() -> (Sim, Host, Host) {
         .build()
         .unwrap();
     let [client, server] = ["client", "server"].map(|name| sim.host(name).unwrap());
-    (sim, client, server)
+    TwoNetworks {
+        sim,
+        client,
+        server,
+    }
 }
 
 fn wait(sim: &mut Sim, host: &Host, millis: u64) {
@@ -33,7 +43,11 @@ fn wait(sim: &mut Sim, host: &Host, millis: u64) {
 
 #[test]
 fn a_cut_link_loses_packets_in_flight_until_it_is_restored() {
-    let (mut sim, client, server) = two_networks();
+    let TwoNetworks {
+        mut sim,
+        client,
+        server,
+    } = two_networks();
     let wifi = sim.link("wifi").unwrap();
     let from = client.bind(client.at(0)).unwrap();
     let to = server.bind(server.at(9)).unwrap();
@@ -55,7 +69,11 @@ fn a_cut_link_loses_packets_in_flight_until_it_is_restored() {
 
 #[test]
 fn a_filter_loses_the_packets_that_it_selects() {
-    let (mut sim, client, server) = two_networks();
+    let TwoNetworks {
+        mut sim,
+        client,
+        server,
+    } = two_networks();
     let (reasons, seen) = std::sync::mpsc::channel();
     sim.fabric(|fabric| {
         fabric.tap(Box::new(move |passage| {
@@ -89,7 +107,11 @@ fn a_filter_loses_the_packets_that_it_selects() {
 
 #[test]
 fn a_detached_address_neither_sends_nor_receives() {
-    let (mut sim, client, server) = two_networks();
+    let TwoNetworks {
+        mut sim,
+        client,
+        server,
+    } = two_networks();
     let &[wifi, lte] = client.addresses() else {
         panic!("two interfaces");
     };

@@ -32,8 +32,8 @@ fn each_interface_has_a_path_of_its_own() {
     let mut sim = sim(plan, 3);
     let [client, server] = ["client", "server"].map(|name| sim.host(name).unwrap());
     serve(&server, LEN);
-    let took = [0, 1].map(|way| {
-        let [local, to] = [&client, &server].map(|host| host.addresses()[way]);
+    let took = [0, 1].map(|network| {
+        let [local, to] = [&client, &server].map(|host| host.addresses()[network]);
         let start = sim.now();
         let done = sim.run(
             async {
@@ -46,9 +46,9 @@ fn each_interface_has_a_path_of_its_own() {
         done.unwrap() - start
     });
     assert!(took[1] > 3 * took[0], "{took:?}");
-    for way in ["wifi", "lte"] {
-        assert!(arrived(&sim, way, "server") > LEN as u64);
-        assert!(arrived(&sim, way, "client") > 1000);
+    for network in ["wifi", "lte"] {
+        assert!(arrived(&sim, network, "server") > LEN as u64);
+        assert!(arrived(&sim, network, "client") > 1000);
     }
 }
 
@@ -190,8 +190,8 @@ fn connections_survive_a_handover() {
         LIMIT,
     );
     assert!(done.is_ok());
-    for way in ["wifi", "lte"] {
-        let share = arrived(&sim, way, "router") as f64 / LEN as f64;
-        assert!((0.2..0.9).contains(&share), "{way}: {share}");
+    for network in ["wifi", "lte"] {
+        let share = arrived(&sim, network, "router") as f64 / LEN as f64;
+        assert!((0.2..0.9).contains(&share), "{network}: {share}");
     }
 }

@@ -1,4 +1,4 @@
-//! A connection whose handshake is under way.
+//! A connection whose handshake is in progress.
 
 use std::fmt;
 use std::future::Future;

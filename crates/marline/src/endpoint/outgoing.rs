@@ -12,7 +12,7 @@ use crate::runtime::UdpSocket;
 /// The most bytes that one UDP send takes: a 16-bit length less the IPv4 and UDP headers.
 const MAX_SEND: usize = 65_507;
 
-/// Datagrams asked of a connection at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
+/// Most datagrams that a connection is polled for at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
 const MAX_BATCH: usize = 44;
 
 /// At most one batch, which is kept while the socket's send buffer is full.

@@ -371,7 +371,7 @@ impl Machine {
     }
 
     /// Whether a path that should be abandoned can be: another must carry data, which for a path whose address
-    /// is gone must not be about to be abandoned itself.
+    /// is no longer available must not be about to be abandoned itself.
     fn can_leave(&self, path: &ManagedPath) -> bool {
         let Some(Leaving { reason, .. }) = path.leaving else {
             return false;

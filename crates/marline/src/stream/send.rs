@@ -171,7 +171,7 @@ impl SendStream {
         }
     }
 
-    /// Waits until the peer wants no more: `None` when it has received everything up to the end,
+    /// Waits until the peer needs no more data: `None` when it has received everything up to the end,
     /// `Some(code)` when it stopped the stream. Safe to cancel.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use crate::setup::{connect, echo, endpoints, pattern, within_limit};
 
 const LEN: usize = 20_000_000;
 
-/// Twenty megabytes each way at the same time, compared byte by byte.
+/// Twenty megabytes in each direction at the same time, compared byte by byte.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_transfers_in_both_directions_arrive_unaltered() {
     let (client, server) = endpoints();

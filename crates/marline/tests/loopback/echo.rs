@@ -28,12 +28,12 @@ async fn echo_over_one_stream() {
 
 #[tokio::test]
 async fn echo_on_a_single_threaded_runtime() {
-    round_trip().await;
+    echo_over_one_stream().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn echo_on_a_multi_threaded_runtime() {
-    round_trip().await;
+    echo_over_one_stream().await;
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ fn the_earlier_connection_of_a_resumed_session_reports_a_sample() {
             connecting.await.unwrap()
         };
         let first = connect().await;
-        // Session ticket and address token come before this stream.
+        // Session ticket and address token precede this stream.
         first.accept_uni().await.unwrap();
         let second = connect().await;
         assert!(second.is_resumed());

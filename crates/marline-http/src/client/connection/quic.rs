@@ -26,7 +26,7 @@ pub(in crate::client) struct QuicClient {
     runtime: RuntimeHandle,
     /// Identifies bundles, if connections belong to one.
     bundles: Option<Bundles>,
-    /// Manages paths, if the configuration asks for that.
+    /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
     endpoints: Mutex<[Option<marline::Endpoint>; 2]>,
 }

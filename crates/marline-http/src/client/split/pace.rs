@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(pace.rate(at(100)), Some(20_000.0));
         // 80 kB/s in an interval as long as the round trip.
         assert_eq!(pace.rate(at(150)), Some(50_000.0));
-        let silent = pace.rate(at(2_100)).unwrap();
-        assert!(silent < 3_000.0, "{silent}");
+        let stalled = pace.rate(at(2_100)).unwrap();
+        assert!(stalled < 3_000.0, "{stalled}");
     }
 }

@@ -93,8 +93,7 @@ impl HistoryMetrics {
     /// Writes all metrics except the statistics of the store.
     pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
         let name = "marline_first_windows_total";
-        let help =
-            "Paths by the window they began with: learnt of earlier connections, or the default.";
+        let help = "Paths by their initial window: from earlier connections, or the default.";
         head(out, name, "counter", help)?;
         let (default, learnt) = (&self.default, &self.learnt_paths);
         for (kind, count) in [("default", default), ("learnt", learnt)] {
@@ -102,7 +101,7 @@ impl HistoryMetrics {
         }
         self.write_learnt(out)?;
         let name = "marline_careful_resume_total";
-        let help = "Steps of paths that return to a remembered capacity (RFC 9959).";
+        let help = "Steps of careful resume (RFC 9959).";
         head(out, name, "counter", help)?;
         for (step, count) in STEPS.iter().zip(&self.steps) {
             writeln!(out, "{name}{{step=\"{step}\"}} {}", count.load(Relaxed))?;
@@ -112,7 +111,12 @@ impl HistoryMetrics {
 
     fn write_learnt(&self, out: &mut String) -> std::fmt::Result {
         let name = "marline_learnt_first_window_bytes";
-        head(out, name, "histogram", "Learnt first windows.")?;
+        head(
+            out,
+            name,
+            "histogram",
+            "Initial windows from earlier connections.",
+        )?;
         let mut cumulated = 0;
         for (bound, count) in BUCKETS.iter().zip(&self.learnt) {
             cumulated += count.load(Relaxed);
@@ -128,32 +132,32 @@ impl HistoryMetrics {
 /// Writes the statistics of the history store.
 pub(super) fn write_store(out: &mut String, store: &StoreStatistics) -> std::fmt::Result {
     let name = "marline_path_records";
-    head(out, name, "gauge", "Paths remembered in memory.")?;
+    head(out, name, "gauge", "Records of paths in memory.")?;
     writeln!(out, "{name} {}", store.records)?;
     let name = "marline_path_lookups_total";
-    let help = "Questions about paths, by whether memory knew the path.";
+    let help = "Look-ups of paths, by whether a record was in memory.";
     head(out, name, "counter", help)?;
     writeln!(out, "{name}{{result=\"hit\"}} {}", store.hits)?;
     writeln!(out, "{name}{{result=\"miss\"}} {}", store.misses)?;
     for (name, help, count) in [
         (
             "marline_path_store_fetched_total",
-            "Records read from where they are kept beyond the process.",
+            "Records read from the file or the server of the store.",
             store.fetched,
         ),
         (
             "marline_path_store_writes_total",
-            "Changes written to where they are kept beyond the process.",
+            "Changes written to the file or the server of the store.",
             store.writes,
         ),
         (
             "marline_path_store_dropped_writes_total",
-            "Changes that were not written: too many waited, or they were refused.",
+            "Changes that were discarded because the queue was full or they were refused.",
             store.dropped_writes,
         ),
         (
             "marline_path_store_errors_total",
-            "Failures of where records are kept beyond the process.",
+            "Failures of the file or the server of the store.",
             store.errors,
         ),
     ] {

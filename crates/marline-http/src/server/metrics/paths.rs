@@ -284,11 +284,11 @@ impl Registry {
 
     fn write_totals(&self, out: &mut String) -> std::fmt::Result {
         let name = "marline_multipath_connections_total";
-        let help = "Connections that may have several paths: client and server want it.";
+        let help = "Connections on which client and server negotiated multipath.";
         head(out, name, "counter", help)?;
         writeln!(out, "{name} {}", self.connections)?;
         let name = "marline_paths_opened_total";
-        let help = "Paths that clients opened beside the first.";
+        let help = "Paths that clients opened in addition to the first.";
         head(out, name, "counter", help)?;
         writeln!(out, "{name} {}", self.opened)?;
         let name = "marline_paths_closed_total";

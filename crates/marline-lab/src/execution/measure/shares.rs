@@ -15,7 +15,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// The metrics. The connections together count as one, except where the name says otherwise.
+    /// The metrics. The connections together count as one, except in metrics whose name contains `connection`.
     pub(super) fn metrics(&self) -> BTreeMap<String, f64> {
         let mut metrics = BTreeMap::new();
         let mut metric = |name: &str, value: f64| {

@@ -12,20 +12,20 @@ const NAMED: usize = 64;
 /// When a stream was requested, and when its last byte arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamTiming {
-    pub(super) asked: Instant,
+    pub(super) requested: Instant,
     pub(super) ended: Instant,
 }
 
 impl StreamTiming {
     pub(super) const fn new(at: Instant) -> Self {
         Self {
-            asked: at,
+            requested: at,
             ended: at,
         }
     }
 
     fn seconds(&self) -> f64 {
-        self.ended.saturating_since(self.asked).as_secs_f64()
+        self.ended.saturating_since(self.requested).as_secs_f64()
     }
 }
 
@@ -70,8 +70,8 @@ pub(super) fn watched(
             Some(group) => format!("stream {} ({group})", stream.id),
             None => format!("stream {}", stream.id),
         },
-        discovered_s: seconds(timing.asked),
-        requested_s: seconds(timing.asked),
+        discovered_s: seconds(timing.requested),
+        requested_s: seconds(timing.requested),
         first_byte_s: None,
         finished_s: Some(seconds(timing.ended)),
     });

@@ -3,8 +3,8 @@
 use super::*;
 use crate::stats::Statistic;
 
-/// A comparison of eight pairs: ours with its interval, and what was published.
-fn result(ours: Option<f64>, interval: [f64; 2], published: Option<f64>) -> ComparisonResult {
+/// A comparison of eight pairs: the measured improvement with its interval, and the published one.
+fn result(measured: Option<f64>, interval: [f64; 2], published: Option<f64>) -> ComparisonResult {
     ComparisonResult {
         parameters: BTreeMap::from([("content_kb".to_owned(), 2400.into())]),
         metric: "completion_s".to_owned(),
@@ -12,8 +12,8 @@ fn result(ours: Option<f64>, interval: [f64; 2], published: Option<f64>) -> Comp
         b: "1c".to_owned(),
         statistic: Statistic::P95,
         pairs: 8,
-        improvement_percent: ours,
-        ci95: ours.map(|_| interval),
+        improvement_percent: measured,
+        ci95: measured.map(|_| interval),
         published_percent: published,
         source: None,
     }

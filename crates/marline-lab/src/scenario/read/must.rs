@@ -50,7 +50,7 @@ pub(super) fn read_musts<'n>(
         let entry = read_must(node, variants, metric)?;
         // A verdict is identified by the text of its claim.
         if entries.iter().any(|other| other.text == entry.text) {
-            return Err(node.problem("another [[must]] has the same text; say what differs"));
+            return Err(node.problem("another [[must]] has the same text; give it another one"));
         }
         entries.push(entry);
     }
@@ -171,7 +171,7 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     if let Some(node) = worse {
         let percent = node.number()?;
         if percent < 0.0 {
-            return Err(node.problem("this must not be below 0; at_least_percent asks for a gain"));
+            return Err(node.problem("this must not be below 0; at_least_percent requires a gain"));
         }
         claims.push((node, Claim::NeverWorseThanPercent(percent)));
     }

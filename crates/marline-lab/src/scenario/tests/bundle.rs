@@ -117,7 +117,7 @@ fn a_bundle_is_varied() {
     ] {
         assert_eq!(bundles(text, &[]), [fair(base)], "{text}");
     }
-    // What is set for both ends replaces what one of them says.
+    // A setting for both ends replaces that of one end.
     let text = "server.bundle = { base = 'published', fair = true, coalesce = 'member' }";
     let one = bundles(text, &["bundle.fair=false"]);
     assert_eq!((one[0].fair, one[0].coalesce), (false, Coalesce::Member));

@@ -57,7 +57,7 @@ fn sections_are_optional() {
     let html = empty().value("a", row("", "x"), 1.0, None).to_html();
     assert_sound(&html);
     assert!(html.contains("a: x, 1 %") && !html.contains(">published</li>"));
-    assert!(html.contains(">ours</li>") && !html.contains("interval"));
+    assert!(html.contains(">measured</li>") && !html.contains("interval"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use self::interfaces::InterfaceSockets;
 use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket};
 
-/// Socket buffers asked for, in bytes: about 30 ms at 1 Gbit/s. The system may give less.
+/// Requested size of socket buffers, in bytes: about 30 ms at 1 Gbit/s. The system may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 /// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
