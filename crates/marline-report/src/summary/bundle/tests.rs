@@ -182,7 +182,7 @@ bundle 7, server, as logged by 2 connections
   decided       slow_start_exit: exited 1
   slow start    ended after 1.25 s
 
-       after  trigger         action           events   gamma  windows, * where it happened
+       after  trigger         action           events   gamma  windows, * marks the trigger
          0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB
          0 s  joined          split                 0     1.5  12 kB \u{2192} 6 kB
       250 ms  loss            synchronized          1    1.29  30 kB, 21 kB* \u{2192} 22 kB, 22 kB
