@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Value;
+use super::cells::equal;
 use super::error::{Place, Problem, unknown};
-use super::words::equal;
 
 /// A point of a sweep.
 pub(super) type Point = Arc<BTreeMap<String, Value>>;

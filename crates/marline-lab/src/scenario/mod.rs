@@ -65,6 +65,7 @@
 //! column to read; and `where`, columns and what they must be. In both, `{NAME}` is a parameter and
 //! `{variant}` the variant; in comparisons, `{a}`, `{b}` and `{statistic}` are what is compared. A column with the name of a parameter must have its value.
 
+mod cells;
 mod choose;
 mod comparison;
 mod correlation;
@@ -85,7 +86,6 @@ mod reader;
 mod sweep;
 mod tcp;
 mod units;
-mod words;
 mod wsp;
 
 pub use comparison::Comparison;

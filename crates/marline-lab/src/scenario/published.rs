@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Value;
+use super::cells::{cell, same};
 use super::choose::Point;
 use super::error::Problem;
 use super::read::Lookup;
-use super::words::{same, words};
 
 /// The directory of published values.
 pub(super) const TABLES: &str = "published";
@@ -63,11 +63,11 @@ impl PublishedTable {
         let value = self.column(&fill(value, names, parameters))?;
         let mut wanted = Vec::new();
         for (column, want) in condition {
-            wanted.push((self.column(column)?, fill(&words(want), names, parameters)));
+            wanted.push((self.column(column)?, fill(&cell(want), names, parameters)));
         }
         for (name, parameter) in parameters {
             if let (Ok(column), false) = (self.column(name), condition.contains_key(name)) {
-                wanted.push((column, words(parameter)));
+                wanted.push((column, cell(parameter)));
             }
         }
         let mut rows = self.rows.iter().filter(|row| {
@@ -103,7 +103,7 @@ fn fill(text: &str, names: &[(&str, &str)], parameters: &BTreeMap<String, Value>
         text = text.replace(&format!("{{{name}}}"), word);
     }
     for (name, parameter) in parameters {
-        text = text.replace(&format!("{{{name}}}"), &words(parameter));
+        text = text.replace(&format!("{{{name}}}"), &cell(parameter));
     }
     text
 }

@@ -9,7 +9,7 @@
 //! first response. Later requests carry the validator (`If-Range`); responses to requests that were sent at the
 //! same time are compared with it.
 
-mod board;
+mod assignments;
 mod pace;
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use marline::Instant;
 use tokio::sync::{Mutex as AsyncMutex, Notify, OwnedMutexGuard};
 
-use self::board::{Assignments, NextStep};
+use self::assignments::{Assignments, NextStep};
 use super::lane::{Answer, Lane};
 use super::plan::PlannedRequest;
 use super::range::{ContentRange, range as range_header};

@@ -9,7 +9,7 @@ fn server(text: &str) -> TransportConfig {
     read(&with(text)).cells[0].settings.server.transport()
 }
 
-/// What a setting is, in the words of a scenario.
+/// A setting as it is written in a scenario.
 fn toml(written: &Written) -> String {
     match written {
         Written::Text(text) => format!("'{text}'"),

@@ -3,7 +3,7 @@
 use super::Value;
 
 /// A value as the text of a cell.
-pub(super) fn words(value: &Value) -> String {
+pub(super) fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -12,7 +12,7 @@ pub(super) fn words(value: &Value) -> String {
 
 /// Whether two values have equal cells.
 pub(super) fn equal(a: &Value, b: &Value) -> bool {
-    same(&words(a), &words(b))
+    same(&cell(a), &cell(b))
 }
 
 /// Whether two cells are equal as text, or as numbers.
