@@ -1,11 +1,11 @@
 //! HTTP/3, HTTP/2 and HTTP/1.1: a static server and a client over marline.
 //!
 //! * [`server`] answers requests of all versions on one port number with one service: the files of a
-//! directory ([`server::directory`]), or any other.
+//!   directory ([`server::directory`]), or any other.
 //! * [`client`] fetches objects completely or reports what is missing, over any version and any number of
-//! connections.
+//!   connections.
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
-//! discovered.
+//!   discovered.
 //!
 //! Both use HTTP/3 through [`transport`], an adapter of marline's streams to the h3 crate, on any
 //! [`marline::Runtime`], including virtual time. TCP needs tokio.

@@ -246,7 +246,7 @@ impl Client {
     /// Closes all connections, and waits a short time until the peers have been notified.
     pub async fn close(self) {
         if let Transport::Quic(quic) = &self.transport {
-            quic.say_goodbye().await;
+            quic.wait_closed().await;
         }
     }
 }

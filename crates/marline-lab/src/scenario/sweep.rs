@@ -30,7 +30,6 @@ const MAX_POINTS: usize = 100_000;
 /// - `points = [{ "link.rate" = "5mbps", "link.rtt" = "20ms" }]`: several keys at a time;
 /// - `wsp = { n = 60, seed = 1, factors = { "link.rate" = ["5mbps", "20mbps"] } }`: points that fill
 ///   a space evenly.
-///   a space evenly.
 pub(super) fn read_sweep(node: &Node) -> Result<Vec<Factor>, Problem> {
     let Item::Table(table) = &node.item else {
         return Err(node.problem("a sweep is a table [sweep]"));

@@ -16,7 +16,7 @@ use crate::runtime::RuntimeHandle;
 use crate::{limits, transport};
 
 /// How long to wait until CONNECTION_CLOSE has been sent.
-const GOODBYE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NO_ERROR: u64 = h3::error::Code::H3_NO_ERROR.value();
 
@@ -132,7 +132,7 @@ impl QuicClient {
     }
 
     /// Waits a short time until the connections have been closed.
-    pub(in crate::client) async fn say_goodbye(&self) {
+    pub(in crate::client) async fn wait_closed(&self) {
         let endpoints = std::mem::take(
             &mut *self
                 .endpoints
@@ -142,7 +142,10 @@ impl QuicClient {
         for endpoint in endpoints.into_iter().flatten() {
             endpoint.close(NO_ERROR, b"");
             // A peer that misses the CONNECTION_CLOSE ends by its idle timeout.
-            let _ = self.runtime.timeout(GOODBYE, endpoint.wait_idle()).await;
+            let _ = self
+                .runtime
+                .timeout(CLOSE_TIMEOUT, endpoint.wait_idle())
+                .await;
         }
     }
 }

@@ -241,7 +241,7 @@ impl Split {
             match next {
                 NextStep::Fetch(assignment) => {
                     self.run_assignment(assignment, self.fetch(lane, assignment, permit))
-                        .await?
+                        .await?;
                 }
                 NextStep::Wait(most) => {
                     // A worker with an assignment on the lane may send its request first.

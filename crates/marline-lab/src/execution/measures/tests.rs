@@ -86,7 +86,7 @@ fn ideal_time_adds_each_path_after_its_delay() {
     // 90 ms alone, at 1250 bytes a millisecond, are 112.5 kB.
     assert_eq!(both.seconds(100_000, 0), alone.seconds(100_000, 0));
     let close = |measured: f64, expected: f64| {
-        assert!((measured - expected).abs() < 1e-9, "{measured} {expected}")
+        assert!((measured - expected).abs() < 1e-9, "{measured} {expected}");
     };
     close(both.seconds(112_500 + 250_000, 0), 0.02 + 0.09 + 0.1);
     close(both.seconds(362_500, 2), 0.04 + 0.02 + 0.09 + 0.1);
