@@ -39,7 +39,7 @@ impl Timed {
             is_bad: bernoulli(&mut durations_rng, bad_share),
             until: Time::ZERO,
             durations_rng,
-            loss_rng: seed.of("outcomes").rng(),
+            loss_rng: seed.of("fates").rng(),
         };
         model.until = Time::ZERO + model.duration();
         model
