@@ -55,7 +55,7 @@ impl<W: Write> Capture<W> {
         for medium in fabric.media() {
             capture.interface(fabric.medium_name(medium))?;
         }
-        capture.interface("no_route")?;
+        capture.interface("nowhere")?;
         Ok(capture)
     }
 
