@@ -47,6 +47,8 @@ struct Path {
     /// Numbers of packets declared lost, and of those that arrived after all.
     lost: Vec<u64>,
     spurious: Vec<u64>,
+    /// Packets sent with ECT that ACK frames with counts acknowledged.
+    marked: u64,
     /// Marks that the next ACK frame with counts reports as new.
     new_ce: u64,
     /// Answers to the next packet that is acknowledged, or lost.
@@ -90,7 +92,8 @@ impl Context<u64> for Path {
         self.spurious.push(lost.number);
     }
 
-    fn on_ecn_counts(&mut self, _marked: u64, counts: Option<EcnCounts>) -> u64 {
+    fn on_ecn_counts(&mut self, marked: u64, counts: Option<EcnCounts>) -> u64 {
+        self.marked += marked;
         match counts {
             Some(_) => std::mem::take(&mut self.new_ce),
             None => 0,
@@ -131,19 +134,13 @@ impl Bench {
     }
 
     fn with(algorithm: Algorithm, pacer: Option<Pacer>) -> Self {
-        let controller = ControllerConfig::new(SIZE.into());
-        let window = controller.initial_window;
+        let controller = algorithm.build(ControllerConfig::new(SIZE.into()));
+        Self::with_controller(controller, pacer)
+    }
+
+    fn with_controller(controller: Box<dyn Controller>, pacer: Option<Pacer>) -> Self {
         Self {
-            recovery: Recovery::new(RecoveryConfig {
-                initial_rtt: INITIAL_RTT,
-                controller: algorithm.build(controller),
-                detector: Box::new(loss::Fixed::rfc9002()),
-                pacer,
-                first_window: FirstWindow {
-                    bytes: window,
-                    default: window,
-                },
-            }),
+            recovery: Recovery::new(Self::config_of(controller, pacer)),
             spaces: [Sent::new(), Sent::new(), Sent::new()],
             path: Path {
                 size: SIZE,
@@ -271,6 +268,28 @@ impl Bench {
 
     fn window(&self) -> u64 {
         self.recovery.controller().window()
+    }
+
+    /// A configuration as that of [`Self::new`].
+    fn config() -> RecoveryConfig {
+        Self::config_of(
+            Algorithm::NewReno.build(ControllerConfig::new(SIZE.into())),
+            None,
+        )
+    }
+
+    fn config_of(controller: Box<dyn Controller>, pacer: Option<Pacer>) -> RecoveryConfig {
+        let window = controller.window();
+        RecoveryConfig {
+            initial_rtt: INITIAL_RTT,
+            controller,
+            detector: Box::new(loss::Fixed::rfc9002()),
+            pacer,
+            first_window: FirstWindow {
+                bytes: window,
+                default: window,
+            },
+        }
     }
 
     /// What the controller was told of losses.

@@ -35,3 +35,6 @@ impl<T> Space<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,3 +191,6 @@ impl Received {
         self.report_from = self.report_from.max(largest);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,3 +69,41 @@ fn a_pause_marks_what_was_and_what_comes_until_it_is_delivered() {
     rate.on_packet_acked(at_ms(90), &after, MTU);
     assert!(!rate.finish(Duration::ZERO).unwrap().app_limited);
 }
+
+#[test]
+fn the_newest_packet_that_an_ack_acknowledges_is_measured() {
+    let mut rate = DeliveryRate::new();
+    let first = rate.on_sent(at_ms(0), 0);
+    let older = rate.on_sent(at_ms(1), MTU);
+    rate.on_packet_acked(at_ms(50), &first, MTU);
+    rate.finish(Duration::ZERO);
+    let newer = rate.on_sent(at_ms(51), MTU);
+    let newest = rate.on_sent(at_ms(60), 2 * MTU);
+    for packet in [older, newest, newer] {
+        rate.on_packet_acked(at_ms(110), &packet, MTU);
+    }
+    let sample = rate.finish(Duration::ZERO).unwrap();
+    assert_eq!((sample.prior_delivered, sample.delivered), (MTU, 3 * MTU));
+    // The next interval of sending begins with it.
+    let next = rate.on_sent(at_ms(120), MTU);
+    assert_eq!(next.first_sent_at, at_ms(60));
+}
+
+#[test]
+fn samples_are_application_limited_until_more_than_what_was_in_flight_is_delivered() {
+    let mut rate = DeliveryRate::new();
+    let mut in_flight: VecDeque<_> = (0..3).map(|n| rate.on_sent(at_ms(n), n * MTU)).collect();
+    rate.on_app_limited(3 * MTU);
+    for now in 50..53 {
+        let packet = in_flight.pop_front().unwrap();
+        rate.on_packet_acked(at_ms(now), &packet, MTU);
+        rate.finish(Duration::ZERO);
+        let sent = rate.on_sent(at_ms(now), 2 * MTU);
+        assert!(sent.app_limited, "the last of it may just have arrived");
+        in_flight.push_back(sent);
+    }
+    let packet = in_flight.pop_front().unwrap();
+    rate.on_packet_acked(at_ms(100), &packet, MTU);
+    rate.finish(Duration::ZERO);
+    assert!(!rate.on_sent(at_ms(100), 2 * MTU).app_limited);
+}

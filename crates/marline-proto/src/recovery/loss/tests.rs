@@ -69,8 +69,9 @@ fn adaptive_learns_the_reordering_it_sees() {
         &rtt(40),
     );
     assert_eq!(detector.packet_threshold(), Some(41));
-    assert!(
-        detector.time_threshold(&rtt(40)) > ms(60),
+    assert_eq!(
+        detector.time_threshold(&rtt(40)),
+        ms(60) + ms(40) / 16,
         "the same delay passes the next time"
     );
 }
@@ -104,7 +105,29 @@ fn adaptive_forgets_slowly() {
     assert_eq!(detector.packet_threshold(), Some(67));
     detector.on_loss();
     assert_eq!(detector.packet_threshold(), Some(35));
+    let halved = ms(40) * 9 / 8 + (ms(80) - ms(40) * 9 / 8) / 2;
+    assert_eq!(detector.time_threshold(&rtt(40)), halved);
     (0..16 * 10).for_each(|_| detector.on_loss());
     assert_eq!(detector.packet_threshold(), Some(3));
     assert!(detector.time_threshold(&rtt(40)) < ms(46));
+}
+
+#[test]
+fn adaptive_learns_no_patience_without_a_round_trip_time() {
+    let mut detector = Adaptive::default();
+    let spurious = Spurious {
+        packets_after: 1,
+        elapsed: ms(80),
+    };
+    detector.on_spurious_loss(&spurious, &rtt(0));
+    assert_eq!(detector.time_threshold(&rtt(40)), ms(45));
+}
+
+#[test]
+fn gquic_waits_an_eighth_of_a_round_trip_however_many_packets_follow() {
+    let detector = Fixed::gquic();
+    assert_eq!(
+        detector.is_lost(&after(500), &rtt(40), at(ms(44))),
+        Verdict::Until(at(ms(45)))
+    );
 }

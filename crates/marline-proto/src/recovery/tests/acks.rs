@@ -126,6 +126,8 @@ fn packets_of_an_abandoned_tuple_give_no_rtt_sample_and_no_credit() {
     assert!(!bench.recovery.rtt().has_sample());
     assert_eq!(bench.window(), window);
     assert_eq!(bench.recovery.in_flight(), 0);
+    assert_eq!(bench.recovery.delivered(), 0);
+    assert!(bench.path.events.is_empty());
 }
 
 /// RFC 9000, section 9.4: a change of ports keeps what was learnt.
@@ -228,18 +230,49 @@ fn retry_makes_all_due_again_without_a_congestion_event() {
 #[test]
 fn reset_forgets_what_was_learnt_and_keeps_what_is_in_flight() {
     let mut bench = Bench::with_rtt(50);
-    bench.send_many(at(100), 2);
-    let fresh = Bench::new();
-    let controller = ControllerConfig::new(SIZE.into());
-    bench.recovery.reset(RecoveryConfig {
-        initial_rtt: INITIAL_RTT,
-        controller: Algorithm::NewReno.build(controller),
-        detector: Box::new(loss::Fixed::rfc9002()),
-        pacer: None,
-        first_window: fresh.recovery.first_window(),
-    });
+    bench.send_many(at(100), 4);
+    bench.ack(at(150), 4..=4);
+    assert_eq!(bench.path.lost, [1]);
+    bench.fire(at(300));
+    bench.recovery.reset(Bench::config());
     assert!(!bench.recovery.rtt().has_sample());
-    assert_eq!(bench.window(), fresh.window());
+    assert!(!bench.recovery.had_congestion());
+    assert_eq!(bench.window(), Bench::new().window());
+    assert_eq!(bench.recovery.pto_count(), 0);
     assert_eq!(bench.recovery.in_flight(), 2_400);
     assert_eq!(bench.recovery.delivered(), 0);
+    assert_eq!(bench.recovery.counters().lost_packets, 1);
+}
+
+/// RFC 9000, section 9.4: packets in flight are still probed for, with the initial round-trip time.
+#[test]
+fn reset_keeps_the_times_of_packets_in_flight() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.fire(at(275));
+    bench.recovery.reset(Bench::config());
+    let pto = bench.recovery.pto(MAX_ACK_DELAY);
+    assert_eq!(pto, ms(333 + 666 + 25));
+    assert_eq!(bench.timer(at(300)), Some(at(100) + pto));
+}
+
+/// Section 6.2.2 and appendix A.11.
+#[test]
+fn discarded_space_leaves_no_timer_and_no_probes() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_as(at(100), departure(SpaceId::Handshake));
+    bench.send_as(at(100), departure(SpaceId::Handshake));
+    bench.ack_in(at(150), SpaceId::Handshake, 1..=1);
+    let sent = &bench.spaces[SpaceId::Handshake as usize];
+    bench.recovery.probe(
+        SpaceId::Handshake,
+        SpaceId::Handshake,
+        sent,
+        &mut bench.path,
+    );
+    assert!(bench.timer(at(150)).is_some());
+    let sent = &mut bench.spaces[SpaceId::Handshake as usize];
+    bench.recovery.on_space_discarded(SpaceId::Handshake, sent);
+    assert_eq!(bench.timer(at(150)), None);
+    assert!(!bench.recovery.is_probing());
 }

@@ -34,11 +34,12 @@ fn pacer_spreads_what_the_window_would_let_leave() {
 #[test]
 fn path_without_anything_waiting_does_not_wake_for_the_pacer() {
     let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
-    bench.send_many(at(0), 9);
+    bench.recovery.controller_mut().set_window(120_000);
     while bench.recovery.may_send(at(0), SIZE.into()) {
         bench.send(at(0));
     }
     bench.recovery.on_congestion_limited(true);
+    assert!(bench.recovery.paced_until().is_some());
     assert!(!bench.recovery.is_app_limited());
     bench.recovery.on_congestion_limited(false);
     assert_eq!(bench.recovery.paced_until(), None);
@@ -77,9 +78,23 @@ fn learnt_first_window_is_taken_unless_the_path_met_congestion() {
     let mut congested = Bench::with_rtt(50);
     congested.send_many(at(100), 4);
     congested.ack(at(150), 4..=4);
+    assert!(congested.recovery.had_congestion());
     let window = congested.window();
     congested.recovery.learn_first_window(100_000);
     assert_eq!(congested.window(), window);
+}
+
+#[test]
+fn learnt_first_window_that_the_path_has_opened_already_changes_nothing() {
+    let mut bench = Bench::new();
+    assert!(!bench.recovery.had_congestion());
+    let first = bench.recovery.first_window();
+    bench.recovery.controller_mut().set_window(50_000);
+    for bytes in [40_000, 50_000] {
+        bench.recovery.learn_first_window(bytes);
+        assert_eq!(bench.window(), 50_000);
+        assert_eq!(bench.recovery.first_window(), first);
+    }
 }
 
 #[test]
@@ -87,10 +102,20 @@ fn learnt_first_window_is_spread_over_a_round_trip() {
     let mut bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
     bench.send(at(0));
     bench.ack(at(100), 0..=0);
-    bench.recovery.learn_first_window(100_000);
-    assert_eq!(bench.recovery.pacing_rate(), Some(1_000_000));
-    bench.send_many(at(100), 100);
-    assert_ne!(bench.recovery.pacing_rate(), Some(1_000_000), "it has left");
+    bench.recovery.learn_first_window(120_000);
+    bench.send_many(at(100), 98);
+    assert_eq!(bench.recovery.pacing_rate(), Some(1_200_000));
+    bench.send(at(100));
+    assert_ne!(bench.recovery.pacing_rate(), Some(1_200_000), "it has left");
+}
+
+/// Section 7.7: the controller says how fast.
+#[test]
+fn first_window_that_was_not_learnt_is_paced_by_the_controller() {
+    let bench = Bench::with(Algorithm::NewReno, Some(Pacer::new(SIZE.into())));
+    let rtt = bench.recovery.rtt().view();
+    let rate = bench.recovery.controller().pacing_rate(&rtt);
+    assert_eq!(bench.recovery.pacing_rate(), Some(rate));
 }
 
 #[test]
@@ -113,8 +138,25 @@ fn losses_of_the_first_flight_are_remembered() {
 fn return_to_an_earlier_host_gives_up_a_learnt_window() {
     let mut bench = Bench::new();
     let first = bench.recovery.first_window();
+    bench.recovery.controller_mut().set_window(50_000);
     assert!(!bench.recovery.return_to(first), "nothing was learnt");
     bench.recovery.learn_first_window(100_000);
+    bench.recovery.controller_mut().set_window(first.bytes);
+    assert!(!bench.recovery.return_to(first), "it is not larger");
+    bench.recovery.controller_mut().set_window(100_000);
     assert!(bench.recovery.return_to(first));
     assert_eq!(bench.window(), first.bytes);
+}
+
+#[test]
+fn window_that_holds_data_back_is_remembered() {
+    let mut bench = Bench::new();
+    let room = bench.window() - u64::from(SIZE);
+    bench.send(at(0));
+    assert!(bench.recovery.has_window(room));
+    assert!(!bench.recovery.has_window(room + 1));
+    assert!(!bench.recovery.was_window_limited());
+    bench.recovery.on_window_limited();
+    bench.ack(at(50), 0..=0);
+    assert!(bench.recovery.was_window_limited());
 }

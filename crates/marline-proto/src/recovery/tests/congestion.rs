@@ -1,6 +1,7 @@
 //! Reactions of the controller, and who hears of them (section 7).
 
 use super::*;
+use crate::congestion::slow_start::{SlowStartDecision, SlowStartExit, SlowStartSample};
 
 const MARKED: Option<EcnCounts> = Some(EcnCounts {
     ect0: 1,
@@ -122,4 +123,114 @@ fn acknowledged_ack_only_packets_do_not_reach_the_controller() {
     bench.send_ack_only(at(100));
     bench.ack(at(150), 1..=1);
     assert!(bench.path.events.is_empty());
+}
+
+/// RFC 9000, section 13.4.2.1: an ACK frame that does not increase the largest acknowledged number may be older
+/// than one that did.
+#[test]
+fn ecn_counts_of_an_ack_with_the_same_largest_are_not_looked_at() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 2);
+    bench.ack(at(150), 2..=2);
+    bench.path.new_ce = 1;
+    bench
+        .try_ack(at(151), SpaceId::Data, 1..=2, Duration::ZERO, MARKED)
+        .unwrap();
+    assert_eq!(bench.path.new_ce, 1);
+}
+
+/// RFC 9000, section 13.4.2.1: the counts must cover what was sent with ECT.
+#[test]
+fn acknowledged_packets_sent_with_ect_are_counted_on_the_tuple_in_use() {
+    let mut bench = Bench::with_rtt(50);
+    let marked = Departure {
+        ecn: true,
+        ..departure(SpaceId::Data)
+    };
+    bench.send_as(at(100), marked);
+    bench.path.tuple = 1;
+    for ecn in [true, false, true] {
+        let here = Departure {
+            tuple: 1,
+            ecn,
+            ..marked
+        };
+        bench.send_as(at(100), here);
+    }
+    bench
+        .try_ack(at(150), SpaceId::Data, 1..=4, Duration::ZERO, MARKED)
+        .unwrap();
+    assert_eq!(bench.path.marked, 2);
+}
+
+/// Section 7.3.2: marks of the flight that caused the reduction cause no further one.
+#[test]
+fn marks_without_a_reduction_are_no_reaction() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 2);
+    for (now, number) in [(150, 1), (151, 2)] {
+        bench.path.new_ce = 1;
+        bench
+            .try_ack(
+                at(now),
+                SpaceId::Data,
+                number..=number,
+                Duration::ZERO,
+                MARKED,
+            )
+            .unwrap();
+    }
+    assert_eq!(bench.recovery.counters().ecn_ce, 2);
+    assert_eq!(reactions(&bench).len(), 1);
+}
+
+/// Ends slow start at the first acknowledgment.
+#[derive(Debug)]
+struct AtOnce;
+
+impl SlowStartExit for AtOnce {
+    fn on_round_start(&mut self) {}
+
+    fn on_ack(&mut self, _sample: &SlowStartSample) -> SlowStartDecision {
+        SlowStartDecision::Exit
+    }
+
+    fn reset(&mut self) {}
+
+    fn name(&self) -> &'static str {
+        "at-once"
+    }
+}
+
+#[test]
+fn leaving_slow_start_because_of_a_round_trip_time_is_a_reaction() {
+    let controller = Algorithm::NewReno.build(ControllerConfig {
+        slow_start_exit: Box::new(AtOnce),
+        ..ControllerConfig::new(SIZE.into())
+    });
+    let mut bench = Bench::with_controller(controller, None);
+    let before = bench.window();
+    bench.send_many(at(0), 2);
+    bench.ack(at(50), 0..=0);
+    bench.ack(at(50), 1..=1);
+    let expected = Reaction {
+        persistent: false,
+        before,
+        after: before,
+    };
+    assert_eq!(reactions(&bench), [expected], "once");
+}
+
+/// Section 7.3.1: the window reaches a threshold that an earlier congestion event left.
+#[test]
+fn reaching_a_known_slow_start_threshold_is_no_reaction() {
+    let mut bench = Bench::with_rtt(50);
+    bench.recovery.on_congestion_limited(true);
+    let threshold = bench.window() + 1;
+    bench.recovery.controller_mut().set_ssthresh(threshold);
+    assert!(bench.recovery.controller().in_slow_start());
+    bench.send(at(100));
+    bench.ack(at(150), 1..=1);
+    assert!(!bench.recovery.controller().in_slow_start());
+    assert_eq!(reactions(&bench), []);
 }

@@ -67,6 +67,19 @@ fn an_acknowledged_packet_between_them_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
+/// Section 7.6.2: even if the timer was late, and losses on both sides of it are found at one moment.
+#[test]
+fn an_acknowledged_packet_between_losses_of_one_moment_prevents_it() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    let between = bench.send(at(101));
+    bench.ack(at(102), between..=between);
+    bench.send(at(110 + 2 * DURATION));
+    lose_all_before(&mut bench, 110 + 2 * DURATION);
+    assert_eq!(bench.losses()[0].packets, 2);
+    assert!(!is_persistent(&bench));
+}
+
 /// Section 7.6.2.
 #[test]
 fn packets_sent_before_the_first_rtt_sample_do_not_count() {

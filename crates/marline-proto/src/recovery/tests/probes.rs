@@ -85,6 +85,7 @@ fn client_with_nothing_in_flight_probes_until_its_address_is_validated() {
     bench.send_as(at(0), departure(SpaceId::Initial));
     bench.ack_in(at(50), SpaceId::Initial, 0..=0);
     assert_eq!(bench.timer(at(50)), Some(at(50 + 50 + 4 * 25)));
+    assert_eq!(bench.timer(at(120)), Some(at(200)), "it was idle since 50");
     assert_eq!(
         bench.fire(at(200)),
         Some(Expired::Probe(SpaceId::Handshake))
@@ -127,6 +128,7 @@ fn probes_of_the_handshake_repeat_both_of_its_spaces() {
     bench.send_as(at(0), departure(SpaceId::Initial));
     bench.send_as(at(0), departure(SpaceId::Initial));
     bench.send_as(at(0), departure(SpaceId::Handshake));
+    bench.send(at(0));
     for space in SpaceId::ALL {
         let sent = &bench.spaces[space as usize];
         bench
@@ -176,4 +178,46 @@ fn stopped_path_has_no_timer_and_no_probes() {
     bench.recovery.stop();
     assert_eq!(bench.recovery.next_timeout(), None);
     assert!(!bench.recovery.is_probing());
+}
+
+#[test]
+fn requested_probe_is_one_packet_unless_probes_are_due() {
+    let mut bench = Bench::with_rtt(50);
+    bench.recovery.request_probe();
+    bench.recovery.request_probe();
+    assert_eq!(bench.recovery.probes(SpaceId::Data), 1);
+    bench.recovery.request_probes();
+    bench.recovery.request_probe();
+    assert_eq!(bench.recovery.probes(SpaceId::Data), 2);
+    bench.send_ack_only(at(100));
+    assert_eq!(bench.recovery.probes(SpaceId::Data), 2);
+    bench.send(at(100));
+    assert_eq!(bench.recovery.probes(SpaceId::Data), 1);
+}
+
+#[test]
+fn armed_timer_says_what_it_fires_for() {
+    let mut bench = Bench::with_rtt(50);
+    assert_eq!(bench.timer(at(90)), None);
+    assert_eq!(bench.recovery.armed_timer(), None);
+    bench.send(at(100));
+    assert_eq!(bench.recovery.last_ack_eliciting(), Some(at(100)));
+    bench.timer(at(100));
+    let expected = ArmedTimer {
+        at: at(275),
+        reason: Expired::Probe(SpaceId::Data),
+    };
+    assert_eq!(bench.recovery.armed_timer(), Some(expected));
+}
+
+/// Section 6.2.1: the period is without the backoff of earlier timeouts, which a validated path gives up.
+#[test]
+fn validated_path_gives_up_its_backoff() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.fire(at(275));
+    assert_eq!(bench.recovery.pto(MAX_ACK_DELAY), ms(175));
+    assert_eq!(bench.timer(at(275)), Some(at(100 + 2 * 175)));
+    bench.recovery.reset_pto_count();
+    assert_eq!(bench.timer(at(275)), Some(at(275)));
 }

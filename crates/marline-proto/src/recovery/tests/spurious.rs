@@ -62,3 +62,21 @@ fn lost_packets_are_remembered_for_three_probe_timeouts() {
     assert_eq!(bench.ack(at(2_051), 1..=5), None);
     assert!(bench.path.spurious.is_empty());
 }
+
+/// Section 7.3.2: a new epoch begins with a packet that was sent after the last one began.
+#[test]
+fn loss_of_a_packet_sent_at_the_moment_of_the_reduction_is_of_the_same_epoch() {
+    let mut epoch = epoch::LossEpoch::default();
+    let sample = |sent_at| crate::samples::LossSample {
+        bytes: 0,
+        packets: 1,
+        largest_lost: 0,
+        latest_sent_at: sent_at,
+        largest_sent: 0,
+        bytes_in_flight: 0,
+        persistent: false,
+    };
+    assert!(epoch.on_loss(at(150), &sample(at(100))));
+    assert!(!epoch.on_loss(at(200), &sample(at(150))));
+    assert!(epoch.on_loss(at(201), &sample(at(151))));
+}

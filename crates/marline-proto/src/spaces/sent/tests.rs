@@ -13,7 +13,7 @@ fn packet(ack_eliciting: bool) -> SentPacket {
     }
 }
 
-/// Packets with a ticket each: their number.
+/// Packets with a token each: their number.
 fn sent(packets: u64) -> Sent<u64> {
     let mut sent = Sent::new();
     for number in 0..packets {
@@ -95,7 +95,9 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
         });
     }
     assert_eq!(sent.waiting_since(), Some(at(0)));
-    ack(&mut sent, 1..=2);
+    ack(&mut sent, 2..=2);
+    assert_eq!(sent.waiting_since(), Some(at(5)));
+    ack(&mut sent, 1..=1);
     assert_eq!(sent.waiting_since(), Some(at(5)));
     // What is late at the front says nothing.
     ack(&mut sent, 0..=0);
@@ -106,4 +108,216 @@ fn the_oldest_packet_newer_than_all_acknowledged_ones_waits() {
     assert_eq!(sent.waiting_since(), Some(at(7)));
     ack(&mut sent, 7..=7);
     assert_eq!(sent.waiting_since(), None);
+}
+
+/// The tokens that `hand_back` hands back.
+fn tokens(hand_back: impl FnOnce(&mut dyn FnMut(&u64))) -> Vec<u64> {
+    let mut tokens = Vec::new();
+    hand_back(&mut |token| tokens.push(*token));
+    tokens
+}
+
+#[derive(Debug, PartialEq)]
+struct Lost {
+    number: u64,
+    tokens: Vec<u64>,
+    acked_between: bool,
+}
+
+/// Declares all outstanding packets below `below` lost.
+fn lose(sent: &mut Sent<u64>, below: u64) -> Vec<Lost> {
+    let mut lost = Vec::new();
+    sent.lose_while(
+        below,
+        |_, _| true,
+        |settled| {
+            assert_eq!(settled.fate, Fate::Lost);
+            lost.push(Lost {
+                number: settled.number,
+                tokens: settled.tokens.copied().collect(),
+                acked_between: settled.acked_between,
+            });
+        },
+    );
+    lost
+}
+
+/// RFC 9002, section 2: packets in flight are ack-eliciting or padded.
+#[test]
+fn packets_are_counted_until_their_fate_is_known() {
+    let mut sent = sent(4);
+    let padded = SentPacket {
+        in_flight: true,
+        ..packet(false)
+    };
+    for silent in [padded, packet(false), packet(false)] {
+        sent.commit(silent);
+    }
+    let counts = |sent: &Sent<u64>| (sent.ack_eliciting_in_flight(), sent.silent_outstanding());
+    assert_eq!(counts(&sent), (4, 3));
+    ack(&mut sent, 0..=0);
+    ack(&mut sent, 4..=4);
+    assert_eq!(counts(&sent), (3, 2));
+    assert_eq!(lose(&mut sent, 6).len(), 4);
+    assert_eq!(counts(&sent), (0, 1));
+    assert!(!sent.has_ack_eliciting_in_flight());
+    // Neither counts a second time.
+    ack(&mut sent, 0..=5);
+    assert_eq!(counts(&sent), (0, 1));
+    lose(&mut sent, 7);
+    assert_eq!(counts(&sent), (0, 0));
+}
+
+#[test]
+fn padding_alone_asks_for_no_acknowledgment() {
+    let mut sent = Sent::<u64>::new();
+    sent.commit(SentPacket {
+        in_flight: true,
+        ..packet(false)
+    });
+    assert!(!sent.has_ack_eliciting_in_flight());
+}
+
+/// RFC 9002, section 7.6.2.
+#[test]
+fn losses_say_whether_a_packet_between_them_was_acknowledged() {
+    let mut sent = sent(7);
+    ack(&mut sent, 1..=1);
+    ack(&mut sent, 4..=4);
+    let lost = lose(&mut sent, 7);
+    let numbers: Vec<_> = lost.iter().map(|lost| lost.number).collect();
+    assert_eq!(numbers, [0, 2, 3, 5, 6]);
+    let after_acked = lost.iter().filter(|lost| lost.acked_between);
+    assert!(after_acked.map(|lost| lost.number).eq([2, 5]));
+}
+
+#[test]
+fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
+    let mut sent = Sent::new();
+    for number in 0..6 {
+        sent.push_token(number);
+        sent.push_token(10 + number);
+        sent.commit(packet(true));
+    }
+    ack(&mut sent, 0..=1);
+    sent.forget_settled(Instant::EPOCH);
+    ack(&mut sent, 4..=4);
+    let lost = Lost {
+        number: 2,
+        tokens: vec![2, 12],
+        acked_between: false,
+    };
+    assert_eq!(lose(&mut sent, 3), [lost]);
+    let returned = tokens(|token| sent.return_outstanding(token));
+    assert_eq!(returned, [3, 13, 5, 15]);
+    sent.push_token(6);
+    sent.commit(packet(true));
+    assert_eq!(tokens(|token| sent.return_outstanding(token)), [6]);
+    // Losses report no token twice, acknowledgments all of them.
+    assert!(lose(&mut sent, 4).iter().all(|lost| lost.tokens.is_empty()));
+    let mut acked = Vec::new();
+    sent.on_acked(5..=5, |settled| acked.extend(settled.tokens.copied()))
+        .unwrap();
+    assert_eq!(acked, [5, 15]);
+}
+
+/// RFC 9002, section 6.2.4.
+#[test]
+fn probes_carry_tokens_of_the_oldest_packets_that_ask_for_an_answer() {
+    let mut sent = Sent::new();
+    for number in 0..6 {
+        sent.push_token(number);
+        sent.commit(packet(number != 2));
+    }
+    ack(&mut sent, 0..=0);
+    sent.forget_settled(Instant::EPOCH);
+    ack(&mut sent, 3..=3);
+    assert_eq!(tokens(|token| sent.oldest_outstanding(1, token)), [1]);
+    assert_eq!(tokens(|token| sent.oldest_outstanding(2, token)), [1, 4]);
+    assert_eq!(tokens(|token| sent.oldest_outstanding(9, token)), [1, 4, 5]);
+}
+
+#[test]
+fn search_for_copies_goes_on_where_it_ended() {
+    let mut sent = sent(12);
+    sent.pass(0);
+    sent.pass(1);
+    assert_eq!(oldest(&mut sent), Some(2));
+    ack(&mut sent, 2..=4);
+    assert_eq!(oldest(&mut sent), Some(5));
+    ack(&mut sent, 0..=1);
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!((oldest(&mut sent), latest(&mut sent)), (Some(5), Some(11)));
+    sent.pass(11);
+    assert_eq!(latest(&mut sent), Some(10));
+    assert!(sent.tokens_of(10).eq(&[10]));
+}
+
+/// RFC 9000, section 21.4: a skipped number is remembered until a larger one is acknowledged.
+#[test]
+fn skipped_number_is_refused_until_a_larger_one_is_acknowledged() {
+    let mut sent = Sent::<u64>::new();
+    sent.skip(Instant::EPOCH);
+    sent.commit(packet(true));
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!(sent.on_acked(0..=0, |_| {}), Err(BadAck(0)));
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!(sent.on_acked(0..=0, |_| {}), Err(BadAck(0)));
+    ack(&mut sent, 1..=1);
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!(sent.len(), 0);
+    assert_eq!(sent.next_number(), 2);
+}
+
+/// So that a late acknowledgment still reveals a spurious loss (RFC 9002, section 6.1).
+#[test]
+fn lost_packets_are_remembered_if_they_were_sent_since_the_horizon() {
+    let mut sent = Sent::<u64>::new();
+    for nanos in [1, 2, 3] {
+        sent.commit(SentPacket {
+            sent_at: Instant::from_nanos(nanos),
+            ..packet(true)
+        });
+    }
+    lose(&mut sent, 3);
+    sent.forget_settled(Instant::from_nanos(2));
+    let mut late = Vec::new();
+    sent.on_acked(0..=2, |settled| late.push((settled.number, settled.fate)))
+        .unwrap();
+    let expected = [(1, Fate::AckedAfterLoss), (2, Fate::AckedAfterLoss)];
+    assert_eq!(late, expected);
+}
+
+#[test]
+fn memory_of_settled_packets_is_released() {
+    let mut sent = sent(1_000);
+    ack(&mut sent, 0..=900);
+    sent.forget_settled(Instant::EPOCH);
+    assert_eq!((sent.len(), sent.tokens.len()), (99, 99));
+    assert_eq!(sent.acked.len(), 0);
+    assert!(
+        sent.entries.capacity() >= 1_000,
+        "a busy queue keeps its place"
+    );
+    ack(&mut sent, 0..=999);
+    sent.forget_settled(Instant::EPOCH);
+    let idle = crate::limits::IDLE_QUEUE_CAPACITY;
+    assert!(sent.entries.capacity() <= idle, "an idle one does not");
+    assert!(sent.tokens.capacity() <= idle);
+}
+
+/// RFC 9002, section 6.4.
+#[test]
+fn discarded_packets_are_neither_acknowledged_nor_lost() {
+    let mut sent = sent(4);
+    ack(&mut sent, 1..=1);
+    lose(&mut sent, 1);
+    let mut outstanding = 0;
+    sent.discard(|_| outstanding += 1);
+    assert_eq!(outstanding, 2);
+    assert_eq!((sent.len(), sent.next_number()), (0, 4));
+    assert!(!sent.has_ack_eliciting_in_flight());
+    assert!(lose(&mut sent, 4).is_empty());
+    sent.on_acked(0..=3, |settled| panic!("{} is settled", settled.number))
+        .unwrap();
 }
