@@ -200,3 +200,6 @@ impl StreamIds {
         self.remote[dir as usize].advertised
     }
 }
+
+#[cfg(test)]
+mod tests;

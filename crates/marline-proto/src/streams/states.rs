@@ -126,3 +126,6 @@ const fn recv_trigger(state: StreamState, opened_by: Initiator) -> Initiator {
         _ => Initiator::Remote,
     }
 }
+
+#[cfg(test)]
+mod tests;

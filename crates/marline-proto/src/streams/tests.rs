@@ -1,4 +1,6 @@
 mod closing;
+mod control;
+mod copies;
 mod exchange;
 mod flow_control;
 mod hostile;

@@ -131,3 +131,20 @@ fn gquic_waits_an_eighth_of_a_round_trip_however_many_packets_follow() {
         Verdict::Until(at(ms(45)))
     );
 }
+
+#[test]
+fn detectors_have_the_names_of_their_settings() {
+    let detectors: [Box<dyn LossDetector>; 4] = [
+        Box::new(Fixed::rfc9002()),
+        Box::new(Fixed::gquic()),
+        Box::new(Fixed::patient()),
+        Box::new(Adaptive::default()),
+    ];
+    let specs = detectors.map(|detector| {
+        let spec = detector.spec();
+        assert_eq!(detector.name(), spec.name());
+        spec.to_string()
+    });
+    let expected = ["rfc9002", "gquic", "patient", "adaptive"];
+    assert_eq!(specs, expected);
+}

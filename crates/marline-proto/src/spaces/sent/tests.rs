@@ -248,6 +248,9 @@ fn search_for_copies_goes_on_where_it_ended() {
     ack(&mut sent, 0..=1);
     sent.forget_settled(Instant::EPOCH);
     assert_eq!((oldest(&mut sent), latest(&mut sent)), (Some(5), Some(11)));
+    sent.pass(5);
+    sent.pass(6);
+    assert_eq!((oldest(&mut sent), oldest(&mut sent)), (Some(7), Some(7)));
     sent.pass(11);
     assert_eq!(latest(&mut sent), Some(10));
     assert!(sent.tokens_of(10).eq(&[10]));

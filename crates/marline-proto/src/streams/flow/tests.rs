@@ -36,3 +36,12 @@ fn raising_a_limit_reports_whether_it_had_blocked() {
     assert!(!credit.raise(20));
     assert!(credit.raise(21));
 }
+
+#[test]
+fn writers_are_not_woken_for_less_than_an_eighth_of_the_memory() {
+    let mut buffer = WriteBuffer::new(800);
+    buffer.update(0, 700);
+    assert!(!buffer.has_worthwhile_room());
+    buffer.update(700, 699);
+    assert!(buffer.has_worthwhile_room());
+}

@@ -103,8 +103,9 @@ fn writes_stop_at_the_streams_limit() {
     assert!(client.has_control_frames());
     let more = frame::MaxStreamData { id, maximum: 1001 };
     client.on_max_stream_data(&more).expect("allowed");
-    client.on_max_stream_data(&more).expect("allowed");
     assert_eq!(events(&mut client), [StreamEvent::Writable(id)]);
+    client.on_max_stream_data(&more).expect("allowed");
+    assert_eq!(events(&mut client), []);
     assert_eq!(client.write(id, &[1; 500]), Ok(1));
 }
 
@@ -151,6 +152,7 @@ fn writers_that_wait_for_memory_are_notified() {
     assert_eq!(client.write(b, &[1; 1000]), Ok(1000));
     assert_eq!(client.write(c, b"x"), Err(WriteError::Blocked));
     assert_eq!(client.write(c, b"x"), Err(WriteError::Blocked));
+    assert_eq!(client.waiting_writers.len(), 1, "it waits once");
     let small = client.take_segment(a, 200).expect("ready");
     let large = client.take_segment(a, 200).expect("ready");
     client.on_segment_acked(&small);
@@ -223,4 +225,126 @@ fn rejected_zero_rtt_is_sent_again_within_the_new_limits() {
         control_frames(&mut client).frames,
         [frame::Frame::ResetStream(reset)]
     );
+}
+
+/// Memory alone does not help a writer whose stream has no credit.
+#[test]
+fn writer_without_credit_waits_for_credit_once_there_is_memory() {
+    let mut client = streams(Side::Client);
+    let a = client.open(Dir::Bi).expect("within the limit");
+    let b = client.open(Dir::Bi).expect("within the limit");
+    for id in [a, b] {
+        assert_eq!(client.write(id, &[1; 1000]), Ok(1000));
+    }
+    assert_eq!(client.write(a, b"x"), Err(WriteError::Blocked));
+    let segment = client.take_segment(b, 1000).expect("ready");
+    client.on_segment_acked(&segment);
+    assert_eq!(events(&mut client), []);
+    let more = frame::MaxStreamData {
+        id: a,
+        maximum: 1001,
+    };
+    client.on_max_stream_data(&more).expect("allowed");
+    assert_eq!(events(&mut client), [StreamEvent::Writable(a)]);
+}
+
+/// RFC 9000, section 18.2: which of the limits is a stream's depends on who opened it.
+#[test]
+fn each_kind_of_stream_has_its_initial_limit() {
+    let mut client = Streams::new(config(Side::Client));
+    let limits = PeerLimits {
+        max_stream_data_bidi_local: 100,
+        max_stream_data_bidi_remote: 200,
+        max_stream_data_uni: 300,
+        ..limits(&config(Side::Server))
+    };
+    client.set_peer_limits(&limits).expect("the first limits");
+    let remote = StreamId::new(Side::Server, Dir::Bi, 0);
+    client
+        .on_stream(&data(remote, 0, b"", false))
+        .expect("allowed");
+    let bidi = client.open(Dir::Bi).expect("within the limit");
+    let uni = client.open(Dir::Uni).expect("within the limit");
+    let written = [remote, bidi, uni].map(|id| client.write(id, &[1; 400]));
+    assert_eq!(written, [Ok(100), Ok(200), Ok(300)]);
+}
+
+#[test]
+fn connections_window_has_room_for_one_and_a_half_of_a_streams() {
+    let mut server = streams(Side::Server);
+    server.set_rtt(Duration::from_millis(100));
+    let [slow, fast] = [0, 1].map(client_bidi);
+    server
+        .on_stream(&data(slow, 0, b"x", false))
+        .expect("allowed");
+    assert!(server.read(slow, 1, at(0)).is_ok());
+    let mut offset = 0;
+    for (now, len) in [(1_000, 500), (1_010, 1_000)] {
+        let bytes = vec![0; len];
+        server
+            .on_stream(&data(fast, offset, &bytes, false))
+            .expect("allowed");
+        offset += len as u64;
+        while let Ok(Some(_)) = server.read(fast, len, at(now)) {}
+        control_frames(&mut server);
+    }
+    let recv = server.table[&fast].recv.as_ref().expect("open");
+    assert_eq!(recv.window.size(), 4_000);
+    assert_eq!(server.window.size(), 6_000);
+}
+
+#[test]
+fn bytes_that_wait_for_earlier_ones_are_counted() {
+    let mut server = streams(Side::Server);
+    let [a, b] = [0, 1].map(client_bidi);
+    let mut held = Vec::new();
+    for (id, offset, len) in [(a, 5, 3), (b, 10, 2), (a, 9, 1), (a, 0, 5), (b, 0, 10)] {
+        let bytes = vec![0; len];
+        server
+            .on_stream(&data(id, offset, &bytes, false))
+            .expect("allowed");
+        let of_streams = [a, b].map(|id| server.out_of_order_bytes_of(id));
+        assert_eq!(server.out_of_order_bytes(), of_streams.iter().sum());
+        held.push(of_streams);
+    }
+    assert_eq!(held, [[3, 0], [3, 2], [4, 2], [1, 2], [1, 0]]);
+    assert_eq!(server.stats().out_of_order, OutOfOrder { bytes: 1, max: 6 });
+}
+
+#[test]
+fn bytes_sent_again_are_counted_apart() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Bi).expect("within the limit");
+    client.write(id, &[1; 500]).expect("room");
+    let first = client.take_segment(id, 300).expect("ready");
+    client.take_segment(id, 100).expect("ready");
+    client.on_segment_lost(&first);
+    client.take_segment(id, 200).expect("ready");
+    let stats = client.stats();
+    assert_eq!((stats.bytes_sent, stats.bytes_retransmitted), (400, 200));
+}
+
+#[test]
+fn last_credit_of_the_connection_makes_other_streams_unready() {
+    let mut client = streams(Side::Client);
+    let ids = [(); 3].map(|()| client.open(Dir::Bi).expect("within the limit"));
+    let smaller = frame::MaxStreamData {
+        id: ids[0],
+        maximum: 3_500,
+    };
+    client.on_max_stream_data(&smaller).expect("allowed");
+    for _ in 0..2 {
+        client.write(ids[0], &[1; 1_450]).expect("room");
+        let segment = client.take_segment(ids[0], 1_450).expect("ready");
+        client.on_segment_acked(&segment);
+    }
+    for id in &ids[1..] {
+        client.write(*id, &[1; 100]).expect("room");
+    }
+    ready_changes(&mut client);
+    client.take_segment(ids[1], 99).expect("ready");
+    assert_eq!(ready_changes(&mut client), []);
+    client.take_segment(ids[1], 1).expect("ready");
+    let expected = [change(ids[1], false), change(ids[2], false)];
+    assert_eq!(ready_changes(&mut client), expected);
 }

@@ -62,6 +62,9 @@ fn a_segment_is_split_for_a_smaller_packet() {
         (100..149, false, 53)
     );
     assert_eq!((rest.range(), rest.fin), (149..150, true));
+    let mut rest = segment;
+    let front = rest.split_front(14).expect("10 bytes fit");
+    assert_eq!((front.range(), rest.range()), (100..110, 110..150));
 }
 
 #[test]
@@ -191,4 +194,103 @@ fn a_reset_interrupts_reading() {
     assert_eq!(server.read(id, 9, NOW), Err(ReadError::Reset(42)));
     assert_eq!(server.read(id, 9, NOW), Err(ReadError::Closed));
     assert_eq!(server.on_stream(&data(id, 0, b"abc", false)), Ok(()));
+}
+
+#[test]
+fn chunks_are_written_and_sent_like_copies() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    let mut chunk = Bytes::from(vec![7; 1200]);
+    assert_eq!(client.write_chunk(id, &mut chunk), Ok(1000));
+    assert_eq!(chunk.len(), 200, "the rest stays with the application");
+    assert_eq!(client.write_chunk(id, &mut chunk), Err(WriteError::Blocked));
+    let segment = client.take_segment(id, 1000).expect("ready");
+    let mut buf = Vec::new();
+    client.write_segment(&segment, true, &mut buf);
+    let expected = frame::Frame::Stream(data(id, 0, &[7; 1000], false));
+    assert_eq!(frame::Frames::new(&buf).next(), Some(Ok(expected)));
+}
+
+#[test]
+fn scheduler_learns_the_priority_of_a_ready_stream() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    let priority = Priority::new(1, true);
+    client.set_priority(id, priority);
+    client.write(id, b"abc").expect("room");
+    let ready = Some(priority);
+    assert_eq!(ready_changes(&mut client), [ReadyChange { id, ready }]);
+}
+
+#[test]
+fn path_scheduler_sees_what_a_stream_has_to_send_and_its_latest_path() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, &[1; 500]).expect("room");
+    let segment = client.take_segment(id, 100).expect("ready");
+    client.take_segment(id, 100).expect("ready");
+    client.on_segment_lost(&segment);
+    client.set_path(id, marline_wire::PathId(3));
+    let view = client.view(id).expect("it sends");
+    assert_eq!((view.id, view.remaining), (id, 400));
+    assert_eq!(view.previous, Some(marline_wire::PathId(3)));
+    assert!(client.view(client_bidi(0)).is_none());
+}
+
+#[test]
+fn stream_is_all_sent_once_its_end_has_left() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, b"abc").expect("room");
+    assert!(!client.is_all_sent(id));
+    client.take_segment(id, 2).expect("ready");
+    assert!(!client.is_all_sent(id));
+    client.finish(id).expect("open");
+    assert!(!client.is_all_sent(id));
+    let last = client.take_segment(id, 2).expect("ready");
+    assert!(client.is_all_sent(id));
+    client.on_segment_lost(&last);
+    assert!(client.is_all_sent(id), "once is enough");
+}
+
+#[test]
+fn nothing_is_taken_of_a_stream_without_data_or_credit() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    assert_eq!(client.take_segment(id, 100), None);
+    client.write(id, &[1; 1000]).expect("room");
+    client.finish(id).expect("open");
+    assert_eq!(client.take_segment(id, 0), None);
+    assert_eq!(client.take_segment(id, 999).map(|s| s.fin), Some(false));
+    assert_eq!(client.take_segment(id, 0), None, "the end comes last");
+    assert_eq!(client.take_segment(id, 100).map(|s| s.fin), Some(true));
+    assert_eq!(client.take_segment(id, 100), None);
+}
+
+#[test]
+fn segment_of_an_abandoned_path_is_due_again() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, b"abc").expect("room");
+    client.finish(id).expect("open");
+    let segment = client.take_segment(id, 100).expect("ready");
+    client.return_segment(&segment);
+    assert_eq!(client.take_segment(id, 100), Some(segment));
+}
+
+#[test]
+fn an_acknowledged_end_is_not_sent_again() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Uni).expect("within the limit");
+    client.write(id, b"abc").expect("room");
+    let first = client.take_segment(id, 100).expect("ready");
+    client.finish(id).expect("open");
+    let end = client.take_segment(id, 100).expect("the end is due");
+    client.on_segment_acked(&end);
+    client.on_segment_lost(&first);
+    let again = client.take_segment(id, 100).expect("due again");
+    client.on_segment_lost(&again);
+    // The loss was spurious.
+    client.on_segment_acked(&first);
+    assert_eq!(events(&mut client), [StreamEvent::Finished(id)]);
 }
