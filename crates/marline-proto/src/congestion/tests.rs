@@ -14,6 +14,8 @@ fn algorithms_have_names_and_kinds() {
     for algorithm in Algorithm::ALL {
         let controller = algorithm.build(ControllerConfig::new(1200));
         assert_eq!(controller.name(), algorithm.name());
+        assert_eq!(algorithm.to_string(), algorithm.name());
+        assert_eq!(controller.bandwidth(), None, "nothing is measured yet");
         assert_eq!(controller.is_rate_based(), algorithm == Algorithm::Bbr);
         let couples = algorithm.of_connection().is_some();
         assert_eq!(couples, algorithm == Algorithm::Olia);
@@ -42,7 +44,10 @@ fn initial_windows_follow_the_rfc() {
         resumed: false,
         max_datagram_size: 1200,
     };
-    assert_eq!(FixedWindow { packets: 32 }.window(&kind), 38_400);
+    assert_eq!(Rfc9002Window.window(&kind), 12_000);
+    let fixed = FixedWindow { packets: 32 };
+    assert_eq!(fixed.window(&kind), 38_400);
+    assert_eq!(fixed.window_before_handshake(&kind), 38_400);
     assert_eq!(FixedWindow { packets: 0 }.window(&kind), 2400);
     assert_eq!(
         FixedWindow { packets: u64::MAX }.window(&kind),

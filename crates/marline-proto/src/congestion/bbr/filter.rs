@@ -109,4 +109,37 @@ mod tests {
             assert!(filter.get() <= largest && filter.get() >= sample);
         }
     }
+    fn rounds(filter: &MaxFilter) -> [u64; 3] {
+        filter.best.map(|sample| sample.round)
+    }
+
+    /// The best of round 0, the second of round 4, and the third of round 8, in a window of 12 rounds.
+    fn spread() -> MaxFilter {
+        let mut filter = MaxFilter::new(12);
+        filter.update(0, 100);
+        filter.update(3, 70);
+        assert_eq!(rounds(&filter), [0, 0, 0], "a quarter of the window");
+        filter.update(4, 70);
+        assert_eq!(rounds(&filter), [0, 4, 4]);
+        filter.update(6, 60);
+        assert_eq!(rounds(&filter), [0, 4, 4], "half of the window");
+        filter.update(7, 60);
+        assert_eq!(rounds(&filter), [0, 4, 7]);
+        filter.update(8, 65);
+        assert_eq!(rounds(&filter), [0, 4, 8], "it is larger");
+        filter.update(9, 60);
+        assert_eq!(filter.best.map(|sample| sample.value), [100, 70, 65]);
+        filter
+    }
+
+    #[test]
+    fn younger_samples_replace_those_that_leave_the_window() {
+        let after = |round| {
+            let mut filter = spread();
+            filter.update(round, 10);
+            filter.get()
+        };
+        let largest = [12, 13, 16, 17, 20, 21].map(after);
+        assert_eq!(largest, [100, 70, 70, 65, 65, 10]);
+    }
 }

@@ -306,3 +306,306 @@ fn loss_conserves_packets_for_a_round() {
     path.run(Duration::from_secs(1));
     assert_eq!(path.bbr.phase(), Phase::ProbeBw);
 }
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(millis: u32) -> Instant {
+    Instant::EPOCH + MS * millis
+}
+
+fn bbr() -> Bbr {
+    Bbr::new(&ControllerConfig::new(MTU))
+}
+
+/// A bandwidth of 10 MB/s and a delay of 40 ms: a product of 400 kB, and bursts of 10 kB.
+fn modelled() -> Bbr {
+    let mut bbr = bbr();
+    bbr.set_bandwidth(10_000_000);
+    bbr.min_rtt.update(at(0), &acked(0));
+    bbr
+}
+
+fn acked(bytes_in_flight: u64) -> AckSample {
+    AckSample {
+        bytes: MTU,
+        bytes_in_flight,
+        prior_in_flight: bytes_in_flight + MTU,
+        largest_acked: 0,
+        largest_sent: 0,
+        largest_acked_sent_at: at(0),
+        rtt: RttView {
+            latest: RTT,
+            smoothed: RTT,
+            min: RTT,
+            variance: Duration::ZERO,
+        },
+        rtt_updated: true,
+        rate: None,
+        app_limited: false,
+    }
+}
+
+/// A sample of `rate` bytes per second, of a packet sent when `prior` bytes were delivered.
+fn rated(rate: u64, prior: u64) -> RateSample {
+    RateSample {
+        delivered: rate / 10,
+        interval: MS * 100,
+        prior_delivered: prior,
+        delivered_total: prior + rate / 10,
+        app_limited: false,
+    }
+}
+
+fn lost(bytes_in_flight: u64, sent_at: Instant) -> LossSample {
+    LossSample {
+        bytes: MTU,
+        packets: 1,
+        largest_lost: 0,
+        latest_sent_at: sent_at,
+        largest_sent: 0,
+        bytes_in_flight,
+        persistent: false,
+    }
+}
+
+#[test]
+fn bandwidth_is_unknown_before_the_first_sample() {
+    let mut bbr = bbr();
+    assert_eq!(bbr.bandwidth(), None);
+    bbr.min_rtt.update(at(0), &acked(0));
+    assert_eq!(bbr.target(1.0), 10 * MTU, "the initial window");
+}
+
+#[test]
+fn burst_is_what_a_millisecond_delivers_within_bounds() {
+    let mut bbr = bbr();
+    for (rate, burst) in [
+        (1_000, 2_400),
+        (10_000_000, 10_000),
+        (1_000_000_000, 65_536),
+    ] {
+        bbr.set_bandwidth(rate);
+        assert_eq!(bbr.send_quantum(), burst);
+    }
+}
+
+#[test]
+fn window_is_bounded_by_products_and_three_bursts() {
+    let mut bbr = modelled();
+    assert_eq!(bbr.target(2.0), 800_000);
+    assert_eq!(bbr.bound(2.0), 830_000);
+    bbr.window = bbr.bound(HIGH_GAIN);
+    bbr.grow(&acked(0));
+    assert_eq!(bbr.window, bbr.bound(HIGH_GAIN), "startup goes no further");
+    bbr.window -= 1;
+    bbr.grow(&acked(0));
+    assert_eq!(bbr.window, bbr.bound(HIGH_GAIN) - 1 + MTU);
+}
+
+#[test]
+fn application_limited_samples_count_if_they_are_larger() {
+    let mut bbr = bbr();
+    let sample = |rate, nth: u64| RateSample {
+        app_limited: true,
+        ..rated(rate, nth * 1_000_000)
+    };
+    bbr.on_rate(&rated(1_000_000, 0));
+    for nth in 1..20 {
+        bbr.on_rate(&sample(500_000, nth));
+    }
+    assert_eq!(bbr.bandwidth(), Some(1_000_000), "a lower bound");
+    assert!(bbr.in_slow_start());
+    bbr.on_rate(&sample(2_000_000, 20));
+    assert_eq!(bbr.bandwidth(), Some(2_000_000));
+}
+
+/// Startup ends after three rounds in which the bandwidth grew by less than a quarter.
+#[test]
+fn startup_ends_when_three_rounds_bring_no_quarter_more() {
+    let mut bbr = bbr();
+    let mut prior = 0;
+    let mut full = Vec::new();
+    for rate in [1_000_000, 1_250_000, 1_375_000, 1_500_000, 1_550_000] {
+        assert!(bbr.on_rate(&rated(rate, prior)), "a round each");
+        prior += 1_000_000;
+        full.push(!bbr.in_slow_start());
+    }
+    assert_eq!(full, [false, false, false, false, true]);
+}
+
+#[test]
+fn packets_sent_after_a_lowered_bandwidth_measure_again() {
+    let mut bbr = bbr();
+    bbr.on_rate(&rated(1_000_000, 0));
+    let sent = SentSample {
+        packet_number: 0,
+        bytes: MTU,
+        bytes_in_flight: 50_000,
+        app_limited: false,
+    };
+    bbr.on_sent(at(0), &sent);
+    bbr.set_bandwidth(200_000);
+    // 100 000 bytes were delivered and 50 000 in flight.
+    bbr.on_rate(&rated(900_000, 149_999));
+    assert_eq!(bbr.bandwidth(), Some(200_000));
+    bbr.on_rate(&rated(900_000, 150_000));
+    assert_eq!(bbr.bandwidth(), Some(900_000));
+}
+
+#[test]
+fn gains_of_the_cycle_follow_each_other() {
+    let mut bbr = modelled();
+    bbr.exit_slow_start();
+    let mut gains = Vec::new();
+    for phase in 0..CYCLE.len() {
+        bbr.mode = Mode::ProbeBw {
+            phase,
+            since: at(0),
+        };
+        gains.push(bbr.pacing_gain());
+        bbr.lost_in_round = true;
+        bbr.advance(at(41), &acked(0));
+        let Mode::ProbeBw { phase: next, since } = bbr.mode else {
+            panic!("the cycle goes on");
+        };
+        assert_eq!((next, since), ((phase + 1) % 8, at(41)));
+        assert!(!bbr.lost_in_round);
+    }
+    assert_eq!(gains, CYCLE);
+}
+
+/// A phase lasts more than a round trip: longer if it probes for bandwidth in vain, shorter if the queue is gone.
+#[test]
+fn phase_ends_by_time_queue_and_loss() {
+    let mut bbr = modelled();
+    let product = 400_000;
+    let mut is_over = |phase, elapsed, in_flight, lost| {
+        bbr.mode = Mode::ProbeBw {
+            phase,
+            since: at(0),
+        };
+        bbr.lost_in_round = lost;
+        bbr.phase_is_over(at(elapsed), at(0), in_flight)
+    };
+    // Up.
+    assert!(!is_over(0, 40, 2 * product, true), "exactly a round trip");
+    assert!(is_over(0, 41, product * 5 / 4, false));
+    assert!(!is_over(0, 41, product * 5 / 4 - 1, false));
+    assert!(is_over(0, 41, 0, true));
+    // Down.
+    assert!(is_over(1, 1, product, false));
+    assert!(!is_over(1, 40, product + 1, false));
+    assert!(is_over(1, 41, product + 1, false));
+    // Neither.
+    assert!(!is_over(2, 40, 0, true));
+    assert!(is_over(2, 41, 2 * product, false));
+}
+
+#[test]
+fn paths_begin_the_cycle_anywhere_but_in_the_phase_that_drains() {
+    let phases: Vec<_> = (0..8).map(first_phase).collect();
+    assert_eq!(phases, [0, 2, 3, 4, 5, 6, 7, 0]);
+}
+
+#[test]
+fn delay_is_probed_once_the_path_is_drained() {
+    let mut bbr = modelled();
+    bbr.probe_rtt(at(0), &acked(0), true, false);
+    assert_eq!(bbr.phase(), Phase::ProbeRtt);
+    let until = |bbr: &Bbr| match bbr.mode {
+        Mode::ProbeRtt { until, .. } => until,
+        _ => panic!("it is measuring"),
+    };
+    let mut bbr = modelled();
+    bbr.probe_rtt(at(0), &acked(4 * MTU + 1), true, false);
+    assert_eq!(until(&bbr), None);
+    bbr.probe_rtt(at(10), &acked(4 * MTU), false, false);
+    assert_eq!(until(&bbr), Some(at(210)));
+}
+
+#[test]
+fn delay_is_not_probed_when_sending_resumes_after_a_pause() {
+    let mut bbr = modelled();
+    bbr.on_idle(at(20_000), MS * 10_000);
+    bbr.on_ack(at(20_000), &acked(0));
+    assert_ne!(bbr.phase(), Phase::ProbeRtt);
+    bbr.on_ack(at(40_000), &acked(0));
+    assert_eq!(bbr.phase(), Phase::ProbeRtt, "the next time it is");
+}
+
+#[test]
+fn window_that_follows_the_probe_is_bounded_when_the_bandwidth_is_lowered() {
+    for (is_full, gain) in [(true, WINDOW_GAIN), (false, HIGH_GAIN)] {
+        let mut bbr = modelled();
+        bbr.window = 10_000_000;
+        bbr.probe_rtt(at(0), &acked(0), true, false);
+        bbr.pipe_is_full = is_full;
+        bbr.set_bandwidth(1_000_000);
+        let Mode::ProbeRtt { window, .. } = bbr.mode else {
+            panic!("it is measuring");
+        };
+        assert_eq!(window, bbr.bound(gain));
+        assert_eq!(bbr.window, bbr.bound(gain));
+    }
+}
+
+#[test]
+fn lack_of_data_is_shown_as_a_phase() {
+    let mut bbr = modelled();
+    assert_eq!(bbr.phase(), Phase::Startup);
+    let ack = AckSample {
+        app_limited: true,
+        ..acked(0)
+    };
+    bbr.on_ack(at(1), &ack);
+    assert_eq!(bbr.phase(), Phase::ApplicationLimited);
+    bbr.on_loss(at(2), &lost(MTU, at(1)));
+    assert_eq!(bbr.phase(), Phase::Recovery);
+    bbr.on_spurious_loss(at(3), at(1));
+    assert_eq!(bbr.phase(), Phase::ApplicationLimited);
+}
+
+#[test]
+fn measurement_of_the_delay_expires_after_ten_seconds() {
+    let mut min_rtt = MinRtt::default();
+    assert!(!min_rtt.update(at(0), &acked(0)));
+    let slower = |millis| {
+        let mut ack = acked(0);
+        ack.rtt.latest = MS * millis;
+        ack
+    };
+    assert!(!min_rtt.update(at(10_000), &slower(50)));
+    assert_eq!(min_rtt.get(), Some(RTT));
+    min_rtt.confirm(at(9_000));
+    assert!(!min_rtt.update(at(19_000), &slower(50)));
+    assert!(min_rtt.update(at(19_001), &slower(50)));
+    assert_eq!(min_rtt.get(), Some(MS * 50));
+}
+
+#[test]
+fn restarted_round_ends_with_a_packet_sent_since() {
+    let mut rounds = Rounds::default();
+    assert!(rounds.update(&rated(1_000, 0)));
+    rounds.restart(5_000);
+    assert!(!rounds.update(&rated(1_000, 4_999)));
+    assert!(rounds.update(&rated(1_000, 5_000)));
+    assert_eq!(rounds.count(), 2);
+}
+
+#[test]
+fn recovery_conserves_packets_for_a_round_then_grows_like_slow_start() {
+    let mut recovery = BbrRecovery::default();
+    recovery.on_ack(at(0), 9_000, 9_000, true);
+    assert_eq!(recovery.window(), None);
+    recovery.on_loss(at(100), at(50), 10_000);
+    recovery.on_loss(at(110), at(100), 1);
+    assert_eq!(recovery.window(), Some(10_000), "one flight, one reaction");
+    recovery.on_ack(at(60), 1_000, 8_000, false);
+    assert_eq!(recovery.window(), Some(10_000));
+    recovery.on_ack(at(70), 1_000, 8_000, true);
+    assert_eq!(recovery.window(), Some(11_000));
+    recovery.on_ack(at(100), 1_000, 8_000, false);
+    assert_eq!(recovery.window(), Some(12_000));
+    recovery.on_ack(at(101), 1_000, 8_000, false);
+    assert_eq!(recovery.window(), None, "a packet sent since");
+}

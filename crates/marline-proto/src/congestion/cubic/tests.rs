@@ -232,3 +232,151 @@ fn larger_datagrams_make_no_jump() {
     let after = rounds(&mut cubic, RTT * 10, 1)[0];
     assert!(after - before < 15 * MTU, "{before} to {after}");
 }
+
+/// 100 datagrams in the window, 2 of 100 ms after the start of an epoch.
+fn grown(acked: u64, now: Instant) -> GrowthSample {
+    GrowthSample {
+        now,
+        acked,
+        window: 100 * MTU,
+        unit: MTU as f64,
+        share: 1.0,
+        rtt: RTT * 10,
+        backoff: 0.7,
+    }
+}
+
+/// RFC 9438, sections 4.2 and 4.4: W_cubic(t + RTT), at most half as much again, a part for each byte.
+#[test]
+fn growth_is_a_part_of_the_way_to_the_target() {
+    let epoch = |plateau: u64| {
+        let mut curve = Curve {
+            plateau: Some((plateau * MTU) as f64),
+            ..Curve::default()
+        };
+        curve.grow(&grown(0, at(Duration::ZERO)));
+        curve
+    };
+    let after = at(Duration::from_secs(2));
+    // 200 + 0.4 * (3 - cbrt(250))^3 = 185.6, more than 150 datagrams.
+    let mut limited = epoch(200);
+    assert_eq!(limited.grow(&grown(10 * MTU, after)), 105 * MTU);
+    // 110 + 0.4 * (3 - cbrt(25))^3 = 110.0
+    let mut free = epoch(110);
+    assert_eq!(free.grow(&grown(100 * MTU, after)), 110 * MTU);
+
+    let mut slow = epoch(200);
+    assert_eq!(slow.grow(&grown(1, after)), 100 * MTU, "half a byte");
+    assert_eq!(slow.grow(&grown(1, after)), 100 * MTU + 1);
+}
+
+/// RFC 9438, section 4.3: alpha is 1 from the window before the congestion event on.
+#[test]
+fn reno_friendly_growth_is_a_datagram_a_round_from_the_earlier_window_on() {
+    for (prior, alpha) in [(100_001.0, 3.0 * 0.3 / 1.7), (100_000.0, 1.0)] {
+        let mut curve = Curve {
+            plateau: Some(100_000.0),
+            prior,
+            ..Curve::default()
+        };
+        curve.grow(&grown(100 * MTU, at(Duration::ZERO)));
+        let reno = curve.epoch.expect("it began").reno;
+        assert!((reno - 100_000.0 - alpha * 1_000.0).abs() < 1e-6, "{reno}");
+    }
+}
+
+/// RFC 9438, section 4.7: only below the earlier plateau.
+#[test]
+fn fast_convergence_needs_a_window_below_the_plateau() {
+    let mut curve = Curve::default();
+    for (window, plateau) in [(1000, 1000.0), (1000, 1000.0), (999, 999.0 * 1.7 / 2.0)] {
+        curve.on_congestion(window, 0.7);
+        assert_eq!(curve.plateau, Some(plateau));
+    }
+}
+
+#[test]
+fn window_that_a_coordinator_raises_before_an_epoch_leaves_the_plateau() {
+    for (moved, plateau) in [(false, 100.0), (true, 90.0)] {
+        let mut curve = Curve::default();
+        curve.on_congestion(90 * MTU, 0.7);
+        if moved {
+            curve.on_window_set(63 * MTU, 100 * MTU);
+        }
+        curve.grow(&grown(MTU, at(Duration::ZERO)));
+        let epoch = curve.epoch.expect("it began");
+        assert_eq!(epoch.plateau, plateau * MTU as f64);
+    }
+}
+
+/// A share that changes begins an epoch, and is no reason to raise the plateau.
+#[test]
+fn new_share_begins_an_epoch_with_the_same_plateau() {
+    let mut curve = Curve {
+        plateau: Some(90_000.0),
+        is_moved: true,
+        ..Curve::default()
+    };
+    curve.grow(&grown(MTU, at(Duration::ZERO)));
+    curve.is_moved = false;
+    let sample = GrowthSample {
+        share: 0.5,
+        ..grown(MTU, at(RTT))
+    };
+    curve.grow(&sample);
+    let epoch = curve.epoch.expect("another");
+    assert_eq!((epoch.start, epoch.plateau), (at(RTT), 90_000.0));
+}
+
+#[test]
+fn datagram_size_and_set_windows_scale_an_epoch() {
+    let mut curve = Curve::default();
+    curve.grow(&grown(0, at(Duration::ZERO)));
+    let larger = GrowthSample {
+        unit: 2.0 * MTU as f64,
+        ..grown(0, at(RTT))
+    };
+    curve.grow(&larger);
+    let epoch = curve.epoch.expect("it began");
+    assert_eq!((epoch.start, epoch.unit), (at(Duration::ZERO), 2_000.0));
+    curve.on_window_set(100 * MTU, 150 * MTU);
+    assert_eq!(curve.epoch.expect("the same").reno, 150_000.0);
+}
+
+/// RFC 9438, section 5.8.
+#[test]
+fn time_without_anything_in_flight_does_not_count() {
+    let [mut idle, mut busy] = [(); 2].map(|()| {
+        let mut cubic = cubic(1000);
+        lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+        rounds(&mut cubic, Duration::ZERO, 20);
+        cubic
+    });
+    let pause = Duration::from_secs(60);
+    idle.on_idle(at(RTT * 20 + pause), pause);
+    let busy = rounds(&mut busy, RTT * 20, 10)[9];
+    let idle = rounds(&mut idle, RTT * 20 + pause, 10)[9];
+    // The round trip of the first acknowledgment counts as idle too.
+    assert!(idle.abs_diff(busy) < 10 * MTU, "{idle} and {busy}");
+}
+
+/// Persistent congestion means that the path is another one.
+#[test]
+fn collapse_forgets_the_plateau_and_a_spurious_one_restores_it() {
+    let mut cubic = cubic(1000);
+    lose(&mut cubic, at(Duration::ZERO), Instant::EPOCH);
+    let before = cubic.growth.plateau;
+    let loss = LossSample {
+        bytes: MTU,
+        packets: 2,
+        largest_lost: 0,
+        latest_sent_at: at(RTT),
+        largest_sent: 0,
+        bytes_in_flight: 0,
+        persistent: true,
+    };
+    cubic.on_loss(at(RTT * 2), &loss);
+    assert_eq!(cubic.growth.plateau, None);
+    cubic.on_spurious_loss(at(RTT * 3), at(RTT));
+    assert_eq!(cubic.growth.plateau, before);
+}

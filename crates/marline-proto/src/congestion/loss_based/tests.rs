@@ -143,6 +143,19 @@ both! {
     a_smaller_window_stays_in_congestion_avoidance
     a_window_set_every_round_grows
     no_share_leaves_the_bounds
+    losses_at_the_moment_of_the_reduction_cause_no_further_one
+}
+
+/// RFC 9002, section 7.3.2: one reduction for each flight.
+fn losses_at_the_moment_of_the_reduction_cause_no_further_one<G: Growth>() {
+    let mut path = Path::<G>::new(100, NoExit);
+    path.lose_flight();
+    let (reduced, reduced_at) = (path.window(), path.now);
+    path.now += RTT;
+    path.lose(reduced_at, false);
+    assert_eq!(path.window(), reduced);
+    path.lose(reduced_at + Duration::from_nanos(1), false);
+    assert!(path.window() < reduced);
 }
 
 /// RFC 9002, section 7.3.2: recovery ends with a packet that was sent after it began.

@@ -129,3 +129,43 @@ fn paces_faster_than_the_window_needs() {
     reno.exit_slow_start();
     assert_eq!(reno.pacing_rate(&rtt()), 20 * MTU * 10 * 5 / 4);
 }
+
+fn grown(acked: u64) -> GrowthSample {
+    GrowthSample {
+        now: at(0),
+        acked,
+        window: 10 * MTU,
+        unit: MTU as f64,
+        share: 1.0,
+        rtt: RTT,
+        backoff: 0.5,
+    }
+}
+
+/// Appropriate byte counting: what exceeds a window counts for the next one.
+#[test]
+fn bytes_beyond_a_window_count_for_the_next() {
+    let mut growth = Additive::default();
+    assert_eq!(growth.grow(&grown(9 * MTU)), 10 * MTU);
+    assert_eq!(growth.grow(&grown(6 * MTU)), 11 * MTU);
+    assert_eq!(growth.acked, 5 * MTU);
+}
+
+/// RFC 9002, section 7.3.3: the window grows by a datagram for each window acknowledged since.
+#[test]
+fn bytes_acknowledged_before_a_loss_do_not_count() {
+    let mut growth = Additive::default();
+    growth.grow(&grown(9 * MTU));
+    growth.on_congestion(10 * MTU, 0.5);
+    assert_eq!(growth.grow(&grown(9 * MTU)), 10 * MTU);
+}
+
+#[test]
+fn bytes_acknowledged_before_a_window_was_set_count_for_one_datagram_at_most() {
+    let mut growth = Additive::default();
+    growth.grow(&grown(9 * MTU));
+    growth.on_window_set(10 * MTU, 2 * MTU);
+    assert_eq!(growth.acked, 2 * MTU);
+    growth.on_window_set(2 * MTU, 9 * MTU);
+    assert_eq!(growth.acked, 2 * MTU);
+}

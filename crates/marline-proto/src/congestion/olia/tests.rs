@@ -245,3 +245,87 @@ proptest! {
         }
     }
 }
+
+fn rated(window: f64, millis: u64, between_losses: u64, since_loss: u64) -> OliaPath {
+    OliaPath {
+        window,
+        rtt: Duration::from_millis(millis),
+        between_losses,
+        since_loss,
+    }
+}
+
+/// By l / rtt^2 the first of two paths is best, by l^2 / rtt another.
+#[test]
+fn metric_decides_which_path_is_best() {
+    let is_first_best = |paths: [OliaPath; 2], metric| {
+        let coupling = OliaCoupling::of(&paths, metric);
+        let best = paths.map(|path| coupling.is_best(&path));
+        assert_ne!(best[0], best[1]);
+        best[0]
+    };
+    let paths = [rated(10.0, 100, 2_000, 4_000), rated(10.0, 500, 40_000, 0)];
+    assert!(is_first_best(paths, OliaMetric::PerSquaredRtt));
+    assert!(!is_first_best(paths, OliaMetric::SquaredPerRtt));
+    let short = [rated(10.0, 10, 1_000, 0), rated(10.0, 100, 2_000, 0)];
+    assert!(is_first_best(short, OliaMetric::SquaredPerRtt));
+    let long = [rated(10.0, 100, 1_000, 0), rated(10.0, 500, 4_000, 0)];
+    assert!(!is_first_best(long, OliaMetric::SquaredPerRtt));
+}
+
+/// Khalili et al., equation 4: the share of the rate, squared, over the window, and alpha.
+#[test]
+fn growth_is_the_squared_share_of_the_rate_and_alpha() {
+    // Rates 100, 100 and 200; the last has the largest window, the second is best.
+    let paths = [
+        rated(10.0, 100, 1_000, 0),
+        rated(20.0, 200, 90_000, 0),
+        rated(100.0, 500, 1_000, 0),
+    ];
+    let coupling = OliaCoupling::of(&paths, OliaMetric::SquaredPerRtt);
+    let alphas = paths.map(|path| coupling.alpha(&path));
+    assert_eq!(alphas, [0.0, 1.0 / 3.0, -1.0 / 3.0]);
+    let growths = paths.map(|path| coupling.growth(&path));
+    assert_eq!(growths, [0.0625, 0.0625 + 1.0 / 3.0, 0.25 - 1.0 / 3.0]);
+    let increases = paths.map(|path| coupling.increase(&path));
+    let expected = [0, 1, 2].map(|nth| growths[nth] / paths[nth].window);
+    assert_eq!(increases, expected);
+    // Two with the largest window share the loss, two that are collected the gain.
+    let pairs = [paths[2], paths[1], paths[2], paths[1]];
+    let coupling = OliaCoupling::of(&pairs, OliaMetric::SquaredPerRtt);
+    let alphas = pairs.map(|path| coupling.alpha(&path));
+    assert_eq!(alphas, [-0.125, 0.125, -0.125, 0.125]);
+}
+
+#[test]
+fn what_is_not_growth_is_as_with_newreno() {
+    let mut olia = Olia::new(config(), &OliaGroup::default());
+    olia.set_window(20 * MTU);
+    let rtt = RttView {
+        latest: Duration::from_millis(100),
+        smoothed: Duration::from_millis(100),
+        min: Duration::from_millis(100),
+        variance: Duration::ZERO,
+    };
+    assert_eq!(olia.pacing_rate(&rtt), 2 * 20 * MTU * 10);
+    let mark = CeSample {
+        sent_at: Instant::EPOCH,
+        new_ce: 1,
+        largest_sent: 0,
+    };
+    olia.on_ce(Instant::EPOCH + Duration::from_secs(1), &mark);
+    assert_eq!(olia.window(), 10 * MTU);
+}
+
+#[test]
+fn share_of_a_coordinator_slows_growth() {
+    let mut whole = Path::new(&OliaGroup::default(), 20, 50);
+    let mut half = Path::new(&OliaGroup::default(), 20, 50);
+    half.controller.set_share(0.5);
+    for _ in 0..20 {
+        whole.round();
+        half.round();
+    }
+    let (whole, half) = (whole.packets() - 20.0, half.packets() - 20.0);
+    assert!((half - whole / 2.0).abs() < 1.0, "{half} of {whole}");
+}

@@ -1,4 +1,6 @@
 use super::*;
+use crate::Instant;
+use crate::samples::{AckSample, RttView};
 use conformance::conformance;
 
 const MTU: u64 = 1200;
@@ -110,5 +112,78 @@ fn absurd_hybrid_settings_cause_no_panic() {
             window_packets: 40,
         };
         assert_eq!(config.threshold(&late), Some(ms(16)), "{factor}");
+    }
+}
+
+#[test]
+fn hystart_pp_judges_rounds_of_eight_samples_and_more() {
+    let mut exit = HyStartPp::default();
+    round(&mut exit, ms(40), 8);
+    assert_eq!(round(&mut exit, ms(50), 7), SlowStartDecision::Stay);
+}
+
+#[test]
+fn hybrid_forgets_the_round_when_slow_start_begins_anew() {
+    let mut exit = HybridSlowStart::default();
+    assert_eq!(round(&mut exit, ms(90), 7), SlowStartDecision::Stay);
+    exit.reset();
+    assert_eq!(exit.on_ack(&sample(ms(90), 40)), SlowStartDecision::Stay);
+}
+
+#[test]
+fn exits_have_the_names_of_their_settings() {
+    let exits: [Box<dyn SlowStartExit>; 3] = [
+        Box::new(NoExit),
+        Box::new(HybridSlowStart::default()),
+        Box::new(HyStartPp::default()),
+    ];
+    assert!(exits.iter().map(|exit| exit.name()).eq(EXITS.names()));
+}
+
+/// Decides the same whatever is acknowledged.
+#[derive(Debug)]
+struct Always(SlowStartDecision);
+
+impl SlowStartExit for Always {
+    fn on_round_start(&mut self) {}
+
+    fn on_ack(&mut self, _sample: &SlowStartSample) -> SlowStartDecision {
+        self.0
+    }
+
+    fn reset(&mut self) {}
+
+    fn name(&self) -> &'static str {
+        "always"
+    }
+}
+
+#[test]
+fn window_grows_by_the_part_of_what_is_acknowledged_that_was_decided() {
+    let ack = AckSample {
+        bytes: 10_000,
+        bytes_in_flight: 0,
+        prior_in_flight: 10_000,
+        largest_acked: 0,
+        largest_sent: 0,
+        largest_acked_sent_at: Instant::EPOCH,
+        rtt: RttView {
+            latest: ms(40),
+            smoothed: ms(40),
+            min: ms(40),
+            variance: Duration::ZERO,
+        },
+        rtt_updated: true,
+        rate: None,
+        app_limited: false,
+    };
+    for (decision, growth) in [
+        (SlowStartDecision::Stay, Some(10_000)),
+        (SlowStartDecision::Slow(4), Some(2_500)),
+        (SlowStartDecision::Exit, None),
+    ] {
+        let mut slow_start = SlowStart::new(Box::new(Always(decision)));
+        let grown = slow_start.on_ack(Instant::EPOCH, &ack, 20_000, MTU);
+        assert_eq!(grown, growth);
     }
 }
