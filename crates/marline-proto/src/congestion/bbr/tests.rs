@@ -498,6 +498,7 @@ fn phase_ends_by_time_queue_and_loss() {
     assert!(is_over(1, 41, product + 1, false));
     // Neither.
     assert!(!is_over(2, 40, 0, true));
+    assert!(is_over(2, 41, 0, false));
     assert!(is_over(2, 41, 2 * product, false));
 }
 

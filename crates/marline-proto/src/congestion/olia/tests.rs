@@ -269,7 +269,7 @@ fn metric_decides_which_path_is_best() {
     assert!(!is_first_best(paths, OliaMetric::SquaredPerRtt));
     let short = [rated(10.0, 10, 1_000, 0), rated(10.0, 100, 2_000, 0)];
     assert!(is_first_best(short, OliaMetric::SquaredPerRtt));
-    let long = [rated(10.0, 100, 1_000, 0), rated(10.0, 500, 4_000, 0)];
+    let long = [rated(10.0, 100, 1_000, 0), rated(10.0, 300, 2_000, 0)];
     assert!(!is_first_best(long, OliaMetric::SquaredPerRtt));
 }
 

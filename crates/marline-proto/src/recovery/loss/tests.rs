@@ -148,3 +148,17 @@ fn detectors_have_the_names_of_their_settings() {
     let expected = ["rfc9002", "gquic", "patient", "adaptive"];
     assert_eq!(specs, expected);
 }
+
+#[test]
+fn settings_make_each_detector_and_describe_it_in_its_own_words() {
+    let names = DETECTORS.names();
+    assert_eq!(names, ["rfc9002", "gquic", "patient", "adaptive"]);
+    for name in names {
+        let make = DETECTORS.make(name).expect("it is in the table");
+        assert_eq!(make().name(), name);
+        let named = DETECTORS.words().into_iter().find(|it| it.name == name);
+        let about = named.expect("it is in the table").about;
+        let same = DETECTORS.words().into_iter().filter(|it| it.about == about);
+        assert_eq!(same.count(), 1, "{about}");
+    }
+}

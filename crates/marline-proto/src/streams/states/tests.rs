@@ -167,3 +167,11 @@ fn states_of_closed_streams_are_forgotten() {
     client.on_segment_acked(&end);
     assert_eq!(client.states.as_ref().map(|log| log.known.len()), Some(0));
 }
+
+#[test]
+fn receiving_half_of_an_own_stream_is_opened_by_this_end() {
+    let mut client = streams(Side::Client);
+    let id = client.open(Dir::Bi).expect("within the limit");
+    let expected = [(StreamState::Receive, LOCAL)];
+    assert_eq!(changes(&mut client, id, StreamHalf::Receiving), expected);
+}
