@@ -28,7 +28,7 @@ pub(crate) use transmit::ReadyChange;
 use control::{ControlFrame, ControlQueue, DueFrames};
 use flow::{ReceiveWindow, SendCredit, WriteBuffer};
 use ids::StreamIds;
-use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError, TransportParameters};
+use marline_wire::{Dir, ErrorCode, Side, StreamId, TransportError};
 use ready::{Readiness, ReadyQueue};
 use recv::RecvPart;
 use rustc_hash::FxHashMap;
@@ -74,19 +74,6 @@ pub(crate) struct PeerLimits {
     pub(crate) max_streams_bidi: u64,
     /// Unidirectional streams that this end may open.
     pub(crate) max_streams_uni: u64,
-}
-
-impl From<&TransportParameters> for PeerLimits {
-    fn from(params: &TransportParameters) -> Self {
-        Self {
-            max_data: params.initial_max_data,
-            max_stream_data_bidi_local: params.initial_max_stream_data_bidi_local,
-            max_stream_data_bidi_remote: params.initial_max_stream_data_bidi_remote,
-            max_stream_data_uni: params.initial_max_stream_data_uni,
-            max_streams_bidi: params.initial_max_streams_bidi,
-            max_streams_uni: params.initial_max_streams_uni,
-        }
-    }
 }
 
 impl PeerLimits {
