@@ -44,30 +44,47 @@ fn send_all(streams: &mut Streams, id: StreamId) -> Segment {
     segment.expect("it is ready")
 }
 
-/// The changes of one half since the last call; all belong together.
-fn changes(
-    streams: &mut Streams,
-    id: StreamId,
-    half: StreamHalf,
-) -> Vec<(StreamState, Option<Initiator>)> {
-    let changes = streams.take_state_changes().into_iter();
-    let mut old = None;
-    let of_half = changes.filter(|change| (change.id, change.half) == (id, half));
-    of_half
-        .enumerate()
-        .map(|(nth, change)| {
-            assert!(
-                nth == 0 || change.old == old,
-                "{change:?} does not follow {old:?}"
-            );
-            old = Some(change.new);
-            (change.new, change.trigger)
-        })
-        .collect()
+/// A state that a half is in now, and the end that caused it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Change {
+    new: StreamState,
+    by: Option<Initiator>,
 }
 
-const LOCAL: Option<Initiator> = Some(Initiator::Local);
-const REMOTE: Option<Initiator> = Some(Initiator::Remote);
+const fn local(new: StreamState) -> Change {
+    Change {
+        new,
+        by: Some(Initiator::Local),
+    }
+}
+
+const fn remote(new: StreamState) -> Change {
+    Change {
+        new,
+        by: Some(Initiator::Remote),
+    }
+}
+
+/// The changes of one half, each of which continues the one before.
+fn of_half(changes: &[StreamStateUpdated], id: StreamId, half: StreamHalf) -> Vec<Change> {
+    let mut old = None;
+    let of_half = changes
+        .iter()
+        .filter(|change| (change.id, change.half) == (id, half));
+    let change = |change: &StreamStateUpdated| {
+        assert_eq!(change.old, old.replace(change.new));
+        Change {
+            new: change.new,
+            by: change.trigger,
+        }
+    };
+    of_half.map(change).collect()
+}
+
+/// The changes of one half since the last call.
+fn changes(streams: &mut Streams, id: StreamId, half: StreamHalf) -> Vec<Change> {
+    of_half(&streams.take_state_changes(), id, half)
+}
 
 /// RFC 9000, section 3.1.
 #[test]
@@ -81,10 +98,10 @@ fn states_of_a_sending_half_are_reported_with_the_end_that_caused_them() {
     client.on_segment_acked(&sent);
     client.on_segment_acked(&end);
     let expected = [
-        (StreamState::Ready, LOCAL),
-        (StreamState::Send, LOCAL),
-        (StreamState::DataSent, LOCAL),
-        (StreamState::DataReceived, REMOTE),
+        local(StreamState::Ready),
+        local(StreamState::Send),
+        local(StreamState::DataSent),
+        remote(StreamState::DataReceived),
     ];
     assert_eq!(changes(&mut client, id, StreamHalf::Sending), expected);
     assert!(client.take_state_changes().is_empty());
@@ -106,9 +123,13 @@ fn reset_is_caused_by_the_application_or_by_stop_sending() {
         client.write_control_frames(&mut Vec::new(), 100, &mut |token| tokens.push(token));
         client.on_token_acked(&tokens[0]);
         let expected = [
-            (StreamState::Ready, LOCAL),
-            (StreamState::ResetSent, if stopped { REMOTE } else { LOCAL }),
-            (StreamState::ResetReceived, REMOTE),
+            local(StreamState::Ready),
+            if stopped {
+                remote(StreamState::ResetSent)
+            } else {
+                local(StreamState::ResetSent)
+            },
+            remote(StreamState::ResetReceived),
         ];
         assert_eq!(changes(&mut client, id, StreamHalf::Sending), expected);
     }
@@ -122,19 +143,16 @@ fn states_of_a_receiving_half_are_reported_with_the_end_that_caused_them() {
     receive(&mut server, id, 1, b"bc", true);
     receive(&mut server, id, 0, b"a", false);
     while let Ok(Some(_)) = server.read(id, 9, Instant::EPOCH) {}
-    let changes_of_both = server.states.as_ref().expect("kept").changes.clone();
+    let changes = server.take_state_changes();
     let expected = [
-        (StreamState::Receive, REMOTE),
-        (StreamState::SizeKnown, REMOTE),
-        (StreamState::DataReceived, REMOTE),
-        (StreamState::DataRead, LOCAL),
+        remote(StreamState::Receive),
+        remote(StreamState::SizeKnown),
+        remote(StreamState::DataReceived),
+        local(StreamState::DataRead),
     ];
-    assert_eq!(changes(&mut server, id, StreamHalf::Receiving), expected);
-    let opened = changes_of_both
-        .iter()
-        .find(|change| change.half == StreamHalf::Sending)
-        .expect("it can be answered");
-    assert_eq!((opened.new, opened.trigger), (StreamState::Ready, REMOTE));
+    assert_eq!(of_half(&changes, id, StreamHalf::Receiving), expected);
+    let answering = of_half(&changes, id, StreamHalf::Sending);
+    assert_eq!(answering, [remote(StreamState::Ready)]);
 }
 
 /// RFC 9000, section 3.2.
@@ -151,8 +169,8 @@ fn received_reset_is_read_by_the_application() {
     assert!(server.read(id, 9, Instant::EPOCH).is_err());
     let states = changes(&mut server, id, StreamHalf::Receiving);
     let last = [
-        (StreamState::ResetReceived, REMOTE),
-        (StreamState::ResetRead, LOCAL),
+        remote(StreamState::ResetReceived),
+        local(StreamState::ResetRead),
     ];
     assert!(states.ends_with(&last), "{states:?}");
 }
@@ -172,6 +190,6 @@ fn states_of_closed_streams_are_forgotten() {
 fn receiving_half_of_an_own_stream_is_opened_by_this_end() {
     let mut client = streams(Side::Client);
     let id = client.open(Dir::Bi).expect("within the limit");
-    let expected = [(StreamState::Receive, LOCAL)];
+    let expected = [local(StreamState::Receive)];
     assert_eq!(changes(&mut client, id, StreamHalf::Receiving), expected);
 }

@@ -87,7 +87,7 @@ fn control_frames_fill_a_packet_to_the_last_byte() {
                     break;
                 };
                 room_left = left;
-                expected.push(frame.clone());
+                expected.push(*frame);
             }
         }
         let mut streams = everything_due();
