@@ -5,7 +5,7 @@
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment in virtual time, with reports in lab-results/
-#   make lint bench bench-peers fuzz
+#   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format deny clippy clippy-peers docs unit vectors
 # examples ring msrv minimal-versions peers interop.
@@ -19,7 +19,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help demo experiments deps test check lint bench bench-peers fuzz clean
+.PHONY: help demo experiments deps test check lint bench bench-peers fuzz mutants clean
 .PHONY: format deny clippy clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
 
 help:
@@ -101,6 +101,11 @@ bench-peers:
 
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)
+
+# Which code and which tests: .cargo/mutants.toml. Takes hours; ONLY='RecvPart' takes what matches in a name.
+mutants:
+	@command -v cargo-mutants >/dev/null || { echo "cargo-mutants is missing: cargo install cargo-mutants --locked"; exit 1; }
+	$(CARGO) mutants $(if $(ONLY),--re '$(ONLY)')
 
 clean:
 	$(CARGO) clean
