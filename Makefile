@@ -102,7 +102,8 @@ bench-peers:
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)
 
-# Which code and which tests: .cargo/mutants.toml. Takes hours; ONLY='RecvPart' takes what matches in a name.
+# Which code and which tests: .cargo/mutants.toml. Each mutant takes a build; ONLY=RecvPart takes those whose names match
+# (cargo-mutants 27.1 does not compare the names of those that delete a field).
 mutants:
 	@command -v cargo-mutants >/dev/null || { echo "cargo-mutants is missing: cargo install cargo-mutants --locked"; exit 1; }
 	$(CARGO) mutants $(if $(ONLY),--re '$(ONLY)')
