@@ -1,40 +1,113 @@
-//! The random number generator of a connection.
+//! Random numbers: everything that a peer can see or must not guess.
 
+use chacha20::ChaCha12Rng;
 use marline_wire::ConnectionId;
+use marline_wire::id::MAX_CONNECTION_ID_LEN;
 use marline_wire::params::ReservedParameter;
 use rand::{Rng, RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 use crate::config::TransportConfig;
 
-/// A seeded generator, and what a connection draws from it.
-#[derive(Debug)]
-pub(crate) struct ConnectionRng {
-    rng: Pcg64Mcg,
-    /// The spin bit stays what it was drawn to be (RFC 9000, section 17.4).
-    spin: bool,
-}
+/// A cryptographic generator (ChaCha with 12 rounds): from what it has drawn nobody can predict what it will draw, nor
+/// what another one draws that was [forked](Self::fork) from it. Equal seeds give equal numbers.
+pub(crate) struct SecureRng(ChaCha12Rng);
 
-impl ConnectionRng {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let spin = rng.random();
-        Self { rng, spin }
+impl SecureRng {
+    /// A generator of `seed`, which nobody else must know outside of a simulation.
+    pub(crate) fn from_seed(seed: [u8; 32]) -> Self {
+        Self(ChaCha12Rng::from_seed(seed))
     }
 
-    /// A seed for a policy's own generator.
-    pub(crate) fn seed(&mut self) -> u64 {
-        self.rng.random()
+    /// A generator that is independent of this one.
+    pub(crate) fn fork(&mut self) -> Self {
+        let mut seed = [0; 32];
+        self.0.fill_bytes(&mut seed);
+        Self::from_seed(seed)
     }
 
-    /// A number that identifies something.
+    /// Fills `bytes`.
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill_bytes(bytes);
+        #[cfg(test)]
+        drawn::record(bytes);
+    }
+
+    /// A number of 64 bits.
     pub(crate) fn number(&mut self) -> u64 {
-        self.rng.random()
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// A number of 32 bits.
+    pub(crate) fn word(&mut self) -> u32 {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    /// A number of 8 bits.
+    pub(crate) fn byte(&mut self) -> u8 {
+        let mut byte = [0];
+        self.fill(&mut byte);
+        byte[0]
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        let number = self.0.random_range(0..end);
+        #[cfg(test)]
+        drawn::record(&number.to_le_bytes());
+        number
     }
 
     /// One bit.
     pub(crate) fn bit(&mut self) -> bool {
-        self.rng.random()
+        self.0.random()
+    }
+
+    /// A connection ID of `len` bytes, 20 at most.
+    pub(crate) fn connection_id(&mut self, len: usize) -> ConnectionId {
+        let mut bytes = [0; MAX_CONNECTION_ID_LEN];
+        let len = len.min(bytes.len());
+        self.fill(&mut bytes[..len]);
+        ConnectionId::new(&bytes[..len]).unwrap_or(ConnectionId::EMPTY)
+    }
+}
+
+impl std::fmt::Debug for SecureRng {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecureRng")
+    }
+}
+
+/// The generator of a connection, and what the connection draws from it.
+#[derive(Debug)]
+pub(crate) struct ConnectionRng {
+    secure: SecureRng,
+    /// The spin bit of all packets, where it is not used (RFC 9000, section 17.4).
+    spin: bool,
+}
+
+impl ConnectionRng {
+    pub(crate) fn new(mut secure: SecureRng) -> Self {
+        let spin = secure.bit();
+        Self { secure, spin }
+    }
+
+    /// A seed for a policy's own generator.
+    pub(crate) fn seed(&mut self) -> u64 {
+        self.secure.number()
+    }
+
+    /// A number that identifies something.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.secure.number()
+    }
+
+    /// One bit.
+    pub(crate) fn bit(&mut self) -> bool {
+        self.secure.bit()
     }
 
     /// The value of the spin bit.
@@ -42,7 +115,7 @@ impl ConnectionRng {
         self.spin
     }
 
-    /// The first packet number that a path leaves out, if it leaves out any.
+    /// The first packet number that a path skips, if it skips any.
     pub(crate) fn first_skip(&mut self, config: &TransportConfig) -> u64 {
         match config.skip_packet_numbers {
             true => self.next_skip(0),
@@ -50,31 +123,62 @@ impl ConnectionRng {
         }
     }
 
-    /// The next packet number to leave out: ever rarer, because what has been shown once need not
-    /// be shown often.
+    /// The next packet number to skip (RFC 9000, section 21.4). The distances grow: a peer that has not acknowledged
+    /// a skipped number is tested less often.
     pub(crate) fn next_skip(&mut self, last: u64) -> u64 {
         let base = last.clamp(64, 1 << 16);
-        last + base + self.rng.random_range(0..base)
+        last + base + self.secure.below(base)
     }
 
     /// A connection ID of `len` bytes.
     pub(crate) fn connection_id(&mut self, len: usize) -> ConnectionId {
-        let mut bytes = [0; marline_wire::id::MAX_CONNECTION_ID_LEN];
-        let len = len.min(bytes.len());
-        self.rng.fill_bytes(&mut bytes[..len]);
-        ConnectionId::new(&bytes[..len]).unwrap_or(ConnectionId::EMPTY)
+        self.secure.connection_id(len)
     }
 
     /// A transport parameter that must be ignored (RFC 9000, section 18.1).
     pub(crate) fn reserved_parameter(&mut self) -> ReservedParameter {
-        let id = 31 * self.rng.random_range(0..1 << 16) + 27;
-        let mut value = vec![0; self.rng.random_range(0..16)];
-        self.rng.fill_bytes(&mut value);
+        let id = 31 * self.secure.below(1 << 16) + 27;
+        let mut value = vec![0; self.secure.below(16) as usize];
+        self.secure.fill(&mut value);
         ReservedParameter { id, value }
     }
 
     /// The generator itself.
-    pub(crate) fn inner(&mut self) -> &mut impl Rng {
-        &mut self.rng
+    pub(crate) fn secure(&mut self) -> &mut SecureRng {
+        &mut self.secure
     }
 }
+
+/// What the generators of a test's thread have drawn.
+#[cfg(test)]
+pub(crate) mod drawn {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static DRAWN: RefCell<Option<Vec<Vec<u8>>>> = const { RefCell::new(None) };
+    }
+
+    /// Begins to keep what is drawn.
+    pub(crate) fn start() {
+        DRAWN.set(Some(Vec::new()));
+    }
+
+    pub(super) fn record(bytes: &[u8]) {
+        DRAWN.with_borrow_mut(|drawn| {
+            if let Some(drawn) = drawn {
+                drawn.push(bytes.to_vec());
+            }
+        });
+    }
+
+    /// Whether a draw since [`start`] began with these bytes.
+    pub(crate) fn has(bytes: &[u8]) -> bool {
+        DRAWN.with_borrow(|drawn| {
+            let mut drawn = drawn.iter().flatten();
+            drawn.any(|draw| draw.starts_with(bytes))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -122,7 +122,7 @@ impl Connection {
             let unix_time_s = server.unix_time_s(now - self.progress.began());
             let capacity = server.capacity_tokens.current();
             let key = &self.endpoint.token_key;
-            let token = key.new_token(ip, unix_time_s, capacity.as_ref(), self.rng.inner());
+            let token = key.new_token(ip, unix_time_s, capacity.as_ref(), self.rng.secure());
             self.announcements.new_token.announce(token);
         }
     }

@@ -308,7 +308,7 @@ impl Connection {
             full,
             buf,
             |this, packet, buf| {
-                let rng = this.rng.inner();
+                let rng = this.rng.secure();
                 let tuple = this.paths[at].tuples.by_generation(probe.generation);
                 let Some(tuple) = tuple else {
                     return false;

@@ -72,7 +72,7 @@ use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, Para
 use crate::observe::{self, Observer};
 use crate::paths::{FirstPath, PathSet, Slot};
 use crate::recovery::FirstWindow;
-use crate::rng::ConnectionRng;
+use crate::rng::{ConnectionRng, SecureRng};
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
 use crate::time::Instant;
@@ -171,7 +171,7 @@ pub(crate) struct Incoming {
     pub(crate) capacity: Option<crypto::TokenCapacity>,
     pub(crate) local_cid: ConnectionId,
     pub(crate) unix_time_s: u64,
-    pub(crate) seed: u64,
+    pub(crate) rng: SecureRng,
 }
 
 /// What the constructors of both sides pass on.
@@ -201,9 +201,9 @@ impl Connection {
         config: &ClientConfig,
         tuple: FourTuple,
         server_name: &str,
-        seed: u64,
+        rng: SecureRng,
     ) -> Result<Self, ConnectError> {
-        let mut rng = ConnectionRng::new(seed);
+        let mut rng = ConnectionRng::new(rng);
         let local_cid = rng.connection_id(endpoint.connection_id_len);
         let original_destination = rng.connection_id(crate::limits::INITIAL_DESTINATION_LEN);
         let mut params = local_parameters(&config.transport, &endpoint, local_cid);
@@ -257,9 +257,9 @@ impl Connection {
         now: Instant,
         endpoint: Arc<EndpointConfig>,
         config: &Arc<ServerConfig>,
-        incoming: &Incoming,
+        incoming: Incoming,
     ) -> Result<Self, rustls::Error> {
-        let mut rng = ConnectionRng::new(incoming.seed);
+        let mut rng = ConnectionRng::new(incoming.rng);
         let local_cid = incoming.local_cid;
         let preferred = config.preferred_address.map(|address| {
             let connection_id = rng.connection_id(local_cid.len());

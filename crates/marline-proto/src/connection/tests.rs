@@ -41,6 +41,7 @@ mod multiplexing;
 mod observed_events;
 mod priorities;
 mod random;
+mod randomness;
 mod rebind;
 mod reordering;
 mod resumption;

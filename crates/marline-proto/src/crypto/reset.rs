@@ -17,13 +17,6 @@ impl ResetKey {
         Self(HmacKey::new(secret))
     }
 
-    /// A key that `rng` draws.
-    pub fn random(rng: &mut impl rand::Rng) -> Self {
-        let mut secret = [0; 32];
-        rng.fill_bytes(&mut secret);
-        Self::new(&secret)
-    }
-
     /// The token of connection ID `id`.
     pub fn token(&self, id: &ConnectionId) -> [u8; RESET_TOKEN_LEN] {
         let mut token = [0; RESET_TOKEN_LEN];

@@ -15,6 +15,7 @@ use marline_wire::{ConnectionId, Reader, Truncated};
 use super::ReplayFilter;
 use super::provider::{OpenedToken, TOKEN_RANDOM_LEN, TokenCipher};
 use crate::limits::{NEW_TOKEN_LIFETIME, RETRY_TOKEN_LIFETIME};
+use crate::rng::SecureRng;
 
 pub(crate) use capacity::TokenCapacity;
 
@@ -46,13 +47,6 @@ impl TokenKey {
         }
     }
 
-    /// A key that `rng` draws.
-    pub fn random(rng: &mut impl rand::Rng) -> Self {
-        let mut secret = [0; 32];
-        rng.fill_bytes(&mut secret);
-        Self::new(&secret)
-    }
-
     /// A token for a Retry packet sent to `client` at `now` (seconds since the Unix epoch): the
     /// client's first destination was `original_dcid`, the Retry's source is `retry_scid`.
     pub(crate) fn retry(
@@ -61,7 +55,7 @@ impl TokenKey {
         original_dcid: &ConnectionId,
         retry_scid: &ConnectionId,
         now: u64,
-        rng: &mut impl rand::Rng,
+        rng: &mut SecureRng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
             buf.push(RETRY);
@@ -83,7 +77,7 @@ impl TokenKey {
         ip: IpAddr,
         now: u64,
         capacity: Option<&TokenCapacity>,
-        rng: &mut impl rand::Rng,
+        rng: &mut SecureRng,
     ) -> Vec<u8> {
         self.seal(rng, |buf| {
             buf.push(capacity.map_or(NEW_TOKEN, |_| NEW_TOKEN_WITH_CAPACITY));
@@ -123,9 +117,9 @@ impl TokenKey {
         read(&opened, client, dcid, now)
     }
 
-    fn seal(&self, rng: &mut impl rand::Rng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    fn seal(&self, rng: &mut SecureRng, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut random = [0; TOKEN_RANDOM_LEN];
-        rng.fill_bytes(&mut random);
+        rng.fill(&mut random);
         let mut plain = Vec::with_capacity(MAX_LEN);
         write(&mut plain);
         self.cipher.seal(random, &plain)

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use marline_wire::packet::ProtectedHeader;
 use marline_wire::{ConnectionId, ErrorCode};
-use rand::RngExt;
 
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
@@ -79,10 +78,10 @@ impl Endpoint {
             capacity: proof.capacity,
             local_cid,
             unix_time_s: arrived.unix_time_s,
-            seed: self.rng.random(),
+            rng: self.rng.fork(),
         };
         let endpoint = Arc::clone(&self.config);
-        let accepted = Connection::accept_from(arrived.now, endpoint, &server, &incoming);
+        let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
         let Ok(mut connection) = accepted else {
             return self.refuse(header, ErrorCode::INTERNAL_ERROR, reply);
         };

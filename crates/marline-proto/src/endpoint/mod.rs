@@ -18,14 +18,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use marline_wire::ConnectionId;
-use rand::{Rng, RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use slab::Slab;
 
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::{Connection, EndpointEvent};
 use crate::crypto::ReplayFilter;
 use crate::handshake::ConnectError;
+use crate::rng::SecureRng;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
@@ -77,7 +76,7 @@ pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
     entries: Slab<Entry>,
     routes: Routes,
-    rng: Pcg64Mcg,
+    rng: SecureRng,
     /// Handshakes under way that clients began.
     handshakes: usize,
     replays: ReplayFilter,
@@ -89,14 +88,13 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint; it accepts connections if there is a `server` configuration.
     pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Self {
-        let mut seed = [0; 16];
-        seed.copy_from_slice(&config.rng_seed[..16]);
+        let rng = SecureRng::from_seed(config.rng_seed);
         Self {
             routes: Routes::new(config.connection_id_len),
             config,
             server,
             entries: Slab::new(),
-            rng: Pcg64Mcg::from_seed(seed),
+            rng,
             handshakes: 0,
             replays: ReplayFilter::default(),
             budget: Budget::default(),
@@ -133,9 +131,9 @@ impl Endpoint {
         tuple: FourTuple,
         server_name: &str,
     ) -> Result<NewConnection, ConnectError> {
-        let seed = self.rng.random();
+        let rng = self.rng.fork();
         let endpoint = Arc::clone(&self.config);
-        let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, seed)?;
+        let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, rng)?;
         let handle = self.insert(None, connection.handshake_cid(), tuple.remote, false);
         self.drain_events(handle, &mut connection);
         Ok(NewConnection { handle, connection })
@@ -228,10 +226,7 @@ impl Endpoint {
     }
 
     fn new_connection_id(&mut self) -> ConnectionId {
-        let mut bytes = [0; marline_wire::id::MAX_CONNECTION_ID_LEN];
-        let len = self.config.connection_id_len.min(bytes.len());
-        self.rng.fill_bytes(&mut bytes[..len]);
-        ConnectionId::new(&bytes[..len]).unwrap_or(ConnectionId::EMPTY)
+        self.rng.connection_id(self.config.connection_id_len)
     }
 }
 

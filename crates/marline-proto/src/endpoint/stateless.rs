@@ -8,7 +8,6 @@ use marline_wire::packet::{
     truncate,
 };
 use marline_wire::{ConnectionId, ErrorCode, PathId, Side};
-use rand::{Rng, RngExt};
 
 use super::{Endpoint, Route};
 use crate::crypto::{self, Sealing, TAG_LEN};
@@ -79,10 +78,10 @@ impl Endpoint {
         }
         let versions = [
             VERSION_1,
-            reserved_version(self.rng.random(), refused.version),
+            reserved_version(self.rng.word(), refused.version),
         ];
         let (to, from) = (refused.source, refused.destination);
-        VersionNegotiation::encode(to, from, &versions, self.rng.random(), reply);
+        VersionNegotiation::encode(to, from, &versions, self.rng.byte(), reply);
         Route::Reply
     }
 
@@ -103,7 +102,7 @@ impl Endpoint {
             unix_time_s,
             &mut self.rng,
         );
-        Retry::encode_without_tag(header.scid, source, &token, self.rng.random(), reply);
+        Retry::encode_without_tag(header.scid, source, &token, self.rng.byte(), reply);
         let tag = crypto::retry_tag(&retry::pseudo_packet(header.dcid, reply));
         reply.extend_from_slice(&tag);
         Route::Reply
@@ -159,7 +158,7 @@ impl Endpoint {
         }
         let token = self.config.reset_key.token(&destination);
         reply.resize(size - token.len(), 0);
-        self.rng.fill_bytes(reply);
+        self.rng.fill(reply);
         reply[0] = reply[0] & 0x3f | 0x40;
         reply.extend_from_slice(&token);
         Route::Reply

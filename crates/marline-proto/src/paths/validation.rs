@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use marline_wire::frame::{PathChallenge, PathResponse};
-use rand::Rng;
 
 use crate::limits::{MIN_DATAGRAM_SIZE, PATH_CHALLENGES, PATH_RESPONSES};
+use crate::rng::SecureRng;
 use crate::time::Instant;
 
 /// Probe timeouts before a validation is given up (RFC 9000, section 8.2.4).
@@ -83,7 +83,7 @@ impl Validation {
     pub(crate) fn write_frames(
         &mut self,
         now: Instant,
-        rng: &mut impl Rng,
+        rng: &mut SecureRng,
         buf: &mut Vec<u8>,
         limit: usize,
     ) -> bool {
@@ -91,7 +91,7 @@ impl Validation {
         if !self.is_due(now) || buf.len() + frame.size() > limit {
             return false;
         }
-        rng.fill_bytes(&mut frame.data);
+        rng.fill(&mut frame.data);
         frame.encode(buf);
         self.challenges[self.written % PATH_CHALLENGES] = Some(Challenge {
             data: frame.data,

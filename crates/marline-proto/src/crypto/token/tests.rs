@@ -1,8 +1,6 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rand::SeedableRng;
-use rand_pcg::Pcg64;
 
 use super::*;
 use crate::crypto::token::TokenFault;
@@ -18,9 +16,8 @@ fn id(bytes: &[u8]) -> ConnectionId {
     ConnectionId::new(bytes).unwrap()
 }
 
-fn key() -> (TokenKey, Pcg64) {
-    let mut rng = Pcg64::seed_from_u64(1);
-    (TokenKey::random(&mut rng), rng)
+fn key() -> (TokenKey, SecureRng) {
+    (TokenKey::new(&[1; 32]), SecureRng::from_seed([2; 32]))
 }
 
 #[test]

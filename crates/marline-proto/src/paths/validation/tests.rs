@@ -1,18 +1,16 @@
 use super::*;
 use marline_wire::frame::{Frame, Frames};
 use proptest::prelude::*;
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 
 const PTO: Duration = Duration::from_millis(100);
 const START: Instant = Instant::EPOCH;
 
-fn rng() -> Pcg64Mcg {
-    Pcg64Mcg::seed_from_u64(1)
+fn rng() -> SecureRng {
+    SecureRng::from_seed([1; 32])
 }
 
 /// Writes one challenge and returns the answer to it.
-fn challenge(path: &mut Validation, now: Instant, rng: &mut impl Rng) -> Option<PathResponse> {
+fn challenge(path: &mut Validation, now: Instant, rng: &mut SecureRng) -> Option<PathResponse> {
     let mut buf = Vec::new();
     path.write_frames(now, rng, &mut buf, 1200).then(|| {
         let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
