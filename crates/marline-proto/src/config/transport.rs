@@ -38,6 +38,10 @@ pub struct TransportConfig {
     pub handshake_timeout: Duration,
     /// A PING leaves after this long without a packet; `None` is never.
     pub keep_alive: Option<Duration>,
+    /// Client: a PING is sent when nothing was received for this long, and for three probe timeouts, while a
+    /// bidirectional stream of the client is not received in full; then at doubling intervals up to 15 s. Without it a
+    /// client that only receives notices neither a NAT rebinding nor a restarted server. `None` is never.
+    pub response_ping: Option<Duration>,
     /// The round-trip time assumed before the first sample.
     pub initial_rtt: Duration,
 
@@ -225,6 +229,12 @@ impl TransportConfig {
             |c: &mut Self| &mut c.keep_alive,
         ),
         &Field::new(
+            "response_ping",
+            WAIT.or("never"),
+            "How long a client that awaits a response receives nothing before it sends a PING",
+            |c: &mut Self| &mut c.response_ping,
+        ),
+        &Field::new(
             "max_concurrent_bidi_streams",
             STREAMS,
             "Streams that the peer may have open at once, in both directions",
@@ -341,6 +351,7 @@ impl Default for TransportConfig {
             max_idle_timeout: Some(Duration::from_secs(30)),
             handshake_timeout: Duration::from_secs(10),
             keep_alive: None,
+            response_ping: Some(Duration::from_secs(1)),
             initial_rtt: Duration::from_millis(333),
             max_concurrent_bidi_streams: 256,
             max_concurrent_uni_streams: 256,

@@ -4,6 +4,21 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
+/// The longest time between two PINGs for the same missing response.
+const MAX_RESPONSE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// When a client that awaits a response sends a PING: whoever only receives would never learn that its address has
+/// changed, or that the server has restarted.
+#[derive(Debug)]
+struct ResponseTimer {
+    first: Duration,
+    /// From the last packet to the PING; doubles with each PING as long as no stream data arrives.
+    interval: Duration,
+    at: Option<Instant>,
+    /// Stream bytes received so far.
+    bytes: u64,
+}
+
 /// The idle timeout and the keep-alive timer.
 #[derive(Debug)]
 pub(super) struct Idle {
@@ -11,6 +26,7 @@ pub(super) struct Idle {
     keep_alive: Option<Duration>,
     deadline: Option<Instant>,
     ping_at: Option<Instant>,
+    response: Option<ResponseTimer>,
     /// Whether an ack-eliciting packet was sent since one was last received: only the first restarts the timer.
     sent_since: bool,
     /// The least timeout: three probe timeouts.
@@ -18,8 +34,20 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    pub(super) fn new(timeout: Option<Duration>, keep_alive: Option<Duration>) -> Self {
+    /// `response_ping` is the time after which a missing response is asked for.
+    pub(super) fn new(
+        timeout: Option<Duration>,
+        keep_alive: Option<Duration>,
+        response_ping: Option<Duration>,
+    ) -> Self {
+        let response = response_ping.map(|first| ResponseTimer {
+            first,
+            interval: first,
+            at: None,
+            bytes: 0,
+        });
         Self {
+            response,
             timeout,
             keep_alive,
             deadline: None,
@@ -37,11 +65,18 @@ impl Idle {
         };
     }
 
-    /// A packet was received; `floor` is three probe timeouts.
-    pub(super) fn on_received(&mut self, now: Instant, floor: Duration) {
+    /// A packet was received; `floor` is three probe timeouts, `bytes` what streams have received so far.
+    pub(super) fn on_received(&mut self, now: Instant, floor: Duration, bytes: u64) {
         self.floor = floor;
         self.sent_since = false;
         self.restart(now);
+        if let Some(response) = &mut self.response {
+            if bytes != response.bytes {
+                response.bytes = bytes;
+                response.interval = response.first;
+            }
+            response.at = Some(now + response.interval.max(floor));
+        }
     }
 
     /// An ack-eliciting packet was sent.
@@ -58,7 +93,9 @@ impl Idle {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.deadline.into_iter().chain(self.ping_at).min()
+        let response = self.response.as_ref().and_then(|response| response.at);
+        let pings = self.ping_at.into_iter().chain(response);
+        self.deadline.into_iter().chain(pings).min()
     }
 
     pub(super) fn is_expired(&self, now: Instant) -> bool {
@@ -68,5 +105,17 @@ impl Idle {
     /// Whether a PING is due; `true` once.
     pub(super) fn take_ping(&mut self, now: Instant) -> bool {
         self.ping_at.take_if(|at| *at <= now).is_some()
+    }
+
+    /// Whether a response has been missing for so long that a PING is due if one is awaited; `true` once.
+    pub(super) fn take_response_ping(&mut self, now: Instant) -> bool {
+        let Some(response) = &mut self.response else {
+            return false;
+        };
+        let is_due = response.at.take_if(|at| *at <= now).is_some();
+        if is_due {
+            response.interval = (response.interval * 2).min(MAX_RESPONSE_INTERVAL);
+        }
+        is_due
     }
 }

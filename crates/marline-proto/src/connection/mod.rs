@@ -387,7 +387,11 @@ impl Connection {
             announcements: Announcements::default(),
             events: PendingEvents::default(),
             rng,
-            idle: Idle::new(config.max_idle_timeout, config.keep_alive),
+            idle: Idle::new(
+                config.max_idle_timeout,
+                config.keep_alive,
+                config.response_ping.filter(|_| start.side.is_client()),
+            ),
             peer: Peer::default(),
             coordination: Coordination::default(),
             telemetry: Telemetry::new(start.observer),

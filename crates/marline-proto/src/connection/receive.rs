@@ -449,7 +449,8 @@ impl Connection {
         if packet.space == SpaceId::Data && !probing {
             self.follow_peer(now, packet, is_newest);
         }
-        self.idle.on_received(now, self.pto() * 3);
+        let received = self.streams.received_bytes();
+        self.idle.on_received(now, self.pto() * 3, received);
         self.drive_handshake(now)
     }
 

@@ -61,6 +61,9 @@ impl Connection {
         if self.idle.take_ping(now) {
             self.ping();
         }
+        if self.idle.take_response_ping(now) && self.streams.awaits_response() {
+            self.ping();
+        }
         self.on_loss_timeouts(now);
         if self.progress.take_zero_rtt_expiry(now) {
             self.keys.zero_rtt = None;

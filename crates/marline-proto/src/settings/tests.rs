@@ -164,6 +164,7 @@ fn every_field_of_a_configuration_has_a_key() {
         max_idle_timeout,
         handshake_timeout,
         keep_alive,
+        response_ping,
         initial_rtt,
         max_concurrent_bidi_streams,
         max_concurrent_uni_streams,

@@ -188,6 +188,20 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
+    /// Bytes that the peer has sent on all streams, gaps included.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether a bidirectional stream of this end is not received in full.
+    pub(crate) fn awaits_response(&self) -> bool {
+        self.table.iter().any(|(id, stream)| {
+            id.dir() == Dir::Bi
+                && id.initiator() == self.config.side
+                && stream.recv.as_ref().is_some_and(RecvPart::is_receiving)
+        })
+    }
+
     /// No streams yet, and no limits of the peer: nothing can be opened.
     pub(crate) fn new(config: StreamsConfig) -> Self {
         Self {

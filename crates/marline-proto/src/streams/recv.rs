@@ -83,6 +83,11 @@ impl RecvPart {
         self.state
     }
 
+    /// Whether something is yet to be received.
+    pub(super) fn is_receiving(&self) -> bool {
+        matches!(self.state, RecvState::Recv | RecvState::SizeKnown)
+    }
+
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self.state, RecvState::DataRead | RecvState::ResetRead)
     }

@@ -93,3 +93,37 @@ fn without_an_idle_timeout_a_connection_stays_open_for_a_day() {
     pair.drive(Duration::from_secs(86_400));
     download(&mut pair, ends, &pattern(10_000));
 }
+
+#[test]
+fn a_client_that_awaits_a_response_sends_pings_at_growing_intervals() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    let _transfer = Transfer::response(&mut pair, ends, &pattern(10));
+    // The server does not respond for two minutes.
+    let pings = |pair: &mut Pair| pair.server(ends.server).stats().frames_received.ping;
+    pair.drive(Duration::from_millis(900));
+    // Probes for larger datagrams are PINGs as well.
+    let probes = pings(&mut pair);
+    pair.drive(Duration::from_secs(119));
+    let sent = pings(&mut pair) - probes;
+    assert!((9..14).contains(&sent), "{sent} PINGs in two minutes");
+    assert_eq!(
+        client_end(&pair, ends.client),
+        None,
+        "the PINGs keep it alive"
+    );
+}
+
+#[test]
+fn a_client_that_awaits_nothing_sends_no_pings() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    download(&mut pair, ends, &pattern(10_000));
+    pair.drive(Duration::from_millis(900));
+    let probes = pair.server(ends.server).stats().frames_received.ping;
+    pair.drive(Duration::from_secs(25));
+    assert_eq!(
+        pair.server(ends.server).stats().frames_received.ping,
+        probes
+    );
+}

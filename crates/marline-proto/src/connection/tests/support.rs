@@ -78,6 +78,19 @@ impl Transfer {
         Self::new(Side::Server, ends, id, data)
     }
 
+    /// Has the client request `data` on a bidirectional stream.
+    pub(super) fn response(pair: &mut Pair, ends: Ends, data: &Bytes) -> Self {
+        let connection = pair.client(ends.client);
+        let id = connection.open(Dir::Bi).expect("the peer allows streams");
+        connection.write(id, b"?").expect("the stream is open");
+        connection.finish(id).expect("the stream is open");
+        let accepted = pair.drive_until(PATIENCE, |pair| {
+            pair.server(ends.server).accept(Dir::Bi).is_some()
+        });
+        assert!(accepted, "the request is lost");
+        Self::new(Side::Server, ends, Some(id), data)
+    }
+
     /// Opens a stream from the client to the server, for `data`.
     pub(super) fn up(pair: &mut Pair, ends: Ends, data: &Bytes) -> Self {
         let id = pair.client(ends.client).open(Dir::Uni);
