@@ -24,8 +24,7 @@ pub(crate) const PATHS: u32 = 16;
 /// Connection IDs issued for a path that is not open: one to open it with, one to migrate to.
 pub(crate) const RESERVED_CIDS: usize = 2;
 
-/// PATH_CHALLENGEs of one validation whose answer still counts: one per probe timeout, and one more
-/// when the address is valid but the datagram size is not yet.
+/// PATH_CHALLENGEs of one validation whose answer still counts, the latest ones.
 pub(crate) const PATH_CHALLENGES: usize = 4;
 
 /// PATH_RESPONSEs waiting on one path: a peer needs one at a time, a flood gets the latest answered.
@@ -109,8 +108,9 @@ pub(crate) const TREE_DEPTH: u8 = 32;
 /// acknowledgment is linear in it.
 pub(crate) const COUPLED_PATHS: usize = 16;
 
-/// Bytes of the amplification limit that are kept for two PATH_CHALLENGE frames in packets of their own.
-pub(crate) const CHALLENGE_CREDIT: u64 = 128;
+/// Bytes of the amplification limit that are kept for PATH_CHALLENGE frames in packets of their own: six of them reach
+/// over an outage of some seconds.
+pub(crate) const CHALLENGE_CREDIT: u64 = 256;
 
 /// The least space in a datagram, in bytes, in which a packet is begun: header, tag and a few frames.
 pub(crate) const MIN_PACKET_SPACE: usize = 112;

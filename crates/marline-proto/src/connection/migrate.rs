@@ -35,6 +35,12 @@ impl Connection {
             .new_validation(now, at, max_ack_delay, &self.config)
     }
 
+    fn validation_after_rebinding(&self, now: Instant, at: Slot) -> Validation {
+        let max_ack_delay = self.peer.max_ack_delay;
+        self.paths
+            .new_validation_after_rebinding(now, at, max_ack_delay, &self.config)
+    }
+
     pub(super) fn on_path_challenge(
         &mut self,
         frame: &PathChallenge,
@@ -69,12 +75,11 @@ impl Connection {
                 Some(Proven::Opening) => self.on_path_valid(now, at),
                 Some(Proven::Active) => {
                     self.report_migration(now, at, MigrationState::MigrationComplete);
+                    self.resume_after_outage(at);
                 }
                 Some(Proven::Probed) => {
                     self.report_migration(now, at, MigrationState::ProbingSuccessful);
-                    if self.side.is_client() {
-                        self.move_to_probed(now, at);
-                    }
+                    self.move_to_probed(now, at);
                 }
                 None => {}
             }
@@ -107,7 +112,10 @@ impl Connection {
             }
         };
         if !tuple.amplification.is_validated() {
-            tuple.validation = Some(self.validation(now, at));
+            tuple.validation = Some(match peer_move.is_rebinding {
+                true => self.validation_after_rebinding(now, at),
+                false => self.validation(now, at),
+            });
         }
         // After a NAT rebinding the peer uses the same connection ID and expects ours not to change either.
         if tuple.cid.is_none() && packet.dcid != self.paths[at].active_local_cid {
@@ -115,10 +123,24 @@ impl Connection {
         }
         self.paths[at].active_local_cid = packet.dcid;
         self.move_to(now, at, tuple, !peer_move.is_rebinding);
-        // The old 4-tuple is validated too: an attacker may have forwarded packets (section 9.3.3).
+        self.validate_previous(now, at);
+    }
+
+    /// Validates the 4-tuple that the peer has left: an attacker may have forwarded its packets (RFC 9000, section
+    /// 9.3.3).
+    fn validate_previous(&mut self, now: Instant, at: Slot) {
         let validation = self.validation(now, at);
         if let Some(previous) = &mut self.paths[at].tuples.previous {
             previous.validation = Some(validation);
+        }
+    }
+
+    /// The active 4-tuple is validated. If probe timeouts have expired meanwhile, the next one would come late.
+    fn resume_after_outage(&mut self, at: Slot) {
+        let path = &mut self.paths[at];
+        if path.recovery.pto_count() > 0 {
+            path.recovery.reset_pto_count();
+            path.ping_due = true;
         }
     }
 
@@ -226,11 +248,20 @@ impl Connection {
         self.report_migration(now, at, MigrationState::ProbingStarted);
     }
 
+    /// A client moves to the address that it has probed, a server to the last one of a client that did not answer
+    /// there before.
     fn move_to_probed(&mut self, now: Instant, at: Slot) {
-        if let Some(tuple) = self.paths[at].tuples.probed.take() {
-            self.move_to(now, at, *tuple, true);
-            self.paths[at].ping_due = true;
+        let Some(tuple) = self.paths[at].tuples.probed.take() else {
+            return;
+        };
+        let host = self.paths[at].tuples.active.addresses.remote.ip();
+        let is_rebinding = self.side.is_server() && tuple.addresses.remote.ip() == host;
+        self.move_to(now, at, *tuple, !is_rebinding);
+        if self.side.is_server() {
+            self.validate_previous(now, at);
+            self.paths[at].recovery.reset_pto_count();
         }
+        self.paths[at].ping_due = true;
     }
 
     /// Passes changes of the peer's stateless reset tokens to the endpoint.
@@ -245,7 +276,8 @@ impl Connection {
 
     /// Handles the path validations that were not answered in time.
     pub(super) fn on_validation_timeout(&mut self, now: Instant, at: Slot) {
-        let Some(failure) = self.paths[at].expire_validations(now) else {
+        let keeps_trying = self.side.is_server();
+        let Some(failure) = self.paths[at].expire_validations(now, keeps_trying) else {
             return;
         };
         let is_main = at == self.paths.main_slot();
@@ -305,7 +337,7 @@ impl Connection {
             now,
             probe.addresses,
             datagram,
-            full,
+            if credit < full { 0 } else { full },
             buf,
             |this, packet, buf| {
                 let rng = this.rng.secure();
@@ -315,7 +347,7 @@ impl Connection {
                 };
                 let mut written = tuple.responses.write_frames(buf, packet.limit);
                 if let Some(validation) = &mut tuple.validation {
-                    written |= validation.write_frames(now, rng, buf, packet.limit);
+                    written |= validation.write_frames(now, rng, probe.credit, buf, packet.limit);
                 }
                 packet.ack_eliciting = written;
                 written

@@ -38,6 +38,7 @@ mod longrtt;
 mod mtu;
 mod multipath;
 mod multiplexing;
+mod nat_rebinding;
 mod observed_events;
 mod priorities;
 mod random;

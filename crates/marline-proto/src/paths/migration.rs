@@ -172,11 +172,25 @@ impl Path {
 
     /// Ends the validations that were not answered in time (RFC 9000, section 9.3.2). Returns what became of
     /// the 4-tuple in use, if it was one of them.
-    pub(crate) fn expire_validations(&mut self, now: Instant) -> Option<ValidationFailure> {
+    ///
+    /// The last validated 4-tuple stays until the one in use is validated: it is the one to return to. If this end
+    /// `keeps_trying`, the one that failed is challenged further, ever less often: the peer may still be there after
+    /// an outage.
+    pub(crate) fn expire_validations(
+        &mut self,
+        now: Instant,
+        keeps_trying: bool,
+    ) -> Option<ValidationFailure> {
         let is_expired = |tuple: &Tuple| {
             let validation = tuple.validation.as_ref();
             validation.is_some_and(|validation| validation.is_expired(now))
         };
+        if let Some(previous) = &mut self.tuples.previous
+            && self.tuples.active.validation.is_some()
+            && is_expired(previous)
+        {
+            previous.validation = None;
+        }
         for slot in [&mut self.tuples.previous, &mut self.tuples.probed] {
             if let Some(dead) = slot.take_if(|tuple| is_expired(tuple))
                 && let Some(RemoteCid { sequence, .. }) = dead.cid
@@ -190,23 +204,25 @@ impl Path {
         if self.stage == Stage::Opening {
             return Some(ValidationFailure::NeverOpened);
         }
-        self.tuples.active.validation = None;
         let Some(mut previous) = self.tuples.previous.take() else {
+            self.tuples.active.validation = None;
             return Some(ValidationFailure::Stranded);
         };
         previous.validation = None;
         let cid = previous.cid.take();
-        let failed = std::mem::replace(&mut self.tuples.active, *previous);
+        let mut failed = std::mem::replace(&mut self.tuples.active, *previous);
         if let (Some(RemoteCid { sequence, .. }), Some(_)) = (cid, failed.cid) {
             self.remote_cids.activate(sequence);
         }
-        if let Some(RemoteCid { sequence, .. }) = failed.cid {
+        let host = self.tuples.active.addresses.remote.ip();
+        let to_other_host = failed.addresses.remote.ip() != host;
+        if keeps_trying && let Some(validation) = &mut failed.validation {
+            validation.persist();
+            self.set_probed(failed);
+        } else if let Some(RemoteCid { sequence, .. }) = failed.cid {
             self.remote_cids.retire(sequence);
         }
-        let host = self.tuples.active.addresses.remote.ip();
-        Some(ValidationFailure::Returned {
-            to_other_host: failed.addresses.remote.ip() != host,
-        })
+        Some(ValidationFailure::Returned { to_other_host })
     }
 
     /// The 4-tuple for which a challenge or a response is due, if there is one.

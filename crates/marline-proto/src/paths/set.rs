@@ -23,12 +23,12 @@ use crate::paths::bundles::PathBundles;
 use crate::paths::extension::Extension;
 use crate::paths::path::PathIds;
 use crate::paths::{
-    AmplificationLimit, LocalCids, Path, PathList, RemoteCids, Reserved, Slot, Tuple, Validation,
+    AmplificationLimit, LocalCids, Path, PathList, RemoteCids, Reserved, Slot, Tuple,
+    ValidationTimes,
 };
 use crate::recovery::{FirstWindow, Recovery, RecoveryConfig};
 use crate::rng::ConnectionRng;
 use crate::scheduling::path::PathStatus;
-use crate::time::Instant;
 use crate::token::ReturnedToken;
 use crate::tuple::FourTuple;
 
@@ -304,8 +304,9 @@ fn recovery_config(
     }
 }
 
-/// A validation waits for the larger of the current probe timeout and that of a path without a sample (RFC
-/// 9000, section 8.2.4).
-fn validation(now: Instant, pto: Duration, config: &TransportConfig) -> Validation {
-    Validation::new(now, pto.max(config.initial_rtt * 3))
+/// The times of a validation of a path with the probe timeout `pto`: it waits for the larger of that and the one of a
+/// path without a sample (RFC 9000, section 8.2.4).
+fn validation_times(pto: Duration, config: &TransportConfig) -> ValidationTimes {
+    let pto = pto.max(config.initial_rtt * 3);
+    ValidationTimes { interval: pto, pto }
 }

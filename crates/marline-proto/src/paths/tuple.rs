@@ -70,10 +70,10 @@ impl Tuple {
     /// When its validation has something to do that the amplification limit permits.
     fn next_validation_timeout(&self) -> Option<Instant> {
         let validation = self.validation.as_ref()?;
-        Some(match self.may_send() {
-            true => validation.next_timeout(),
+        match self.may_send() {
+            true => Some(validation.next_timeout()),
             false => validation.deadline(),
-        })
+        }
     }
 }
 

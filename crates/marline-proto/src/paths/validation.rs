@@ -8,8 +8,17 @@ use crate::limits::{MIN_DATAGRAM_SIZE, PATH_CHALLENGES, PATH_RESPONSES};
 use crate::rng::SecureRng;
 use crate::time::Instant;
 
-/// Probe timeouts before a validation is given up (RFC 9000, section 8.2.4).
-const PATIENCE: u32 = 3;
+/// Probe timeouts before a validation fails (RFC 9000, section 8.2.4).
+const FAILS_AFTER: u32 = 3;
+
+/// The size of a packet with a PATH_CHALLENGE, in bytes, about.
+const CHALLENGE_PACKET: u64 = 44;
+
+/// With fewer challenges left than this, the time between them grows.
+const SCARCE: u64 = 4;
+
+/// The longest time between two challenges of a validation without a deadline.
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a PATH_RESPONSE proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +39,8 @@ struct Challenge {
 
 /// A validation of one 4-tuple under way.
 ///
-/// A challenge is sent at once and then every probe timeout, each with data of its own; an answer
-/// to any of the latest [`PATH_CHALLENGES`] counts. The loss of a packet with a challenge needs no
-/// repair.
+/// A challenge is sent at once and then at doubling intervals, each with data of its own; an answer to any of the
+/// latest [`PATH_CHALLENGES`] counts. The loss of a packet with a challenge needs no repair.
 #[derive(Clone, Debug)]
 pub(crate) struct Validation {
     /// The latest challenges, written in turn.
@@ -40,21 +48,39 @@ pub(crate) struct Validation {
     /// How many were ever written.
     written: usize,
     next: Instant,
-    deadline: Instant,
-    pto: Duration,
+    /// The time from the next challenge to the one after it.
+    interval: Duration,
+    /// When the validation fails; `None` if it lasts as long as the connection.
+    deadline: Option<Instant>,
+    times: ValidationTimes,
+}
+
+/// How long a validation waits for answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ValidationTimes {
+    /// From the first challenge to the second: the probe timeout of the path to be validated.
+    pub(crate) interval: Duration,
+    /// The larger of the current probe timeout and that of a path with the initial RTT; the validation fails after
+    /// three of it.
+    pub(crate) pto: Duration,
 }
 
 impl Validation {
-    /// Starts at `now`. `pto` is the larger of the current probe timeout and that of a path with the
-    /// initial RTT.
-    pub(crate) fn new(now: Instant, pto: Duration) -> Self {
+    /// Starts at `now`.
+    pub(crate) fn new(now: Instant, times: ValidationTimes) -> Self {
         Self {
             challenges: [None; PATH_CHALLENGES],
             written: 0,
             next: now,
-            deadline: now + pto.saturating_mul(PATIENCE),
-            pto,
+            interval: times.interval,
+            deadline: Some(now + times.pto.saturating_mul(FAILS_AFTER)),
+            times,
         }
+    }
+
+    /// Goes on without a deadline.
+    pub(crate) fn persist(&mut self) {
+        self.deadline = None;
     }
 
     /// Whether a challenge is due.
@@ -62,28 +88,32 @@ impl Validation {
         now >= self.next && !self.is_expired(now)
     }
 
-    /// Whether to give up: the path is unusable.
+    /// Whether it has failed: the path is unusable.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
-        now >= self.deadline
+        self.deadline.is_some_and(|deadline| now >= deadline)
     }
 
-    /// When it is given up.
-    pub(crate) fn deadline(&self) -> Instant {
+    /// When it fails.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
     /// When to look at [`Self::is_due`] or [`Self::is_expired`] again.
     pub(crate) fn next_timeout(&self) -> Instant {
-        self.next.min(self.deadline)
+        self.deadline.into_iter().fold(self.next, Instant::min)
     }
 
-    /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether
-    /// it did: the datagram is then to be padded to 1200 bytes as far as the amplification limit
-    /// permits, and its final size passed to [`Self::on_sent`].
+    /// Appends a PATH_CHALLENGE if one is due and `buf` stays within `limit` bytes. Returns whether it did: the
+    /// datagram is then to be expanded to 1200 bytes if the amplification limit permits, and its final size passed to
+    /// [`Self::on_sent`].
+    ///
+    /// The fewer challenges the `credit` of the amplification limit allows after this one, the longer each waits, so
+    /// that the last ones are not spent on the beginning of an outage.
     pub(crate) fn write_frames(
         &mut self,
         now: Instant,
         rng: &mut SecureRng,
+        credit: u64,
         buf: &mut Vec<u8>,
         limit: usize,
     ) -> bool {
@@ -98,7 +128,13 @@ impl Validation {
             full: false,
         });
         self.written += 1;
-        self.next = now + self.pto;
+        let left = (credit.saturating_sub(1) / CHALLENGE_PACKET).min(SCARCE);
+        self.next = now + self.interval * (1 << (SCARCE - left));
+        let longest = match self.deadline {
+            Some(_) => self.times.pto,
+            None => MAX_INTERVAL,
+        };
+        self.interval = (self.interval * 2).min(longest);
         true
     }
 
@@ -121,7 +157,8 @@ impl Validation {
             return Some(Proof::Path);
         }
         self.next = now;
-        self.deadline = now + self.pto.saturating_mul(PATIENCE);
+        self.interval = self.times.interval;
+        self.deadline = Some(now + self.times.pto.saturating_mul(FAILS_AFTER));
         Some(Proof::Address)
     }
 }

@@ -96,9 +96,9 @@ fn run() -> Shown {
     let ends = pair.establish();
     let mut transfer = Transfer::down(&mut pair, ends, &pattern(1_000_000));
     pair.drive_until(Duration::from_millis(100), |pair| transfer.advance(pair));
-    pair.client(ends.0).rotate_connection_ids();
-    pair.server(ends.1).rotate_connection_ids();
-    pair.migrate(ends.0, "198.51.100.7:50000".parse().unwrap());
+    pair.client(ends.client).rotate_connection_ids();
+    pair.server(ends.server).rotate_connection_ids();
+    pair.migrate(ends.client, "198.51.100.7:50000".parse().unwrap());
     transfer.complete(&mut pair);
     drop(pair);
     Arc::into_inner(shown).unwrap().into_inner().unwrap()

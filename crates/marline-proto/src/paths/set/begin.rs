@@ -2,10 +2,10 @@
 
 use marline_wire::PathId;
 
-use super::{AddedPath, NewPath, Openable, PathSet, PathStart, recovery_config, validation};
+use super::{AddedPath, NewPath, Openable, PathSet, PathStart, recovery_config, validation_times};
 use crate::paths::extension::OpenPathError;
 use crate::paths::path::PathIds;
-use crate::paths::{AmplificationLimit, Path, Slot, Stage};
+use crate::paths::{AmplificationLimit, Path, Slot, Stage, Validation};
 use crate::recovery::Recovery;
 use crate::rng::ConnectionRng;
 use crate::time::Instant;
@@ -108,7 +108,7 @@ impl PathSet {
             path.ping_due = true;
         } else {
             let pto = path.recovery.pto(new.max_ack_delay);
-            active.validation = Some(validation(now, pto, config));
+            active.validation = Some(Validation::new(now, validation_times(pto, config)));
         }
         AddedPath {
             at: self.list.insert(path),

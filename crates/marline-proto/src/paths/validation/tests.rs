@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 const PTO: Duration = Duration::from_millis(100);
 const START: Instant = Instant::EPOCH;
+const TIMES: ValidationTimes = ValidationTimes {
+    interval: PTO,
+    pto: PTO,
+};
 
 fn rng() -> SecureRng {
     SecureRng::from_seed([1; 32])
@@ -12,18 +16,19 @@ fn rng() -> SecureRng {
 /// Writes one challenge and returns the answer to it.
 fn challenge(path: &mut Validation, now: Instant, rng: &mut SecureRng) -> Option<PathResponse> {
     let mut buf = Vec::new();
-    path.write_frames(now, rng, &mut buf, 1200).then(|| {
-        let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
-        else {
-            panic!("not a PATH_CHALLENGE: {buf:?}");
-        };
-        PathResponse { data }
-    })
+    path.write_frames(now, rng, u64::MAX, &mut buf, 1200)
+        .then(|| {
+            let Some(Ok(Frame::PathChallenge(PathChallenge { data }))) = Frames::new(&buf).next()
+            else {
+                panic!("not a PATH_CHALLENGE: {buf:?}");
+            };
+            PathResponse { data }
+        })
 }
 
 #[test]
 fn a_response_to_a_full_size_challenge_validates_the_path() {
-    let mut path = Validation::new(START, PTO);
+    let mut path = Validation::new(START, TIMES);
     assert!(path.is_due(START));
     let answer = challenge(&mut path, START, &mut rng()).unwrap();
     path.on_sent(1200);
@@ -37,7 +42,7 @@ fn a_response_to_a_full_size_challenge_validates_the_path() {
 
 #[test]
 fn a_response_to_a_small_challenge_validates_the_address_only() {
-    let mut path = Validation::new(START, PTO);
+    let mut path = Validation::new(START, TIMES);
     let mut rng = rng();
     let answer = challenge(&mut path, START, &mut rng).unwrap();
     path.on_sent(1199);
@@ -47,7 +52,7 @@ fn a_response_to_a_small_challenge_validates_the_address_only() {
     let answer = challenge(&mut path, later, &mut rng).unwrap();
     path.on_sent(1200);
     assert!(
-        !path.is_expired(START + PTO * PATIENCE),
+        !path.is_expired(START + PTO * FAILS_AFTER),
         "the time limit starts again"
     );
     assert_eq!(path.on_response(later, &answer), Some(Proof::Path));
@@ -55,7 +60,7 @@ fn a_response_to_a_small_challenge_validates_the_address_only() {
 
 #[test]
 fn challenges_are_repeated_with_other_data_until_validation_expires() {
-    let mut path = Validation::new(START, PTO);
+    let mut path = Validation::new(START, TIMES);
     let mut rng = rng();
     let mut answers = Vec::new();
     let mut now = START;
@@ -65,8 +70,8 @@ fn challenges_are_repeated_with_other_data_until_validation_expires() {
         assert!(path.next_timeout() > now);
         now = path.next_timeout();
     }
-    assert_eq!(now, START + PTO * PATIENCE);
-    assert_eq!(answers.len(), PATIENCE as usize);
+    assert_eq!(now, START + PTO * FAILS_AFTER);
+    assert_eq!(answers.len(), FAILS_AFTER as usize);
     assert_ne!(answers[0], answers[1]);
     assert_eq!(challenge(&mut path, now, &mut rng), None);
     for answer in answers {
@@ -79,13 +84,70 @@ fn challenges_are_repeated_with_other_data_until_validation_expires() {
 }
 
 #[test]
+fn intervals_double_from_the_probe_timeout_of_the_path_up_to_the_larger_one() {
+    let pto = PTO * 10;
+    let times = ValidationTimes { interval: PTO, pto };
+    let mut path = Validation::new(START, times);
+    let mut rng = rng();
+    let mut sent = Vec::new();
+    let mut now = START;
+    while challenge(&mut path, now, &mut rng).is_some() {
+        sent.push((now - START).as_millis() / PTO.as_millis());
+        now = path.next_timeout();
+    }
+    assert_eq!(sent, [0, 1, 3, 7, 15, 25]);
+    assert_eq!(now, START + pto * FAILS_AFTER);
+}
+
+#[test]
+fn few_challenges_that_the_amplification_limit_allows_are_spread_over_seconds() {
+    let times = ValidationTimes {
+        interval: PTO,
+        pto: PTO * 10,
+    };
+    for (challenges, at_least) in [(2, 500), (3, 1000), (5, 4000)] {
+        let mut path = Validation::new(START, times);
+        path.persist();
+        let mut rng = rng();
+        let mut credit = challenges * CHALLENGE_PACKET;
+        let mut last = START;
+        while credit >= CHALLENGE_PACKET {
+            last = path.next_timeout();
+            let mut buf = Vec::new();
+            assert!(path.write_frames(last, &mut rng, credit, &mut buf, 1200));
+            credit -= CHALLENGE_PACKET;
+        }
+        let span = (last - START).as_millis();
+        assert!(
+            (at_least..10_000).contains(&span),
+            "{challenges}: {span} ms"
+        );
+    }
+}
+
+#[test]
+fn a_persistent_validation_does_not_fail_and_challenges_ever_less_often() {
+    let mut path = Validation::new(START, TIMES);
+    path.persist();
+    let mut rng = rng();
+    let mut now = START;
+    let mut count = 0;
+    while now - START < Duration::from_secs(60) {
+        assert!(!path.is_expired(now));
+        count += usize::from(challenge(&mut path, now, &mut rng).is_some());
+        now = path.next_timeout();
+    }
+    assert!((12..20).contains(&count), "{count} challenges in a minute");
+}
+
+#[test]
 fn a_challenge_that_does_not_fit_stays_due() {
-    let mut path = Validation::new(START, PTO);
+    let mut path = Validation::new(START, TIMES);
     let mut buf = vec![0; 100];
-    assert!(!path.write_frames(START, &mut rng(), &mut buf, 108));
+    assert!(!path.write_frames(START, &mut rng(), u64::MAX, &mut buf, 108));
     path.on_sent(1200);
     assert!(path.is_due(START));
-    assert!(path.write_frames(START, &mut rng(), &mut buf, 109));
+    assert!(path.write_frames(START, &mut rng(), u64::MAX, &mut buf, 109));
     assert_eq!(buf.len(), 109);
 }
 
