@@ -4,7 +4,7 @@
 //! server: connections to two sites of one process are never in one bundle, nor are connections over two
 //! paths to one site.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use rustc_hash::FxHashMap;
@@ -34,8 +34,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     entries: Slab<Entry>,
-    /// Indices of entries.
-    by_key: FxHashMap<Key, usize>,
+    /// Indices of entries. Clients choose the identifiers: the hash function has a secret.
+    by_key: HashMap<Key, usize>,
     of: FxHashMap<ConnectionHandle, usize>,
     /// Bundles that were ever made.
     count: u64,
