@@ -49,6 +49,7 @@ lint: format deny clippy clippy-peers docs
 
 format:
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(MAKE) -C interop format
 
 deny:

@@ -57,7 +57,7 @@ echo
 echo "part              seconds  of processors"
 for part in "$@"; do
     read -r real user system <"$logs/$part.time"
-    whys=$(grep '^skipped: ' "$logs/$part.log" | sort -u || true)
+    whys=$(grep -a '^skipped: ' "$logs/$part.log" | sort -u || true)
     if [ "$(cat "$logs/$part.status")" -ne 0 ]; then
         result=FAILED failed=$((failed + 1))
     elif [ -n "$whys" ] && [ -n "${CI:-}" ]; then
@@ -69,7 +69,7 @@ for part in "$@"; do
     fi
     cpu=$(awk "BEGIN { print $user + $system }")
     printf '%-16s %8.0f %8.0f       %s\n' "$part" "$real" "$cpu" "$result"
-    { [ -z "$whys" ] || echo "$whys"; grep '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
+    { [ -z "$whys" ] || echo "$whys"; grep -a '^note: ' "$logs/$part.log" || true; } | sed 's/^/    /'
 done
 printf '%-16s %8.0f\n' 'in all' "$SECONDS"
 echo "gate: $passed passed, $failed failed, $skipped skipped"

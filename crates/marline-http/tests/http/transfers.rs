@@ -307,7 +307,8 @@ async fn large_files_are_fetched_in_ranges_over_all_connections() {
         assert_eq!(report.objects[1].bytes, 999);
         assert_eq!(report.objects[2].bytes, 0);
         assert!(std::fs::read(out.path().join("large")).unwrap() == content);
-        assert_eq!(report.connections.len(), 3, "{version:?}");
+        // A connection of HTTP/1.1 that is not ready for its next request in time is replaced.
+        assert!((3..=4).contains(&report.connections.len()), "{version:?}");
         for connection in &report.connections {
             let fair = connection.bytes_received > 300_000;
             assert!(fair || ranges == Ranges::Handed, "{connection:?}");

@@ -5,6 +5,9 @@ use super::error::{Place, Problem};
 use super::keys::{self, WORKLOADS, is_endpoint_key};
 use super::{first_window, links};
 
+/// Parts of a key: no key of a scenario has nearly as many, and tables are walked recursively.
+const MAX_DEPTH: usize = 32;
+
 /// One value to replace.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
@@ -26,6 +29,10 @@ impl Override {
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
         let place = Place::Set(text.to_owned());
         match text.split_once('=') {
+            Some((key, _)) if key.matches('.').count() >= MAX_DEPTH => Err(Problem::new(
+                &place,
+                format!("the key has more than {MAX_DEPTH} parts"),
+            )),
             Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self::new(key.trim(), parse_value(value.trim(), &place)?))
             }
@@ -42,18 +49,29 @@ impl Override {
 }
 
 /// All values in `table` as overrides; tables in it become dotted keys.
-pub(super) fn flatten(prefix: &str, table: &Table, into: &mut Vec<Override>) {
+///
+/// # Errors
+/// A key has too many parts.
+pub(super) fn flatten(
+    prefix: &str,
+    table: &Table,
+    into: &mut Vec<Override>,
+) -> Result<(), Problem> {
     for (key, node) in &table.0 {
+        if key.matches('.').count() >= MAX_DEPTH {
+            return Err(node.problem(format!("the key has more than {MAX_DEPTH} parts")));
+        }
         let path = if prefix.is_empty() {
             key.clone()
         } else {
             format!("{prefix}.{key}")
         };
         match &node.item {
-            Item::Table(inner) => flatten(&path, inner, into),
+            Item::Table(inner) => flatten(&path, inner, into)?,
             _ => into.push(Override::new(&path, node.clone())),
         }
     }
+    Ok(())
 }
 
 /// Applies `overrides`; those of whole tables are applied before those of their keys.

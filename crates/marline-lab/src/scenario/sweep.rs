@@ -95,7 +95,7 @@ fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), 
                 .iter()
                 .map(|(name, node)| {
                     let mut overrides = Vec::new();
-                    flatten("", table_of(node)?, &mut overrides);
+                    flatten("", table_of(node)?, &mut overrides)?;
                     Ok(Choice {
                         parameters: vec![(key.to_owned(), plain(name))],
                         overrides,
@@ -138,7 +138,7 @@ fn read_points(node: &Node) -> Result<Factor, Problem> {
     let mut choices: Vec<Choice> = Vec::new();
     for member in node.members() {
         let mut overrides = Vec::new();
-        flatten("", table_of(member)?, &mut overrides);
+        flatten("", table_of(member)?, &mut overrides)?;
         let parameters: Vec<_> = overrides
             .iter()
             .map(|change| (change.key(), change.node.value()))

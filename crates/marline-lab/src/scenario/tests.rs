@@ -875,3 +875,16 @@ fn truncated_scenarios_do_not_panic() {
     }
     assert!(error("\u{0}").starts_with("train.toml:1:"));
 }
+
+#[test]
+fn keys_with_too_many_parts_are_refused() {
+    let deep = format!("{}x=1", "a.".repeat(12_000));
+    let refused = read_with(TRAIN, &[&deep]).unwrap_err();
+    assert!(refused.to_string().contains("more than 32 parts"));
+    let variant = format!(
+        "{TRAIN}\n[variant.deep]\n\"{}x\" = 1\n",
+        "a.".repeat(12_000)
+    );
+    let refused = read_with(&variant, &[]).unwrap_err();
+    assert!(refused.to_string().contains("more than 32 parts"));
+}

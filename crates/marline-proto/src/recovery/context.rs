@@ -50,7 +50,7 @@ pub(crate) trait Context<T> {
     /// What a frame carried may not have arrived, and is due again.
     fn on_token_lost(&mut self, token: &T);
 
-    /// The congestion controller was told of an event; it has reacted.
+    /// The congestion controller was notified of an event and has reacted.
     fn on_congestion(
         &mut self,
         now: Instant,
@@ -85,7 +85,7 @@ pub(crate) struct SpuriouslyLost {
     pub(crate) elapsed: Duration,
 }
 
-/// What the congestion controller heard of.
+/// An event of which the congestion controller was notified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CongestionEvent {
     /// Packets were marked Congestion Experienced.

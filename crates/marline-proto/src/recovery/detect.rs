@@ -22,9 +22,9 @@ struct Losses {
     released: u64,
     /// Only large packets got lost.
     black_hole: bool,
-    /// When the oldest of those was sent that the controller hears of.
+    /// When the oldest loss that counts for the controller was sent.
     oldest_sent_at: Option<Instant>,
-    /// What the controller hears.
+    /// The sample for the controller.
     sample: Option<LossSample>,
 }
 

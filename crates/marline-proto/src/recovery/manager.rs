@@ -70,7 +70,7 @@ pub(crate) struct Recovery {
     /// When the first round-trip sample came.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
-    /// The 4-tuple before this one, if it led to the same host: what it taught still holds.
+    /// The 4-tuple before this one, if it led to the same host: acknowledgments of its packets still count.
     former_tuple: Option<u32>,
     /// Whether packets were lost or marked.
     had_congestion: bool,
@@ -111,7 +111,7 @@ impl Recovery {
     }
 
     /// A packet leaves under the next number of its space, with the tokens that were pushed to `sent`.
-    /// Returns what the controller was told of it, if it counts as in flight.
+    /// Returns the sample passed to the controller, if the packet counts as in flight.
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Instant,
@@ -159,8 +159,7 @@ impl Recovery {
         self.rate.on_app_limited(self.budget.in_flight());
     }
 
-    /// Window or pacer let nothing more leave. Without anything that is `waiting` nobody need wake up for the
-    /// pacer.
+    /// Window or pacer allow nothing more to be sent. If nothing is `waiting`, no pacing timer is set.
     pub(crate) fn on_congestion_limited(&mut self, waiting: bool) {
         self.budget.set_app_limited(false);
         if !waiting {
@@ -200,7 +199,7 @@ impl Recovery {
         self.budget.controller()
     }
 
-    /// The controller, for a coordinator that has a say in it.
+    /// The controller, for bundles and careful resume.
     pub(crate) fn controller_mut(&mut self) -> &mut dyn Controller {
         self.budget.controller_mut()
     }
@@ -232,7 +231,7 @@ impl Recovery {
         self.timers.pto_count()
     }
 
-    /// The path is as good as new: it has just been validated, or the handshake began anew.
+    /// Resets the backoff of probe timeouts, after a validation or a Retry.
     pub(crate) fn reset_pto_count(&mut self) {
         self.timers.reset_pto_count();
     }
@@ -326,8 +325,8 @@ impl Recovery {
         self.budget.release(bytes);
     }
 
-    /// Has all that a space sent go out again, without blaming the network: a Retry packet says that none of it
-    /// was looked at (RFC 9002, section 6.3).
+    /// Makes all that a space sent due again without a congestion event: after a Retry packet the server has
+    /// processed none of it.
     pub(crate) fn on_retry<T>(&mut self, sent: &mut Sent<T>, context: &mut impl Context<T>) {
         let mut bytes = 0;
         sent.lose_while(
@@ -391,8 +390,7 @@ impl Recovery {
         }
     }
 
-    /// The path leads to where it led before again: a learnt window that was another host's does not hold
-    /// here. Returns whether the path begins with `first` now.
+    /// Undoes a migration: drops the window that was learnt for the other host.
     pub(crate) fn return_to(&mut self, first: FirstWindow) -> bool {
         let returns = self.first_window().is_learnt() && first.bytes < self.controller().window();
         if returns {
@@ -407,7 +405,7 @@ impl Recovery {
         self.budget.first_flight().had_congestion()
     }
 
-    /// Bytes acknowledged since the path leads where it leads.
+    /// Bytes acknowledged since the last migration to another host.
     pub(crate) fn delivered(&self) -> u64 {
         self.rate.delivered() - self.delivered_before
     }

@@ -292,7 +292,7 @@ impl Bench {
         }
     }
 
-    /// What the controller was told of losses.
+    /// The samples of losses that the controller was passed.
     fn losses(&self) -> Vec<crate::samples::LossSample> {
         let loss = |event: &CongestionEvent| match event {
             CongestionEvent::Lost(sample, _) => Some(*sample),

@@ -11,8 +11,8 @@ use crate::time::Instant;
 /// Packets that probe after a timeout (RFC 9002, section 6.2.4).
 const PROBES: u8 = 2;
 
-/// Probes of a path beside others after which the pause between them doubles, lest one that is never given
-/// up be remembered by ever more packets.
+/// Probes of a path beside others after which the pause between them doubles, which bounds the number of outstanding
+/// probes.
 const PROBES_BEFORE_RARER: u32 = 32;
 
 /// What decides when a path is probed, beside its own packets.

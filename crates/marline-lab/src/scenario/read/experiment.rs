@@ -194,7 +194,7 @@ fn read_variants(node: Option<&Node>) -> Result<Vec<VariantEntry>, Problem> {
     let mut variants = Vec::new();
     for (name, node) in &table.0 {
         let mut overrides = Vec::new();
-        flatten("", Reader::of(node)?.table, &mut overrides);
+        flatten("", Reader::of(node)?.table, &mut overrides)?;
         variants.push(VariantEntry {
             name: name.clone(),
             overrides,

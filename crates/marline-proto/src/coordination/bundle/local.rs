@@ -1,4 +1,4 @@
-//! A member of a bundle, from its own side: what it reports to the engine, and what it does when told.
+//! A member of a bundle: what it reports to the engine, and how it applies directives.
 
 use std::collections::VecDeque;
 
