@@ -133,6 +133,8 @@ pub(crate) struct Sent<T> {
     /// Outstanding packets that do not ask to be acknowledged.
     silent_outstanding: u64,
     copies: CopyCursor,
+    /// No packet below this number is outstanding, so that loss detection examines none of them again.
+    outstanding_from: u64,
 }
 
 impl<T> Sent<T> {
@@ -148,6 +150,7 @@ impl<T> Sent<T> {
             ack_eliciting_in_flight: 0,
             silent_outstanding: 0,
             copies: CopyCursor::default(),
+            outstanding_from: 0,
         }
     }
 
@@ -298,11 +301,16 @@ impl<T> Sent<T> {
         mut judge: impl FnMut(u64, &SentPacket) -> bool,
         mut visit: impl FnMut(SettledPacket<'_, T>),
     ) {
-        let count = below
-            .saturating_sub(self.first)
-            .min(self.entries.len() as u64) as usize;
-        let mut acked_between = false;
-        for index in 0..count {
+        let until = below.min(self.next_number());
+        let mut oldest = self.outstanding_from.max(self.first);
+        while oldest < until
+            && self.entries[(oldest - self.first) as usize].state != State::Outstanding
+        {
+            oldest += 1;
+        }
+        self.outstanding_from = oldest;
+        let mut acked_between = self.acked.min().is_some_and(|acked| acked < oldest);
+        for index in (oldest - self.first) as usize..until.saturating_sub(self.first) as usize {
             let entry = &mut self.entries[index];
             acked_between |= entry.state == State::Acked;
             if entry.state != State::Outstanding {
