@@ -14,7 +14,7 @@ use crate::lab::{progress::Bar, report, stop_switch, table};
 /// `experiments/demo/page.toml`, so that the crate's package contains it.
 const EXPERIMENT: &str = include_str!("demo.toml");
 
-/// Load a web page over an emulated LTE cell, in about a minute
+/// Load a web page over an emulated LTE cell, in a few seconds
 ///
 /// Loads a typical web page and fetches the files of a directory over HTTP/3, through an emulated LTE
 /// cell in virtual time, with three congestion controllers and at three locations; compares every file's
