@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 "${CARGO:-cargo}" build --quiet --workspace --all-features --examples
 examples=target/debug/examples
 
-$examples/custom_controller | grep 'keeps every rule of a controller' >/dev/null
+$examples/custom_controller | grep 'passes all conformance checks of controllers' >/dev/null
 
 mkdir -p target
 $examples/echo_server 127.0.0.1:0 >target/echo.out &
