@@ -307,8 +307,15 @@ async fn large_files_are_fetched_in_ranges_over_all_connections() {
         assert_eq!(report.objects[1].bytes, 999);
         assert_eq!(report.objects[2].bytes, 0);
         assert!(std::fs::read(out.path().join("large")).unwrap() == content);
-        // A connection of HTTP/1.1 that is not ready for its next request in time is replaced.
-        assert!((3..=4).contains(&report.connections.len()), "{version:?}");
+        // Of an object of unknown size the first response is stopped where other connections continue, which ends a
+        // connection of HTTP/1.1: another takes its place if requests are left.
+        let multiplexes = matches!(version, HttpVersion::Http2 | HttpVersion::Http3);
+        let replaced = usize::from(!known && !multiplexes);
+        let opened = report.connections.len();
+        assert!(
+            (3..=3 + replaced).contains(&opened),
+            "{opened}, {version:?}, {ranges:?}, {known}"
+        );
         for connection in &report.connections {
             let fair = connection.bytes_received > 300_000;
             assert!(fair || ranges == Ranges::Handed, "{connection:?}");

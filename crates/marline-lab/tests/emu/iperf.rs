@@ -84,9 +84,9 @@ fn tcp_flows_are_measured_around_visits() {
     let metrics = &outcome.metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
-    // Data that was buffered behind a lost segment (buffer and path, 150 kB) counts when it is read: over a
-    // second that is 1.2 Mbit/s above the share of payload, 19.3 Mbit/s.
-    assert!((10.0..22.0).contains(&before), "{metrics:?}");
+    // Payload can take 19.3 of 20 Mbit/s. On a busy machine 20.03 was seen without a loss: a sample may be taken after
+    // its time.
+    assert!((10.0..20.5).contains(&before), "{metrics:?}");
     assert!(during < before && after > 5.0, "{metrics:?}");
     assert!(metrics["background_during_loss_ratio"] < 0.5, "{metrics:?}");
     assert!(metrics.contains_key("background_missing_bytes"));

@@ -73,6 +73,5 @@ fn cubic_fills_a_hundred_megabits() {
         println!("note: this machine is too busy to measure TCP");
         return;
     }
-    // 96.6 is all that the headers leave; a busy machine costs some of it.
-    assert!((80.0..97.0).contains(&rate), "{rate} Mb/s");
+    assert!((90.0..97.0).contains(&rate), "{rate} Mb/s");
 }

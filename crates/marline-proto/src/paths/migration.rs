@@ -120,6 +120,9 @@ impl Path {
         }
         let active = &mut self.tuples.active.addresses;
         if active == addresses {
+            if is_newest && rules.follows {
+                self.stop_persisting();
+            }
             return None;
         }
         if active.matches(addresses) {
@@ -135,6 +138,18 @@ impl Path {
         let is_allowed =
             is_rebinding || rules.allows_migration || rules.preferred == Some(addresses.local);
         is_allowed.then_some(PeerMove { is_rebinding })
+    }
+
+    /// The peer is at the 4-tuple in use, so that it need not be looked for where validation failed before.
+    fn stop_persisting(&mut self) {
+        let is_persistent = |tuple: &Tuple| {
+            let validation = tuple.validation.as_ref();
+            validation.is_some_and(|validation| validation.deadline().is_none())
+        };
+        let stopped = self.tuples.probed.take_if(|tuple| is_persistent(tuple));
+        if let Some(RemoteCid { sequence, .. }) = stopped.and_then(|tuple| tuple.cid) {
+            self.remote_cids.retire(sequence);
+        }
     }
 
     /// Takes out the 4-tuple with these addresses, if it was used before or is probed.

@@ -107,3 +107,28 @@ fn a_server_moves_to_the_last_address_of_the_peer_when_that_answers() {
     transfer.complete(&mut pair);
     assert_eq!(pair.server(ends.server).remote_address(), binding(0));
 }
+
+#[test]
+fn an_address_that_failed_validation_is_forgotten_when_the_peer_is_back_at_the_one_before() {
+    let mut pair = Pair::new();
+    pair.network.set(link());
+    let ends = pair.establish();
+    let mut transfer = Transfer::response(&mut pair, ends, &pattern(10_000_000));
+    pair.drive_until(Duration::from_millis(500), |pair| transfer.advance(pair));
+    let home = pair.server(ends.server).remote_address();
+    // One datagram seems to come from elsewhere, as an attacker would forward it; nothing answers there.
+    pair.network.nat = Some(binding(0));
+    pair.drive_until(Duration::from_millis(20), |pair| transfer.advance(pair));
+    for direction in [Direction::ToClient, Direction::ToServer] {
+        pair.network.conditions(direction).down = true;
+    }
+    pair.drive(Duration::from_secs(5));
+    let tuples = &pair.server(ends.server).paths[Slot::FIRST].tuples;
+    assert!(tuples.probed.is_some(), "it is challenged further");
+    pair.network.set(link());
+    pair.network.nat = None;
+    transfer.complete(&mut pair);
+    let connection = pair.server(ends.server);
+    assert_eq!(connection.remote_address(), home);
+    assert!(connection.paths[Slot::FIRST].tuples.probed.is_none());
+}
