@@ -211,7 +211,10 @@ impl Recovery {
             elapsed: lost.elapsed,
         };
         self.detector.on_spurious_loss(&spurious, &self.rtt.view());
-        if let Some(newest_sent_at) = self.epoch.on_spurious_loss(packet.sent_at) {
+        let newest_sent_at = packet
+            .counted_by
+            .and_then(|sample| self.epoch.on_spurious_loss(sample));
+        if let Some(newest_sent_at) = newest_sent_at {
             self.controller_mut().on_spurious_loss(now, newest_sent_at);
         }
     }

@@ -92,6 +92,7 @@ impl Recovery {
             cause: Cell::new(Cause::Packet),
             loss_time: Cell::new(None),
         };
+        let sample = self.epoch.next_sample();
         sent.lose_while(
             largest_acked,
             |number, packet| judge.is_lost(number, packet),
@@ -107,10 +108,11 @@ impl Recovery {
                 if settled.acked_between {
                     losses.persistent.on_acked_between();
                 }
-                losses.add(settled.number, settled.packet, context.active_tuple());
+                let is_counted = losses.add(settled.number, settled.packet, context.active_tuple());
                 settled
                     .tokens
                     .for_each(|token| context.on_token_lost(token));
+                is_counted.then_some(sample)
             },
         );
         let loss_time = judge.loss_time.get();
@@ -156,15 +158,12 @@ impl Recovery {
 }
 
 impl Losses {
-    /// Packets on another 4-tuple than the active one, and probes for larger datagrams, are no sign of
-    /// congestion (RFC 9000, sections 9.4 and 14.4).
-    fn add(&mut self, number: u64, packet: &SentPacket, active_tuple: u32) {
+    /// Returns whether the packet is a sign of congestion. Those on another 4-tuple than the active one, and probes
+    /// for larger datagrams, are none (RFC 9000, sections 9.4 and 14.4).
+    fn add(&mut self, number: u64, packet: &SentPacket, active_tuple: u32) -> bool {
         self.released += packet.bytes_in_flight();
-        if packet.tuple != active_tuple || packet.mtu_probe {
-            return;
-        }
-        if !packet.in_flight {
-            return;
+        if packet.tuple != active_tuple || packet.mtu_probe || !packet.in_flight {
+            return false;
         }
         if packet.ack_eliciting {
             self.persistent.on_lost(packet);
@@ -183,5 +182,6 @@ impl Losses {
         sample.packets += 1;
         sample.largest_lost = number;
         sample.latest_sent_at = packet.sent_at;
+        true
     }
 }

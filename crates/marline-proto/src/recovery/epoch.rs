@@ -2,6 +2,7 @@
 //! of them were spurious.
 
 use crate::samples::LossSample;
+use crate::spaces::LossSampleId;
 use crate::time::Instant;
 
 /// The latest epoch.
@@ -9,30 +10,46 @@ use crate::time::Instant;
 pub(super) struct LossEpoch {
     began: Option<Instant>,
     newest_sent_at: Instant,
+    /// The first sample of it; that of its next losses.
+    first: LossSampleId,
+    next: LossSampleId,
     /// Losses of it that did not turn out to be spurious.
     unexplained: u64,
 }
 
 impl LossEpoch {
-    /// Packets were lost; returns whether a new epoch begins with them.
+    /// No epoch. Packets lost in `self` and earlier ones belong to none of those to come.
+    pub(super) fn restarted(&self) -> Self {
+        Self {
+            next: self.next,
+            ..Self::default()
+        }
+    }
+
+    /// The sample that will count the next losses.
+    pub(super) fn next_sample(&self) -> LossSampleId {
+        self.next
+    }
+
+    /// Packets were lost, and marked as counted by [`Self::next_sample`]; returns whether a new epoch begins with
+    /// them.
     pub(super) fn on_loss(&mut self, now: Instant, sample: &LossSample) -> bool {
         let is_new = self.began.is_none_or(|began| sample.latest_sent_at > began);
         if is_new {
-            *self = Self {
-                began: Some(now),
-                newest_sent_at: sample.latest_sent_at,
-                unexplained: sample.packets,
-            };
-        } else {
-            self.unexplained += sample.packets;
+            self.began = Some(now);
+            self.newest_sent_at = sample.latest_sent_at;
+            self.first = self.next;
+            self.unexplained = 0;
         }
+        self.unexplained += sample.packets;
+        self.next = self.next.following();
         is_new
     }
 
-    /// A lost packet that was sent at `sent_at` arrived after all. If that explains the last loss of the
-    /// epoch, returns when the newest of its packets was sent.
-    pub(super) fn on_spurious_loss(&mut self, sent_at: Instant) -> Option<Instant> {
-        let is_of_epoch = self.began.is_some_and(|began| sent_at <= began);
+    /// A lost packet that this sample counted arrived after all. If that explains the last loss of the epoch,
+    /// returns when the newest of its packets was sent.
+    pub(super) fn on_spurious_loss(&mut self, counted_by: LossSampleId) -> Option<Instant> {
+        let is_of_epoch = self.began.is_some() && counted_by >= self.first;
         if !is_of_epoch || self.unexplained == 0 {
             return None;
         }

@@ -105,6 +105,7 @@ impl Recovery {
             // Packets in flight remember how far it had counted.
             rate: self.rate,
             delivered_before: self.rate.delivered(),
+            epoch: self.epoch.restarted(),
             counters: self.counters,
             ..fresh
         };
@@ -127,6 +128,7 @@ impl Recovery {
             mtu_probe: departure.mtu_probe,
             tuple: departure.tuple,
             rate: self.rate.on_sent(now, self.budget.in_flight()),
+            counted_by: None,
         });
         if departure.ack_eliciting {
             self.timers.on_ack_eliciting_sent(now, departure.space);
@@ -335,6 +337,7 @@ impl Recovery {
             |lost| {
                 bytes += lost.packet.bytes_in_flight();
                 lost.tokens.for_each(|token| context.on_token_lost(token));
+                None
             },
         );
         self.budget.release(bytes);

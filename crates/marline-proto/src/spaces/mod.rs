@@ -4,7 +4,7 @@ mod received;
 mod sent;
 
 pub(crate) use received::Received;
-pub(crate) use sent::{BadAck, Fate, Original, Sent, SentPacket, SettledPacket};
+pub(crate) use sent::{BadAck, Fate, LossSampleId, Original, Sent, SentPacket, SettledPacket};
 
 use crate::limits::MAX_ACKS_UNANSWERED;
 use crate::time::Instant;

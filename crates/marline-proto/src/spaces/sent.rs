@@ -1,6 +1,7 @@
 //! Sent packets until they are acknowledged or lost.
 
 use std::collections::{VecDeque, vec_deque};
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
 use crate::buffers::RangeSet;
@@ -24,6 +25,27 @@ pub(crate) struct SentPacket {
     pub(crate) tuple: u32,
     /// Delivery counters at the time of sending.
     pub(crate) rate: RateSnapshot,
+    /// The loss sample that counted it as a sign of congestion; `None` unless it was lost, and for losses that are
+    /// none.
+    pub(crate) counted_by: Option<LossSampleId>,
+}
+
+/// One of the loss samples of a path, in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LossSampleId(NonZeroU32);
+
+impl Default for LossSampleId {
+    /// The first one.
+    fn default() -> Self {
+        Self(NonZeroU32::MIN)
+    }
+}
+
+impl LossSampleId {
+    /// The next one. Samples beyond 2^32 have one ID.
+    pub(crate) fn following(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
 }
 
 impl SentPacket {
@@ -211,6 +233,7 @@ impl<T> Sent<T> {
             mtu_probe: false,
             tuple: 0,
             rate: RateSnapshot::default(),
+            counted_by: None,
         };
         self.push(packet, State::Skipped);
     }
@@ -294,12 +317,13 @@ impl<T> Sent<T> {
         Ok(())
     }
 
-    /// Declares outstanding packets below `below` lost, from the oldest, as long as `judge` says so.
+    /// Declares outstanding packets below `below` lost, from the oldest, as long as `judge` says so. What `visit`
+    /// returns is remembered of the packet: the loss sample that counts it.
     pub(crate) fn lose_while(
         &mut self,
         below: u64,
         mut judge: impl FnMut(u64, &SentPacket) -> bool,
-        mut visit: impl FnMut(SettledPacket<'_, T>),
+        mut visit: impl FnMut(SettledPacket<'_, T>) -> Option<LossSampleId>,
     ) {
         let until = below.min(self.next_number());
         let mut oldest = self.outstanding_from.max(self.first);
@@ -331,7 +355,7 @@ impl<T> Sent<T> {
                 true => from,
                 false => from + usize::from(entry.tokens),
             };
-            visit(SettledPacket {
+            entry.packet.counted_by = visit(SettledPacket {
                 number,
                 packet: &packet,
                 fate: Fate::Lost,

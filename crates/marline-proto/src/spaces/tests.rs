@@ -11,6 +11,7 @@ fn send_ack_only(space: &mut Space<u64>) {
         mtu_probe: false,
         tuple: 0,
         rate: RateSnapshot::default(),
+        counted_by: None,
     });
 }
 

@@ -10,6 +10,7 @@ fn packet(ack_eliciting: bool) -> SentPacket {
         mtu_probe: false,
         tuple: 0,
         rate: RateSnapshot::default(),
+        counted_by: None,
     }
 }
 
@@ -137,6 +138,7 @@ fn lose(sent: &mut Sent<u64>, below: u64) -> Vec<Lost> {
                 tokens: settled.tokens.copied().collect(),
                 acked_between: settled.acked_between,
             });
+            None
         },
     );
     lost
@@ -323,4 +325,25 @@ fn discarded_packets_are_neither_acknowledged_nor_lost() {
     assert!(lose(&mut sent, 4).is_empty());
     sent.on_acked(0..=3, |settled| panic!("{} is settled", settled.number))
         .unwrap();
+}
+
+#[test]
+fn lost_packet_remembers_the_sample_that_counted_it() {
+    let mut sent = Sent::new();
+    for token in 0..2 {
+        sent.push_token(token);
+        sent.commit(packet(true));
+    }
+    let sample = LossSampleId::default().following();
+    sent.lose_while(2, |_, _| true, |lost| (lost.number == 1).then_some(sample));
+    let mut counted_by = Vec::new();
+    let visit = |acked: SettledPacket<'_, u64>| counted_by.push(acked.packet.counted_by);
+    sent.on_acked(0..=1, visit).expect("both were sent");
+    assert_eq!(counted_by, [None, Some(sample)]);
+}
+
+/// The mark lies in what alignment left unused: there is one entry for each packet in flight.
+#[test]
+fn metadata_of_a_packet_take_at_most_64_bytes() {
+    assert!(size_of::<SentPacket>() <= 64);
 }
