@@ -37,6 +37,7 @@ pub fn conformance(make: impl Fn(ControllerConfig) -> Box<dyn Controller>) {
     grows_in_slow_start(&make);
     stays_while_app_limited(&make);
     reduces_once_per_flight(&make);
+    keeps_what_marks_demand(&make);
     recovers_from_loss(&make);
     collapses_on_persistent_congestion(&make);
     follows_a_coordinator(&make);
@@ -127,6 +128,17 @@ impl Path {
         }
     }
 
+    fn mark(&mut self, sent_at: Instant) {
+        self.controller.on_ce(
+            self.now,
+            &CeSample {
+                sent_at,
+                new_ce: 1,
+                largest_sent: self.next,
+            },
+        );
+    }
+
     fn lose(&mut self, latest_sent_at: Instant, persistent: bool) {
         self.controller.on_loss(
             self.now,
@@ -196,16 +208,37 @@ fn reduces_once_per_flight(make: Make<'_>) {
         path.now += Duration::from_millis(1);
         path.lose(sent_at, false);
     }
-    path.controller.on_ce(
-        path.now,
-        &CeSample {
-            sent_at,
-            new_ce: 1,
-            largest_sent: path.next,
-        },
-    );
+    path.mark(sent_at);
     let again = path.window();
     assert_eq!(again, once, "losses of one flight reduce the window once");
+}
+
+/// Controllers that react to losses alone may undo all that they did.
+fn keeps_what_marks_demand(make: Make<'_>) {
+    for marked_first in [true, false] {
+        let mut path = Path::new(make);
+        path.fill(4);
+        let before = path.window();
+        let sent_at = path.now;
+        path.now += RTT;
+        if marked_first {
+            path.mark(sent_at);
+            if path.window() == before {
+                return;
+            }
+            path.lose(sent_at, false);
+        } else {
+            path.lose(sent_at, false);
+            path.mark(sent_at);
+        }
+        let reduced = path.window();
+        path.controller.on_spurious_loss(path.now, sent_at);
+        assert_eq!(
+            path.window(),
+            reduced,
+            "the reaction to a mark stays when the losses beside it were spurious"
+        );
+    }
 }
 
 fn recovers_from_loss(make: Make<'_>) {

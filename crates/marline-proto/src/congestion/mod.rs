@@ -91,7 +91,7 @@ pub trait Controller: Send + Debug {
     fn on_ce(&mut self, now: Instant, ce: &CeSample);
 
     /// All losses of the latest reduction were spurious; the newest of the packets was sent at `sent_at`. The
-    /// reduction may be undone.
+    /// reduction may be undone, unless a [mark](Self::on_ce) of the same flight demands it as well.
     fn on_spurious_loss(&mut self, _now: Instant, _sent_at: Instant) {}
 
     /// Sending resumes after nothing was in flight for `idle`.

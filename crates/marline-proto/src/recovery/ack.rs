@@ -219,7 +219,8 @@ impl Recovery {
         }
     }
 
-    /// The peer reports packets that the network marked (RFC 9002, section 7.1).
+    /// The peer reports packets that the network marked (RFC 9002, section 7.1). If the controller reacts, losses of
+    /// the same flight are no further reaction (section 7.3.2).
     fn on_ce<T>(&mut self, now: Instant, sample: &CeSample, context: &mut impl Context<T>) {
         self.counters.ecn_ce += sample.new_ce;
         let before = self.controller().window();
@@ -230,6 +231,10 @@ impl Recovery {
             before,
             after,
         });
+        if reaction.is_some() {
+            self.epoch.on_ce_reduction(now);
+            self.counters.congestion_events += 1;
+        }
         self.note_congestion(sample.sent_at);
         let event = CongestionEvent::Ce(reaction);
         context.on_congestion(now, &event, self.controller_mut());

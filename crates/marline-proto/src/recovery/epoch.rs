@@ -1,5 +1,5 @@
-//! Loss epochs: the losses for which the window is reduced once (RFC 9002, section 7.3.2), and whether all
-//! of them were spurious.
+//! Loss epochs: the losses and marks for which the window is reduced once (RFC 9002, section 7.3.2), and whether
+//! all of the losses were spurious.
 
 use crate::samples::LossSample;
 use crate::spaces::LossSampleId;
@@ -15,6 +15,8 @@ pub(super) struct LossEpoch {
     next: LossSampleId,
     /// Losses of it that did not turn out to be spurious.
     unexplained: u64,
+    /// Whether a mark began it, so that its reduction stands whatever becomes of its losses.
+    marked: bool,
 }
 
 impl LossEpoch {
@@ -40,17 +42,26 @@ impl LossEpoch {
             self.newest_sent_at = sample.latest_sent_at;
             self.first = self.next;
             self.unexplained = 0;
+            self.marked = false;
         }
         self.unexplained += sample.packets;
         self.next = self.next.following();
         is_new
     }
 
+    /// The window was reduced because packets were marked: an epoch begins.
+    pub(super) fn on_ce_reduction(&mut self, now: Instant) {
+        self.began = Some(now);
+        self.first = self.next;
+        self.unexplained = 0;
+        self.marked = true;
+    }
+
     /// A lost packet that this sample counted arrived after all. If that explains the last loss of the epoch,
     /// returns when the newest of its packets was sent.
     pub(super) fn on_spurious_loss(&mut self, counted_by: LossSampleId) -> Option<Instant> {
         let is_of_epoch = self.began.is_some() && counted_by >= self.first;
-        if !is_of_epoch || self.unexplained == 0 {
+        if !is_of_epoch || self.marked || self.unexplained == 0 {
             return None;
         }
         self.unexplained -= 1;

@@ -54,7 +54,7 @@ pub(crate) struct RecoveryCounters {
     /// Packets reported as marked Congestion Experienced.
     pub(crate) ecn_ce: u64,
     pub(crate) spurious_losses: u64,
-    /// Loss epochs.
+    /// Loss epochs, those that marks began included.
     pub(crate) congestion_events: u64,
 }
 

@@ -184,6 +184,65 @@ fn marks_without_a_reduction_are_no_reaction() {
     assert_eq!(reactions(&bench).len(), 1);
 }
 
+/// An ACK frame at `now` for `number`, which reports one packet more as marked.
+fn ack_with_new_mark(bench: &mut Bench, now: u64, number: u64) {
+    bench.path.new_ce = 1;
+    let range = number..=number;
+    bench
+        .try_ack(at(now), SpaceId::Data, range, Duration::ZERO, MARKED)
+        .expect("the packet was sent");
+}
+
+/// Section 7.3.2: the recovery period that a mark began covers the losses of its flight, whether they are found with
+/// the same ACK frame or with a later one.
+#[test]
+fn mark_and_loss_of_one_flight_are_one_reaction() {
+    for marked in [4, 1] {
+        let mut bench = Bench::with_rtt(50);
+        bench.send_many(at(100), 5);
+        ack_with_new_mark(&mut bench, 150, marked);
+        let after = bench.window();
+        bench.ack(at(151), 5..=5);
+        assert!(!bench.losses().is_empty());
+        assert_eq!(bench.window(), after);
+        assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.path.events);
+        assert_eq!(bench.recovery.counters().congestion_events, 1);
+    }
+}
+
+#[test]
+fn loss_and_mark_of_one_flight_are_one_reaction() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send_many(at(100), 5);
+    bench.ack(at(150), 4..=4);
+    ack_with_new_mark(&mut bench, 151, 5);
+    assert_eq!(reactions(&bench).len(), 1, "{:?}", bench.path.events);
+    assert_eq!(bench.recovery.counters().congestion_events, 1);
+}
+
+#[test]
+fn loss_of_a_packet_sent_after_the_reaction_to_a_mark_is_another_reaction() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    ack_with_new_mark(&mut bench, 150, 1);
+    bench.send_many(at(151), 4);
+    bench.ack(at(201), 5..=5);
+    assert_eq!(reactions(&bench).len(), 2);
+    assert_eq!(bench.recovery.counters().congestion_events, 2);
+}
+
+/// A controller that reacts to losses alone.
+#[test]
+fn loss_is_a_reaction_after_a_mark_that_was_none() {
+    let mut bench = Bench::with(Algorithm::Bbr, None);
+    bench.send(at(0));
+    bench.ack(at(50), 0..=0);
+    bench.send_many(at(100), 4);
+    ack_with_new_mark(&mut bench, 150, 4);
+    assert_eq!(reactions(&bench).len(), 1);
+    assert_eq!(bench.recovery.counters().congestion_events, 1);
+}
+
 /// Ends slow start at the first acknowledgment.
 #[derive(Debug)]
 struct AtOnce;

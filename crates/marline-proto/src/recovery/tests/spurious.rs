@@ -133,6 +133,37 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
     assert_eq!(bench.window(), reduced);
 }
 
+/// Marks and losses of one flight, in either order: the marks alone demand the reduction.
+#[test]
+fn reaction_that_marks_demand_is_not_undone() {
+    let counts = Some(EcnCounts {
+        ect0: 1,
+        ect1: 0,
+        ce: 1,
+    });
+    for marked_first in [true, false] {
+        let mut bench = Bench::with(Algorithm::Cubic, None);
+        bench.send(at(0));
+        bench.ack(at(50), 0..=0);
+        let before = bench.window();
+        bench.send_many(at(100), 5);
+        for (number, is_marked) in [(4, marked_first), (5, !marked_first)] {
+            bench.path.new_ce = 1;
+            let ecn = counts.filter(|_| is_marked);
+            let range = number..=number;
+            bench
+                .try_ack(at(150), SpaceId::Data, range, Duration::ZERO, ecn)
+                .expect("the packets were sent");
+        }
+        assert_eq!(bench.path.lost, [1, 2]);
+        let reduced = bench.window();
+        assert!(reduced < before);
+        bench.ack(at(160), 1..=2);
+        assert_eq!(bench.path.spurious, [1, 2]);
+        assert_eq!(bench.window(), reduced, "marked first: {marked_first}");
+    }
+}
+
 #[test]
 fn lost_packets_are_remembered_for_three_probe_timeouts() {
     let mut bench = Bench::with_rtt(50);
