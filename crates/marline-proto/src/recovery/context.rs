@@ -14,8 +14,8 @@ use crate::time::Instant;
 /// The path whose packets recovery follows: its 4-tuple, the modules that wrote the frames (by tokens of
 /// type `T`), and whoever follows its congestion controller.
 pub(crate) trait Context<T> {
-    /// The generation of the 4-tuple in use. Packets sent to another one say nothing about it (RFC 9000,
-    /// section 9.4).
+    /// The generation of the 4-tuple in use. Packets sent to another one say nothing about it, unless a NAT rebinding
+    /// led from that to this (RFC 9000, section 9.4).
     fn active_tuple(&self) -> u32;
 
     /// A packet was acknowledged for the first time, on whatever 4-tuple. For reports only.

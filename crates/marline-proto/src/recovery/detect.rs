@@ -108,7 +108,8 @@ impl Recovery {
                 if settled.acked_between {
                     losses.persistent.on_acked_between();
                 }
-                let is_counted = losses.add(settled.number, settled.packet, context.active_tuple());
+                let is_of_path = self.is_of_path(settled.packet, context.active_tuple());
+                let is_counted = losses.add(settled.number, settled.packet, is_of_path);
                 settled
                     .tokens
                     .for_each(|token| context.on_token_lost(token));
@@ -158,11 +159,11 @@ impl Recovery {
 }
 
 impl Losses {
-    /// Returns whether the packet is a sign of congestion. Those on another 4-tuple than the active one, and probes
-    /// for larger datagrams, are none (RFC 9000, sections 9.4 and 14.4).
-    fn add(&mut self, number: u64, packet: &SentPacket, active_tuple: u32) -> bool {
+    /// Returns whether the packet is a sign of congestion. Those that are not of the path as it is, and probes for
+    /// larger datagrams, are none (RFC 9000, sections 9.4 and 14.4).
+    fn add(&mut self, number: u64, packet: &SentPacket, is_of_path: bool) -> bool {
         self.released += packet.bytes_in_flight();
-        if packet.tuple != active_tuple || packet.mtu_probe || !packet.in_flight {
+        if !is_of_path || packet.mtu_probe || !packet.in_flight {
             return false;
         }
         if packet.ack_eliciting {

@@ -70,7 +70,8 @@ pub(crate) struct Recovery {
     /// When the first round-trip sample came.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
-    /// The 4-tuple before this one, if it led to the same host: acknowledgments of its packets still count.
+    /// The 4-tuple before this one, if it led to the same host: acknowledgments, losses and marks of its packets still
+    /// count.
     former_tuple: Option<u32>,
     /// Whether packets were lost or marked.
     had_congestion: bool,
@@ -362,7 +363,7 @@ impl Recovery {
     }
 
     /// Whether `packet` was sent on the `active` 4-tuple, or on the one before a NAT rebinding, so that its
-    /// acknowledgment or loss counts for the path as it is.
+    /// acknowledgment, loss or mark counts for the path as it is.
     pub(super) fn is_of_path(&self, packet: &SentPacket, active: u32) -> bool {
         packet.tuple == active || Some(packet.tuple) == self.former_tuple
     }

@@ -302,6 +302,14 @@ impl Bench {
     }
 }
 
+/// An ack-eliciting packet of application data on a 4-tuple.
+fn on_tuple(tuple: u32) -> Departure {
+    Departure {
+        tuple,
+        ..departure(SpaceId::Data)
+    }
+}
+
 /// An ack-eliciting packet.
 fn departure(space: SpaceId) -> Departure {
     Departure {

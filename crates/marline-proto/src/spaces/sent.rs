@@ -21,7 +21,7 @@ pub(crate) struct SentPacket {
     pub(crate) ecn: bool,
     /// Whether it only probes for a larger datagram size (RFC 9000, section 14.4).
     pub(crate) mtu_probe: bool,
-    /// Generation of the 4-tuple that it was sent on; losses on an abandoned one do not count for the next.
+    /// Generation of the 4-tuple that it was sent on.
     pub(crate) tuple: u32,
     /// Delivery counters at the time of sending.
     pub(crate) rate: RateSnapshot,

@@ -113,6 +113,42 @@ fn losses_on_an_abandoned_tuple_are_no_congestion_signal() {
     assert!(bench.losses().is_empty());
 }
 
+/// RFC 9000, section 9.4: after a change of ports the path is the same, and so is its congestion.
+#[test]
+fn losses_on_the_tuple_before_a_rebinding_are_congestion_signals() {
+    let mut bench = Bench::with_rtt(50);
+    let before = bench.window();
+    bench.send(at(100));
+    bench.recovery.on_rebinding(0);
+    bench.path.tuple = 1;
+    for _ in 0..3 {
+        bench.send_as(at(100), on_tuple(1));
+    }
+    bench.ack(at(150), 2..=4);
+    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.losses().len(), 1);
+    assert!(bench.window() < before);
+}
+
+/// RFC 9000, section 9.4.
+#[test]
+fn losses_of_before_a_migration_to_another_host_are_no_congestion_signal() {
+    let mut bench = Bench::with_rtt(50);
+    bench.recovery.on_rebinding(0);
+    bench.path.tuple = 1;
+    for tuple in [0, 1] {
+        bench.send_as(at(100), on_tuple(tuple));
+    }
+    bench.recovery.reset(Bench::config());
+    bench.path.tuple = 2;
+    for _ in 0..3 {
+        bench.send_as(at(100), on_tuple(2));
+    }
+    bench.ack(at(150), 3..=5);
+    assert_eq!(bench.path.lost, [1, 2]);
+    assert!(bench.losses().is_empty());
+}
+
 #[test]
 fn losses_of_large_packets_alone_shrink_datagrams() {
     let mut bench = Bench::with_rtt(50);
