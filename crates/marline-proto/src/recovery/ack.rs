@@ -48,6 +48,8 @@ struct NewlyAcked {
     ack_eliciting: bool,
     /// Packets sent with ECT on the 4-tuple in use.
     marked: u64,
+    /// Packets sent with ECT that are not of the path as it is.
+    marked_elsewhere: u64,
     largest: Option<NumberedPacket>,
 }
 
@@ -86,7 +88,10 @@ impl Recovery {
         let rtt_updated = self.update_rtt(now, ack, &newly, context.active_tuple());
         let largest_sent = sent.next_number() - 1;
         if before.is_none_or(|before| ack.frame.largest > before) {
-            let new_ce = context.on_ecn_counts(newly.marked, ack.frame.ecn);
+            let reported = context.on_ecn_counts(newly.marked, ack.frame.ecn);
+            self.counters.ecn_ce += reported;
+            // The peer counts per number space: packets sent before a migration may explain as many.
+            let new_ce = reported.saturating_sub(newly.marked_elsewhere);
             if new_ce > 0 {
                 let sample = CeSample {
                     sent_at: largest.packet.sent_at,
@@ -192,6 +197,9 @@ impl Recovery {
             }
             Fate::Lost => {}
         }
+        if packet.ecn && !self.is_of_path(packet, active_tuple) {
+            newly.marked_elsewhere += 1;
+        }
         if packet.tuple == active_tuple {
             newly.marked += u64::from(packet.ecn);
             if let Some(size) = context.on_packet_acked(number, packet) {
@@ -222,7 +230,6 @@ impl Recovery {
     /// The peer reports packets that the network marked (RFC 9002, section 7.1). If the controller reacts, losses of
     /// the same flight are no further reaction (section 7.3.2).
     fn on_ce<T>(&mut self, now: Instant, sample: &CeSample, context: &mut impl Context<T>) {
-        self.counters.ecn_ce += sample.new_ce;
         let before = self.controller().window();
         self.controller_mut().on_ce(now, sample);
         let after = self.controller().window();

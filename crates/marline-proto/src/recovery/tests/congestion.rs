@@ -231,6 +231,47 @@ fn loss_of_a_packet_sent_after_the_reaction_to_a_mark_is_another_reaction() {
     assert_eq!(bench.recovery.counters().congestion_events, 2);
 }
 
+/// RFC 9000, section 9.4: marks are counted per number space, but may be of packets sent before a migration.
+#[test]
+fn marks_that_packets_of_before_a_migration_explain_are_no_congestion_signal() {
+    for (new_ce, reacts) in [(1, false), (2, true)] {
+        let mut bench = Bench::with_rtt(50);
+        for tuple in [0, 1] {
+            let marked = Departure {
+                ecn: true,
+                ..on_tuple(tuple)
+            };
+            bench.send_as(at(100), marked);
+            if tuple == 0 {
+                bench.recovery.reset(Bench::config());
+                bench.path.tuple = 1;
+            }
+        }
+        bench.path.new_ce = new_ce;
+        bench
+            .try_ack(at(150), SpaceId::Data, 1..=2, Duration::ZERO, MARKED)
+            .expect("both were sent");
+        assert_eq!(reactions(&bench).len(), usize::from(reacts), "{new_ce}");
+        assert_eq!(bench.recovery.had_congestion(), reacts);
+        assert_eq!(bench.recovery.counters().ecn_ce, new_ce);
+    }
+}
+
+/// RFC 9000, section 9.4.
+#[test]
+fn marks_of_packets_before_a_rebinding_are_congestion_signals() {
+    let mut bench = Bench::with_rtt(50);
+    let marked = Departure {
+        ecn: true,
+        ..departure(SpaceId::Data)
+    };
+    bench.send_as(at(100), marked);
+    bench.recovery.on_rebinding(0);
+    bench.path.tuple = 1;
+    ack_with_new_mark(&mut bench, 150, 1);
+    assert_eq!(reactions(&bench).len(), 1);
+}
+
 /// A controller that reacts to losses alone.
 #[test]
 fn loss_is_a_reaction_after_a_mark_that_was_none() {
