@@ -174,7 +174,7 @@ impl Budget {
         self.in_flight -= bytes;
     }
 
-    /// Acknowledgments were counted: if nothing is in flight any more, the path is idle.
+    /// Acknowledgments or losses were counted: if nothing is in flight any more, the path is idle.
     pub(super) fn note_idle(&mut self, now: Instant) {
         if self.in_flight == 0 {
             self.idle_since.get_or_insert(now);

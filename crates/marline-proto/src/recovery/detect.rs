@@ -123,6 +123,7 @@ impl Recovery {
 
     fn on_losses<T>(&mut self, now: Instant, losses: &Losses, context: &mut impl Context<T>) {
         self.budget.release(losses.released);
+        self.budget.note_idle(now);
         if losses.black_hole {
             self.on_mtu(context.datagram_size());
         }

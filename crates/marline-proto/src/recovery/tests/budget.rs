@@ -148,6 +148,21 @@ fn return_to_an_earlier_host_gives_up_a_learnt_window() {
     assert_eq!(bench.window(), first.bytes);
 }
 
+/// RFC 9438, section 5.8: the controller learns how long nothing was in flight, whatever became of the last packet.
+#[test]
+fn path_is_idle_from_when_its_last_packet_is_acknowledged_or_lost() {
+    let mut bench = Bench::with_rtt(80);
+    assert_eq!(bench.recovery.budget.idle_since(), Some(at(80)));
+    bench.send_many(at(100), 2);
+    bench.ack(at(180), 2..=2);
+    assert_eq!(bench.recovery.budget.idle_since(), None);
+    bench.detect(at(190));
+    assert_eq!(bench.path.lost, [1]);
+    assert_eq!(bench.recovery.budget.idle_since(), Some(at(190)));
+    bench.send(at(300));
+    assert_eq!(bench.recovery.budget.idle_since(), None);
+}
+
 #[test]
 fn window_that_holds_data_back_is_remembered() {
     let mut bench = Bench::new();
