@@ -192,6 +192,7 @@ impl Recovery {
                     reordering: largest_before.unwrap_or(number).saturating_sub(number),
                     elapsed: now - packet.sent_at,
                 };
+                self.loss_periods[space as usize].on_spurious_loss(packet.sent_at);
                 self.on_spurious_loss(now, packet, &spurious);
                 context.on_spuriously_lost(now, &spurious);
             }

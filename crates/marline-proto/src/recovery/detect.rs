@@ -78,7 +78,11 @@ impl Recovery {
         let persistent_after = pto::persistent_congestion(&rtt, max_ack_delay);
         let mut losses = Losses {
             largest_sent: sent.next_number() - 1,
-            persistent: PersistentCongestion::new(persistent_after, self.first_sample_at),
+            persistent: PersistentCongestion::new(
+                persistent_after,
+                self.first_sample_at,
+                self.loss_periods[space as usize],
+            ),
             released: 0,
             black_hole: false,
             oldest_sent_at: None,
@@ -118,6 +122,7 @@ impl Recovery {
         );
         let loss_time = judge.loss_time.get();
         self.timers.set_loss_time(space, loss_time);
+        self.loss_periods[space as usize] = losses.persistent.period();
         self.on_losses(now, &losses, context);
     }
 
@@ -168,7 +173,7 @@ impl Losses {
             return false;
         }
         if packet.ack_eliciting {
-            self.persistent.on_lost(packet);
+            self.persistent.on_lost(packet.sent_at);
         }
         self.oldest_sent_at.get_or_insert(packet.sent_at);
         let sample = self.sample.get_or_insert(LossSample {

@@ -8,6 +8,7 @@ use super::delivery_rate::DeliveryRate;
 use super::epoch::LossEpoch;
 use super::first_flight::{FirstFlight, FirstWindow};
 use super::loss::LossDetector;
+use super::persistent::LossPeriod;
 use super::rtt::RttEstimator;
 use super::timers::{ArmedTimer, Expired, ProbeConditions, Timers};
 use super::{Context, pto};
@@ -67,6 +68,8 @@ pub(crate) struct Recovery {
     pub(super) rate: DeliveryRate,
     pub(super) timers: Timers,
     pub(super) epoch: LossEpoch,
+    /// By number space: what may become persistent congestion.
+    pub(super) loss_periods: [LossPeriod; 3],
     /// When the first round-trip sample came.
     pub(super) first_sample_at: Option<Instant>,
     pub(super) counters: RecoveryCounters,
@@ -88,6 +91,7 @@ impl Recovery {
             rate: DeliveryRate::default(),
             timers: Timers::default(),
             epoch: LossEpoch::default(),
+            loss_periods: [LossPeriod::default(); 3],
             first_sample_at: None,
             counters: RecoveryCounters::default(),
             former_tuple: None,

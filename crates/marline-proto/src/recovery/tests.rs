@@ -214,8 +214,20 @@ impl Bench {
         ack_delay: Duration,
         ecn: Option<EcnCounts>,
     ) -> Result<Option<Outcome>, BadAck> {
+        self.try_ack_ranges(now, space, &[range], ack_delay, ecn)
+    }
+
+    /// Acknowledges several ranges, the largest first.
+    fn try_ack_ranges(
+        &mut self,
+        now: Instant,
+        space: SpaceId,
+        ranges: &[RangeInclusive<u64>],
+        ack_delay: Duration,
+        ecn: Option<EcnCounts>,
+    ) -> Result<Option<Outcome>, BadAck> {
         let mut bytes = Vec::new();
-        Ack::encode([range].into_iter(), 0, ecn, &mut bytes);
+        Ack::encode(ranges.iter().cloned(), 0, ecn, &mut bytes);
         let Some(Ok(Frame::Ack(frame))) = Frames::new(&bytes).next() else {
             panic!("an ACK frame was written");
         };

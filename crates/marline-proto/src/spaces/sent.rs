@@ -65,7 +65,7 @@ pub(crate) struct SettledPacket<'a, T> {
     pub(crate) packet: &'a SentPacket,
     pub(crate) fate: Fate,
     /// Of a lost packet whether one was acknowledged that was sent between it and the one declared lost just
-    /// before it.
+    /// before it, at the same moment or earlier; without such one, whether the one before it was.
     pub(crate) acked_between: bool,
     /// The tokens of its frames; none if they were handed back before.
     pub(crate) tokens: vec_deque::Iter<'a, T>,
@@ -149,6 +149,8 @@ pub(crate) struct Sent<T> {
     /// Tokens that belong to entries; those behind them belong to the packet being built.
     tokens_committed: u64,
     largest_acked: Option<u64>,
+    /// Whether the newest packet below `first` was acknowledged when it was forgotten.
+    acked_before: bool,
     /// Acknowledged numbers from `first` on: an ACK frame repeats most ranges of earlier ones.
     acked: RangeSet,
     ack_eliciting_in_flight: u64,
@@ -168,6 +170,7 @@ impl<T> Sent<T> {
             tokens_popped: 0,
             tokens_committed: 0,
             largest_acked: None,
+            acked_before: false,
             acked: RangeSet::default(),
             ack_eliciting_in_flight: 0,
             silent_outstanding: 0,
@@ -333,7 +336,7 @@ impl<T> Sent<T> {
             oldest += 1;
         }
         self.outstanding_from = oldest;
-        let mut acked_between = self.acked.min().is_some_and(|acked| acked < oldest);
+        let mut acked_between = self.is_acked_before(oldest);
         for index in (oldest - self.first) as usize..until.saturating_sub(self.first) as usize {
             let entry = &mut self.entries[index];
             acked_between |= entry.state == State::Acked;
@@ -363,6 +366,14 @@ impl<T> Sent<T> {
                 tokens: self.tokens.range(from..until),
             });
         }
+    }
+
+    /// Whether the newest packet below `number` that is not outstanding was acknowledged, not lost.
+    fn is_acked_before(&self, number: u64) -> bool {
+        let settled = self.entries.range(..(number - self.first) as usize);
+        let mut states = settled.rev().map(|entry| entry.state);
+        let newest = states.find(|state| matches!(state, State::Acked | State::Lost));
+        newest.map_or(self.acked_before, |state| state == State::Acked)
     }
 
     /// Hands back the tokens of all outstanding packets, once, to be sent on another path. Acknowledgments and losses
@@ -450,8 +461,8 @@ impl<T> Sent<T> {
         let first = self.first;
         while let Some(front) = self.entries.front() {
             match front.state {
-                State::Acked => {}
-                State::Lost if front.packet.sent_at < horizon => {}
+                State::Acked => self.acked_before = true,
+                State::Lost if front.packet.sent_at < horizon => self.acked_before = false,
                 State::Skipped if self.largest_acked.is_some_and(|acked| acked > self.first) => {}
                 State::Skipped | State::Lost | State::Outstanding => break,
             }
@@ -484,6 +495,7 @@ impl<T> Sent<T> {
         self.tokens.clear();
         self.entries.clear();
         self.acked.clear();
+        self.acked_before = true;
         self.ack_eliciting_in_flight = 0;
         self.silent_outstanding = 0;
     }

@@ -80,6 +80,75 @@ fn an_acknowledged_packet_between_losses_of_one_moment_prevents_it() {
     assert!(!is_persistent(&bench));
 }
 
+/// Loses packets that left at 100 and 400, then, by the time threshold, one that left `DURATION` and a bit later with the
+/// first that is acknowledged: two runs of loss detection. Before the second, `between` happens.
+fn lose_in_two_runs(between: impl FnOnce(&mut Bench)) -> Bench {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.send(at(400));
+    let last = bench.send(at(101 + DURATION));
+    let acked = bench.send(at(101 + DURATION));
+    bench.ack(at(151 + DURATION), acked..=acked);
+    assert_eq!(bench.path.lost, [1, 2]);
+    assert!(!is_persistent(&bench));
+    between(&mut bench);
+    bench.detect(at(161 + DURATION));
+    assert_eq!(bench.path.lost, [1, 2, last]);
+    bench
+}
+
+/// Section 7.6.2: the last of a pair of probes may be acknowledged before the first counts as lost.
+#[test]
+fn losses_that_are_found_one_after_another_establish_it() {
+    let bench = lose_in_two_runs(|_| {});
+    assert!(is_persistent(&bench));
+    assert_eq!(bench.window(), 2 * 1_200);
+}
+
+/// Section 7.6.2.
+#[test]
+fn a_late_packet_between_losses_that_are_found_one_after_another_prevents_it() {
+    let bench = lose_in_two_runs(|bench| {
+        let now = at(152 + DURATION);
+        bench
+            .try_ack_ranges(now, SpaceId::Data, &[4..=4, 2..=2], ms(0), None)
+            .expect("both were sent");
+        assert_eq!(bench.path.spurious, [2]);
+    });
+    assert!(!is_persistent(&bench));
+}
+
+/// Section 7.6.2: losses before an acknowledged packet do not continue after it, though it is forgotten by then.
+#[test]
+fn an_acknowledged_packet_between_losses_that_are_found_one_after_another_prevents_it() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.send_many(at(110), 3);
+    bench.ack(at(160), 2..=4);
+    assert_eq!(bench.path.lost, [1]);
+    let lost = bench.send(at(110 + 2 * DURATION));
+    bench.send_many(at(110 + 2 * DURATION), 3);
+    bench.ack(at(160 + 2 * DURATION), lost + 1..=lost + 3);
+    assert_eq!(bench.path.lost, [1, lost]);
+    assert!(!is_persistent(&bench));
+}
+
+#[test]
+fn losses_after_it_was_established_begin_a_new_period() {
+    let mut bench = Bench::with_rtt(50);
+    bench.send(at(100));
+    bench.send(at(101 + DURATION));
+    bench.send(at(110 + DURATION));
+    let acked = bench.send(at(110 + DURATION));
+    bench.ack(at(160 + DURATION), acked..=acked);
+    assert!(is_persistent(&bench));
+    bench.path.events.clear();
+    bench.detect(at(170 + DURATION));
+    assert_eq!(bench.path.lost, [1, 2, 3]);
+    assert_eq!(bench.losses().len(), 1);
+    assert!(!is_persistent(&bench));
+}
+
 /// Section 7.6.2.
 #[test]
 fn packets_sent_before_the_first_rtt_sample_do_not_count() {

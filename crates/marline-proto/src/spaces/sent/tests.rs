@@ -193,6 +193,23 @@ fn losses_say_whether_a_packet_between_them_was_acknowledged() {
     assert!(after_acked.map(|lost| lost.number).eq([2, 5]));
 }
 
+/// RFC 9002, section 7.6.2: the losses before may have been found earlier, and may be forgotten.
+#[test]
+fn losses_say_whether_a_packet_was_acknowledged_after_the_losses_before() {
+    for is_forgotten in [false, true] {
+        for (acked, is_between) in [(2, true), (3, false)] {
+            let mut sent = sent(4);
+            lose(&mut sent, 2);
+            ack(&mut sent, acked..=acked);
+            if is_forgotten {
+                sent.forget_settled(Instant::EPOCH + std::time::Duration::from_secs(1));
+            }
+            let lost = lose(&mut sent, 4);
+            assert_eq!(lost[0].acked_between, is_between, "{acked}, {is_forgotten}");
+        }
+    }
+}
+
 #[test]
 fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
     let mut sent = Sent::new();
@@ -207,7 +224,7 @@ fn tokens_are_handed_back_once_and_only_of_outstanding_packets() {
     let lost = Lost {
         number: 2,
         tokens: vec![2, 12],
-        acked_between: false,
+        acked_between: true,
     };
     assert_eq!(lose(&mut sent, 3), [lost]);
     let returned = tokens(|token| sent.return_outstanding(token));
