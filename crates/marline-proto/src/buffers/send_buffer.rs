@@ -211,11 +211,11 @@ impl SendBuffer {
         self.chunks.partition_point(|chunk| chunk.end() <= offset)
     }
 
-    /// The first part of `range` that is in flight exactly once.
-    pub(crate) fn in_flight_once(&self, range: Range<u64>) -> Option<Range<u64>> {
+    /// The parts of `range` that are in flight exactly once, lowest first.
+    pub(crate) fn in_flight_once(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let Range { start, end } = self.held(range);
-        let unacked = self.acked.gaps(start..end.min(self.unsent)).next()?;
-        self.copied.gaps(unacked).next()
+        let unacked = self.acked.gaps(start..end.min(self.unsent));
+        unacked.flat_map(|unacked| self.copied.gaps(unacked))
     }
 
     /// A copy of `range`, which was [in flight once](Self::in_flight_once), is put in flight.

@@ -97,7 +97,8 @@ impl Reinjector<'_> {
         self.segments.extend(tokens.filter_map(Token::segment));
         sent.pass(original.number);
         for segment in &*self.segments {
-            if let Some(copy) = self.streams.take_copy(segment) {
+            // An acknowledged piece in the middle leaves two.
+            while let Some(copy) = self.streams.take_copy(segment) {
                 self.reinjection.on_copied(copy.len as u64);
                 self.paths[to].queue.push_copy(copy);
             }
@@ -147,8 +148,7 @@ impl Reinjector<'_> {
     fn in_flight_once(&self, at: Slot, original: Original) -> Option<u64> {
         let tokens = self.paths[at].space.sent.tokens_of(original.number);
         let segments = tokens.filter_map(Token::segment);
-        let singles = segments.filter_map(|segment| self.streams.in_flight_once(&segment));
-        let bytes = singles.map(|single| single.len as u64);
+        let bytes = segments.filter_map(|segment| self.streams.bytes_in_flight_once(&segment));
         bytes.reduce(|sum, bytes| sum + bytes)
     }
 

@@ -11,7 +11,14 @@ impl Streams {
         Some(Segment::new(segment.id, &part))
     }
 
-    /// Takes the piece of a segment that [is in flight once](Self::in_flight_once), to be sent a second time.
+    /// How many bytes of a segment were sent and are neither acknowledged nor copied; `None` if there is nothing of
+    /// it to copy, not even the end.
+    pub(crate) fn bytes_in_flight_once(&self, segment: &Segment) -> Option<u64> {
+        let send = self.table.get(&segment.id)?.send.as_ref()?;
+        send.bytes_in_flight_once(segment.part())
+    }
+
+    /// Takes the first piece of a segment that [is in flight once](Self::in_flight_once), to be sent a second time.
     pub(crate) fn take_copy(&mut self, segment: &Segment) -> Option<Segment> {
         let copy = self.in_flight_once(segment)?;
         let send = self.table.get_mut(&copy.id)?.send.as_mut()?;

@@ -293,11 +293,18 @@ impl SendPart {
             return None;
         }
         let end = part.range.end;
-        let range = self.buffer.in_flight_once(part.range);
+        let range = self.buffer.in_flight_once(part.range).next();
         let is_last = range.as_ref().is_none_or(|range| range.end == end);
         let fin = part.fin && is_last && self.fin == Fin::InFlight;
         let range = range.or_else(|| fin.then_some(end..end))?;
         Some(StreamPart { range, fin })
+    }
+
+    /// How many bytes of `part` are in flight exactly once; `None` if not even the end is.
+    pub(super) fn bytes_in_flight_once(&self, part: StreamPart) -> Option<u64> {
+        self.in_flight_once(part.clone())?;
+        let pieces = self.buffer.in_flight_once(part.range);
+        Some(pieces.map(|piece| piece.end - piece.start).sum())
     }
 
     /// A copy of `part`, which was in flight once, is put in flight.

@@ -1,6 +1,11 @@
 use super::*;
 use proptest::prelude::*;
 
+/// The first part of `range` that is in flight once.
+fn once(buffer: &SendBuffer, range: Range<u64>) -> Option<Range<u64>> {
+    buffer.in_flight_once(range).next()
+}
+
 fn contents(buffer: &SendBuffer, range: Range<u64>) -> Vec<u8> {
     let mut out = Vec::new();
     buffer.read_into(range, &mut out);
@@ -44,10 +49,10 @@ fn bytes_sent_twice_are_due_again_after_both_copies_are_lost() {
     buffer.write(Bytes::from(vec![7; 1000]));
     buffer.take(600);
     buffer.on_acked(100..200);
-    assert_eq!(buffer.in_flight_once(100..700), Some(200..600));
-    assert_eq!(buffer.in_flight_once(600..700), None, "it was never sent");
+    assert_eq!(once(&buffer, 100..700), Some(200..600));
+    assert_eq!(once(&buffer, 600..700), None, "it was never sent");
     buffer.on_copied(200..400);
-    assert_eq!(buffer.in_flight_once(200..500), Some(400..500));
+    assert_eq!(once(&buffer, 200..500), Some(400..500));
     buffer.on_lost(200..500);
     assert_eq!(buffer.take_lost(1000), Some(400..500));
     buffer.on_lost(200..400);
@@ -57,6 +62,20 @@ fn bytes_sent_twice_are_due_again_after_both_copies_are_lost() {
     buffer.on_acked(200..400);
     buffer.on_lost(200..400);
     assert!(!buffer.has_lost());
+}
+
+#[test]
+fn bytes_behind_a_piece_that_was_copied_or_acknowledged_are_in_flight_once() {
+    let mut buffer = SendBuffer::new();
+    buffer.write(Bytes::from(vec![7; 1000]));
+    buffer.take(600);
+    buffer.on_acked(200..300);
+    buffer.on_copied(0..200);
+    assert_eq!(once(&buffer, 0..600), Some(300..600));
+    buffer.on_copied(350..400);
+    assert!(buffer.in_flight_once(0..600).eq([300..350, 400..600]));
+    buffer.on_copied(300..350);
+    assert_eq!(once(&buffer, 0..600), Some(400..600));
 }
 
 #[test]

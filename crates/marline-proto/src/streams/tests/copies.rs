@@ -117,6 +117,26 @@ fn piece_before_an_acknowledged_one_is_copied_without_the_end() {
     );
 }
 
+/// The pieces of one packet's segment, one after the other; the end goes with the last.
+#[test]
+fn all_pieces_between_acknowledged_ones_are_copied() {
+    let Sent {
+        mut client,
+        segment,
+        ..
+    } = sent(b"abcdef", true);
+    let middle = Segment {
+        offset: 2,
+        len: 2,
+        fin: false,
+        ..segment
+    };
+    client.on_segment_acked(&middle);
+    let copies: Vec<_> = std::iter::from_fn(|| client.take_copy(&segment)).collect();
+    let pieces: Vec<_> = copies.iter().map(|copy| (copy.range(), copy.fin)).collect();
+    assert_eq!(pieces, [(0..2, false), (4..6, true)]);
+}
+
 /// The loss of a piece in front says nothing about the end, whether it is in flight once or twice.
 #[test]
 fn loss_of_other_bytes_leaves_the_end_in_flight() {
