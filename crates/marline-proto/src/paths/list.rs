@@ -23,7 +23,6 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct PathList {
     list: Vec<Path>,
-    /// The first that is open.
     main: Slot,
 }
 
@@ -59,12 +58,15 @@ impl PathList {
     pub(super) fn insert(&mut self, path: Path) -> Slot {
         let position = self.list.partition_point(|other| other.id < path.id);
         self.list.insert(position, path);
-        self.find_main();
+        if position <= self.main.0 {
+            self.main.0 += 1;
+        }
         Slot(position)
     }
 
     /// Removes the paths that match, but for the last one.
     pub(super) fn remove_where(&mut self, mut matches: impl FnMut(&Path) -> bool) -> Vec<Path> {
+        let main = self.main().id;
         let mut left = self.list.len();
         let is_gone = |path: &mut Path| {
             let is_gone = left > 1 && matches(path);
@@ -72,16 +74,23 @@ impl PathList {
             is_gone
         };
         let gone = self.list.extract_if(.., is_gone).collect();
+        self.main = self.by_id(main).unwrap_or(Slot::FIRST);
         self.find_main();
         gone
     }
 
-    /// A path was opened or abandoned.
+    /// A path was opened, abandoned or removed. The main path stays that as long as it is open: what is kept for it
+    /// ends with it.
     pub(super) fn find_main(&mut self) {
-        self.main = Slot(self.list.iter().position(Path::is_open).unwrap_or(0));
+        if !self.main().is_open()
+            && let Some(oldest) = self.list.iter().position(Path::is_open)
+        {
+            self.main = Slot(oldest);
+        }
     }
 
-    /// Where the path stands that speaks for the connection: the oldest that is open.
+    /// Where the path stands that speaks for the connection: that of the handshake, and whenever the main path is
+    /// abandoned the oldest that is open then.
     pub(crate) const fn main_slot(&self) -> Slot {
         self.main
     }

@@ -123,6 +123,7 @@ impl PathSet {
         if is_news {
             path.stage = Stage::Open;
             path.recovery.reset_pto_count();
+            self.list.find_main();
         }
         is_news
     }

@@ -67,6 +67,57 @@ fn the_last_path_cannot_be_abandoned() {
     );
 }
 
+/// The main path at each end, the client first.
+fn main_paths(several: &mut Several) -> [PathId; 2] {
+    [Side::Client, Side::Server].map(|side| several.end(side).paths.main().id)
+}
+
+/// History, bundle and addresses of the connection are those of its main path, so that it changes only where these
+/// are reported.
+#[test]
+fn the_main_path_stays_while_it_is_open() {
+    let mut several = Several::new();
+    several
+        .pair
+        .network
+        .link(address(1), Direction::ToClient)
+        .down = true;
+    several
+        .pair
+        .network
+        .set_link(address(2), Conditions::default());
+    assert_eq!(several.open(1), Ok(ONE));
+    assert_eq!(several.open(2), Ok(PathId(2)));
+    several.pair.drive(Duration::from_millis(200));
+    assert!(several.is_validated(PathId(2)) && !several.is_validated(ONE));
+    let now = several.pair.now;
+    let abandoned = several
+        .client()
+        .abandon_path(now, PathId::INITIAL, ErrorCode::NO_ERROR);
+    assert_eq!(abandoned, Ok(()));
+    several.pair.drive(Duration::from_millis(200));
+    assert_eq!(main_paths(&mut several), [PathId(2); 2]);
+    // An older path is validated, further ones are opened, and the first is forgotten.
+    several
+        .pair
+        .network
+        .set_link(address(1), Conditions::default());
+    several.pair.drive(Duration::from_secs(2));
+    assert!(several.is_validated(ONE));
+    assert_eq!(main_paths(&mut several), [PathId(2); 2]);
+    assert_eq!(several.open(1), Ok(PathId(3)));
+    several.pair.drive(Duration::from_secs(5));
+    assert_eq!(several.paths(Side::Server), [1, 2, 3]);
+    assert_eq!(main_paths(&mut several), [PathId(2); 2]);
+    let now = several.pair.now;
+    let abandoned = several
+        .client()
+        .abandon_path(now, PathId(2), ErrorCode::NO_ERROR);
+    assert_eq!(abandoned, Ok(()));
+    several.pair.drive(Duration::from_secs(5));
+    assert_eq!(main_paths(&mut several), [ONE; 2]);
+}
+
 #[test]
 fn a_nat_rebinding_of_one_path_leaves_the_other_as_it_is() {
     let mut several = Several::two(narrow());
