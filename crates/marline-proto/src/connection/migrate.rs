@@ -13,7 +13,7 @@ use super::receive::ReceivedPacket;
 use crate::limits::MIN_DATAGRAM_SIZE;
 use crate::observe::events::MigrationState;
 use crate::paths::{
-    AmplificationLimit, MigrationRules, Proven, Slot, TokenChange, Tuple, Validation,
+    AmplificationLimit, MigrationRules, Proven, RemoteCid, Slot, TokenChange, Tuple, Validation,
     ValidationFailure,
 };
 use crate::time::Instant;
@@ -187,8 +187,8 @@ impl Connection {
         self.change_path_bundle(now, at);
     }
 
-    /// Client: the socket has another local address now, and so have the paths that share the main one's
-    /// addresses.
+    /// Client: the socket has another local address now, and so have the paths that share the main one's, those that
+    /// are being opened included.
     ///
     /// Sending continues from there at once, with another connection ID if the server has issued one, while the server
     /// validates the address.
@@ -197,9 +197,9 @@ impl Connection {
             return;
         }
         let main = self.paths.main_slot();
-        let beside: Vec<Slot> = self.paths.beside(main).collect();
+        let others: Vec<Slot> = self.paths.sharing_local(main).collect();
         self.rebind_path(now, main, local);
-        for at in beside {
+        for at in others {
             self.rebind_path(now, at, local);
         }
         self.after_input(now);
@@ -211,15 +211,60 @@ impl Connection {
             ..self.paths[at].tuples.active.addresses
         };
         if !self.is_confirmed() || self.peer.disable_active_migration {
-            self.paths[at].tuples.active.addresses = addresses;
+            let tuples = &mut self.paths[at].tuples;
+            tuples.active.addresses = addresses;
+            if let Some(probed) = &mut tuples.probed {
+                probed.addresses.local = local;
+            }
         } else {
-            let mut tuple = self.new_tuple(addresses);
-            tuple.amplification = AmplificationLimit::validated();
-            tuple.validation = Some(self.validation(now, at));
-            tuple.cid = self.paths[at].remote_cids.next_unused();
-            self.move_to(now, at, tuple, true);
+            let cid = self.paths[at].remote_cids.next_unused();
+            let tuple = self.client_tuple(now, at, addresses, cid);
+            if self.paths[at].is_open() {
+                self.move_to(now, at, tuple, true);
+            } else {
+                // It carries nothing yet, and nothing is learnt of it.
+                self.paths[at].move_to(tuple);
+                self.report_path(now, at);
+            }
+            self.probe_from(now, at, local);
         }
         self.paths[at].ping_due = true;
+    }
+
+    /// Client: a new 4-tuple of a path, whose validation begins. A client's own has no amplification limit.
+    fn client_tuple(
+        &mut self,
+        now: Instant,
+        at: Slot,
+        addresses: FourTuple,
+        cid: Option<RemoteCid>,
+    ) -> Tuple {
+        let mut tuple = self.new_tuple(addresses);
+        tuple.amplification = AmplificationLimit::validated();
+        tuple.validation = Some(self.validation(now, at));
+        tuple.cid = cid;
+        tuple
+    }
+
+    /// Client: what a path probes, the server's preferred address, is probed anew from `local`, by a connection ID
+    /// that the former address has not shown (RFC 9000, section 9.5); not at all if there is none.
+    fn probe_from(&mut self, now: Instant, at: Slot, local: SocketAddr) {
+        let path = &mut self.paths[at];
+        let is_validating = |tuple: &Tuple| tuple.validation.is_some();
+        let probed = path.tuples.probed.as_deref();
+        let Some(addresses) = probed
+            .filter(|tuple| is_validating(tuple))
+            .map(|tuple| tuple.addresses)
+        else {
+            return;
+        };
+        let cid = path.remote_cids.next_unused();
+        path.stop_probing();
+        if cid.is_some() {
+            let addresses = FourTuple { local, ..addresses };
+            let tuple = self.client_tuple(now, at, addresses, cid);
+            self.paths[at].set_probed(tuple);
+        }
     }
 
     /// Client: validates the server's preferred address, to migrate there (RFC 9000, section 9.6).
@@ -237,13 +282,11 @@ impl Connection {
         let Some(cid) = self.paths[at].remote_cids.next_unused() else {
             return;
         };
-        let mut tuple = self.new_tuple(FourTuple {
+        let addresses = FourTuple {
             local: active.local,
             remote,
-        });
-        tuple.amplification = AmplificationLimit::validated();
-        tuple.cid = Some(cid);
-        tuple.validation = Some(self.validation(now, at));
+        };
+        let tuple = self.client_tuple(now, at, addresses, Some(cid));
         self.paths[at].set_probed(tuple);
         self.report_migration(now, at, MigrationState::ProbingStarted);
     }

@@ -133,6 +133,14 @@ impl PathList {
             .filter(move |&other| self.are_beside(at, other))
     }
 
+    /// The other paths from the local address of one, unless they are abandoned.
+    pub(crate) fn sharing_local(&self, at: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let local = |at: Slot| self[at].tuples.active.addresses.local;
+        self.slots().filter(move |&other| {
+            other != at && !self[other].is_abandoned() && local(other) == local(at)
+        })
+    }
+
     /// Whether these are two open paths between the same addresses.
     fn are_beside(&self, one: Slot, other: Slot) -> bool {
         let (one_path, other_path) = (&self[one], &self[other]);

@@ -67,9 +67,14 @@ pub(crate) struct DueProbe {
 impl Path {
     /// A 4-tuple is probed instead of the one before.
     pub(crate) fn set_probed(&mut self, tuple: Tuple) {
-        if let Some(old) = self.tuples.probed.replace(Box::new(tuple))
-            && let Some(RemoteCid { sequence, .. }) = old.cid
-        {
+        self.stop_probing();
+        self.tuples.probed = Some(Box::new(tuple));
+    }
+
+    /// The 4-tuple that is probed, if there is one, is of no use any more.
+    pub(crate) fn stop_probing(&mut self) {
+        let probed = self.tuples.probed.take();
+        if let Some(RemoteCid { sequence, .. }) = probed.and_then(|tuple| tuple.cid) {
             self.remote_cids.retire(sequence);
         }
     }

@@ -122,6 +122,35 @@ fn a_client_migrates_to_the_preferred_address_of_the_server() {
 }
 
 #[test]
+fn a_client_that_moves_while_it_probes_the_preferred_address_goes_there_from_its_new_one() {
+    let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
+    let home: SocketAddr = "198.51.100.7:50000".parse().unwrap();
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(move |server| server.preferred_address = Some(elsewhere)),
+        ..PairConfig::default()
+    });
+    let former = pair.client.address;
+    let seen = watch(&mut pair);
+    let ends = pair.establish();
+    let is_probing = |pair: &mut Pair| {
+        let path = &pair.client(ends.client).paths[Slot::FIRST];
+        path.tuples.probed.is_some()
+    };
+    assert!(pair.drive_until(Duration::from_secs(1), is_probing));
+    pair.migrate(ends.client, home);
+    let seen_before = std::mem::take(&mut *seen.lock().unwrap());
+    upload(&mut pair, ends, &pattern(1_000_000));
+    pair.drive(Duration::from_secs(5));
+    let client = pair.client(ends.client);
+    assert_eq!(client.remote_address(), elsewhere);
+    assert_eq!(client.local_address(), home);
+    assert_eq!(pair.server(ends.server).remote_address(), home);
+    let seen = seen.lock().unwrap();
+    assert!(!seen.contains_key(&(former, true)), "sent from the old one");
+    assert!(seen[&(home, true)].is_disjoint(&seen_before[&(former, true)]));
+}
+
+#[test]
 fn a_client_does_not_migrate_to_an_unreachable_preferred_address() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let mut pair = Pair::with(PairConfig {

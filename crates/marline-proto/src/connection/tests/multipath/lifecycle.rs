@@ -118,6 +118,56 @@ fn the_main_path_stays_while_it_is_open() {
     assert_eq!(main_paths(&mut several), [ONE; 2]);
 }
 
+/// The server challenges the address of a path that is not open yet, and so does the client.
+#[test]
+fn a_path_that_is_being_opened_moves_with_the_socket() {
+    let mut several = Several::new();
+    let [first, second]: [SocketAddr; 2] =
+        ["203.0.113.7:50000", "203.0.113.8:50000"].map(|address| address.parse().unwrap());
+    let client = several.ends.client;
+    several.pair.migrate(client, first);
+    let now = several.pair.now;
+    let tuple = FourTuple {
+        local: first,
+        remote: several.pair.server.address,
+    };
+    assert_eq!(several.client().open_path(now, tuple), Ok(ONE));
+    assert!(!several.is_validated(ONE), "the address is new");
+    several.pair.drive(Duration::from_millis(5));
+    several.pair.migrate(client, second);
+    several.pair.drive(Duration::from_secs(5));
+    assert!(several.is_validated(ONE));
+    for path in several.client().stats().paths {
+        assert_eq!(path.local, Some(second), "{:?}", path.id);
+    }
+    for path in several.server().stats().paths {
+        assert_eq!(path.remote, second, "{:?}", path.id);
+    }
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(100_000));
+    assert_eq!(several.paths(Side::Server), [0, 1]);
+}
+
+#[test]
+fn a_path_to_another_address_of_the_server_moves_with_the_socket() {
+    let mut several = Several::new();
+    let local = several.pair.client.address;
+    let remote: SocketAddr = "192.0.2.3:443".parse().expect("an address");
+    let now = several.pair.now;
+    let tuple = FourTuple { local, remote };
+    assert_eq!(several.client().open_path(now, tuple), Ok(ONE));
+    several.pair.drive(Duration::from_secs(1));
+    assert!(several.is_validated(ONE));
+    let elsewhere: SocketAddr = "203.0.113.7:50000".parse().expect("an address");
+    let client = several.ends.client;
+    several.pair.migrate(client, elsewhere);
+    several.pair.drive(Duration::from_secs(2));
+    for path in several.server().stats().paths {
+        assert_eq!(path.remote, elsewhere, "{:?}", path.id);
+    }
+    assert_eq!(several.client().stats().paths[1].remote, remote);
+}
+
 #[test]
 fn a_nat_rebinding_of_one_path_leaves_the_other_as_it_is() {
     let mut several = Several::two(narrow());
