@@ -193,7 +193,8 @@ impl Recovery {
                     elapsed: now - packet.sent_at,
                 };
                 self.loss_periods[space as usize].on_spurious_loss(packet.sent_at);
-                self.on_spurious_loss(now, packet, &spurious);
+                let is_of_path = self.is_of_path(packet, active_tuple);
+                self.on_spurious_loss(now, packet, &spurious, is_of_path);
                 context.on_spuriously_lost(now, &spurious);
             }
             Fate::Lost => {}
@@ -212,14 +213,23 @@ impl Recovery {
             .for_each(|token| context.on_token_acked(token));
     }
 
-    /// A lost packet arrived after all; when all of an epoch have, the reduction was for nothing.
-    fn on_spurious_loss(&mut self, now: Instant, packet: &SentPacket, lost: &SpuriouslyLost) {
+    /// A lost packet arrived after all; when all of an epoch have, the reduction was for nothing. If it is of the
+    /// path as it is, it shows how that reorders.
+    fn on_spurious_loss(
+        &mut self,
+        now: Instant,
+        packet: &SentPacket,
+        lost: &SpuriouslyLost,
+        is_of_path: bool,
+    ) {
         self.counters.spurious_losses += 1;
-        let spurious = Spurious {
-            packets_after: lost.reordering,
-            elapsed: lost.elapsed,
-        };
-        self.detector.on_spurious_loss(&spurious, &self.rtt.view());
+        if is_of_path {
+            let spurious = Spurious {
+                packets_after: lost.reordering,
+                elapsed: lost.elapsed,
+            };
+            self.detector.on_spurious_loss(&spurious, &self.rtt.view());
+        }
         let newest_sent_at = packet
             .counted_by
             .and_then(|sample| self.epoch.on_spurious_loss(sample));

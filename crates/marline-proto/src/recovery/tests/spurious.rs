@@ -133,6 +133,26 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
     assert_eq!(bench.window(), reduced);
 }
 
+/// RFC 9000, section 9.4: how the former path reorders says nothing about this one.
+#[test]
+fn loss_detector_does_not_learn_from_packets_of_before_a_migration() {
+    for (tuple, learns) in [(0, true), (1, false)] {
+        let mut bench = Bench::new();
+        bench.recovery = Recovery::new(RecoveryConfig {
+            detector: Box::new(loss::Adaptive::default()),
+            ..Bench::config()
+        });
+        bench.send_many(at(100), 5);
+        bench.ack(at(150), 4..=4);
+        assert_eq!(bench.path.lost, [0, 1]);
+        bench.path.tuple = tuple;
+        bench.ack(at(400), 0..=0);
+        assert_eq!(bench.path.spurious, [0]);
+        let threshold = bench.recovery.detector().packet_threshold();
+        assert_eq!(threshold != Some(3), learns, "{threshold:?}");
+    }
+}
+
 /// Marks and losses of one flight, in either order: the marks alone demand the reduction.
 #[test]
 fn reaction_that_marks_demand_is_not_undone() {
