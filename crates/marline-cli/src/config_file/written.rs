@@ -1,6 +1,10 @@
 //! The settings of a file: the value and the line of each key.
 
-use marline::settings::{Refused, Settings, Written, apply, is_key, unknown};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use marline::settings::{Lines, Refused, Settings, Written, apply, is_key, quote, unknown};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -8,47 +12,89 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WrittenTable {
     /// The name of the file in messages.
-    file: String,
+    file: Arc<str>,
     /// The tables that it is in.
     prefix: Vec<String>,
+    /// Its keys in the order of the file.
     entries: Vec<(String, Written)>,
     /// Every key of the file.
-    lines: Vec<Line>,
+    keys: Arc<Keys>,
 }
 
-/// The line of a key.
-#[derive(Clone, Debug)]
-struct Line {
+/// The keys of a table by their spelling with `_`.
+#[derive(Debug, Default)]
+struct Keys(HashMap<String, Key>);
+
+/// Where a key is, and the keys in its table if it has one.
+#[derive(Debug, Default)]
+struct Key {
+    line: usize,
+    inside: Keys,
+}
+
+impl Keys {
+    fn find(&self, path: &[&str]) -> Option<&Key> {
+        let (key, rest) = path.split_first()?;
+        let key = self.0.get(&key.replace('-', "_"))?;
+        if rest.is_empty() {
+            Some(key)
+        } else {
+            key.inside.find(rest)
+        }
+    }
+}
+
+/// A key that is in one table twice, with `-` and with `_`.
+struct Twice {
     /// The key, preceded by the tables that it is in.
     path: Vec<String>,
-    number: usize,
+    line: usize,
+    first_line: usize,
 }
 
 impl WrittenTable {
     /// All of a file called `file` with this `text`.
     ///
     /// # Errors
-    /// It is no TOML: with file and line.
+    /// It is no TOML, or has a key twice: with file and line.
     pub(super) fn read(file: &str, text: &str) -> Result<Self, String> {
+        let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line(text, span.start));
+            let line = error.span().map_or(1, |span| lines.line(span.start));
             format!("{file}:{line}: {}", error.message().replace('\n', " "))
         })?;
-        let mut read = Self {
-            file: file.to_owned(),
-            ..Self::default()
-        };
-        read.entries = read.entries_of(text, &mut Vec::new(), table.get_ref());
-        Ok(read)
+        let mut keys = Keys::default();
+        let entries = read_table(table.get_ref(), &lines, &mut keys);
+        let entries = entries.map_err(|twice| {
+            let Twice {
+                path,
+                line,
+                first_line,
+            } = twice;
+            let key = dotted(path.iter().map(String::as_str));
+            format!("{file}:{line}: {key}: this key is there twice, in line {first_line} as well; keep one of them")
+        })?;
+        Ok(Self {
+            file: file.into(),
+            prefix: Vec::new(),
+            entries,
+            keys: Arc::new(keys),
+        })
     }
 
     /// Those of its keys that are keys of `settings`.
     pub(super) fn only<C>(&self, settings: Settings<C>) -> Self {
         let entries = self.entries.iter();
         let entries = entries.filter(|(key, _)| is_key_of(settings, key));
+        self.with(self.prefix.clone(), entries.cloned().collect())
+    }
+
+    fn with(&self, prefix: Vec<String>, entries: Vec<(String, Written)>) -> Self {
         Self {
-            entries: entries.cloned().collect(),
-            ..self.clone()
+            file: Arc::clone(&self.file),
+            prefix,
+            entries,
+            keys: Arc::clone(&self.keys),
         }
     }
 
@@ -66,11 +112,8 @@ impl WrittenTable {
                 "{place}: {key}: this must be the table [{key}], not {written}"
             ));
         };
-        Ok(Some(Self {
-            prefix: [&self.prefix[..], &[key.to_owned()]].concat(),
-            entries: entries.clone(),
-            ..self.clone()
-        }))
+        let prefix = [&self.prefix[..], &[key.to_owned()]].concat();
+        Ok(Some(self.with(prefix, entries.clone())))
     }
 
     /// Refuses the first key in the file that is not `known`.
@@ -79,70 +122,13 @@ impl WrittenTable {
     /// There is one: with file, line, and what is known.
     pub(super) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
         let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
-        let mut unknown_ones: Vec<_> = self
-            .entries
-            .iter()
-            .filter(|(key, _)| !is_known(key))
-            .map(|(key, _)| key.as_str())
-            .collect();
-        unknown_ones.sort_by_key(|key| self.line_of(&[key]));
-        match unknown_ones.first() {
+        match self.entries.iter().find(|(key, _)| !is_known(key)) {
             None => Ok(()),
-            Some(key) => {
+            Some((key, _)) => {
                 let what = unknown("key", key, known.iter().copied());
                 Err(format!("{}: {what}", self.place(&[key])))
             }
         }
-    }
-
-    fn note(&mut self, text: &str, path: &[String], at: usize) {
-        self.lines.push(Line {
-            path: path.to_vec(),
-            number: line(text, at),
-        });
-    }
-
-    /// Reads the value at `path`.
-    fn value(
-        &mut self,
-        text: &str,
-        path: &mut Vec<String>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Written {
-        match value.get_ref() {
-            DeValue::String(word) => Written::Text(current(path, word)),
-            DeValue::Boolean(switch) => Written::Switch(*switch),
-            DeValue::Integer(integer) => {
-                let digits = integer.as_str().replace('_', "");
-                let number = i64::from_str_radix(&digits, integer.radix());
-                number.map_or_else(|_| Written::Text(digits.clone()), Written::Integer)
-            }
-            DeValue::Float(float) => {
-                let digits = float.as_str().replace('_', "");
-                Written::Number(digits.parse().unwrap_or(f64::NAN))
-            }
-            DeValue::Datetime(date) => Written::Text(date.to_string()),
-            DeValue::Array(_) => Written::List,
-            DeValue::Table(table) => Written::Table(self.entries_of(text, path, table)),
-        }
-    }
-
-    /// Reads the entries of `table` at `path`.
-    fn entries_of(
-        &mut self,
-        text: &str,
-        path: &mut Vec<String>,
-        table: &DeTable<'_>,
-    ) -> Vec<(String, Written)> {
-        let mut entries = Vec::new();
-        for (key, value) in table.iter() {
-            path.push(key.get_ref().to_string());
-            self.note(text, path, key.span().start);
-            let written = self.value(text, path, value);
-            let key = path.pop().unwrap_or_default();
-            entries.push((key, written));
-        }
-        entries
     }
 
     /// Whether the key `path` is in the file.
@@ -157,14 +143,7 @@ impl WrittenTable {
     }
 
     fn line_of(&self, path: &[&str]) -> Option<usize> {
-        let path: Vec<_> = self.full(path);
-        let is_same =
-            |written: &String, key: &&str| written.replace('-', "_") == key.replace('-', "_");
-        let is_there = |line: &&Line| {
-            let mut keys = line.path.iter().zip(&path);
-            line.path.len() == path.len() && keys.all(|(written, key)| is_same(written, key))
-        };
-        self.lines.iter().find(is_there).map(|line| line.number)
+        Some(self.keys.find(&self.full(path))?.line)
     }
 
     /// `path` in the whole file.
@@ -184,9 +163,76 @@ impl WrittenTable {
 
     fn explain(&self, why: &Refused) -> String {
         let path: Vec<_> = why.path.iter().map(String::as_str).collect();
-        let key = self.full(&path).join(".");
+        let key = dotted(self.full(&path));
         format!("{}: {key}: {}", self.place(&path), why.text)
     }
+}
+
+/// A key and the tables that it is in, as messages have it.
+fn dotted<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+    let path: Vec<_> = path.into_iter().map(quote).collect();
+    path.join(".")
+}
+
+/// Reads the entries of `table` in the order of the file, and their lines into `keys`.
+fn read_table(
+    table: &DeTable<'_>,
+    lines: &Lines,
+    keys: &mut Keys,
+) -> Result<Vec<(String, Written)>, Twice> {
+    let mut ordered: Vec<_> = table.iter().collect();
+    ordered.sort_by_key(|(key, _)| key.span().start);
+    let mut entries = Vec::with_capacity(ordered.len());
+    for (key, value) in ordered {
+        let name = key.get_ref().to_string();
+        let line = lines.line(key.span().start);
+        let slot = match keys.0.entry(name.replace('-', "_")) {
+            Entry::Vacant(slot) => slot.insert(Key {
+                line,
+                inside: Keys::default(),
+            }),
+            Entry::Occupied(first) => {
+                return Err(Twice {
+                    path: vec![name],
+                    line,
+                    first_line: first.get().line,
+                });
+            }
+        };
+        let written = read_value(&name, value, lines, &mut slot.inside);
+        let written = written.map_err(|mut twice| {
+            twice.path.insert(0, name.clone());
+            twice
+        })?;
+        entries.push((name, written));
+    }
+    Ok(entries)
+}
+
+/// Reads the value of `key`, and the lines of keys in it into `inside`.
+fn read_value(
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+    lines: &Lines,
+    inside: &mut Keys,
+) -> Result<Written, Twice> {
+    Ok(match value.get_ref() {
+        DeValue::String(word) => Written::Text(current(key, word)),
+        DeValue::Boolean(switch) => Written::Switch(*switch),
+        DeValue::Integer(integer) => {
+            let digits = integer.as_str().replace('_', "");
+            let number = i64::from_str_radix(&digits, integer.radix());
+            let larger = || Written::Number(digits.parse().unwrap_or(f64::INFINITY));
+            number.map_or_else(|_| larger(), Written::Integer)
+        }
+        DeValue::Float(float) => {
+            let digits = float.as_str().replace('_', "");
+            Written::Number(digits.parse().unwrap_or(f64::NAN))
+        }
+        DeValue::Datetime(date) => Written::Date(date.to_string()),
+        DeValue::Array(_) => Written::List,
+        DeValue::Table(table) => Written::Table(read_table(table, lines, inside)?),
+    })
 }
 
 /// Whether `written` is a key of `settings`.
@@ -196,19 +242,10 @@ fn is_key_of<C>(settings: Settings<C>, written: &str) -> bool {
         .any(|setting| is_key(written, setting.key()))
 }
 
-/// The number of the line that contains byte `at`.
-fn line(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at.min(text.len())]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
-        + 1
-}
-
-/// Replaces an older spelling of a value.
-fn current(path: &[String], word: &str) -> String {
-    match (path.last().map(String::as_str), word) {
-        (Some("average"), "moving") => "ewma".to_owned(),
+/// Replaces an older spelling of the value of `key`.
+fn current(key: &str, word: &str) -> String {
+    match (key, word) {
+        ("average", "moving") => "ewma".to_owned(),
         _ => word.to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use marline::settings::is_key;
+use marline::settings::{Lines, is_key};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -221,19 +221,4 @@ fn read_value(
         DeValue::Table(table) => Item::Table(read_table(table, path, lines)?),
     };
     Ok(Node { place, item })
-}
-
-/// The offsets at which lines begin.
-struct Lines(Vec<usize>);
-
-impl Lines {
-    fn of(text: &str) -> Self {
-        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self(std::iter::once(0).chain(breaks).collect())
-    }
-
-    /// The number of the line with the byte at `offset`, from 1.
-    fn line(&self, offset: usize) -> usize {
-        self.0.partition_point(|start| *start <= offset)
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use super::units::{read_bytes, read_time, write_bytes, write_time};
-use super::words::unknown;
+use super::words::{quote, unknown};
 
 /// What somebody wrote for a setting, on a command line or in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub enum Written {
     Number(f64),
     /// Text.
     Text(String),
+    /// A date or a time of day, which no setting takes.
+    Date(String),
     /// A list, which no setting takes.
     List,
     /// Keys and what was written for each.
@@ -54,7 +56,8 @@ impl fmt::Display for Written {
             Self::Switch(switch) => switch.fmt(f),
             Self::Integer(number) => number.fmt(f),
             Self::Number(number) => number.fmt(f),
-            Self::Text(text) => write!(f, "\"{text}\""),
+            Self::Text(text) => write!(f, "\"{}\"", quote(text)),
+            Self::Date(date) => write!(f, "the date or time {date}"),
             Self::List => f.write_str("a list"),
             Self::Table(_) => f.write_str("a table"),
         }

@@ -24,6 +24,7 @@
 mod choice;
 mod domain;
 mod field;
+mod lines;
 mod policy;
 mod section;
 mod table;
@@ -33,11 +34,12 @@ mod words;
 pub use choice::Choice;
 pub use domain::{Domain, Named, Shown, Value, Word, Written};
 pub use field::{Derived, Field, FieldValue};
+pub use lines::Lines;
 pub use policy::{Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{Refused, Row, Setting, Settings, apply, is_key, rows, show};
 pub use units::{read_bytes, read_time, split_unit, write_bytes, write_time};
-pub use words::unknown;
+pub use words::{quote, unknown};
 
 use std::sync::Arc;
 

@@ -1,7 +1,20 @@
 //! Messages about unknown words, with the nearest known one.
 
+use std::borrow::Cow;
+
 /// Lists of known words stop helping when they are longer than this, if a near word is found.
 const LISTED: usize = 12;
+
+/// Messages quote no more characters of a word than this.
+const QUOTED: usize = 64;
+
+/// `text` as messages quote it: the beginning of one that is long.
+pub fn quote(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
 
 /// `unknown {what} "{word}"`, with the nearest known word if one is near, and those that are known.
 pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -13,9 +26,9 @@ pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a s
     }
     let nearest = words
         .iter()
-        .map(|name| (distance(word, name), *name))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, name)| *distance < name.len() && *distance <= (name.len() / 3).max(1));
+        .filter_map(|name| Some((near(word, name)?, *name)))
+        .min_by_key(|(distance, _)| *distance);
+    let word = quote(word);
     match nearest {
         Some((_, name)) if words.len() > LISTED => {
             format!("unknown {what} \"{word}\"; did you mean {name}?")
@@ -26,6 +39,16 @@ pub fn unknown<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a s
         ),
         None => format!("unknown {what} \"{word}\"; known: {}", words.join(", ")),
     }
+}
+
+/// The distance of `word` from `name` if somebody may have meant `name`. Words of another length are not compared: what a
+/// file has for a word can be long.
+fn near(word: &str, name: &str) -> Option<usize> {
+    let most = (name.len() / 3).max(1).min(name.len().saturating_sub(1));
+    if word.len().abs_diff(name.len()) > most * char::MAX.len_utf8() {
+        return None;
+    }
+    Some(distance(word, name)).filter(|distance| *distance <= most)
 }
 
 /// Characters to insert, delete, replace or swap with their neighbor, so that `a` becomes `b` (optimal string
@@ -79,6 +102,19 @@ mod tests {
         assert_eq!(
             unknown("controller", "vegas", known),
             "unknown controller \"vegas\"; known: newreno, cubic, bbr"
+        );
+    }
+    #[test]
+    fn a_long_word_is_quoted_in_part_and_compared_with_none() {
+        let long = "cubic".repeat(1 << 20);
+        assert_eq!(near(&long, "cubic"), None);
+        let message = unknown("controller", &long, ["newreno", "cubic"]);
+        assert!(message.len() < 200, "{} bytes", message.len());
+        assert!(message.contains("cubi...\"; known: newreno"), "{message}");
+        assert_eq!(quote("cubic"), "cubic");
+        assert_eq!(
+            quote(&"\u{e9}".repeat(65)),
+            format!("{}...", "\u{e9}".repeat(64))
         );
     }
 }

@@ -142,3 +142,67 @@ fn wrong_keys_and_values_are_refused_by_file_line_and_key() {
         assert!(!error.contains('\n'), "{error}");
     }
 }
+
+/// A table with many keys and a long name: neither its lines nor its names may be kept once for each key.
+#[test]
+fn the_size_of_what_is_kept_of_a_file_is_bounded_by_the_file() {
+    fn names(keys: &Keys) -> usize {
+        let keys = keys.0.iter();
+        keys.map(|(name, key)| name.len() + names(&key.inside))
+            .sum()
+    }
+    let long = "long".repeat(10_000);
+    let mut text = format!("[{long}]\n");
+    for number in 0..100_000 {
+        text.push_str(&format!("key{number} = 1\n"));
+    }
+    let table = WrittenTable::read("site.toml", &text).unwrap();
+    assert!(names(&table.keys) < text.len());
+    assert_eq!(table.line_of(&[&long, "key99999"]), Some(100_001));
+    let error = read(&text).unwrap_err();
+    assert!(error.contains("site.toml:1: unknown key \"long"), "{error}");
+    assert!(error.len() < 1000, "{} bytes", error.len());
+}
+
+#[test]
+fn of_many_unknown_keys_the_first_is_refused() {
+    let numbers = (0..100_000).rev();
+    let text: String = numbers.map(|number| format!("key{number} = 1\n")).collect();
+    let error = read(&text).unwrap_err();
+    assert!(
+        error.contains("site.toml:1: unknown key \"key99999\""),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1);
+    let error = read(&format!("[multipath]\n{text}")).unwrap_err();
+    let words = "site.toml:2: multipath.key99999: unknown key";
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn a_key_in_both_spellings_is_refused_with_both_lines() {
+    let error = read("[multipath]\nmax-paths = 3\nscheduler = 'rr'\nmax_paths = 4").unwrap_err();
+    let words = "site.toml:4: multipath.max_paths: this key is there twice, in line 2 as well";
+    assert!(error.contains(words), "{error}");
+}
+
+#[test]
+fn only_text_in_quotes_is_text() {
+    for (value, words) in [
+        ("1979-05-27", "not the date or time 1979-05-27"),
+        ("07:32:00", "not the date or time 07:32:00"),
+        ("5", "not 5"),
+        ("5.5", "not 5.5"),
+        ("true", "not true"),
+        ("99999999999999999999", "not 100000000000000000000"),
+        ("0xffffffffffffffffff", "not inf"),
+        ("['www']", "not a list"),
+    ] {
+        for key in ["dir", "access_log", "history.namespace", "cc"] {
+            let Err(error) = read(&format!("{key} = {value}")) else {
+                panic!("{key} = {value} is accepted");
+            };
+            assert!(error.contains(words), "{key}: {error}");
+        }
+    }
+}
