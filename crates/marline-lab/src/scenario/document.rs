@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use marline::settings::{Lines, is_key};
+use marline::settings::{Lines, is_key, quote};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -22,6 +22,8 @@ pub(super) enum Item {
     Integer(i64),
     Float(f64),
     Switch(bool),
+    /// A date or a time of day, which no key takes.
+    Date(String),
     List(Vec<Node>),
     Table(Table),
 }
@@ -66,6 +68,7 @@ impl Node {
             Item::Integer(_) => "an integer",
             Item::Float(_) => "a number",
             Item::Switch(_) => "true or false",
+            Item::Date(_) => "a date or time",
             Item::List(_) => "a list",
             Item::Table(_) => "a table",
         }
@@ -78,7 +81,7 @@ impl Node {
     /// The value, without its place.
     pub(super) fn value(&self) -> Value {
         match &self.item {
-            Item::Text(text) => text.as_str().into(),
+            Item::Text(text) | Item::Date(text) => text.as_str().into(),
             Item::Integer(number) => (*number).into(),
             Item::Float(number) => (*number).into(),
             Item::Switch(switch) => (*switch).into(),
@@ -101,6 +104,9 @@ impl Node {
             Item::Integer(number) => number.to_string(),
             Item::Float(number) => number.to_string(),
             Item::Switch(switch) => switch.to_string(),
+            Item::Date(_) => {
+                return Err(self.problem("a date or time is not text; write it in quotes"));
+            }
             Item::List(_) | Item::Table(_) => {
                 let kind = self.kind();
                 return Err(self.problem(format_args!("{kind}, where one value is expected")));
@@ -108,6 +114,9 @@ impl Node {
         })
     }
 }
+
+/// Bytes in a part of a key: each value is kept with the whole of its own.
+const MAX_KEY: usize = 1000;
 
 /// Parses a document.
 pub(super) fn parse(text: &str) -> Result<Table, Problem> {
@@ -124,12 +133,13 @@ pub(super) fn parse(text: &str) -> Result<Table, Problem> {
 /// Parses the value of an override, written as in a document; text that is not TOML counts as a string.
 pub(super) fn parse_value(text: &str, place: &Place) -> Result<Node, Problem> {
     let mut node = match DeValue::parse(text) {
-        Ok(value) => read_value(&value, Place::File, "", &Lines::of(text))?,
+        Ok(value) => read_value(&value, place.clone(), "", &Lines::of(text))?,
         Err(_) => Node {
-            place: Place::File,
+            place: place.clone(),
             item: Item::Text(text.to_owned()),
         },
     };
+    // What is inside a table was given the place in its text.
     node.move_to(place);
     Ok(node)
 }
@@ -169,11 +179,15 @@ fn read_table(table: &DeTable<'_>, path: &str, lines: &Lines) -> Result<Table, P
         let place = Place::Line {
             line: lines.line(span.start),
             key: if path.is_empty() {
-                name.to_owned()
+                quote(name).into_owned()
             } else {
-                format!("[{path}] {name}")
+                format!("[{path}] {}", quote(name))
             },
         };
+        if name.len() > MAX_KEY {
+            let text = format!("the key has {} bytes, more than {MAX_KEY}", name.len());
+            return Err(Problem::new(&place, text));
+        }
         let inner = if path.is_empty() {
             name.to_owned()
         } else {
@@ -203,7 +217,7 @@ fn read_value(
             Item::Float(number.map_err(|_| Problem::new(&place, "this is no number"))?)
         }
         DeValue::Boolean(switch) => Item::Switch(*switch),
-        DeValue::Datetime(date) => Item::Text(date.to_string()),
+        DeValue::Datetime(date) => Item::Date(date.to_string()),
         DeValue::Array(values) => {
             let mut nodes = Vec::new();
             for value in values.iter() {

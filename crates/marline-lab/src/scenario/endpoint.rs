@@ -87,7 +87,8 @@ fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
 /// Replaces entries of `old` by those of `new`.
 fn merge(old: &mut Vec<(String, Written)>, new: Vec<(String, Written)>) {
     for (key, value) in new {
-        let known = old.iter_mut().find(|(known, _)| *known == key);
+        let is_same = |known: &str| known.replace('-', "_") == key.replace('-', "_");
+        let known = old.iter_mut().find(|(known, _)| is_same(known));
         match (known, value) {
             (Some((_, Written::Table(old))), Written::Table(new))
                 if !new.iter().any(|(key, _)| key == "base") =>

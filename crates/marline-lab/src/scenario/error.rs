@@ -51,6 +51,17 @@ pub enum Place {
     Set(String),
 }
 
+impl Place {
+    /// The problem of a key that was here before.
+    pub(super) fn twice(&self) -> String {
+        let here = match self {
+            Self::Line { line, .. } => format!(", in line {line} as well"),
+            Self::Set(_) | Self::File => String::new(),
+        };
+        format!("this key is there twice{here}; keep one of them")
+    }
+}
+
 /// An error in a file that the caller names.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {

@@ -11,7 +11,7 @@ use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::error::{Place, Problem};
 use super::must::{self, Must};
-use super::overrides::{Override, apply_all, take_apart};
+use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
 use super::published::{TABLES, look_up};
 use super::read::{Head, VariantEntry, read_head, read_settings};
 use super::{ScenarioError, Settings, Value, sweep};
@@ -204,6 +204,7 @@ fn read(text: &str, id: &str, sets: &[String], directory: &Path) -> Result<Exper
         .iter()
         .map(|set| Override::parse(set))
         .collect::<Result<_, _>>()?;
+    refuse_twice_in_ends(&root)?;
     take_apart(&mut root)?;
     apply_all(&mut root, &sets)?;
     let head = read_head(&root)?;

@@ -1,5 +1,7 @@
 //! Dotted keys that replace values of a document: from variants, sweeps and `--set`.
 
+use std::collections::HashMap;
+
 use super::document::{Item, Node, Table, parse_value};
 use super::error::{Place, Problem};
 use super::keys::{self, WORKLOADS, is_endpoint_key};
@@ -48,28 +50,74 @@ impl Override {
     }
 }
 
+/// Overrides in one variant or point: no document has nearly as many keys, and each is looked for among the others.
+const MAX_OVERRIDES: usize = 1000;
+
 /// All values in `table` as overrides; tables in it become dotted keys.
 ///
 /// # Errors
-/// A key has too many parts.
-pub(super) fn flatten(
-    prefix: &str,
-    table: &Table,
+/// A key has too many parts or is there twice, or there are too many.
+pub(super) fn flatten(table: &Table) -> Result<Vec<Override>, Problem> {
+    let mut overrides = Vec::new();
+    for (key, node) in &table.0 {
+        flatten_into(key, key, node, &mut overrides)?;
+    }
+    refuse_twice(&overrides)?;
+    Ok(overrides)
+}
+
+fn flatten_into(
+    path: &str,
+    key: &str,
+    node: &Node,
     into: &mut Vec<Override>,
 ) -> Result<(), Problem> {
-    for (key, node) in &table.0 {
-        if key.matches('.').count() >= MAX_DEPTH {
-            return Err(node.problem(format!("the key has more than {MAX_DEPTH} parts")));
+    if key.matches('.').count() >= MAX_DEPTH {
+        return Err(node.problem(format!("the key has more than {MAX_DEPTH} parts")));
+    }
+    match &node.item {
+        Item::Table(inner) => inner
+            .0
+            .iter()
+            .try_for_each(|(key, node)| flatten_into(&format!("{path}.{key}"), key, node, into)),
+        _ if into.len() >= MAX_OVERRIDES => Err(node.problem(format_args!(
+            "there are more than {MAX_OVERRIDES} keys; leave some out"
+        ))),
+        _ => {
+            into.push(Override::new(path, node.clone()));
+            Ok(())
         }
-        let path = if prefix.is_empty() {
-            key.clone()
-        } else {
-            format!("{prefix}.{key}")
-        };
-        match &node.item {
-            Item::Table(inner) => flatten(&path, inner, into)?,
-            _ => into.push(Override::new(&path, node.clone())),
+    }
+}
+
+/// Refuses a key that is set in two spellings: with `-` and with `_`, or in its table and outside of it.
+fn refuse_twice(overrides: &[Override]) -> Result<(), Problem> {
+    let mut seen: HashMap<&[String], &Place> = HashMap::new();
+    for change in overrides {
+        if let Some(first) = seen.insert(&change.path, &change.node.place) {
+            return Err(change.node.problem(first.twice()));
         }
+    }
+    Ok(())
+}
+
+/// The same for the keys of ends in a document: of both, of one, of members of the background.
+pub(super) fn refuse_twice_in_ends(root: &Table) -> Result<(), Problem> {
+    let side = |key| root.get(key).into_iter();
+    let background = side("background").flat_map(Node::members);
+    let ends = side("client").chain(side("server")).chain(background);
+    let tables = ends.filter_map(|node| match &node.item {
+        Item::Table(table) => Some(table),
+        _ => None,
+    });
+    for table in std::iter::once(root).chain(tables) {
+        let mut overrides = Vec::new();
+        for (key, node) in &table.0 {
+            if is_endpoint_key(key) {
+                flatten_into(key, key, node, &mut overrides)?;
+            }
+        }
+        refuse_twice(&overrides)?;
     }
     Ok(())
 }

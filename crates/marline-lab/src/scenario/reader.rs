@@ -1,6 +1,6 @@
 //! Reads values of a document as the types that they must have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -66,14 +66,15 @@ impl<'a> Reader<'a> {
         Problem::new(self.place, text)
     }
 
-    /// Checks that all keys have been read: others are unknown.
+    /// Checks that all keys have been read: others are unknown. A key may be there once, with `-` or with `_`.
     pub(super) fn finish(self) -> Result<(), Problem> {
+        let mut seen: HashMap<&str, &Place> = HashMap::new();
         for (key, node) in &self.table.0 {
             let Some(known) = self.requested.iter().find(|known| is_key(key, known)) else {
                 return Err(node.problem(unknown("key", key, self.requested)));
             };
-            if key != known && self.table.0.iter().any(|(other, _)| other == known) {
-                return Err(node.problem("this key is there twice; keep one of them"));
+            if let Some(first) = seen.insert(known, &node.place) {
+                return Err(node.problem(first.twice()));
             }
         }
         Ok(())

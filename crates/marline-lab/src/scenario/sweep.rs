@@ -1,9 +1,11 @@
 //! Parameters, and the points of a sweep.
 
+use std::collections::HashMap;
+
 use marline::settings::split_unit;
 
 use super::document::{Item, Node, Table};
-use super::error::Problem;
+use super::error::{Place, Problem};
 use super::keys::is_settings_key;
 use super::overrides::{Override, flatten};
 use super::reader::Reader;
@@ -53,7 +55,29 @@ pub(super) fn read_sweep(node: &Node) -> Result<Vec<Factor>, Problem> {
             "these are more than {MAX_POINTS} points; leave some out"
         )));
     }
+    refuse_twice(&factors)?;
     Ok(factors)
+}
+
+/// Refuses a key that two factors set: the name of one would hide the value of the other.
+fn refuse_twice(factors: &[Factor]) -> Result<(), Problem> {
+    let mut seen: HashMap<&[String], Setter<'_>> = HashMap::new();
+    for (factor, Factor(choices)) in factors.iter().enumerate() {
+        for change in choices.iter().flat_map(|choice| &choice.overrides) {
+            let place = &change.node.place;
+            let first = seen.entry(&change.path).or_insert(Setter { factor, place });
+            if first.factor != factor {
+                return Err(change.node.problem(first.place.twice()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The factor that sets a key, and where it does.
+struct Setter<'a> {
+    factor: usize,
+    place: &'a Place,
 }
 
 /// Every combination of one choice of each factor; the last factor varies fastest.
@@ -94,11 +118,9 @@ fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), 
                 .0
                 .iter()
                 .map(|(name, node)| {
-                    let mut overrides = Vec::new();
-                    flatten("", table_of(node)?, &mut overrides)?;
                     Ok(Choice {
                         parameters: vec![(key.to_owned(), plain(name))],
-                        overrides,
+                        overrides: flatten(table_of(node)?)?,
                     })
                 })
                 .collect();
@@ -137,8 +159,7 @@ fn table_of(node: &Node) -> Result<&Table, Problem> {
 fn read_points(node: &Node) -> Result<Factor, Problem> {
     let mut choices: Vec<Choice> = Vec::new();
     for member in node.members() {
-        let mut overrides = Vec::new();
-        flatten("", table_of(member)?, &mut overrides)?;
+        let overrides = flatten(table_of(member)?)?;
         let parameters: Vec<_> = overrides
             .iter()
             .map(|change| (change.key(), change.node.value()))

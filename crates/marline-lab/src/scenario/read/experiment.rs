@@ -153,7 +153,7 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     Ok(Head {
         id: reader.optional("id", |node| Ok((node.text()?, node.place.clone())))?,
         title: reader.required("title", "title = \"A download on the train\"", Node::text)?,
-        paper: reader.optional("paper", Node::words)?,
+        paper: reader.optional("paper", Node::text)?,
         section: reader.optional("section", Node::words)?,
         shows: reader.optional("shows", Node::text)?,
         backend: read_backend(&mut reader)?,
@@ -193,11 +193,9 @@ fn read_variants(node: Option<&Node>) -> Result<Vec<VariantEntry>, Problem> {
     }
     let mut variants = Vec::new();
     for (name, node) in &table.0 {
-        let mut overrides = Vec::new();
-        flatten("", Reader::of(node)?.table, &mut overrides)?;
         variants.push(VariantEntry {
             name: name.clone(),
-            overrides,
+            overrides: flatten(Reader::of(node)?.table)?,
         });
     }
     Ok(variants)

@@ -34,6 +34,7 @@ impl Node {
             Item::Integer(number) => Written::Integer(*number),
             Item::Float(number) => Written::Number(*number),
             Item::Switch(switch) => Written::Switch(*switch),
+            Item::Date(date) => Written::Date(date.clone()),
             Item::List(_) => Written::List,
             Item::Table(table) => {
                 let entries = table.0.iter();

@@ -185,8 +185,143 @@ fn a_dash_may_stand_for_each_underscore_as_in_the_servers_file() {
 }
 
 #[test]
-fn a_key_in_both_spellings_is_refused() {
-    let text = with("keep_alive = '1s'\nkeep-alive = '2s'");
-    let error = Experiment::parse(&text, "x.toml", &[]).unwrap_err();
-    assert!(error.to_string().contains("there twice"), "{error}");
+fn a_key_in_both_spellings_is_refused_with_both_lines() {
+    for (text, second, first) in [
+        ("keep_alive = '1s'\nkeep-alive = '2s'", 5, 4),
+        ("time-limit = '1s'\ntime_limit = '2s'", 5, 4),
+        ("max-idle_timeout = '1s'\nmax_idle-timeout = '2s'", 5, 4),
+        ("[server]\nkeep_alive = '1s'\nkeep-alive = '2s'", 6, 5),
+        ("[multipath]\nmax-paths = 3\nmax_paths = 4", 6, 5),
+        ("path_scheduler = 'rr'\nmultipath.scheduler = 'lrf'", 5, 4),
+        ("path_scheduler = 'rr'\npath-scheduler = 'lrf'", 5, 4),
+        ("[variant.a]\nkeep_alive = '1s'\nkeep-alive = '2s'", 6, 5),
+        (
+            "[variant.a]\nclient.keep_alive = '1s'\n'client.keep-alive' = '2s'",
+            6,
+            5,
+        ),
+        (
+            "[variant.a]\npath_scheduler = 'rr'\nmultipath.scheduler = 'lrf'",
+            6,
+            5,
+        ),
+        ("[sweep]\nkeep_alive = ['1s']\nkeep-alive = ['2s']", 6, 5),
+        (
+            "[sweep]\nclient.keep_alive = ['1s']\n'client.keep-alive' = ['2s']",
+            6,
+            5,
+        ),
+        (
+            "[sweep.place.near]\nkeep_alive = '1s'\nkeep-alive = '2s'",
+            6,
+            5,
+        ),
+        (
+            "[sweep]\nkeep_alive = ['1s']\nplace.near = { keep-alive = '2s' }",
+            6,
+            5,
+        ),
+        (
+            "[sweep]\npoints = [{ keep_alive = '1s', keep-alive = '2s' }]",
+            5,
+            5,
+        ),
+        (
+            "[[background]]\nkind = 'flows'\nkeep_alive = '1s'\nkeep-alive = '2s'",
+            7,
+            6,
+        ),
+    ] {
+        let error = error(&with(text));
+        let words = format!("this key is there twice, in line {first} as well; keep one of them");
+        let place = format!("train.toml:{second}: ");
+        assert!(
+            error.contains(&words) && error.contains(&place),
+            "{text}\n{error}"
+        );
+    }
+    let elsewhere = "[multipath]\non = true\nmax_paths = 3\n[client]\nmultipath.max-paths = 4";
+    let experiment = read(&with(elsewhere));
+    let settings = &experiment.cells[0].settings;
+    let most = |end: &EndpointSettings| end.transport().multipath.unwrap().max_paths;
+    assert_eq!((most(&settings.client), most(&settings.server)), (4, 3));
+}
+
+#[test]
+fn a_date_is_no_text() {
+    for text in [
+        "shows = 1979-05-27",
+        "paper = 1979-05-27",
+        "backend = 1979-05-27",
+        "cc = 1979-05-27",
+        "keep_alive = 07:32:00",
+        "metrics = [1979-05-27]",
+        "[sweep]\n'link.loss' = [1979-05-27]",
+    ] {
+        let error = error(&with(text));
+        assert!(
+            error.contains("date or time") && error.contains("train.toml:"),
+            "{error}"
+        );
+    }
+    let date = read_with(&with(""), &["shows=1979-05-27"]).unwrap_err();
+    assert!(
+        date.starts_with("--set shows=1979-05-27: a date or time is not text"),
+        "{date}"
+    );
+    let error = error(&with("paper = true"));
+    assert!(
+        error.contains("true or false is not text; write it in quotes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_integer_that_is_too_large_is_refused_where_it_is_written() {
+    let large = "9".repeat(40);
+    for key in ["repeats", "path", "link.buffer", "workload.seed", "x"] {
+        let set = format!("{key}={large}");
+        let error = read_with(&with(""), &[&set]).unwrap_err();
+        let expected = format!("--set {set}: the integer is too large");
+        assert_eq!(error, expected);
+        let list = format!("{key}=[1, {large}]");
+        let error = read_with(&with(""), &[&list]).unwrap_err();
+        assert!(error.starts_with("--set "), "{error}");
+    }
+    let error = error(&with(&format!("repeats = {large}")));
+    assert!(
+        error.contains("train.toml:4: repeats: the integer is too large"),
+        "{error}"
+    );
+}
+
+#[test]
+fn long_and_many_keys_are_refused_in_a_short_message() {
+    let long = "long".repeat(100_000);
+    let keys: String = (0..2000)
+        .map(|number| format!("key{number} = 1\n"))
+        .collect();
+    for (text, words) in [
+        (
+            format!("{long} = 1"),
+            "the key has 400000 bytes, more than 1000",
+        ),
+        (
+            format!("[{long}]\n{keys}"),
+            "the key has 400000 bytes, more than 1000",
+        ),
+        (
+            format!("[variant.a]\n{keys}"),
+            "there are more than 1000 keys",
+        ),
+        (
+            format!("[sweep.place.near]\n{keys}"),
+            "there are more than 1000 keys",
+        ),
+        (keys.clone(), "train.toml:4: key0: unknown key \"key0\""),
+        (format!("cc = '{long}'"), "unknown controller \"long"),
+    ] {
+        let error = error(&with(&text));
+        assert!(error.contains(words) && error.len() < 3000, "{error:.3000}");
+    }
 }
