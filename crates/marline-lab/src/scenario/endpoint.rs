@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use marline::congestion::ConnectionKind;
-use marline::settings::{Refused, Shown, Value as Setting, Written, apply, show};
+use marline::settings::{Refused, Shown, Value as Setting, Written, apply, is_key, show};
 use marline::{MultipathConfig, Profile, TransportConfig};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -21,8 +21,11 @@ pub struct EndpointSettings {
     written: Vec<(String, Written)>,
 }
 
-/// The table of settings whose keys apply only if it is on.
+/// The table of several paths.
 const MULTIPATH: &str = "multipath";
+
+/// Its key for how many paths a client opens.
+const MAX_PATHS: &str = "max_paths";
 
 impl EndpointSettings {
     /// A profile without changes.
@@ -69,19 +72,21 @@ impl EndpointSettings {
     }
 }
 
-/// Adds the defaults of scenarios to a table of `multipath`: keys do not switch it on, and a client that may
-/// have several paths opens all paths of the scenario.
+/// Adds the default of scenarios to a table of `multipath` that switches it on, which any of its keys does: a client
+/// opens all paths of the scenario.
 fn complete_multipath(entries: &mut Vec<(String, Written)>, of_profile: bool) {
-    let find = |key| entries.iter().find(|(written, _)| written == key);
-    let missing = match find("on") {
-        None => ("on", Written::Switch(of_profile)),
-        Some((_, Written::Switch(true))) if find("max_paths").is_none() => (
-            "max_paths",
-            Written::Integer(MultipathConfig::MAX_PATHS.into()),
-        ),
-        Some(_) => return,
+    let find = |key| {
+        let mut entries = entries.iter();
+        entries.find(|(written, _)| is_key(written, key))
     };
-    entries.push((missing.0.to_owned(), missing.1));
+    let is_switched_on = match find("on") {
+        Some((_, on)) => *on == Written::Switch(true),
+        None => !of_profile,
+    };
+    if is_switched_on && find(MAX_PATHS).is_none() {
+        let most = Written::Integer(MultipathConfig::MAX_PATHS.into());
+        entries.push((MAX_PATHS.to_owned(), most));
+    }
 }
 
 /// Replaces entries of `old` by those of `new`.

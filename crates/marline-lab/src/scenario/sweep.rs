@@ -25,6 +25,9 @@ pub(super) struct Choice {
 /// More points are taken for a mistake.
 const MAX_POINTS: usize = 100_000;
 
+/// Every point has a value of each factor.
+const MAX_FACTORS: usize = 100;
+
 /// Reads `[sweep]`:
 ///
 /// - `"link.loss" = ["0%", "1%"]`: a key and its values;
@@ -43,6 +46,11 @@ pub(super) fn read_sweep(node: &Node) -> Result<Vec<Factor>, Problem> {
             "wsp" => factors.push(read_wsp(node)?),
             _ => read_factor(key, node, &mut factors)?,
         }
+    }
+    if factors.len() > MAX_FACTORS {
+        return Err(node.problem(format_args!(
+            "these are more than {MAX_FACTORS} parameters; leave some out"
+        )));
     }
     if factors.is_empty() {
         return Err(node.problem("the sweep is empty; add \"link.loss\" = [\"0%\", \"1%\"]"));

@@ -14,6 +14,8 @@ use crate::stats::Statistic;
 const REPEATS: u32 = 30;
 /// Default repeats of a quick run.
 const QUICK_REPEATS: u32 = 10;
+/// More variants are taken for a mistake. Each reads a copy of the document.
+const MAX_VARIANTS: usize = 1000;
 
 /// All of an experiment except the settings of its runs.
 pub(in crate::scenario) struct Head {
@@ -190,6 +192,11 @@ fn read_variants(node: Option<&Node>) -> Result<Vec<VariantEntry>, Problem> {
     let table = Reader::of(node)?.table;
     if table.0.is_empty() {
         return Err(node.problem("there are no variants; add one as [variant.NAME]"));
+    }
+    if table.0.len() > MAX_VARIANTS {
+        return Err(node.problem(format_args!(
+            "there are more than {MAX_VARIANTS} variants; leave some out"
+        )));
     }
     let mut variants = Vec::new();
     for (name, node) in &table.0 {

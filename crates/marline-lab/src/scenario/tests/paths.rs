@@ -118,8 +118,8 @@ fn errors_in_paths_name_line_and_key() {
 #[test]
 fn multipath_needs_both_ends() {
     let text = format!(
-        "{HEAD}path_scheduler = 'rr'\n[variant.both]\nmultipath = true\npath_scheduler = 'hbes'\n\
-         [variant.one]\nserver.multipath = true\n[variant.none]\nprofile = 'today'\n"
+        "{HEAD}path_scheduler = 'rr'\n[variant.both]\npath_scheduler = 'hbes'\n\
+         [variant.one]\nclient.multipath = false\n[variant.none]\nmultipath = false\n"
     );
     let experiment = read(&text);
     let both = experiment.cells.iter().map(|cell| {

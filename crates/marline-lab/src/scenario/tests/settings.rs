@@ -1,7 +1,7 @@
 //! Settings of ends: every key, policies with parameters, keys that were written otherwise once.
 
-use marline::TransportConfig;
 use marline::settings::{Shown, Value as Setting, Written, show};
+use marline::{MultipathConfig, TransportConfig};
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn older_spellings_of_keys_are_accepted() {
             "initial_window = 'fixed(packets=32)'",
         ),
         ("multipath = false", "multipath.on = false"),
-        ("path_scheduler = 'rr'", ""),
+        ("path_scheduler = 'rr'", "multipath.scheduler = 'rr'"),
     ] {
         assert_eq!(settings(old), settings(new), "{old}");
     }
@@ -240,11 +240,36 @@ fn a_key_in_both_spellings_is_refused_with_both_lines() {
             "{text}\n{error}"
         );
     }
-    let elsewhere = "[multipath]\non = true\nmax_paths = 3\n[client]\nmultipath.max-paths = 4";
+    let elsewhere = "multipath.max-paths = 3\n[client]\nmultipath.max_paths = 4";
     let experiment = read(&with(elsewhere));
     let settings = &experiment.cells[0].settings;
     let most = |end: &EndpointSettings| end.transport().multipath.unwrap().max_paths;
     assert_eq!((most(&settings.client), most(&settings.server)), (4, 3));
+}
+
+#[test]
+fn a_key_of_multipath_switches_it_on_as_in_a_servers_file() {
+    let is_on = |text: &str| server(text).multipath.is_some();
+    for text in [
+        "multipath = { scheduler = 'rr' }",
+        "multipath.scheduler = 'rr'",
+        "path_scheduler = 'rr'",
+        "[server]\nmultipath.scheduler = 'rr'",
+        "[multipath]",
+        "same_tuple_paths = 3",
+    ] {
+        assert!(is_on(text), "{text}");
+        let config = server(text).multipath.unwrap();
+        assert_eq!(config.max_paths, MultipathConfig::MAX_PATHS, "{text}");
+    }
+    for text in [
+        "multipath = { on = false, scheduler = 'rr' }",
+        "path_scheduler = 'rr'\nmultipath = false",
+        "path_scheduler = 'rr'\n[server]\nmultipath = false",
+        "[client]\nmultipath.scheduler = 'rr'",
+    ] {
+        assert!(!is_on(text), "{text}");
+    }
 }
 
 #[test]
@@ -318,7 +343,15 @@ fn long_and_many_keys_are_refused_in_a_short_message() {
             format!("[sweep.place.near]\n{keys}"),
             "there are more than 1000 keys",
         ),
-        (keys.clone(), "train.toml:4: key0: unknown key \"key0\""),
+        (
+            format!("[sweep]\n{}", keys.replace("= 1", "= [1]")),
+            "these are more than 100 parameters",
+        ),
+        (
+            format!("[variant]\n{}", keys.replace("= 1", "= {}")),
+            "there are more than 1000 variants",
+        ),
+        (keys, "train.toml:4: key0: unknown key \"key0\""),
         (format!("cc = '{long}'"), "unknown controller \"long"),
     ] {
         let error = error(&with(&text));
