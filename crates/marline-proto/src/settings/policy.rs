@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::domain::{Shown, Word, Written};
 use super::table::{Refused, Row, Settings, apply, rows};
-use super::words::unknown;
+use super::words::{quote, unknown};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
 ///
@@ -262,15 +262,22 @@ impl<'a> Call<'a> {
                 parameters: Vec::new(),
             });
         };
-        let wrong = || format!("\"{text}\" is no policy; write it as name(key=value, key=value)");
+        let wrong = || {
+            format!(
+                "\"{}\" is no policy; write it as name(key=value, key=value)",
+                quote(text)
+            )
+        };
         let inside = rest.strip_suffix(')').ok_or_else(wrong)?;
-        let written = inside
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty());
+        // `name()` has no parameters.
+        let written = inside.split(',').filter(|_| !inside.trim().is_empty());
         let parameters = written.map(|part| {
             let (key, value) = part.split_once('=').ok_or_else(wrong)?;
-            Ok((key.trim().to_owned(), Written::parse(value)))
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() || value.is_empty() {
+                return Err(wrong());
+            }
+            Ok((key.to_owned(), Written::parse(value)))
         });
         Ok(Self {
             name: name.trim(),

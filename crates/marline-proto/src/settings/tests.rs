@@ -266,6 +266,49 @@ fn applied(entries: &[(&str, &str)]) -> Result<TransportConfig, Refused> {
 }
 
 #[test]
+fn empty_parameters_of_a_policy_are_refused() {
+    use crate::congestion::slow_start::EXITS;
+    for accepted in [
+        "hybrid",
+        "hybrid()",
+        "hybrid( )",
+        " hybrid( factor = 0.5 ) ",
+    ] {
+        assert!(EXITS.make(accepted).is_ok(), "{accepted}");
+    }
+    for refused in [
+        "hybrid(,,,)",
+        "hybrid(,)",
+        "hybrid(factor=0.5,)",
+        "hybrid(,factor=0.5)",
+        "hybrid(factor=0.5,,min_rise=8ms)",
+        "hybrid(factor=)",
+        "hybrid(=0.5)",
+        "hybrid(factor)",
+        "hybrid(",
+        "hybrid)(",
+    ] {
+        let Err(why) = EXITS.make(refused) else {
+            panic!("{refused} is accepted");
+        };
+        assert!(
+            why.contains("write it as name(key=value, key=value)"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn a_date_is_refused_by_every_setting() {
+    let date = Written::Date("1979-05-27".to_owned());
+    for setting in TransportConfig::SETTINGS {
+        let why = setting.set(&mut TransportConfig::default(), &date);
+        let text = why.unwrap_err().text;
+        assert!(text.contains("not the date or time 1979-05-27"), "{text}");
+    }
+}
+
+#[test]
 fn a_duplicate_key_is_refused() {
     let why = refused(applied(&[("keep_alive", "1s"), ("keep-alive", "2s")]));
     assert!(why.text.contains("there twice"), "{why}");
