@@ -183,6 +183,7 @@ impl ConfigFile {
     fn parse(name: &str, text: &str, base: &Path) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
         let transport = written.only(TransportConfig::SETTINGS);
+        transport.refuse_initial_window()?;
         // Every key is checked here, also where it is used later only.
         transport.apply(TransportConfig::SETTINGS, &mut TransportConfig::default())?;
         let own = Self::SETTINGS.iter().map(|setting| setting.key());
@@ -282,6 +283,42 @@ mod tests {
                 error.contains("site.toml:2: ") && error.contains(words),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn what_only_scenarios_write_is_refused_with_what_to_write() {
+        for (text, words) in [
+            (
+                "initial_window = 'careful'",
+                "site.toml:1: initial_window: \"careful\" needs a store of history; write policy = \"careful\" in the table [history]",
+            ),
+            (
+                "initial-window = 'history'",
+                "write policy = \"average\" in the table [history]",
+            ),
+            (
+                "initial_window = 10",
+                "write initial_window=\"fixed(packets=10)\"",
+            ),
+            (
+                "hybrid.factor = 0.5",
+                "site.toml:1: \"hybrid\" is no key but a value of slow_start_exit; \
+                 write slow_start_exit=\"hybrid(factor=0.5)\"",
+            ),
+            (
+                "[ecf]\nbeta = 0.5",
+                "write multipath.scheduler=\"ecf(beta=0.5)\"",
+            ),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        for text in [
+            "[history]\npolicy = 'careful'",
+            "initial_window = 'fixed(packets=10)'",
+        ] {
+            assert!(read(text).is_ok(), "{text}");
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use marline::coordination::history::{
     HistoryConfig, HistoryPolicy, MemoryStore, PathStore, StoreLimits,
 };
+use marline::settings::Written;
 use marline::{Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_memory::{ConnectError, FileStore, SharedStore};
 
@@ -17,6 +18,28 @@ const TO_FILE: Duration = Duration::from_secs(10);
 
 /// How long to wait at the end for records to be written to a server.
 const TO_SERVER: Duration = Duration::from_secs(1);
+
+/// The key of the policy of initial windows.
+pub(crate) const INITIAL_WINDOW: &str = "initial_window";
+
+/// What to write for an `initial_window` as scenarios have it, which is no policy that connections choose by that key.
+pub(crate) fn instead_of_initial_window(written: &Written) -> Option<String> {
+    let policy = match written {
+        Written::Text(word) if word == "careful" => HistoryPolicy::Careful,
+        Written::Text(word) if word == "history" => HistoryPolicy::Average,
+        Written::Integer(packets) => {
+            return Some(format!(
+                "this must be a policy, not {packets}; write {INITIAL_WINDOW}=\"fixed(packets={packets})\""
+            ));
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{written} needs a store of history; write policy = \"{}\" in the table [history] of a file for \
+         `marline serve`, or give --profile history",
+        policy.name()
+    ))
+}
 
 /// The settings of history.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,11 @@
 //! `marline qlog`.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use marline_report::Summary;
+use marline_report::qlog::Error;
 use marline_report::summary::BundleHistory;
 
 use crate::failure::Failure;
@@ -47,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summaries = arguments.files.iter().map(Summary::read);
     let summaries = summaries
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Failure::Failed(format!("{error}; give a qlog file")))?;
+        .map_err(|error| Failure::Failed(format!("{error}; {}", advice(&error))))?;
     if arguments.json {
         let summaries: Vec<_> = summaries.iter().map(Summary::to_json).collect();
         println!("{}", serde_json::Value::from(summaries));
@@ -60,4 +62,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What to do about a file that cannot be summarized.
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::Io { source, .. } => match source.kind() {
+            ErrorKind::NotFound => "check the path",
+            ErrorKind::IsADirectory => "name the files in it",
+            _ => "give a file that can be read",
+        },
+        Error::Record { .. } | Error::NoEvents { .. } => {
+            "give a qlog file, as `marline get --qlog DIR` writes it"
+        }
+    }
 }

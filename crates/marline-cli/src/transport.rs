@@ -9,10 +9,11 @@ use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 use marline::congestion::{CONTROLLERS, ControllerFactory};
 use marline::scheduling::path::{PathScheduler, SCHEDULERS};
-use marline::settings::{Make, Refused, Registry, Written, apply};
+use marline::settings::{Make, Refused, Registry, Written, apply, is_key};
 use marline::{Profile, TransportConfig};
 
 use crate::failure::Failure;
+use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
 
 /// The settings of QUIC.
 #[derive(Clone, Debug, Default, Args)]
@@ -119,9 +120,15 @@ impl std::str::FromStr for Set {
         let Some((key, value)) = text.split_once('=') else {
             return Err("write it as KEY=VALUE, as in receive_window=4MB".to_owned());
         };
+        let value = Written::parse(value);
+        if is_key(key.trim(), INITIAL_WINDOW)
+            && let Some(text) = instead_of_initial_window(&value)
+        {
+            return Err(text);
+        }
         let set = Self {
             text: text.to_owned(),
-            ..Self::new(key.trim(), Written::parse(value))
+            ..Self::new(key.trim(), value)
         };
         // A complete configuration, in which settings find the ones that they need.
         let mut config = Profile::Multipath.config();

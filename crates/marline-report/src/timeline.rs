@@ -54,7 +54,9 @@ impl Timeline {
         for event in qlog::read(path)? {
             let event = match event {
                 Ok(event) => event,
-                Err(error @ qlog::Error::Io { .. }) => return Err(error),
+                Err(error @ (qlog::Error::Io { .. } | qlog::Error::NoEvents { .. })) => {
+                    return Err(error);
+                }
                 Err(qlog::Error::Record { .. }) => continue,
             };
             let key = (event.source.index, event.group.clone());

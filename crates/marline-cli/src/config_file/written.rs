@@ -4,9 +4,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use marline::settings::{Lines, Refused, Settings, Written, apply, is_key, quote, unknown};
+use marline::TransportConfig;
+use marline::settings::{
+    Lines, Refused, Settings, Written, apply, is_key, misplaced_policy, quote, unknown,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
 
 /// The values of a table, with the line of each key.
 #[derive(Clone, Debug, Default)]
@@ -124,8 +129,10 @@ impl WrittenTable {
         let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
         match self.entries.iter().find(|(key, _)| !is_known(key)) {
             None => Ok(()),
-            Some((key, _)) => {
-                let what = unknown("key", key, known.iter().copied());
+            Some((key, written)) => {
+                let settings = TransportConfig::SETTINGS;
+                let what = misplaced_policy(settings, key, written)
+                    .unwrap_or_else(|| unknown("key", key, known.iter().copied()));
                 Err(format!("{}: {what}", self.place(&[key])))
             }
         }
@@ -150,6 +157,22 @@ impl WrittenTable {
     fn full<'a>(&'a self, path: &[&'a str]) -> Vec<&'a str> {
         let outer = self.prefix.iter().map(String::as_str);
         outer.chain(path.iter().copied()).collect()
+    }
+
+    /// Refuses values of `initial_window` that scenarios have.
+    ///
+    /// # Errors
+    /// It has one: with file, line, and what to write.
+    pub(super) fn refuse_initial_window(&self) -> Result<(), String> {
+        let mut entries = self.entries.iter();
+        let entry = entries.find(|(key, _)| is_key(key, INITIAL_WINDOW));
+        match entry.and_then(|(_, written)| instead_of_initial_window(written)) {
+            None => Ok(()),
+            Some(text) => {
+                let place = self.place(&[INITIAL_WINDOW]);
+                Err(format!("{place}: {INITIAL_WINDOW}: {text}"))
+            }
+        }
     }
 
     /// Applies the keys of `settings` to `config`.

@@ -354,6 +354,55 @@ fn wrong_usage_is_one_line_and_exit_status_2() {
 }
 
 #[test]
+fn parameters_of_policies_are_refused_outside_of_them_with_what_to_write() {
+    for (set, words) in [
+        (
+            "hybrid.factor=0.5",
+            "write slow_start_exit=\"hybrid(factor=0.5)\"",
+        ),
+        ("slow_start_exit.factor=0.5", "as \"hybrid(factor=0.5)\""),
+        (
+            "ecf.beta=0.3",
+            "write multipath.scheduler=\"ecf(beta=0.3)\"",
+        ),
+        ("initial_window=careful", "--profile history"),
+        (
+            "initial_window=10",
+            "write initial_window=\"fixed(packets=10)\"",
+        ),
+    ] {
+        fails(&["get", "https://localhost/", "--set", set], 2, &[words]);
+    }
+}
+
+#[test]
+fn files_that_are_no_results_and_no_logs_are_refused_as_such() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = text(root.path());
+    let file = root.path().join("notes.txt");
+    fs::write(&file, "notes\n").unwrap();
+    let (file, missing) = (text(&file), root.path().join("missing"));
+    let missing = text(&missing);
+    for (path, words) in [
+        (missing, "it does not exist"),
+        (file, "it is no directory"),
+        (directory, "it has no "),
+    ] {
+        let what = "give a directory of `marline lab run`";
+        fails(&["lab", "compare", path, path], 1, &[words, what]);
+        fails(&["lab", "report", path], 1, &[words, what]);
+        fails(&["lab", "merge", "--out", missing, path], 1, &[words, what]);
+    }
+    for (path, words) in [
+        (missing, "check the path"),
+        (directory, "name the files in it"),
+        (file, "has no event of qlog: record 1: not JSON"),
+    ] {
+        fails(&["qlog", "summary", path], 1, &[words]);
+    }
+}
+
+#[test]
 fn errors_of_serve_are_printed_in_one_line() {
     let root = site();
     let directory = text(root.path());

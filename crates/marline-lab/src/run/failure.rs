@@ -25,7 +25,10 @@ pub enum RunFailure {
         directory: PathBuf,
     },
     /// A file of results is damaged.
-    #[error("{}:{line}: {problem}; start over with --fresh", path.display())]
+    #[error(
+        "{}:{line}: {problem}; run the experiment again with --fresh, or give another directory",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -34,8 +37,27 @@ pub enum RunFailure {
         /// What is wrong.
         problem: String,
     },
-    /// A file cannot be read or written.
-    #[error("{}: {cause}; check the path and the space that is left", path.display())]
+    /// There are no results in a directory.
+    #[error(
+        "{}: there are no results here: {problem}; give a directory of `marline lab run`",
+        directory.display()
+    )]
+    NoResults {
+        /// The directory.
+        directory: PathBuf,
+        /// What is missing.
+        problem: String,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {cause}; check the path and who may read it", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {cause}; check the path and the space that is left", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -77,7 +99,30 @@ pub enum RunFailure {
 }
 
 impl RunFailure {
-    /// `cause` at `path`.
+    /// The file `name` is not in `directory`, or `directory` is none.
+    pub(super) fn no_results(directory: &Path, name: &str) -> Self {
+        let problem = if directory.is_dir() {
+            format!("it has no {name}")
+        } else if directory.exists() {
+            "it is no directory".to_owned()
+        } else {
+            "it does not exist".to_owned()
+        };
+        Self::NoResults {
+            directory: directory.to_owned(),
+            problem,
+        }
+    }
+
+    /// `path` cannot be read because of `cause`.
+    pub(super) fn unreadable(path: &Path, cause: io::Error) -> Self {
+        Self::Unreadable {
+            path: path.to_owned(),
+            cause,
+        }
+    }
+
+    /// `path` cannot be written because of `cause`.
     pub(super) fn file(path: &Path, cause: impl Into<io::Error>) -> Self {
         Self::File {
             path: path.to_owned(),

@@ -39,8 +39,10 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(
     let path = directory.join(name);
     let text = match std::fs::read(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(RunFailure::file(&path, error)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(None),
+            _ => return Err(RunFailure::unreadable(&path, error)),
+        },
     };
     serde_json::from_slice(&text)
         .map(Some)

@@ -91,8 +91,7 @@ pub struct StoredRuns {
 /// Reads the plan and the finished runs in `directory`.
 pub fn read(directory: &Path) -> Result<StoredRuns, RunFailure> {
     let Some(plan): Option<Plan> = read_json(directory, PLAN)? else {
-        let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results here");
-        return Err(RunFailure::file(directory, cause));
+        return Err(RunFailure::no_results(directory, PLAN));
     };
     let records = read_runs(&directory.join(RUNS), &plan)?;
     Ok(StoredRuns { plan, records })
@@ -116,7 +115,7 @@ fn read_runs(path: &Path, plan: &Plan) -> Result<Vec<Record>, RunFailure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(RunFailure::file(path, error)),
+        Err(error) => return Err(RunFailure::unreadable(path, error)),
     };
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     if whole < text.len() {

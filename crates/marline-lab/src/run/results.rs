@@ -1,7 +1,6 @@
 //! The results of an experiment, as in `results.json`.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -63,10 +62,7 @@ impl Results {
     /// # Errors
     /// There are none yet, or the file is damaged.
     pub fn read(directory: &Path) -> Result<Self, RunFailure> {
-        read_json(directory, RESULTS)?.ok_or_else(|| {
-            let cause = io::Error::new(io::ErrorKind::NotFound, "there are no results yet");
-            RunFailure::file(&directory.join(RESULTS), cause)
-        })
+        read_json(directory, RESULTS)?.ok_or_else(|| RunFailure::no_results(directory, RESULTS))
     }
 }
 

@@ -351,8 +351,34 @@ fn directories_of_other_settings_or_builds_are_refused() {
             "{failure}"
         );
     }
-    let failure = read(&directory.path().join("no")).unwrap_err().to_string();
-    assert!(failure.contains("there are no results here"), "{failure}");
+}
+
+#[test]
+fn what_is_no_directory_of_results_is_named_with_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "text").unwrap();
+    for (path, expected) in [
+        (directory.path().join("no"), "it does not exist"),
+        (file, "it is no directory"),
+        (directory.path().to_owned(), "it has no "),
+    ] {
+        let failures = [
+            read(&path).unwrap_err(),
+            rebuild(&path).unwrap_err(),
+            compare(&path, &path).unwrap_err(),
+            merge(std::slice::from_ref(&path), &directory.path().join("out")).unwrap_err(),
+        ];
+        for failure in failures {
+            let text = failure.to_string();
+            let words = format!("there are no results here: {expected}");
+            assert!(
+                text.contains(&words) && text.contains("marline lab run"),
+                "{text}"
+            );
+            assert!(!text.contains("space that is left"), "{text}");
+        }
+    }
 }
 
 #[test]
@@ -493,5 +519,5 @@ fn significant_changes_are_marked() {
     let same = compare(&a, &a).unwrap();
     assert_eq!(same.to_string(), "fake: every run is the same\n");
     let failure = compare(&a, directory.path()).unwrap_err().to_string();
-    assert!(failure.contains("there are no results yet"), "{failure}");
+    assert!(failure.contains("it has no results.json"), "{failure}");
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use marline::settings::{is_key, read_bytes, read_time};
+use marline::TransportConfig;
+use marline::settings::{is_key, misplaced_policy, read_bytes, read_time};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem, unknown};
@@ -71,7 +72,10 @@ impl<'a> Reader<'a> {
         let mut seen: HashMap<&str, &Place> = HashMap::new();
         for (key, node) in &self.table.0 {
             let Some(known) = self.requested.iter().find(|known| is_key(key, known)) else {
-                return Err(node.problem(unknown("key", key, self.requested)));
+                let settings = TransportConfig::SETTINGS;
+                let text = misplaced_policy(settings, key, &node.written())
+                    .unwrap_or_else(|| unknown("key", key, self.requested));
+                return Err(node.problem(text));
             };
             if let Some(first) = seen.insert(known, &node.place) {
                 return Err(node.problem(first.twice()));

@@ -317,7 +317,7 @@ impl TransportConfig {
         },
         &Table {
             key: "careful_resume",
-            about: "How a path returns to the capacity that the first window's policy remembers",
+            about: "How a connection returns to the capacity of its path that history remembers",
             settings: CarefulResumeConfig::SETTINGS,
             bases: &[],
             get: |c: &Self| Some(&c.careful_resume),

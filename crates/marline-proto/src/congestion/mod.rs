@@ -42,7 +42,7 @@ pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
 /// First windows, by name. Those that are learnt of earlier connections need a store, and have settings of
 /// their own ([`history`](crate::coordination::history)).
 pub const INITIAL_WINDOWS: Registry<Arc<dyn InitialWindow>> = Registry::new(
-    "first window",
+    "initial window",
     &[&initial_window::RFC9002, &initial_window::FIXED],
 );
 

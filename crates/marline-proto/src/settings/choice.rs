@@ -46,6 +46,11 @@ impl<C, F> Setting<C> for Choice<C, F> {
         }]
     }
 
+    fn key_of_policy(&self, policy: &str) -> Option<String> {
+        let is_there = self.registry.names().contains(&policy);
+        is_there.then(|| self.key.to_owned())
+    }
+
     fn samples(&self) -> Vec<Written> {
         self.registry
             .names()

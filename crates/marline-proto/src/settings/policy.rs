@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::domain::{Shown, Word, Written};
-use super::table::{Refused, Row, Settings, apply, rows};
+use super::table::{Refused, Row, Settings, apply, call, is_key, rows};
 use super::words::{quote, unknown};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
@@ -241,9 +241,26 @@ impl<F> Registry<F> {
             Written::Text(text) => self.make(text),
             other => Err(format!(
                 "this must be a policy, as \"{}\", not {other}",
-                self.names().first().unwrap_or(&"")
+                self.example(other)
             )),
         }
+    }
+
+    /// A policy that has the parameters in `written`, if that is a table of some; or the first one.
+    fn example(&self, written: &Written) -> String {
+        if let Written::Table(parameters) = written {
+            let mut entries = self.entries.iter();
+            let entry = entries.find(|entry| {
+                let rows = entry.parameters();
+                let has = |key: &str| rows.iter().any(|row| is_key(key, &row.key));
+                !parameters.is_empty() && parameters.iter().all(|(key, _)| has(key))
+            });
+            if let Some(entry) = entry {
+                return call(entry.name(), parameters);
+            }
+        }
+        let first = self.names().first().copied();
+        first.unwrap_or_default().to_owned()
     }
 }
 

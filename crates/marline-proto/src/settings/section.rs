@@ -145,6 +145,12 @@ impl<C, D: Default> Setting<C> for Table<C, D> {
         std::iter::once(of_table).chain(inner).collect()
     }
 
+    fn key_of_policy(&self, policy: &str) -> Option<String> {
+        let mut settings = self.settings.iter();
+        let inner = settings.find_map(|setting| setting.key_of_policy(policy))?;
+        Some(format!("{}.{inner}", self.key))
+    }
+
     fn samples(&self) -> Vec<Written> {
         let names = self.bases.iter().map(|base| base.name.into());
         std::iter::once(Written::Switch(true))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::domain::{Domain, Shown, Word, Written};
-use super::words::unknown;
+use super::words::{quote, unknown};
 
 /// The settings of a configuration `C`.
 pub type Settings<C> = &'static [&'static dyn Setting<C>];
@@ -30,6 +30,11 @@ pub trait Setting<C>: Sync {
 
     /// The values that it takes, if they are plain ones.
     fn domain(&self) -> Option<Domain> {
+        None
+    }
+
+    /// The dotted key that takes a policy of this name.
+    fn key_of_policy(&self, _policy: &str) -> Option<String> {
         None
     }
 
@@ -109,14 +114,15 @@ pub(super) fn apply_but<C>(
     written: &[(String, Written)],
 ) -> Result<(), Refused> {
     let keys = || settings.iter().map(|setting| setting.key());
-    for (key, _) in written {
+    for (key, value) in written {
         if !others
             .iter()
             .copied()
             .chain(keys())
             .any(|known| is_key(key, known))
         {
-            let text = unknown("key", key, others.iter().copied().chain(keys()));
+            let text = misplaced_policy(settings, key, value)
+                .unwrap_or_else(|| unknown("key", key, others.iter().copied().chain(keys())));
             return Err(Refused::here(text).within(key));
         }
         let is_same = |(other, _): &&(String, Written)| is_key(other, &key.replace('-', "_"));
@@ -131,6 +137,39 @@ pub(super) fn apply_but<C>(
         }
     }
     Ok(())
+}
+
+/// What to write if `key` is not a key of `settings` but a policy that one of them takes, as in `hybrid.factor = 0.5`.
+pub fn misplaced_policy<C>(settings: Settings<C>, key: &str, written: &Written) -> Option<String> {
+    let policy = key.replace('-', "_");
+    let mut settings = settings.iter();
+    let place = settings.find_map(|setting| setting.key_of_policy(&policy))?;
+    let example = match written {
+        Written::Table(parameters) => call(&policy, parameters),
+        _ => policy,
+    };
+    Some(format!(
+        "\"{key}\" is no key but a value of {place}; write {place}=\"{example}\""
+    ))
+}
+
+/// `name` with those of `parameters` that are plain values, as a policy is written.
+pub(super) fn call(name: &str, parameters: &[(String, Written)]) -> String {
+    let parameters: Vec<_> = parameters
+        .iter()
+        .filter_map(|(key, written)| match written {
+            Written::Text(text) => Some(format!("{key}={}", quote(text))),
+            Written::Switch(_) | Written::Integer(_) | Written::Number(_) => {
+                Some(format!("{key}={written}"))
+            }
+            Written::Date(_) | Written::List | Written::Table(_) => None,
+        })
+        .collect();
+    if parameters.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}({})", parameters.join(", "))
+    }
 }
 
 /// What `config` has, by key.

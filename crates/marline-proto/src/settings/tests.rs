@@ -299,6 +299,54 @@ fn empty_parameters_of_a_policy_are_refused() {
 }
 
 #[test]
+fn a_parameter_outside_of_its_policy_is_refused_with_what_to_write() {
+    let inside = |key: &str, value| Written::Table(vec![(key.to_owned(), value)]);
+    for (key, written, expected) in [
+        (
+            "hybrid",
+            inside("factor", Written::Number(0.5)),
+            "write slow_start_exit=\"hybrid(factor=0.5)\"",
+        ),
+        (
+            "ecf",
+            inside("beta", Written::Number(0.3)),
+            "write multipath.scheduler=\"ecf(beta=0.3)\"",
+        ),
+        (
+            "sa-ecf",
+            Written::Switch(true),
+            "write multipath.scheduler=\"sa_ecf\"",
+        ),
+        (
+            "slow_start_exit",
+            inside("factor", Written::Number(0.5)),
+            "this must be a policy, as \"hybrid(factor=0.5)\", not a table",
+        ),
+        (
+            "multipath",
+            inside("scheduler", inside("beta", Written::Number(0.4))),
+            "this must be a policy, as \"ecf(beta=0.4)\", not a table",
+        ),
+        (
+            "multipath",
+            inside("ecf", inside("beta", Written::Number(0.4))),
+            "write scheduler=\"ecf(beta=0.4)\"",
+        ),
+        (
+            "slow_start_exit",
+            inside("facter", Written::Number(0.5)),
+            "this must be a policy, as \"none\", not a table",
+        ),
+        ("hybird", Written::Switch(true), "unknown key \"hybird\""),
+    ] {
+        let mut config = TransportConfig::default();
+        let written = [(key.to_owned(), written)];
+        let why = apply(TransportConfig::SETTINGS, &mut config, &written).unwrap_err();
+        assert!(why.text.contains(expected), "{why}");
+    }
+}
+
+#[test]
 fn a_date_is_refused_by_every_setting() {
     let date = Written::Date("1979-05-27".to_owned());
     for setting in TransportConfig::SETTINGS {

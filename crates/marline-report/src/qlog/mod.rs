@@ -38,6 +38,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file has no event.
+    #[error("{} has no event of qlog: {reason}", path.display())]
+    NoEvents {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with its first record, or that there is none.
+        reason: String,
+    },
 }
 
 /// A logged event of a connection.

@@ -131,15 +131,10 @@ impl Summary {
         let path = path.as_ref();
         let summary = Self::of(path, qlog::read(path)?)?;
         if summary.connections.is_empty() {
-            return Err(qlog::Error::Record {
+            let reason = summary.first_error;
+            return Err(qlog::Error::NoEvents {
                 path: path.to_owned(),
-                record: 1,
-                reason: match summary.first_error {
-                    Some(error) => {
-                        format!("no event in the whole file; the first problem: {error}")
-                    }
-                    None => "no event in the whole file".to_owned(),
-                },
+                reason: reason.unwrap_or_else(|| "it has no record of one".to_owned()),
             });
         }
         Ok(summary)
@@ -159,7 +154,9 @@ impl Summary {
         for event in events {
             let event = match event {
                 Ok(event) => event,
-                Err(error @ qlog::Error::Io { .. }) => return Err(error),
+                Err(error @ (qlog::Error::Io { .. } | qlog::Error::NoEvents { .. })) => {
+                    return Err(error);
+                }
                 Err(qlog::Error::Record { record, reason, .. }) => {
                     skipped += 1;
                     first_error.get_or_insert_with(|| format!("record {record}: {reason}"));

@@ -191,5 +191,5 @@ fn a_file_without_events_is_an_error() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "\u{1e}{\n").unwrap();
     let error = Summary::read(file.path()).unwrap_err().to_string();
-    assert!(error.ends_with("the first problem: record 1: it ends within a value"));
+    assert!(error.ends_with("has no event of qlog: record 1: it ends within a value"));
 }

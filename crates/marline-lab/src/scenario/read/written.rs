@@ -28,7 +28,7 @@ pub(super) fn placed_in(refused: &Refused, reader: &Reader<'_>) -> Problem {
 
 impl Node {
     /// The value as a written setting.
-    pub(super) fn written(&self) -> Written {
+    pub(in crate::scenario) fn written(&self) -> Written {
         match &self.item {
             Item::Text(text) => Written::Text(current(text)),
             Item::Integer(number) => Written::Integer(*number),

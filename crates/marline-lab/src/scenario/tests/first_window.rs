@@ -113,7 +113,7 @@ fn errors_in_initial_windows_name_line_and_key() {
     for (text, expected) in [
         (
             "initial_window = 'histery'",
-            "train.toml:4: initial_window: unknown first window \"histery\"; known: rfc9002, fixed; or write a number",
+            "train.toml:4: initial_window: unknown initial window \"histery\"; known: rfc9002, fixed; or write a number",
         ),
         ("initial_window = 1.5", "a number is no initial window"),
         (

@@ -150,6 +150,10 @@ fn wrong_values_name_line_key_and_what_is_allowed() {
         let error = error(&with(text));
         assert!(error.contains(expected), "\n{error}\nis not\n{expected}");
     }
+    let set = read_with(&with(""), &["hybrid.factor=0.5"]).unwrap_err();
+    let words = "--set hybrid.factor=0.5: \"hybrid\" is no key but a value of slow_start_exit; \
+                 write slow_start_exit=\"hybrid(factor=0.5)\"";
+    assert_eq!(set, words);
     let set = read_with(&with(""), &["ack=decimation(packets=0)"]).unwrap_err();
     let words =
         "--set ack=decimation(packets=0): decimation: packets: this must be an integer from 1";

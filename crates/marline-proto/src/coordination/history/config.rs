@@ -271,7 +271,7 @@ impl HistoryConfig {
         &Field::new(
             "cap",
             Domain::bytes(1, 1 << 32).or("none"),
-            "The most that an average can make of a first window",
+            "The largest initial window that an average can give",
             |c: &mut Self| &mut c.cap,
         ),
         &Field::new(
