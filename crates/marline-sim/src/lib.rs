@@ -44,6 +44,10 @@
 //! Keys of TLS differ from run to run, but all sizes and times are equal: the [`identity`] of the servers has
 //! signatures of a constant length.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod builder;
 mod capture;
 mod config;

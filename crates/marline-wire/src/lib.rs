@@ -4,6 +4,10 @@
 //! Decoding borrows from the datagram and never panics, whatever the input; encoding appends to a
 //! `Vec<u8>` that the caller reuses. Each kind of header or frame has its own file.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod error;
 pub mod frame;
 pub mod id;
