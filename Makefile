@@ -7,7 +7,7 @@
 #   make experiments  every experiment in virtual time, with reports in lab-results/
 #   make lint bench bench-peers fuzz mutants
 #
-# Parts of `make test` can be run alone: format deny clippy clippy-peers docs unit vectors
+# Parts of `make test` can be run alone: format deny clippy clippy-fuzz clippy-peers docs unit vectors
 # examples ring msrv minimal-versions peers interop.
 
 CARGO ?= cargo
@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help demo experiments deps test check lint bench bench-peers fuzz mutants clean
-.PHONY: format deny clippy clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
+.PHONY: format deny clippy clippy-fuzz clippy-peers docs unit quick vectors examples ring msrv minimal-versions peers interop
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,12 +40,12 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-peers docs unit vectors examples ring msrv minimal-versions peers interop
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers format deny clippy clippy-fuzz clippy-peers docs unit vectors examples ring msrv minimal-versions peers interop
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format clippy quick vectors
 
-lint: format deny clippy clippy-peers docs
+lint: format deny clippy clippy-fuzz clippy-peers docs
 
 format:
 	$(CARGO) fmt --check
@@ -58,6 +58,10 @@ deny:
 clippy:
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 
+clippy-fuzz:
+	$(MAKE) -C fuzz lint
+
+# The peers, and the benchmarks beside other stacks.
 clippy-peers:
 	$(MAKE) -C interop lint
 
