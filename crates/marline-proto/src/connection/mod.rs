@@ -1,4 +1,6 @@
-//! One connection: calls the modules in order, and owns no rule of the protocol.
+//! One connection: calls the modules in order. Its own rules are those of no single module: the order of frames
+//! (`fill`), padding (`packet`, `transmit`), what is processed at which stage of the handshake (`receive`), the idle timeout
+//! (`idle`), closing and draining (`close`, `lifecycle`), what is reset when an address changes (`migrate`).
 //!
 //! | part | file |
 //! | --- | --- |
