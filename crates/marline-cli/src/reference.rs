@@ -61,7 +61,7 @@ fn policies() -> String {
     section(
         &mut page,
         "`profile`: named sets of policies",
-        &["name", "is"],
+        &["name", "description"],
         &names,
     );
     policies_of(&mut page, "cc", &congestion::CONTROLLERS);
@@ -85,8 +85,8 @@ fn policies() -> String {
     }
     section(
         &mut page,
-        "`history.policy`: what is made of earlier connections",
-        &["name", "is"],
+        "`history.policy`: how connections use earlier ones",
+        &["name", "description"],
         &names,
     );
     page
@@ -106,9 +106,9 @@ fn policies_of<F>(page: &mut String, key: &str, registry: &Registry<F>) {
         }
     }
     let title = format!("{}: {}", code(key), registry.what());
-    section(page, &title, &["name", "is"], &names);
+    section(page, &title, &["name", "description"], &names);
     if !parameters.is_empty() {
-        let head = ["parameter", "default", "can be", "is"];
+        let head = ["parameter", "default", "values", "description"];
         table(page, &head, &parameters);
     }
 }
@@ -117,7 +117,7 @@ fn policies_of<F>(page: &mut String, key: &str, registry: &Registry<F>) {
 fn settings() -> String {
     let mut page = format!(
         "{GENERATED}\n\n# Settings\n\n\
-         Every key, what it is by default and what it can be. The same keys are read from the server's TOML, \
+         Every key with its default and its values. The same keys are read from the server's TOML, \
          from `--set KEY=VALUE` of `marline serve` and `marline get`, and from experiments, for both ends or in \
          `[client]` and `[server]`; results list them under `settings`. A `-` \
          may stand for each `_` of a key. Sizes are \
@@ -195,7 +195,12 @@ fn keys(page: &mut String, title: &str, rows: &[Row]) {
             &[&code(&row.key), &default, &allowed(row), row.about],
         );
     }
-    section(page, title, &["key", "default", "can be", "is"], &lines);
+    section(
+        page,
+        title,
+        &["key", "default", "values", "description"],
+        &lines,
+    );
 }
 
 /// The allowed values of a setting, with the meaning of each word, unless they are policies.

@@ -9,7 +9,7 @@ use crate::settings::{Entry, Make, Spec};
 /// Its name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     name: "as_asked",
-    about: "Every so many packets, until the peer asks for something else (ACK_FREQUENCY)",
+    about: "After a number of packets, unless the peer requests another number (ACK_FREQUENCY)",
     parameters: EveryN::SETTINGS,
     default: EveryN::default,
     make: |before| Arc::new(move || Box::new(AsAsked::new(before))),

@@ -10,7 +10,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// Its name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, Decimation> = Entry {
     name: "decimation",
-    about: "One acknowledgment for many packets, once a connection has had time to grow",
+    about: "One acknowledgment for many packets, after the first packets of a connection",
     parameters: Decimation::SETTINGS,
     default: Decimation::default,
     make: |config| Arc::new(move || Box::new(config)),
@@ -63,7 +63,7 @@ impl Decimation {
         &Field::new(
             "start_after",
             Domain::integer(0, 1_000_000),
-            "Packets to receive before acknowledgments become fewer than every second packet's",
+            "Packets to receive before acknowledgments become rarer than one for two packets",
             |c: &mut Self| &mut c.start_after,
         ),
         &Field::new(

@@ -9,7 +9,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// Its name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn AckPolicy>, EveryN> = Entry {
     name: "every_n",
-    about: "Every so many packets, whatever the peer asks (RFC 9000, section 13.2)",
+    about: "After a number of packets, whatever the peer requests (RFC 9000, section 13.2)",
     parameters: EveryN::SETTINGS,
     default: EveryN::default,
     make: |config| Arc::new(move || Box::new(config)),

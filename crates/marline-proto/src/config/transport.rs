@@ -150,7 +150,7 @@ impl TransportConfig {
         &Field::new(
             "backoff",
             Domain::PART.or("own"),
-            "What a loss leaves of the window; own is the controller's",
+            "The part of the window that remains after a loss; own is the controller's value",
             |c: &mut Self| &mut c.backoff,
         ),
         &Choice {

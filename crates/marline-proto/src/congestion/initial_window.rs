@@ -17,7 +17,7 @@ pub(super) const RFC9002: Entry<Arc<dyn InitialWindow>, ()> = Entry::plain(
 /// Its name and parameters in settings.
 pub(super) const FIXED: Entry<Arc<dyn InitialWindow>, FixedWindow> = Entry {
     name: "fixed",
-    about: "So many full datagrams, whatever the path is",
+    about: "A number of full datagrams, the same on every path",
     parameters: FixedWindow::SETTINGS,
     default: || FixedWindow { packets: 10 },
     make: |window| Arc::new(window),

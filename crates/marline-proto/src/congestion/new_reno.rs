@@ -9,7 +9,7 @@ use crate::settings::Entry;
 /// Its name in settings.
 pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
     "newreno",
-    "RFC 9002: half the window for a loss, one datagram more a round",
+    "RFC 9002: halves the window on a loss, adds one datagram per round trip",
     |()| Arc::new(Algorithm::NewReno),
 );
 

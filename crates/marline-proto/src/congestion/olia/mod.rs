@@ -28,7 +28,7 @@ use growth::Coupled;
 /// Its name in settings.
 pub(super) const ENTRY: Entry<Arc<dyn ControllerFactory>, ()> = Entry::plain(
     "olia",
-    "newreno, whose windows on several paths are coupled: where they meet, they take one share",
+    "newreno with coupled windows on several paths: at a shared bottleneck they take the share of one connection",
     |()| Arc::new(Algorithm::Olia),
 );
 

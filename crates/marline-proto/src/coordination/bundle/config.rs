@@ -188,7 +188,7 @@ impl BundleConfig {
         &Field::new(
             "avoidance_growth",
             RATIO,
-            "Growth of the bundle below which slow start is given up for good (delta)",
+            "Growth of the bundle in a round below which it leaves slow start and does not return (delta)",
             |c: &mut Self| &mut c.avoidance_growth,
         ),
         &Field::new(
@@ -200,13 +200,13 @@ impl BundleConfig {
         &Field::new(
             "imbalance",
             RATIO,
-            "Largest window over smallest above which all become equal",
+            "Ratio of the largest to the smallest window above which all become equal",
             |c: &mut Self| &mut c.imbalance,
         ),
         &Field::new(
             "rate_imbalance",
             RATIO,
-            "Largest rate over smallest above which all become equal, for controllers that have a rate",
+            "Ratio of the largest to the smallest rate above which all become equal, for controllers that have a rate",
             |c: &mut Self| &mut c.rate_imbalance,
         ),
         &Field::new(

@@ -27,13 +27,13 @@ impl CarefulResumeConfig {
         &Field::new(
             "max_jump",
             Domain::bytes(1, 1 << 32).or("none"),
-            "The largest window that is jumped to; none is half of what is remembered",
+            "The largest window to jump to; none is half of the saved capacity",
             |c: &mut Self| &mut c.max_jump,
         ),
         &Derived {
             key: "lifetime",
             domain: Domain::LIFETIME,
-            about: "What is older is not returned to",
+            about: "How long a saved capacity may be used",
             get: |c: &Self| {
                 Some(
                     (c.lifetime != Duration::MAX)
@@ -49,13 +49,13 @@ impl CarefulResumeConfig {
         &Field::new(
             "beta",
             Domain::number(0.5, 1.0),
-            "The part of what arrived up to which slow start goes after a retreat",
+            "The slow start threshold after a retreat, as a part of the data that was acknowledged",
             |c: &mut Self| &mut c.beta,
         ),
         &Field::new(
             "tokens",
             Domain::SWITCH,
-            "Whether clients carry what the server finds, sealed in their address tokens",
+            "Whether the server saves the capacity in the client's address tokens, encrypted",
             |c: &mut Self| &mut c.tokens,
         ),
     ];

@@ -191,7 +191,7 @@ impl HistoryConfig {
         &Derived {
             key: "average",
             domain: Domain::words::<AverageKind>(),
-            about: "What is made of the windows that were seen",
+            about: "How the windows of earlier connections are averaged",
             get: |c: &Self| Some(AverageKind::of(c.average).to_value()),
             set: |c: &mut Self, value: &Value| {
                 if let Some(kind) = AverageKind::from_value(value) {
@@ -219,7 +219,7 @@ impl HistoryConfig {
         &Derived {
             key: "weight",
             domain: Domain::WEIGHT,
-            about: "The part that a new sample has in it, for average = \"ewma\"",
+            about: "The weight of a new sample, for average = \"ewma\"",
             get: |c: &Self| match c.average {
                 Average::Ewma { weight } => Some(weight.to_value()),
                 _ => None,
@@ -277,13 +277,13 @@ impl HistoryConfig {
         &Field::new(
             "raise_only_when_limited",
             Domain::SWITCH,
-            "Whether the window of a connection that it never limited counts only where it is above average",
+            "Whether the window of an app-limited connection counts only if it is above the average",
             |c: &mut Self| &mut c.raise_only_when_limited,
         ),
         &Derived {
             key: "lifetime",
             domain: Domain::LIFETIME,
-            about: "How long what was learnt holds",
+            about: "How long a record is used",
             get: |c: &Self| {
                 Some(
                     (c.lifetime != Duration::MAX)

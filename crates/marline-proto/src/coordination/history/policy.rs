@@ -67,7 +67,7 @@ impl Named for HistoryPolicy {
         },
         Word {
             name: "careful",
-            about: "Begin like any other, and go to what earlier connections found with care (RFC 9959)",
+            about: "Begin with the default window, and return to the saved capacity by careful resume (RFC 9959)",
             value: Self::Careful,
         },
     ];

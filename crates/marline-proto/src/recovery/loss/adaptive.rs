@@ -10,7 +10,7 @@ use crate::settings::{Domain, Entry, Field, Make, Settings, Spec};
 /// Its name and parameters in settings.
 pub(super) const ENTRY: Entry<Make<dyn LossDetector>, AdaptiveLimits> = Entry {
     name: "adaptive",
-    about: "As rfc9002 at first, and more patient with every loss that was none",
+    about: "As rfc9002 at first; every spurious loss raises the thresholds",
     parameters: AdaptiveLimits::SETTINGS,
     default: AdaptiveLimits::default,
     make: |limits| Arc::new(move || Box::new(Adaptive::new(limits))),
@@ -45,7 +45,7 @@ impl AdaptiveLimits {
         &Field::new(
             "patience",
             Domain::number(0.125, 10.0),
-            "The largest part of a round trip to wait beyond it",
+            "The longest time to wait beyond a round trip, as a part of it",
             |c: &mut Self| &mut c.patience,
         ),
     ];

@@ -58,13 +58,13 @@ impl HbesConfig {
         &Field::new(
             "queue_model",
             Domain::words::<QueueModel>(),
-            "What a packet waits for before it leaves",
+            "How the delay in a path's queue is estimated",
             |c: &mut Self| &mut c.queue_model,
         ),
         &Field::new(
             "packet",
             Domain::bytes(1, 65_535).or("mtu"),
-            "The size of a packet by which delays are rated",
+            "The packet size for which delays are estimated",
             |c: &mut Self| &mut c.packet,
         ),
     ];

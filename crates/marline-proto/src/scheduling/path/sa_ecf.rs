@@ -26,7 +26,7 @@ const SLACK: usize = 64;
 pub struct SaEcfConfig {
     /// How each stream decides.
     pub ecf: EcfConfig,
-    /// Whether a sibling counts for no more than it has to send; takes time quadratic in the number of streams.
+    /// Whether other streams are assumed to send no more than they have left; takes time quadratic in the number of streams.
     pub cap: bool,
     /// What a stream of weight 1 sends in its turn, in bytes; `None` is a full packet of the path that is
     /// considered.
@@ -46,7 +46,7 @@ impl SaEcfConfig {
         &Field::new(
             "cap",
             Domain::SWITCH,
-            "Whether a sibling counts for no more than it has to send",
+            "Whether other streams are assumed to send no more than they have left",
             |c: &mut Self| &mut c.cap,
         ),
         &Field::new(

@@ -10,10 +10,11 @@ use super::{Priority, StreamScheduler};
 use crate::settings::{Entry, Make};
 
 /// Its name in settings.
-pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> =
-    Entry::plain("fifo", "One after another, as they came", |()| {
-        Arc::new(|| Box::new(Fifo::default()))
-    });
+pub(super) const ENTRY: Entry<Make<dyn StreamScheduler>, ()> = Entry::plain(
+    "fifo",
+    "One after another, in the order in which they became active",
+    |()| Arc::new(|| Box::new(Fifo::default())),
+);
 
 /// Serves the stream that has been active longest until it has nothing more to send; ignores
 /// priorities.

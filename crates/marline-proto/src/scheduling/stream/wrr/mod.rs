@@ -43,14 +43,14 @@ pub(super) const SCATTERED: Entry<Make<dyn StreamScheduler>, WrrConfig> = Entry 
 const STRICT_PARENT: Field<WrrConfig, bool> = Field::new(
     "strict_parent",
     Domain::SWITCH,
-    "Whether streams wait until what they depend on is finished",
+    "Whether a stream waits until the one that it depends on is finished",
     |c| &mut c.strict_parent,
 );
 
 const FIRST_TURN: Field<WrrConfig, FirstTurn> = Field::new(
     "newcomer",
     Domain::words::<FirstTurn>(),
-    "What becomes of a stream that comes in the midst of a round",
+    "When a stream that becomes active during a round takes its first turn",
     |c| &mut c.first_turn,
 );
 
@@ -115,7 +115,7 @@ impl WrrConfig {
         &Derived {
             key: "rounding",
             domain: Domain::words::<Rounding>(),
-            about: "What becomes of a fraction of a packet",
+            about: "How a turn is rounded to whole packets",
             get: |c: &Self| match c.tokens {
                 Tokens::Weight => None,
                 Tokens::Scattered { rounding, .. } => Some(rounding.to_value()),
