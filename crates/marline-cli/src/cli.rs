@@ -17,7 +17,7 @@ use crate::{demo, lab};
     disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Exit status: 0 success, 1 failure, 2 wrong usage.\n\
-                  `marline VERB --help` tells more about a verb, with examples."
+                  `marline VERB --help` describes a verb, with examples."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -14,7 +14,7 @@ pub(crate) struct TaskSet<T> {
     runtime: RuntimeHandle,
     running: Slab<AbortHandle>,
     ended: mpsc::UnboundedReceiver<(usize, Option<T>)>,
-    tell: mpsc::UnboundedSender<(usize, Option<T>)>,
+    report: mpsc::UnboundedSender<(usize, Option<T>)>,
 }
 
 /// A task panicked, or its runtime is shutting down.
@@ -25,12 +25,12 @@ pub(crate) struct Unfinished;
 impl<T: Send + 'static> TaskSet<T> {
     /// No tasks yet.
     pub(crate) fn new(runtime: &RuntimeHandle) -> Self {
-        let (tell, ended) = mpsc::unbounded_channel();
+        let (report, ended) = mpsc::unbounded_channel();
         Self {
             runtime: runtime.clone(),
             running: Slab::new(),
             ended,
-            tell,
+            report,
         }
     }
 
@@ -40,7 +40,7 @@ impl<T: Send + 'static> TaskSet<T> {
         let end = End {
             key: self.running.insert(handle),
             result: None,
-            tell: self.tell.clone(),
+            report: self.report.clone(),
         };
         // If the task panics or is cancelled, dropping the closure reports it.
         let task = task.map(move |result| end.with(result.ok()));
@@ -83,7 +83,7 @@ impl<T> Drop for TaskSet<T> {
 struct End<T> {
     key: usize,
     result: Option<T>,
-    tell: mpsc::UnboundedSender<(usize, Option<T>)>,
+    report: mpsc::UnboundedSender<(usize, Option<T>)>,
 }
 
 impl<T> End<T> {
@@ -95,7 +95,7 @@ impl<T> End<T> {
 impl<T> Drop for End<T> {
     fn drop(&mut self) {
         // The set may have been dropped.
-        let _ = self.tell.send((self.key, self.result.take()));
+        let _ = self.report.send((self.key, self.result.take()));
     }
 }
 

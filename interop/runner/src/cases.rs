@@ -260,7 +260,7 @@ pub(crate) const CASES: &[Case] = &[
         compare: false,
         ..Case::new(
             "versionnegotiation",
-            "a client of another version is told ours",
+            "a client of another version is sent ours",
             Files::Sizes(&[KB]),
         )
         .link(plain)

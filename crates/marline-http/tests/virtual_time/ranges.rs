@@ -342,7 +342,7 @@ fn the_ranges_of_a_stalled_connection_are_requested_on_others() {
     let hash = hash();
     for chosen in 0..3 {
         // Of one connection, all packets of the server after the first 40 kB are lost.
-        let silence = |network: &Network| {
+        let blackhole = |network: &Network| {
             let mut seen: Vec<Vec<u8>> = Vec::new();
             let mut sent = 0;
             network.access.lose_if(move |_, packet| {
@@ -362,7 +362,7 @@ fn the_ranges_of_a_stalled_connection_are_requested_on_others() {
             });
         };
         let size = Some(SIZE);
-        let fetched = fetch_after(silence, Fault::None, Ranges::Handed, size, true);
+        let fetched = fetch_after(blackhole, Fault::None, Ranges::Handed, size, true);
         let object = fetched.object();
         assert_eq!(
             (&object.error, object.sha256.as_ref()),

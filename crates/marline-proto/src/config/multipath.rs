@@ -45,7 +45,7 @@ pub struct MultipathConfig {
 
 impl Default for MultipathConfig {
     /// Four paths: Wi-Fi, mobile, and one to change to for each. A slower one carries what faster ones would
-    /// deliver later, and copies of what ends a transfer. One that is silent is probed each second and abandoned after half a minute. None is
+    /// deliver later, and copies of what ends a transfer. A suspected one is probed each second and abandoned after half a minute. None is
     /// kept alive while it is idle: that costs battery, and only the application knows whether a path
     /// stands behind a NAT (most forget after 30 s).
     fn default() -> Self {

@@ -85,7 +85,7 @@ pub enum ConnectionError {
     #[error("the connection was closed here")]
     LocallyClosed,
     /// No packet was received within the idle timeout.
-    #[error("the connection timed out: the peer was silent for too long")]
+    #[error("the connection timed out: the peer sent nothing for too long")]
     IdleTimeout,
     /// The handshake took too long.
     #[error("the handshake timed out")]

@@ -9,7 +9,7 @@ use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::Event;
 use crate::observe::events::{Ecn, PacketSent};
 use crate::paths::Slot;
-use crate::recovery::Departure;
+use crate::recovery::OutgoingPacket;
 use crate::spaces::Sent;
 use crate::time::Instant;
 use crate::token::Token;
@@ -262,7 +262,7 @@ impl Connection {
                 None => return,
             },
         };
-        let departure = Departure {
+        let outgoing = OutgoingPacket {
             space: id,
             size: size as u16,
             ack_eliciting: packet.ack_eliciting,
@@ -272,7 +272,7 @@ impl Connection {
             tuple: datagram.tuple,
         };
         debug_assert_eq!(space.sent.next_number(), packet.number);
-        let counted = path.recovery.on_sent(now, &departure, &mut space.sent);
+        let counted = path.recovery.on_sent(now, &outgoing, &mut space.sent);
         if packet.ack_eliciting {
             self.idle.on_sent(now);
             path.acks_alone = 0;

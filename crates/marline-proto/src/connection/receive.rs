@@ -13,7 +13,7 @@ use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MAX_UNDECRYPTABLE_PACKETS, MIN_DATAGRAM_SIZE};
 use crate::observe::Event;
 use crate::observe::events::{DropTrigger, Ecn, PacketReceived};
-use crate::paths::{Owner, Slot};
+use crate::paths::{PacketPath, Slot};
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple};
 
@@ -84,7 +84,7 @@ impl Connection {
             ecn,
             datagram: datagram.len(),
         };
-        if !self.credit_sender(&arrival, datagram) {
+        if !self.count_for_amplification(&arrival, datagram) {
             return;
         }
         self.handle_packets(now, arrival, datagram);
@@ -93,7 +93,7 @@ impl Connection {
     }
 
     /// Counts a datagram for the amplification limit of its 4-tuple; `false` if it is to be dropped.
-    fn credit_sender(&mut self, arrival: &Arrival, datagram: &[u8]) -> bool {
+    fn count_for_amplification(&mut self, arrival: &Arrival, datagram: &[u8]) -> bool {
         let bytes = arrival.datagram as u64;
         let Some(at) = self.path_of(datagram) else {
             return self.may_come_from(&arrival.tuple);
@@ -122,11 +122,11 @@ impl Connection {
     }
 
     /// Which path a packet belongs to.
-    fn owner(&self, header: &ProtectedHeader) -> Owner {
+    fn packet_path(&self, header: &ProtectedHeader) -> PacketPath {
         if header.kind != ProtectedKind::Short {
-            return Owner::Path(Slot::FIRST);
+            return PacketPath::Known(Slot::FIRST);
         }
-        self.paths.owner(&header.dcid, self.accepts_paths())
+        self.paths.packet_path(&header.dcid, self.accepts_paths())
     }
 
     /// Splits a datagram into its packets (RFC 9000, section 12.2).
@@ -195,17 +195,17 @@ impl Connection {
             return;
         }
         let reset_token = packet.last_chunk().copied();
-        let owner = self.owner(header);
-        let context = match owner {
-            Owner::Path(at) => NumberContext {
+        let packet_path = self.packet_path(header);
+        let context = match packet_path {
+            PacketPath::Known(at) => NumberContext {
                 path: self.paths[at].id,
                 largest: self.largest_received(at, level.space()),
             },
-            Owner::Opens(path) => NumberContext {
+            PacketPath::New(path) => NumberContext {
                 path,
                 largest: None,
             },
-            Owner::Nobody => {
+            PacketPath::None => {
                 self.report_dropped(now, dropped, DropTrigger::General);
                 return;
             }
@@ -215,10 +215,10 @@ impl Connection {
             Ok(unsealed) => {
                 let number = unsealed.number;
                 let space = level.space();
-                let at = match owner {
-                    Owner::Path(at) => Some(at),
-                    Owner::Opens(id) => self.accept_path(now, id, header.dcid, &arrival),
-                    Owner::Nobody => None,
+                let at = match packet_path {
+                    PacketPath::Known(at) => Some(at),
+                    PacketPath::New(id) => self.accept_path(now, id, header.dcid, &arrival),
+                    PacketPath::None => None,
                 };
                 let Some(at) = at else { return };
                 let received = ReceivedPacket {

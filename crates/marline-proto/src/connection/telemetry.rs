@@ -399,7 +399,7 @@ impl Path {
             remote: active.addresses.remote,
             stage: match self.stage {
                 Stage::Opening => PathStage::Validating,
-                Stage::Open if !self.is_live() => PathStage::Silent,
+                Stage::Open if !self.is_live() => PathStage::Suspected,
                 Stage::Open => PathStage::Open,
                 Stage::Abandoned { .. } => PathStage::Abandoned,
             },

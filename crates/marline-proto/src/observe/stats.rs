@@ -87,7 +87,7 @@ pub enum PathStage {
     /// It carries data.
     Open,
     /// It is suspected to have failed: it is probed, and carries nothing else while another path works.
-    Silent,
+    Suspected,
     /// It is abandoned, and carries nothing any more.
     Abandoned,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Liveness {
     /// Whether the answer is late while the peer answers on another path.
     suspected: bool,
     /// Since when no answer comes.
-    silent_since: Option<Instant>,
+    unanswered_since: Option<Instant>,
     /// Until when no other path worked, if there was such a time.
     alone_until: Instant,
     /// Consecutive suspicions that were unfounded.
@@ -68,18 +68,18 @@ impl Liveness {
             (false, false) => self.false_alarms,
         };
         self.suspected = false;
-        self.silent_since = None;
+        self.unanswered_since = None;
     }
 
     /// A probe timeout is over.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
-        self.silent_since.get_or_insert(now);
+        self.unanswered_since.get_or_insert(now);
     }
 
     /// The answer is late.
     pub(crate) fn suspect(&mut self, now: Instant) {
         self.suspected = true;
-        self.silent_since.get_or_insert(now);
+        self.unanswered_since.get_or_insert(now);
     }
 
     /// Whether the answer is late while the peer answers on another path.
@@ -98,8 +98,8 @@ impl Liveness {
     }
 
     /// Since when no answer comes, if that is long.
-    pub(crate) const fn silent_since(&self) -> Option<Instant> {
-        self.silent_since
+    pub(crate) const fn unanswered_since(&self) -> Option<Instant> {
+        self.unanswered_since
     }
 
     /// Another path works again, after none did: the time until this path is abandoned starts now.
@@ -109,7 +109,7 @@ impl Liveness {
 
     /// Since when no answer comes while another path works.
     pub(crate) fn counts_since(&self) -> Option<Instant> {
-        Some(self.silent_since?.max(self.alone_until))
+        Some(self.unanswered_since?.max(self.alone_until))
     }
 
     /// When the answer that it waits for should be here, if it takes no longer than others.

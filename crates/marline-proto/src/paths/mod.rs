@@ -52,6 +52,6 @@ pub(crate) use preference::Preference;
 pub(crate) use queue::{Queued, SendQueue};
 pub(crate) use remote_cids::{RemoteCid, RemoteCids, TokenChange};
 pub(crate) use reserve::{Reserve, Reserved};
-pub(crate) use set::{FirstPath, NewPath, Openable, Owner, PathAccess, PathSet, StatusFrame};
+pub(crate) use set::{FirstPath, NewPath, Openable, PacketPath, PathAccess, PathSet, StatusFrame};
 pub(crate) use tuple::{Tuple, Tuples};
 pub(crate) use validation::{Proof, Responses, Validation, ValidationTimes};

@@ -118,11 +118,13 @@ pub(crate) struct StatusFrame {
 
 /// The path that a packet belongs to, by its destination connection ID.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner {
-    Path(Slot),
-    /// It opens a path, if it is authentic.
-    Opens(PathId),
-    Nobody,
+pub(crate) enum PacketPath {
+    /// One that is there.
+    Known(Slot),
+    /// One that the packet opens, if it is authentic.
+    New(PathId),
+    /// None: the packet is dropped.
+    None,
 }
 
 impl PathSet {
@@ -207,18 +209,22 @@ impl PathSet {
     }
 
     /// The path of a packet to `destination`, once there may be several.
-    pub(crate) fn owner(&self, destination: &ConnectionId, accepts_paths: bool) -> Owner {
+    pub(crate) fn packet_path(
+        &self,
+        destination: &ConnectionId,
+        accepts_paths: bool,
+    ) -> PacketPath {
         let Some(extension) = &self.extension else {
-            return Owner::Path(Slot::FIRST);
+            return PacketPath::Known(Slot::FIRST);
         };
         if let Some(at) = self.list.by_destination(destination) {
-            return Owner::Path(at);
+            return PacketPath::Known(at);
         }
         match extension.reserve.by_destination(destination) {
-            Some(id) if accepts_paths && extension.reserve.is_usable(id) => Owner::Opens(id),
-            Some(_) => Owner::Nobody,
+            Some(id) if accepts_paths && extension.reserve.is_usable(id) => PacketPath::New(id),
+            Some(_) => PacketPath::None,
             // It may be a stateless reset.
-            None => Owner::Path(self.list.main_slot()),
+            None => PacketPath::Known(self.list.main_slot()),
         }
     }
 }

@@ -30,9 +30,9 @@ pub(crate) struct RecoveryConfig {
     pub(crate) first_window: FirstWindow,
 }
 
-/// A packet that leaves.
+/// A packet that is sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
+pub(crate) struct OutgoingPacket {
     pub(crate) space: SpaceId,
     /// Bytes on the wire, without UDP and IP headers.
     pub(crate) size: u16,
@@ -121,25 +121,25 @@ impl Recovery {
     pub(crate) fn on_sent<T>(
         &mut self,
         now: Instant,
-        departure: &Departure,
+        outgoing: &OutgoingPacket,
         sent: &mut Sent<T>,
     ) -> Option<SentSample> {
         let number = sent.commit(SentPacket {
             sent_at: now,
-            size: departure.size,
-            ack_eliciting: departure.ack_eliciting,
-            in_flight: departure.in_flight,
-            ecn: departure.ecn,
-            mtu_probe: departure.mtu_probe,
-            tuple: departure.tuple,
+            size: outgoing.size,
+            ack_eliciting: outgoing.ack_eliciting,
+            in_flight: outgoing.in_flight,
+            ecn: outgoing.ecn,
+            mtu_probe: outgoing.mtu_probe,
+            tuple: outgoing.tuple,
             rate: self.rate.on_sent(now, self.budget.in_flight()),
             counted_by: None,
         });
-        if departure.ack_eliciting {
-            self.timers.on_ack_eliciting_sent(now, departure.space);
+        if outgoing.ack_eliciting {
+            self.timers.on_ack_eliciting_sent(now, outgoing.space);
         }
-        let bytes = departure.size.into();
-        departure
+        let bytes = outgoing.size.into();
+        outgoing
             .in_flight
             .then(|| self.budget.on_sent(now, number, bytes, &self.rtt.view()))
     }

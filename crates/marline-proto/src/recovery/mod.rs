@@ -43,7 +43,7 @@ pub(crate) use context::{CongestionEvent, Context, LostPacket, Reaction, Spuriou
 pub use delivery_rate::DeliveryRate;
 pub(crate) use first_flight::FirstWindow;
 pub use loss::LossDetector;
-pub(crate) use manager::{Departure, Recovery, RecoveryConfig};
+pub(crate) use manager::{OutgoingPacket, Recovery, RecoveryConfig};
 pub use rtt::RttEstimator;
 pub(crate) use timers::{ArmedTimer, Expired, ProbeConditions};
 

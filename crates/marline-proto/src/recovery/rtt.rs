@@ -30,7 +30,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample: `latest` since the largest newly acknowledged packet was sent, `ack_delay`
-    /// as the peer tells it (zero for Initial packets).
+    /// as the peer reports it (zero for Initial packets).
     ///
     /// `max_ack_delay` is the peer's promise, which bounds `ack_delay` once the handshake is
     /// confirmed (RFC 9002, section 5.3).

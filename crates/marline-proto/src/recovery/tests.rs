@@ -163,7 +163,7 @@ impl Bench {
 
     /// Sends an ack-eliciting packet with a token that equals its number; returns the number.
     fn send(&mut self, now: Instant) -> u64 {
-        self.send_as(now, departure(SpaceId::Data))
+        self.send_as(now, outgoing(SpaceId::Data))
     }
 
     fn send_many(&mut self, now: Instant, count: u64) {
@@ -172,11 +172,11 @@ impl Bench {
         }
     }
 
-    fn send_as(&mut self, now: Instant, departure: Departure) -> u64 {
-        let sent = &mut self.spaces[departure.space as usize];
+    fn send_as(&mut self, now: Instant, outgoing: OutgoingPacket) -> u64 {
+        let sent = &mut self.spaces[outgoing.space as usize];
         let number = sent.next_number();
         sent.push_token(number);
-        self.recovery.on_sent(now, &departure, sent);
+        self.recovery.on_sent(now, &outgoing, sent);
         number
     }
 
@@ -184,10 +184,10 @@ impl Bench {
     fn send_ack_only(&mut self, now: Instant) -> u64 {
         self.send_as(
             now,
-            Departure {
+            OutgoingPacket {
                 ack_eliciting: false,
                 in_flight: false,
-                ..departure(SpaceId::Data)
+                ..outgoing(SpaceId::Data)
             },
         )
     }
@@ -315,16 +315,16 @@ impl Bench {
 }
 
 /// An ack-eliciting packet of application data on a 4-tuple.
-fn on_tuple(tuple: u32) -> Departure {
-    Departure {
+fn on_tuple(tuple: u32) -> OutgoingPacket {
+    OutgoingPacket {
         tuple,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     }
 }
 
 /// An ack-eliciting packet.
-fn departure(space: SpaceId) -> Departure {
-    Departure {
+fn outgoing(space: SpaceId) -> OutgoingPacket {
+    OutgoingPacket {
         space,
         size: SIZE,
         ack_eliciting: true,

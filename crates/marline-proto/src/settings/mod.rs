@@ -6,7 +6,7 @@
 //! | table | is |
 //! | --- | --- |
 //! | [`Settings<C>`] | the keys of one configuration struct `C`, as a `SETTINGS` constant beside it |
-//! | [`Registry<F>`] | the policies of one seam, each an [`Entry`] in the file of its implementation |
+//! | [`Registry<F>`] | the policies of one trait, each an [`Entry`] in the file of its implementation |
 //!
 //! | a row of `Settings` | is for |
 //! | --- | --- |

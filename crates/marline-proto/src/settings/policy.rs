@@ -8,8 +8,8 @@ use super::words::{quote, unknown};
 
 /// A policy that can be named: its name, one line about it, its parameters and how to make an `F` of it.
 ///
-/// `F` is what a configuration holds of the seam, `C` the parameters. Each implementation has its entry in its
-/// own file, and its seam's [`Registry`] lists it.
+/// `F` is what a configuration holds of the policy, `C` the parameters. Each implementation has its entry in its
+/// own file, and the [`Registry`] of its trait lists it.
 pub struct Entry<F, C: 'static> {
     /// As it is written, in snake case.
     pub name: &'static str,
@@ -153,7 +153,7 @@ impl fmt::Display for Spec {
     }
 }
 
-/// The policies of one seam.
+/// The policies of one trait.
 pub struct Registry<F: 'static> {
     what: &'static str,
     entries: &'static [&'static dyn Policy<F>],

@@ -159,20 +159,20 @@ fn decisions_count_once_for_all_members() {
     let make = probe.observers(true);
     let mut members = [observer(&make), observer(&make)];
     let at = Instant::from_nanos;
-    let mut tell = |now, action, phase, fluctuations| {
+    let mut report = |now, action, phase, fluctuations| {
         for (own, member) in members.iter_mut().enumerate() {
             member.on_event(at(now), &decided(action, phase, 0, own, fluctuations));
         }
     };
     let search = BundlePhase::SlowStart;
-    tell(1, BundleAction::Synchronized, search, 1);
+    report(1, BundleAction::Synchronized, search, 1);
     probe.reset();
-    tell(2, BundleAction::Coalesced, search, 1);
-    tell(3, BundleAction::Synchronized, search, 2);
-    tell(4, BundleAction::Exited, BundlePhase::CongestionAvoidance, 3);
-    tell(5, BundleAction::None, BundlePhase::CongestionAvoidance, 3);
+    report(2, BundleAction::Coalesced, search, 1);
+    report(3, BundleAction::Synchronized, search, 2);
+    report(4, BundleAction::Exited, BundlePhase::CongestionAvoidance, 3);
+    report(5, BundleAction::None, BundlePhase::CongestionAvoidance, 3);
     let avoid = BundlePhase::CongestionAvoidance;
-    tell(6, BundleAction::EqualizedRates, avoid, 3);
+    report(6, BundleAction::EqualizedRates, avoid, 3);
     let seen = probe.seen().clone();
     assert_eq!(
         seen.bundles[&(1, 4)],

@@ -25,12 +25,12 @@ fn lists_are_compared_pair_by_pair() {
          published = { file = 'gain.csv', value = 'over_{b}', where = { statistic = '{statistic}' }, source = 'table 6' }",
     )
     .unwrap();
-    let told: Vec<_> = all
+    let shown: Vec<_> = all
         .iter()
         .map(|one| (one.statistic.name(), one.a.as_str(), one.b.as_str()))
         .collect();
     assert_eq!(
-        told,
+        shown,
         [
             ("median", "bundle", "1c"),
             ("median", "bundle", "3c"),

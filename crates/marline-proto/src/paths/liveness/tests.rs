@@ -59,9 +59,9 @@ fn each_false_suspicion_doubles_the_time_allowed_until_a_failure_is_real() {
     }
     liveness.suspect(at(300));
     liveness.on_timeout(at(400));
-    assert_eq!(liveness.silent_since(), Some(at(300)));
+    assert_eq!(liveness.unanswered_since(), Some(at(300)));
     liveness.on_answer(true);
-    assert_eq!(liveness.silent_since(), None);
+    assert_eq!(liveness.unanswered_since(), None);
     assert_eq!(patience(&liveness), millis(50));
 }
 
@@ -85,5 +85,5 @@ fn the_time_without_answers_counts_while_another_path_works() {
     assert_eq!(liveness.counts_since(), Some(at(6)));
     liveness.on_company(at(9));
     assert_eq!(liveness.counts_since(), Some(at(9)));
-    assert_eq!(liveness.silent_since(), Some(at(6)));
+    assert_eq!(liveness.unanswered_since(), Some(at(6)));
 }

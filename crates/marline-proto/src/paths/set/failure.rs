@@ -28,7 +28,7 @@ impl PathSet {
         let is_on_another = self.is_multipath() && carrier != at;
         self.list[at]
             .liveness
-            .silent_since()
+            .unanswered_since()
             .filter(|_| is_on_another)
     }
 

@@ -24,9 +24,9 @@ fn ack_only_packets_are_never_in_flight() {
 #[test]
 fn padding_without_ack_eliciting_frames_counts_as_in_flight() {
     let mut bench = Bench::new();
-    let padded = Departure {
+    let padded = OutgoingPacket {
         ack_eliciting: false,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     bench.send_as(at(0), padded);
     assert_eq!(bench.recovery.in_flight(), 1_200);
@@ -159,7 +159,7 @@ fn acknowledgment_resets_the_pto_count() {
 fn client_keeps_its_pto_count_until_the_server_validated_its_address() {
     let mut bench = Bench::new();
     bench.validated = false;
-    bench.send_as(at(0), departure(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
     bench.fire(at(1_000));
     bench.ack_in(at(1_050), SpaceId::Initial, 0..=0);
     assert_eq!(bench.recovery.pto_count(), 1);
@@ -179,8 +179,8 @@ fn acknowledgment_that_does_not_prove_the_path_keeps_the_pto_count() {
 #[test]
 fn spaces_count_their_packets_on_their_own() {
     let mut bench = Bench::new();
-    bench.send_as(at(0), departure(SpaceId::Initial));
-    bench.send_as(at(0), departure(SpaceId::Handshake));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Handshake));
     bench.ack_in(at(50), SpaceId::Handshake, 0..=0);
     assert_eq!(bench.recovery.in_flight(), 1_200);
     assert!(bench.spaces[SpaceId::Initial as usize].has_ack_eliciting_in_flight());
@@ -201,7 +201,7 @@ fn larger_datagram_size_reaches_the_controller() {
 #[test]
 fn discarded_space_leaves_nothing_in_flight_and_no_backoff() {
     let mut bench = Bench::new();
-    bench.send_as(at(0), departure(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
     bench.send(at(0));
     bench.fire(at(1_000));
     let sent = &mut bench.spaces[SpaceId::Initial as usize];
@@ -215,8 +215,8 @@ fn discarded_space_leaves_nothing_in_flight_and_no_backoff() {
 #[test]
 fn retry_makes_all_due_again_without_a_congestion_event() {
     let mut bench = Bench::new();
-    bench.send_as(at(0), departure(SpaceId::Initial));
-    bench.send_as(at(1), departure(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
+    bench.send_as(at(1), outgoing(SpaceId::Initial));
     let window = bench.window();
     let sent = &mut bench.spaces[SpaceId::Initial as usize];
     bench.recovery.on_retry(sent, &mut bench.path);
@@ -260,8 +260,8 @@ fn reset_keeps_the_times_of_packets_in_flight() {
 #[test]
 fn discarded_space_leaves_no_timer_and_no_probes() {
     let mut bench = Bench::with_rtt(50);
-    bench.send_as(at(100), departure(SpaceId::Handshake));
-    bench.send_as(at(100), departure(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Handshake));
     bench.ack_in(at(150), SpaceId::Handshake, 1..=1);
     let sent = &bench.spaces[SpaceId::Handshake as usize];
     bench.recovery.probe(

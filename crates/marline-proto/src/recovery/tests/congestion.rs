@@ -1,4 +1,4 @@
-//! Reactions of the controller, and who hears of them (section 7).
+//! Reactions of the controller, and to whom they are reported (section 7).
 
 use super::*;
 use crate::congestion::slow_start::{SlowStartDecision, SlowStartExit, SlowStartSample};
@@ -143,14 +143,14 @@ fn ecn_counts_of_an_ack_with_the_same_largest_are_not_looked_at() {
 #[test]
 fn acknowledged_packets_sent_with_ect_are_counted_on_the_tuple_in_use() {
     let mut bench = Bench::with_rtt(50);
-    let marked = Departure {
+    let marked = OutgoingPacket {
         ecn: true,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     bench.send_as(at(100), marked);
     bench.path.tuple = 1;
     for ecn in [true, false, true] {
-        let here = Departure {
+        let here = OutgoingPacket {
             tuple: 1,
             ecn,
             ..marked
@@ -237,7 +237,7 @@ fn marks_that_packets_of_before_a_migration_explain_are_no_congestion_signal() {
     for (new_ce, reacts) in [(1, false), (2, true)] {
         let mut bench = Bench::with_rtt(50);
         for tuple in [0, 1] {
-            let marked = Departure {
+            let marked = OutgoingPacket {
                 ecn: true,
                 ..on_tuple(tuple)
             };
@@ -261,9 +261,9 @@ fn marks_that_packets_of_before_a_migration_explain_are_no_congestion_signal() {
 #[test]
 fn marks_of_packets_before_a_rebinding_are_congestion_signals() {
     let mut bench = Bench::with_rtt(50);
-    let marked = Departure {
+    let marked = OutgoingPacket {
         ecn: true,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     bench.send_as(at(100), marked);
     bench.recovery.on_rebinding(0);

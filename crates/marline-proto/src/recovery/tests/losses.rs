@@ -82,9 +82,9 @@ fn lost_ack_only_packets_are_no_congestion_signal() {
 #[test]
 fn lost_probes_for_larger_datagrams_are_no_congestion_signal() {
     let mut bench = Bench::with_rtt(50);
-    let probe = Departure {
+    let probe = OutgoingPacket {
         mtu_probe: true,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     bench.send_as(at(100), probe);
     bench.send_many(at(100), 3);
@@ -101,9 +101,9 @@ fn losses_on_an_abandoned_tuple_are_no_congestion_signal() {
     bench.send(at(100));
     bench.path.tuple = 1;
     for _ in 0..3 {
-        let here = Departure {
+        let here = OutgoingPacket {
             tuple: 1,
-            ..departure(SpaceId::Data)
+            ..outgoing(SpaceId::Data)
         };
         bench.send_as(at(100), here);
     }
@@ -174,8 +174,8 @@ fn loss_time_is_forgotten_when_the_late_packet_arrives() {
 #[test]
 fn loss_timer_of_one_space_does_not_wait_for_another() {
     let mut bench = Bench::with_rtt(50);
-    bench.send_as(at(100), departure(SpaceId::Handshake));
-    bench.send_as(at(100), departure(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Handshake));
     bench.send(at(100));
     bench.ack_in(at(150), SpaceId::Handshake, 1..=1);
     let timer = bench.timer(at(150)).unwrap();

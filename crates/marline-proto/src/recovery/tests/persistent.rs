@@ -166,9 +166,9 @@ fn packets_sent_before_the_first_rtt_sample_do_not_count() {
 #[test]
 fn the_period_begins_and_ends_with_ack_eliciting_packets() {
     let mut bench = Bench::with_rtt(50);
-    let padded = Departure {
+    let padded = OutgoingPacket {
         ack_eliciting: false,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     bench.send_as(at(100), padded);
     bench.send(at(200 + DURATION));
@@ -196,9 +196,9 @@ fn persistent_congestion_spans_ack_only_packets() {
 #[test]
 fn persistent_congestion_spans_probes_for_larger_datagrams() {
     let mut bench = Bench::with_rtt(50);
-    let probe = Departure {
+    let probe = OutgoingPacket {
         mtu_probe: true,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     };
     let now = send_for_long(&mut bench, |bench, nth, now| {
         if nth == 18 {

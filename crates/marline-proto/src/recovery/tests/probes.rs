@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn first_timeout_derives_from_the_initial_rtt() {
     let mut bench = Bench::new();
-    bench.send_as(at(0), departure(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
     assert_eq!(bench.timer(at(0)), Some(at(999)));
 }
 
@@ -22,7 +22,7 @@ fn timeout_is_srtt_plus_four_rttvar_plus_max_ack_delay() {
 #[test]
 fn max_ack_delay_is_left_out_for_handshake_packets() {
     let mut bench = Bench::with_rtt(50);
-    bench.send_as(at(100), departure(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Handshake));
     assert_eq!(bench.timer(at(100)), Some(at(100 + 50 + 4 * 25)));
 }
 
@@ -71,8 +71,8 @@ fn application_data_is_no_reason_to_probe_before_the_handshake_is_confirmed() {
 #[test]
 fn earliest_space_times_out_first() {
     let mut bench = Bench::with_rtt(50);
-    bench.send_as(at(100), departure(SpaceId::Initial));
-    bench.send_as(at(110), departure(SpaceId::Handshake));
+    bench.send_as(at(100), outgoing(SpaceId::Initial));
+    bench.send_as(at(110), outgoing(SpaceId::Handshake));
     assert_eq!(bench.timer(at(110)), Some(at(250)));
     assert_eq!(bench.fire(at(250)), Some(Expired::Probe(SpaceId::Initial)));
 }
@@ -82,7 +82,7 @@ fn earliest_space_times_out_first() {
 fn client_with_nothing_in_flight_probes_until_its_address_is_validated() {
     let mut bench = Bench::new();
     bench.validated = false;
-    bench.send_as(at(0), departure(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
     bench.ack_in(at(50), SpaceId::Initial, 0..=0);
     assert_eq!(bench.timer(at(50)), Some(at(50 + 50 + 4 * 25)));
     assert_eq!(bench.timer(at(120)), Some(at(200)), "it was idle since 50");
@@ -125,9 +125,9 @@ fn probes_of_application_data_repeat_the_oldest_packet() {
 #[test]
 fn probes_of_the_handshake_repeat_both_of_its_spaces() {
     let mut bench = Bench::new();
-    bench.send_as(at(0), departure(SpaceId::Initial));
-    bench.send_as(at(0), departure(SpaceId::Initial));
-    bench.send_as(at(0), departure(SpaceId::Handshake));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Initial));
+    bench.send_as(at(0), outgoing(SpaceId::Handshake));
     bench.send(at(0));
     for space in SpaceId::ALL {
         let sent = &bench.spaces[space as usize];

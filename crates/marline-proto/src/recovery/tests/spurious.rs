@@ -33,7 +33,7 @@ fn epoch_whose_losses_were_all_spurious_is_undone_by_controllers_that_can() {
 }
 
 /// A window that losses have reduced, and its losses 1 and 2 but for the last: one of them is still unexplained.
-fn reduced_by_two_losses(first: Departure) -> Bench {
+fn reduced_by_two_losses(first: OutgoingPacket) -> Bench {
     let mut bench = Bench::with(Algorithm::Cubic, None);
     bench.send(at(0));
     bench.ack(at(50), 0..=0);
@@ -46,10 +46,10 @@ fn reduced_by_two_losses(first: Departure) -> Bench {
 
 #[test]
 fn late_ack_only_packet_explains_no_loss() {
-    let mut bench = reduced_by_two_losses(Departure {
+    let mut bench = reduced_by_two_losses(OutgoingPacket {
         ack_eliciting: false,
         in_flight: false,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     });
     let reduced = bench.window();
     bench.ack(at(155), 1..=1);
@@ -61,9 +61,9 @@ fn late_ack_only_packet_explains_no_loss() {
 
 #[test]
 fn late_probe_for_larger_datagrams_explains_no_loss() {
-    let mut bench = reduced_by_two_losses(Departure {
+    let mut bench = reduced_by_two_losses(OutgoingPacket {
         mtu_probe: true,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     });
     let reduced = bench.window();
     bench.ack(at(155), 1..=1);
@@ -73,9 +73,9 @@ fn late_probe_for_larger_datagrams_explains_no_loss() {
 
 #[test]
 fn late_packet_of_another_tuple_explains_no_loss() {
-    let mut bench = reduced_by_two_losses(Departure {
+    let mut bench = reduced_by_two_losses(OutgoingPacket {
         tuple: 7,
-        ..departure(SpaceId::Data)
+        ..outgoing(SpaceId::Data)
     });
     let reduced = bench.window();
     bench.path.tuple = 7;
@@ -120,9 +120,9 @@ fn late_packet_of_before_a_migration_does_not_explain_an_epoch_after_it() {
     bench.recovery.reset(config);
     bench.path.tuple = 1;
     for _ in 0..4 {
-        let here = Departure {
+        let here = OutgoingPacket {
             tuple: 1,
-            ..departure(SpaceId::Data)
+            ..outgoing(SpaceId::Data)
         };
         bench.send_as(at(151), here);
     }

@@ -48,7 +48,7 @@ fn a_suspected_path_is_probed_each_second_and_used_when_it_answers() {
         let probing = [Side::Client, Side::Server].map(|side| !is_live(&mut several, side, dead));
         assert!(probing.iter().any(|&probes| probes), "no end suspects it");
         let stats = several.server().stats();
-        assert_eq!(stats.paths[dead.0 as usize].stage, PathStage::Silent);
+        assert_eq!(stats.paths[dead.0 as usize].stage, PathStage::Suspected);
         several.pair.drive(Duration::from_secs(10));
         let before = packets_sent(&mut several, Side::Server, dead);
         several.pair.drive(Duration::from_secs(10));
