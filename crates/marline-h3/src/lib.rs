@@ -1,0 +1,3 @@
+//! HTTP/3 without I/O: no sockets, no clock.
+
+pub mod qpack;
