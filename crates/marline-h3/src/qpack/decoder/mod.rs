@@ -157,14 +157,11 @@ impl Decoder {
 
     fn insert(&mut self, name: Bytes, value: Literal<'_>) -> Result<(), Problem> {
         let value = self.string(value, name.len())?;
-        if field::size(name.len(), value.len()) > self.table.capacity() {
-            return Err(Problem::EntryTooLarge);
-        }
         self.table.insert(name, value);
         Ok(())
     }
 
-    /// A copy of the string that shares no memory with the input; with `others` bytes it must fit the table.
+    /// A copy of the string that shares no memory with the input; with `others` more bytes it fits the table.
     fn string(&self, literal: Literal<'_>, others: usize) -> Result<Bytes, Problem> {
         let limit = self
             .table

@@ -1,7 +1,7 @@
 //! Encoded field sections (RFC 9204, section 4.5).
 
 use crate::qpack::error::Problem;
-use crate::qpack::field::{self, FieldLine};
+use crate::qpack::field::FieldLine;
 use crate::qpack::huffman::DecodeError;
 use crate::qpack::reader::{Literal, Reader};
 use crate::qpack::static_table;
@@ -121,9 +121,6 @@ impl Section {
             }
         };
         let literal = reader.literal(8, usize::MAX)?;
-        let Some(left) = left.checked_sub(field::size(name.len(), 0)) else {
-            return Ok(None);
-        };
         Ok(self.string(literal, left)?.map(|value| FieldLine {
             name,
             value,

@@ -340,6 +340,52 @@ fn a_draining_entry_is_duplicated() {
 }
 
 #[test]
+fn the_name_of_a_draining_entry_is_not_referenced() {
+    let mut encoder = encoder(160, 10);
+    let name = "via";
+    encode(
+        &mut encoder,
+        0,
+        &[field(name, "aaaaa"), vary("bbbb"), vary("cccc")],
+    );
+    encoder.on_decoder_stream(&[0x80]).unwrap();
+    // A value that is too large to be inserted.
+    let large = "x".repeat(80);
+    assert!(has_references(&encode(
+        &mut encoder,
+        4,
+        &[field(name, &large)]
+    )));
+    encoder.on_decoder_stream(&[0x84]).unwrap();
+    encode(&mut encoder, 8, &[vary("dddd")]);
+    encoder.on_decoder_stream(&[0x88]).unwrap();
+    assert!(!has_references(&encode(
+        &mut encoder,
+        12,
+        &[field(name, &large)]
+    )));
+}
+
+#[test]
+fn an_insertion_refers_to_a_name_of_the_dynamic_table() {
+    let mut encoder = encoder(4096, 10);
+    encode(&mut encoder, 0, &[field("via", "~"), vary("~~~~")]);
+    encoder.take_instructions();
+    encode(&mut encoder, 4, &[field("via", "\\")]);
+    // RFC 9204, section 4.3.2: T = 0, relative index 1.
+    assert_eq!(encoder.take_instructions().unwrap(), hex("81 01 5c"));
+}
+
+#[test]
+fn an_acknowledgment_of_an_older_section_takes_nothing_back() {
+    let mut encoder = encoder(4096, 10);
+    encode(&mut encoder, 0, &[vary("aaaa")]);
+    encode(&mut encoder, 4, &[vary("bbbb")]);
+    encoder.on_decoder_stream(&[0x84, 0x80]).unwrap();
+    assert_eq!(encoder.outstanding.known_received(), 2);
+}
+
+#[test]
 fn a_peer_that_acknowledges_no_section_gets_no_more_references() {
     let mut encoder = encoder(4096, 10);
     encode(&mut encoder, 0, &[vary("aaaa")]);

@@ -138,6 +138,12 @@ fn blocked_sections_take_no_more_bytes_than_configured() {
     assert!(decoder.poll_unblocked().is_some());
     assert!(decoder.poll_unblocked().is_some());
     assert_eq!(decoder.poll_unblocked(), None);
+    for stream_id in [12, 16] {
+        assert_eq!(
+            decode(&mut decoder, stream_id, "0600 80"),
+            Ok(Decoded::Blocked)
+        );
+    }
 }
 
 #[test]
